@@ -18,7 +18,8 @@
 //! | 5 | [`projection`] | folds, row models and rules over recorded facts |
 //! | 6 | [`workflow`] | governed steps over all of the above, without files or terminal |
 //! | 7 | [`session`] | use cases: each takes a ledger, keys and consent, appends, and answers with a typed outcome |
-//! | 7 | [`report`] | renderings of what others computed |
+//! | 7 | [`report`] | drawings, and the reports of iterations |
+//! | 7 | [`view`] | what a verb answers, once: typed facts, and blocks that text, Markdown and HTML render |
 //! | 7 | [`export`] | what leaves the ledger |
 //! | 8 | [`cli`] | the command line: wording, hints, exit codes |
 //!
@@ -94,4 +95,5 @@ pub mod report;
 pub mod rubric;
 pub mod session;
 pub mod store;
+pub mod view;
 pub mod workflow;

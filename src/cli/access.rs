@@ -15,7 +15,6 @@ use crate::cli::intake;
 use crate::cli::iterate::bench;
 use crate::cli::key;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::payload::Role;
 use crate::ground::ambient;
@@ -24,6 +23,7 @@ use crate::projection::access::Access;
 use crate::session::custody::release;
 use crate::session::custody::release::Class;
 use crate::session::custody::release::Request;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -64,14 +64,14 @@ pub(super) struct ReleaseArgs {
     pub output: PathBuf,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::List => list(ctx),
         Verb::Release(args) => release(ctx, args),
     }
 }
 
-fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let access = state.fold::<Access>();
@@ -98,7 +98,7 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     let mut text = ui::table(&head, rows);
     text.push_str(&ui::lines(&taint_lines(state)));
     let data = json!({"reads": data, "tainted": taints_json(state)});
-    Ok(Answer::new(text, data))
+    Ok(View::untyped(text, data))
 }
 
 /// A line for each tainted experiment.
@@ -121,7 +121,7 @@ pub(super) fn taints_json(state: &State) -> Vec<Value> {
         .collect()
 }
 
-fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
+fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<View, CliError> {
     let role = args.role.as_deref().map(|text| {
         text.parse::<Role>().map_err(|error| {
             CliError::usage(
@@ -164,7 +164,7 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<Answer, CliError> {
         "class": args.class, "count": released.count, "rows": released.rows, "rows_root": root,
         "seq": seq, "file": path.display().to_string(),
     });
-    let mut answer = Answer::new(text, data).with_events(appended);
+    let mut answer = View::untyped(text, data).with_events(appended);
     answer.verdict = "released";
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     Ok(answer)

@@ -51,7 +51,7 @@ impl Format {
 }
 
 /// An analysis with what was asked.
-pub(super) struct View<'a> {
+pub(super) struct AnalysisShown<'a> {
     pub analysis: &'a Analysis,
     pub source: String,
     pub covariates: &'a [String],
@@ -112,7 +112,7 @@ pub(super) fn percent(alpha: f64) -> String {
         .to_owned()
 }
 
-impl View<'_> {
+impl AnalysisShown<'_> {
     /// Digits after the point that suit the output scale.
     fn digits(&self) -> usize {
         let span = self.analysis.output_scale.span();

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::analysis::AnalysisShown;
 use crate::cli::analysis::EXPLORATORY;
-use crate::cli::analysis::View;
 use crate::cli::analysis::interval;
 use crate::cli::analysis::level;
 use crate::cli::analysis::se;
@@ -13,7 +13,7 @@ use crate::stats::inference::Interval;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::Status;
 
-impl View<'_> {
+impl AnalysisShown<'_> {
     /// Everything, for programs.
     pub(super) fn json(&self) -> Value {
         let found = self.analysis;

@@ -10,7 +10,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::replicating;
 use crate::cli::replicating::Replicating;
-use crate::cli::ui::Answer;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
 use crate::stats::direct::ClusterWeights;
@@ -18,6 +17,7 @@ use crate::stats::direct::Exponential;
 use crate::stats::direct::LabelDesign;
 use crate::stats::direct::Scale;
 use crate::stats::peer_draws::PeerExponential;
+use crate::view::View;
 use crate::workflow::analyze;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::analyze::Labels;
@@ -119,7 +119,7 @@ fn checked(args: &Args) -> Result<Vec<analysis::Format>, CliError> {
         .collect()
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let kinds = checked(args)?;
     let (dataset, mut prompts) = dataset(ctx, args)?;
     let calibration = match &args.calibration_data {
@@ -158,7 +158,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     });
     let found = analyze::analyze(&dataset, &prompts, &request).map_err(|error| refused(&error))?;
     drop(shown);
-    let view = analysis::View {
+    let view = analysis::AnalysisShown {
         analysis: &found,
         source: args.path.display().to_string(),
         covariates: &args.covariate,
@@ -176,7 +176,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     for warning in view.warnings() {
         ctx.warn(warning);
     }
-    let mut answer = Answer::new(view.text(), data);
+    let mut answer = View::untyped(view.text(), data);
     answer.verdict = "exploratory";
     Ok(answer)
 }

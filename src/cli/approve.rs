@@ -5,7 +5,6 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::record;
-use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
@@ -18,6 +17,7 @@ use crate::ledger::Command;
 use crate::ledger::State;
 use crate::projection::releases::Acceptance;
 use crate::projection::releases::Releases;
+use crate::view::View;
 use crate::workflow::prompts;
 
 const NEXT: &str = "clover approve --help";
@@ -65,7 +65,7 @@ pub(super) fn acceptance<'a>(
     })
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let meaning: Meaning = args
         .meaning
         .parse()
@@ -109,9 +109,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         [] => "none is needed".to_owned(),
         why => format!("two are needed, because of {}", why.join(", ")),
     };
-    answer.line(&format!("{patch} has {approvals} approvals; {needed}"));
-    answer.data["approvals"] = approvals.into();
-    answer.data["two_key"] = needs.into();
+    answer.line(format!("{patch} has {approvals} approvals; {needed}"));
+    answer.facts_mut()["approvals"] = approvals.into();
+    answer.facts_mut()["two_key"] = needs.into();
     Ok(answer.with_next(format!(
         "clover prompt commit {patch}",
         patch = shell::word(&patch)

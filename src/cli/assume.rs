@@ -13,7 +13,6 @@ use crate::cli::log;
 use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::event::payload::assumption::Assumption;
 use crate::ground::shell;
@@ -30,6 +29,7 @@ use crate::session::waivers;
 use crate::session::waivers::Agreement;
 use crate::session::waivers::WaiverError;
 use crate::session::waivers::WaiverTerms;
+use crate::view::View;
 
 const LIST: &str = "clover assume list";
 /// Columns left for a statement.
@@ -91,7 +91,7 @@ pub(super) struct WaiveArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::List(args) => list(ctx, args.experiment.as_deref()),
         Verb::Show(args) => show(ctx, &args),
@@ -167,7 +167,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a Standing>, now: Timestamp) -> String
     ui::table(&HEAD, rows.map(|row| line(row, now)).collect())
 }
 
-fn list(ctx: &mut Ctx<'_>, named: Option<&str>) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>, named: Option<&str>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let now = ledger_time(state);
@@ -203,7 +203,7 @@ fn list(ctx: &mut Ctx<'_>, named: Option<&str>) -> Result<Answer, CliError> {
     }
     let data: Vec<_> = rows.iter().map(|row| to_json(row, now)).collect();
     let data = json!({"ledger_time": now.to_string(), "assumptions": data});
-    Ok(Answer::new(text, data))
+    Ok(View::untyped(text, data))
 }
 
 fn pending(row: &Standing) -> String {
@@ -248,7 +248,7 @@ fn to_json(row: &Standing, now: Timestamp) -> Value {
     })
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let code = code(&args.code)?;
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
@@ -276,7 +276,7 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
         "diagnostic": entry.diagnostic, "mitigation": entry.mitigation, "ledger_time": now.to_string(),
         "rows": data,
     });
-    Ok(Answer::new(text, data))
+    Ok(View::untyped(text, data))
 }
 
 fn one(row: &Standing, now: Timestamp) -> String {
@@ -321,7 +321,7 @@ fn one(row: &Standing, now: Timestamp) -> String {
     text
 }
 
-fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<Answer, CliError> {
+fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<View, CliError> {
     let code = code(&args.code)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let experiment = match (code.is_of_ledger(), args.experiment.as_deref()) {
@@ -361,10 +361,10 @@ fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<Answer, CliError> {
     }
     if let Some(agreement) = agreement {
         let second = agreed(ctx, &ledger, code, &agreement);
-        answer.text.push_str(&second.text);
+        answer.facts_mut()["status"] = second.facts()["status"].clone();
+        answer.blocks.extend(second.blocks);
         answer.events.extend(second.events);
         answer.checkpoint = second.checkpoint;
-        answer.data["status"] = second.data["status"].clone();
         return Ok(answer);
     }
     answer.line("it holds once another approver's key agrees");
@@ -376,12 +376,12 @@ fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<Answer, CliError> {
     )))
 }
 
-fn agreed(ctx: &mut Ctx<'_>, ledger: &Ledger, code: Assumption, agreement: &Agreement) -> Answer {
+fn agreed(ctx: &mut Ctx<'_>, ledger: &Ledger, code: Assumption, agreement: &Agreement) -> View {
     let mut answer = submit::shown(ctx, ledger, &agreement.submission);
     if agreement.submission.is_appended() {
         let status = agreement.status.as_str();
-        answer.line(&format!("{code} {status}"));
-        answer.data["status"] = status.into();
+        answer.line(format!("{code} {status}"));
+        answer.facts_mut()["status"] = status.into();
     }
     answer
 }

@@ -14,7 +14,8 @@ use crate::cli::experiment;
 use crate::cli::key;
 use crate::cli::prompt;
 use crate::cli::report;
-use crate::cli::ui::Answer;
+use crate::cli::ui::Form;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -27,11 +28,14 @@ pub(super) struct Args {
 
 const NEXT: &str = "clover at SEQ -- status";
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
     let words = std::iter::once(OsString::from("clover")).chain(args.verb);
     let words: Vec<OsString> = words.collect();
-    let cli = cli::parse(&words).map_err(|error| cli::usage(&error).with_next(NEXT))?;
+    let (cli, path) = cli::parse(&words).map_err(|error| cli::usage(&error).with_next(NEXT))?;
     ctx.globals.json |= cli.globals.json;
+    if cli.globals.form != Form::Text {
+        ctx.globals.form = cli.globals.form;
+    }
     let verb = cli.verb;
     let reads = matches!(
         verb,
@@ -55,5 +59,6 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<Answer, CliError> {
         return Err(CliError::usage(message, NEXT));
     }
     ctx.as_of = Some(args.seq);
+    ctx.verb = path;
     cli::dispatch(ctx, verb)
 }

@@ -8,13 +8,13 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::ground::ambient;
 use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::LedgerOptions;
 use crate::session::Home;
+use crate::view::View;
 use crate::workflow::GOVERNED;
 
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub(super) struct Args {
     pub with_vault: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (home, ledger) = home::open_to_read(ctx)?;
     let target = Home::new(ctx.path(&args.dest));
     if ambient::exists(target.database())? {
@@ -60,7 +60,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         "folder": target.folder().display().to_string(), "files": files,
         "entries": ledger.size(), "bytes": bytes,
     });
-    let mut answer = Answer::new(text, data).with_next(format!(
+    let mut answer = View::untyped(text, data).with_next(format!(
         "clover verify {}",
         shell::word(&target.database().display())
     ));

@@ -5,14 +5,12 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::intake;
 use crate::cli::iterate::bench;
 use crate::cli::iterate::program::Program;
 use crate::cli::patch;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::payload::Verdict;
 use crate::event::payload::battery::BatteryEvaluated;
@@ -27,6 +25,8 @@ use crate::projection::batteries::ExploitState;
 use crate::session::iterate::Bench;
 use crate::session::iterate::attack;
 use crate::session::iterate::attack::Attack;
+use crate::view::Exit;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -70,7 +70,7 @@ pub(super) struct ListArgs {
     pub open: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Close(args) => close(ctx, args),
         Verb::List(args) => list(ctx, args),
@@ -116,7 +116,7 @@ fn data(number: usize, exploit: &Exploit, said: &ExploitDiscovered) -> Value {
     })
 }
 
-fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let experiment = intake::experiment(state, args.experiment.as_deref())?;
@@ -140,14 +140,14 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
     }
     let head = ["exploit", "state", "found", "now", "chain", "seed", "entry"];
     let said = counts.map(|(state, count)| format!("{count} {}", state.as_str()));
-    let mut answer = Answer::new(
+    let mut answer = View::untyped(
         ui::table(&head, rows),
         json!({
             "experiment": experiment.as_str(), "exploits": all, "open": counts[0].1, "closed": counts[1].1,
             "unmeasured": counts[2].1,
         }),
     );
-    answer.line(&said.join(", "));
+    answer.line(said.join(", "));
     Ok(answer)
 }
 
@@ -200,7 +200,7 @@ fn table(said: &BatteryEvaluated) -> String {
     text
 }
 
-fn attack(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<Answer, CliError> {
+fn attack(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
     let (bench, attacked) = ran(ctx, &args.id, args.patch.as_deref(), &args.program)?;
     let said = &attacked.said;
     let verdict = match batteries::verdict(said) {
@@ -224,7 +224,7 @@ fn attack(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<Answer, CliError> {
     Ok(answer)
 }
 
-fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
+fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<View, CliError> {
     let before: Vec<ExploitState> = {
         let (_, ledger) = home::open_to_read(ctx)?;
         let (_, it) = patch::iteration(ledger.state(), &args.id)?;

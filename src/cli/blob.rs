@@ -11,13 +11,13 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::payload::MediaType;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::session::custody::blobs;
 use crate::session::custody::blobs::Owner;
 use crate::store::StoreError;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -69,7 +69,7 @@ pub(super) struct GetArgs {
     pub purpose: String,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Put(args) => put(ctx, &args),
         Verb::Get(args) => get(ctx, &args),
@@ -84,7 +84,7 @@ pub(super) fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
     })
 }
 
-fn put(ctx: &mut Ctx<'_>, args: &PutArgs) -> Result<Answer, CliError> {
+fn put(ctx: &mut Ctx<'_>, args: &PutArgs) -> Result<View, CliError> {
     let media = MediaType::new(args.media.as_str()).ok_or_else(|| {
         let message = format!(
             "--media {:?}: expected a form such as text/plain",
@@ -104,12 +104,12 @@ fn put(ctx: &mut Ctx<'_>, args: &PutArgs) -> Result<Answer, CliError> {
     let text = String::from_utf8_lossy(&text).into_owned();
     let data =
         json!({"reference": serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default()});
-    let mut answer = Answer::new(format!("{text}\n"), data);
+    let mut answer = View::untyped(format!("{text}\n"), data);
     answer.verdict = if args.dry_run { "dry_run" } else { "stored" };
     Ok(answer)
 }
 
-fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<Answer, CliError> {
+fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<View, CliError> {
     let wanted = digest("digest", &args.digest)?;
     let subject = args
         .subject
@@ -148,10 +148,10 @@ fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<Answer, CliError> {
             String::new()
         }
     };
-    Ok(Answer::new(text, json!({"bytes": count})))
+    Ok(View::untyped(text, json!({"bytes": count})))
 }
 
-fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     let mut blobs = Vec::new();
     ledger.store().reader().blobs(|digest, bytes| {
@@ -166,5 +166,5 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         .iter()
         .map(|(digest, bytes)| json!({"blake3": digest.to_hex(), "bytes": bytes}))
         .collect();
-    Ok(Answer::new(text, json!({"blobs": data})))
+    Ok(View::untyped(text, json!({"blobs": data})))
 }

@@ -10,7 +10,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::payload::budget::Period;
 use crate::event::payload::prereg::ExposureOpened;
@@ -21,6 +20,7 @@ use crate::ledger::State;
 use crate::projection::budgets::Account;
 use crate::projection::budgets::Budgets;
 use crate::projection::manifests::Manifests;
+use crate::view::View;
 
 /// Charges that a text answer lists; `--json` has all.
 const SHOWN_MAX: usize = 40;
@@ -41,14 +41,14 @@ pub(super) struct ShowArgs {
     pub account: String,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let now = now(ctx, &ledger, state);
     match verb {
         Verb::List => {
             let data = json!({"budgets": list_json(state, now)});
-            Ok(Answer::new(table(state, now), data))
+            Ok(View::untyped(table(state, now), data))
         }
         Verb::Show(args) => show(&ledger, state, now, &args.account),
     }
@@ -221,7 +221,7 @@ struct Charge {
     what: String,
 }
 
-fn show(ledger: &Ledger, state: &State, now: Timestamp, name: &str) -> Result<Answer, CliError> {
+fn show(ledger: &Ledger, state: &State, now: Timestamp, name: &str) -> Result<View, CliError> {
     let found = accounts(state, now)
         .into_iter()
         .find(|line| line.name == name);
@@ -286,7 +286,7 @@ fn show(ledger: &Ledger, state: &State, now: Timestamp, name: &str) -> Result<An
         "account": name, "pays_for": line.pays, "unit": line.unit, "amount": line.opened,
         "opened_seq": line.opened_seq, "spent": line.charged, "left": line.left, "charges": data,
     });
-    Ok(Answer::new(text, data))
+    Ok(View::untyped(text, data))
 }
 
 /// The events that charged an account, in their order.

@@ -20,7 +20,6 @@ use crate::cli::input;
 use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::ground::ambient;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
@@ -30,6 +29,7 @@ use crate::session::intake::bulk::BATCH;
 use crate::session::intake::bulk::BulkError;
 use crate::session::intake::bulk::EventBatch;
 use crate::session::intake::bulk::Tally;
+use crate::view::View;
 
 /// Longest line; a body of 32 KiB never needs as much.
 const LINE_LEN_MAX: usize = 256 * 1024;
@@ -55,7 +55,7 @@ pub(super) struct Unread {
 }
 
 /// The last line of an append.
-pub(super) fn answer(tally: &Tally, ledger: &Ledger) -> Answer {
+pub(super) fn answer(tally: &Tally, ledger: &Ledger) -> View {
     let root = ledger.root().to_base64();
     let seqs = match (tally.first, tally.last) {
         (Some(first), Some(last)) => format!("seq {first}..{last}"),
@@ -67,7 +67,7 @@ pub(super) fn answer(tally: &Tally, ledger: &Ledger) -> Answer {
         "appended": tally.appended, "already": tally.already,
         "first_seq": tally.first, "last_seq": tally.last,
     });
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = if tally.appended == 0 {
         "already_recorded"
     } else {
@@ -95,7 +95,7 @@ pub(super) fn stopped(stopped: BulkError, source: &str) -> CliError {
     error
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let source = args.bulk.display().to_string();
     let total = match args.bulk.to_str() {
         Some("-") => 0,
@@ -248,7 +248,7 @@ fn dry_run(
     ctx: &mut Ctx<'_>,
     reader: Box<dyn BufRead + Send>,
     source: &str,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let (to_show, batches) = mpsc::channel();
     // The file is read whole, so that a wrong line anywhere is found.
@@ -259,11 +259,11 @@ fn dry_run(
     let count = read.iter().map(|(count, _)| count).sum::<usize>();
     ctx.note(&format!("{} events read", ui::thousands(count as u64)));
     let Some((_, first)) = read.into_iter().next() else {
-        return Ok(Answer::new("", json!({"read": 0})));
+        return Ok(View::untyped("", json!({"read": 0})));
     };
     let signer = record::signer(ctx, &ledger, &first[0].payload)?;
     let mut answer = submit::append(ctx, &mut ledger, &first, &signer, true)?;
-    answer.data["read"] = json!(count);
+    answer.facts_mut()["read"] = json!(count);
     Ok(answer)
 }
 

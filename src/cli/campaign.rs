@@ -9,7 +9,6 @@ use crate::cli::home;
 use crate::cli::iterate;
 use crate::cli::record;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::event::payload::Verdict;
 use crate::ground::shell;
@@ -23,6 +22,7 @@ use crate::projection::iterations::campaign::PATIENCE;
 use crate::projection::iterations::campaign::Turn;
 use crate::projection::manifests::Manifests;
 use crate::report::shown;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -38,7 +38,7 @@ pub(super) struct StatusArgs {
     pub experiment: Option<String>,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Status(args) => status(ctx, args),
     }
@@ -114,7 +114,7 @@ fn advice(campaign: &Campaign, peeks: Option<&Peeks>) -> (String, String) {
     (words, "clover iterate open ID --manifest ID".to_owned())
 }
 
-fn status(ctx: &mut Ctx<'_>, args: &StatusArgs) -> Result<Answer, CliError> {
+fn status(ctx: &mut Ctx<'_>, args: &StatusArgs) -> Result<View, CliError> {
     let as_of = ctx.as_of;
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
@@ -153,7 +153,7 @@ fn status(ctx: &mut Ctx<'_>, args: &StatusArgs) -> Result<Answer, CliError> {
             .collect::<Vec<_>>(),
         "advice": words,
     });
-    Ok(Answer::new(text, data).with_next(next))
+    Ok(View::untyped(text, data).with_next(next))
 }
 
 fn table(campaign: &Campaign) -> String {

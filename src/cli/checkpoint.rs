@@ -10,13 +10,13 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::prove;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::cli::verify;
 use crate::ground::digest::Digest;
 use crate::ground::note;
 use crate::ground::note::Comparison;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::Ledger;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -69,7 +69,7 @@ pub(super) struct ConsistencyArgs {
     pub second: u64,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Show(args) => show(ctx, args.size),
         Verb::Pin(args) => pin(ctx, args.yes),
@@ -78,15 +78,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
     }
 }
 
-fn note_answer(checkpoint: &SignedCheckpoint) -> Answer {
+fn note_answer(checkpoint: &SignedCheckpoint) -> View {
     let text = String::from_utf8_lossy(&checkpoint.encode()).into_owned();
-    let mut answer = Answer::new(text.clone(), json!({"note": text}));
+    let mut answer = View::untyped(text.clone(), json!({"note": text}));
     let checkpoint = checkpoint.checkpoint();
     answer.checkpoint = Some((checkpoint.size, checkpoint.root.to_base64()));
     answer
 }
 
-fn show(ctx: &mut Ctx<'_>, size: Option<u64>) -> Result<Answer, CliError> {
+fn show(ctx: &mut Ctx<'_>, size: Option<u64>) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     let checkpoint = match size {
         None => ledger.head_checkpoint()?,
@@ -98,7 +98,7 @@ fn show(ctx: &mut Ctx<'_>, size: Option<u64>) -> Result<Answer, CliError> {
     Ok(note_answer(&checkpoint))
 }
 
-fn pin(ctx: &mut Ctx<'_>, yes: bool) -> Result<Answer, CliError> {
+fn pin(ctx: &mut Ctx<'_>, yes: bool) -> Result<View, CliError> {
     let home = home::find(ctx)?;
     let options = |ctx: &mut Ctx<'_>| Ok(home::options(ctx, None, true));
     let ledger = home::open_asking(ctx, &home, options, yes)??;
@@ -117,7 +117,7 @@ fn pin(ctx: &mut Ctx<'_>, yes: bool) -> Result<Answer, CliError> {
         "pinned {size} entries · root {} · {path}\n",
         root.to_base64()
     );
-    let mut answer = Answer::new(text, json!({"pin": path}));
+    let mut answer = View::untyped(text, json!({"pin": path}));
     answer.verdict = "pinned";
     answer.checkpoint = Some((size, root.to_base64()));
     Ok(answer)
@@ -140,7 +140,7 @@ fn named(ctx: &mut Ctx<'_>, name: &str) -> Result<SignedCheckpoint, CliError> {
     }
 }
 
-fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, CliError> {
+fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, CliError> {
     let (a, b) = (named(ctx, &args.a)?, named(ctx, &args.b)?);
     let keys = prove::log_keys(ctx, args.log_key.as_deref())?;
     for (name, checkpoint) in [(&args.a, &a), (&args.b, &b)] {
@@ -163,7 +163,7 @@ fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, CliError> {
     match note::compare(one, other) {
         Comparison::Agree => {
             let text = format!("AGREE  both say {}\n", line(one));
-            let mut answer = Answer::new(text, json!({"comparison": "agree"}));
+            let mut answer = View::untyped(text, json!({"comparison": "agree"}));
             answer.verdict = "agree";
             Ok(answer)
         }
@@ -182,7 +182,7 @@ fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, CliError> {
                     line(older),
                     line(newer)
                 );
-                let mut answer = Answer::new(
+                let mut answer = View::untyped(
                     text,
                     json!({"comparison": "order", "consistency": "not_checked"}),
                 )
@@ -203,7 +203,7 @@ fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, CliError> {
             }
             let text = format!("ORDER  {} is extended by {}\n", line(older), line(newer));
             let mut answer =
-                Answer::new(text, json!({"comparison": "order", "consistency": "pass"}));
+                View::untyped(text, json!({"comparison": "order", "consistency": "pass"}));
             answer.verdict = "order";
             Ok(answer)
         }
@@ -247,7 +247,7 @@ fn between(ledger: &Ledger, first: u64, second: u64) -> Result<Vec<Digest>, CliE
     Ok(ledger.prove_consistency(first, second)?)
 }
 
-fn consistency(ctx: &mut Ctx<'_>, args: &ConsistencyArgs) -> Result<Answer, CliError> {
+fn consistency(ctx: &mut Ctx<'_>, args: &ConsistencyArgs) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     if args.first == 0 || args.first > args.second || args.second > ledger.size() {
         let message = format!(
@@ -260,5 +260,5 @@ fn consistency(ctx: &mut Ctx<'_>, args: &ConsistencyArgs) -> Result<Answer, CliE
     }
     let hashes = between(&ledger, args.first, args.second)?;
     let lines: Vec<_> = hashes.iter().map(Digest::to_base64).collect();
-    Ok(Answer::new(ui::lines(&lines), json!({"hashes": lines})))
+    Ok(View::untyped(ui::lines(&lines), json!({"hashes": lines})))
 }

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::cli;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::ui::Answer;
 use crate::ground::ambient;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionArgs {
@@ -24,26 +24,26 @@ pub(super) struct ManArgs {
     pub out: Option<PathBuf>,
 }
 
-pub(super) fn shell(args: &CompletionArgs) -> Answer {
+pub(super) fn shell(args: &CompletionArgs) -> View {
     let mut bytes = Vec::new();
     clap_complete::generate(args.shell, &mut cli::command_shown(), "clover", &mut bytes);
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Answer::new(text.clone(), json!({"script": text}))
+    View::untyped(text.clone(), json!({"script": text}))
 }
 
-pub(super) fn man(ctx: &mut Ctx<'_>, args: &ManArgs) -> Result<Answer, CliError> {
+pub(super) fn man(ctx: &mut Ctx<'_>, args: &ManArgs) -> Result<View, CliError> {
     let mut command = cli::command_shown();
     command.build();
     let Some(out) = &args.out else {
         let text = page(command)?;
-        return Ok(Answer::new(text.clone(), json!({"page": text})));
+        return Ok(View::untyped(text.clone(), json!({"page": text})));
     };
     let folder = ctx.path(out);
     ambient::create_dirs(&folder)?;
     let mut names = Vec::new();
     write_pages(&folder, &command, "clover", &mut names)?;
     let text = format!("{} pages in {}\n", names.len(), folder.display());
-    Ok(Answer::new(text, json!({"pages": names})))
+    Ok(View::untyped(text, json!({"pages": names})))
 }
 
 fn write_pages(

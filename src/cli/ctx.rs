@@ -21,6 +21,8 @@ pub(super) struct Ctx<'w> {
     world: &'w mut World,
     /// Options of every verb.
     pub globals: Globals,
+    /// The verb that runs, in the words that were typed.
+    pub verb: String,
     /// Answer as of this position instead of the head.
     pub as_of: Option<u64>,
     /// Remarks that go into `--json`.
@@ -32,6 +34,7 @@ impl<'w> Ctx<'w> {
         Self {
             world,
             globals,
+            verb: String::new(),
             as_of: None,
             warnings: Vec::new(),
         }

@@ -9,15 +9,15 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::sandbox::Sandbox;
 use crate::cli::selftest;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::ground::ambient;
 use crate::ground::ambient::Stopwatch;
 use crate::store::OpenOptions;
 use crate::store::Store;
+use crate::view::Exit;
+use crate::view::View;
 
 /// Commands of the demo, made by the fixture generator: grouped by who signs them.
 const EVENTS: &str = include_str!("../../fixtures/demo.jsonl");
@@ -44,7 +44,7 @@ const SIGNERS: [(&str, &str); 6] = [
     ("budget.charged", "custodian"),
 ];
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let folder = match &args.dir {
         Some(dir) => ctx.path(dir),
         None => selftest::temporary(ctx, "demo")?,
@@ -71,7 +71,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         "\nAll of it held, in {seconds:.1} s. The ledger stays there: clover status --ledger {}\n",
         folder.display()
     ))?;
-    let mut answer = Answer::new(
+    let mut answer = View::untyped(
         "",
         json!({
             "folder": folder.display().to_string(), "appended": appended, "caught": found,
@@ -104,13 +104,14 @@ impl Demo<'_, '_> {
         words: &[&str],
         first: usize,
         last: usize,
-    ) -> Result<Answer, CliError> {
+    ) -> Result<View, CliError> {
         let shown = words.iter().map(|word| self.relative(word));
         let shown = shown.collect::<Vec<_>>().join(" ");
         let seconds = self.watch.seconds();
         self.line(&format!("{seconds:5.1}s  $ clover {shown}"))?;
         let answer = self.sandbox.run(words)?;
-        let lines = answer.text.lines().filter(|line| !line.trim().is_empty());
+        let text = answer.text();
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
         let lines: Vec<_> = lines.collect();
         let head = first.min(lines.len());
         let tail = lines.len() - last.min(lines.len() - head);
@@ -193,7 +194,7 @@ impl Demo<'_, '_> {
             ambient::replace(&file, run.as_bytes(), false)?;
             let file = file.display().to_string();
             let answer = self.step(&["append", "--bulk", &file, "--key", signer], 0, 1)?;
-            total += answer.data["appended"].as_u64().unwrap_or(0);
+            total += answer.facts()["appended"].as_u64().unwrap_or(0);
         }
         let seconds = watch.seconds();
         self.say(&format!(
@@ -218,9 +219,9 @@ impl Demo<'_, '_> {
         let (proof, line_path) = (proof.display().to_string(), line.display().to_string());
         self.step(&["prove", &chosen, "-o", &proof], 0, 1)?;
         let shown = self.sandbox.run(&["show", &chosen, "--line"])?;
-        ambient::replace(&line, shown.text.as_bytes(), false)?;
+        ambient::replace(&line, shown.text().as_bytes(), false)?;
         let key = self.sandbox.run(&["key", "export", "--log"])?;
-        let key = key.text.trim().to_owned();
+        let key = key.text().trim().to_owned();
         let words = [
             "prove",
             "--check",
@@ -247,7 +248,7 @@ impl Demo<'_, '_> {
         ))?;
         let database = database.display().to_string();
         let answer = self.step(&["verify", &database], 3, 1)?;
-        let first = answer.data["report"]["first"]["seq"].as_u64();
+        let first = answer.facts()["report"]["first"]["seq"].as_u64();
         Self::demand(
             answer.exit == Exit::Integrity && first == Some(CHOSEN),
             "the forgery is caught at its entry",

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use crate::cli::demo::Demo;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
-use crate::cli::ui::Answer;
 use crate::ground::ambient;
 use crate::ground::time::Timestamp;
+use crate::view::Exit;
+use crate::view::View;
 use crate::workflow::simulate::shipped::Shipped;
 use crate::workflow::simulate::shipped::shipped;
 
@@ -47,13 +47,13 @@ impl Demo<'_, '_> {
         self.say(MENDED)?;
         let first = self.iteration(&mended)?;
         Self::demand(
-            first.data["outcome"] == "accepted",
+            first.facts()["outcome"] == "accepted",
             "the fix is accepted in the first iteration",
         )?;
         self.say(OVERFITTED)?;
         let second = self.iteration(&overfitted)?;
         Self::demand(
-            second.data["outcome"] == "none_accepted",
+            second.facts()["outcome"] == "none_accepted",
             "the overfitted cap is refused on confirm",
         )?;
         self.released(&mended)?;
@@ -73,7 +73,7 @@ impl Demo<'_, '_> {
     }
 
     /// One data set from its files to the verdict on its patch.
-    fn iteration(&mut self, of: &Shipped) -> Result<Answer, CliError> {
+    fn iteration(&mut self, of: &Shipped) -> Result<View, CliError> {
         let name = of.name;
         self.lay_out(of)?;
         let anchors = format!("anchors-{name}");
@@ -178,13 +178,13 @@ impl Demo<'_, '_> {
         Self::demand(verified.exit == Exit::Done, "the ledger verifies")?;
         let replayed = self.words("replay --all", 1)?;
         Self::demand(
-            replayed.exit == Exit::Done && replayed.data["gone"] == 0,
+            replayed.exit == Exit::Done && replayed.facts()["gone"] == 0,
             "every decision is computed again",
         )
     }
 
     /// Runs a command whose words have no spaces in them.
-    fn words(&mut self, words: &str, last: usize) -> Result<Answer, CliError> {
+    fn words(&mut self, words: &str, last: usize) -> Result<View, CliError> {
         self.step(&words.split(' ').collect::<Vec<_>>(), 0, last)
     }
 }

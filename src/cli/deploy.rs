@@ -7,7 +7,6 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::input;
 use crate::cli::key;
@@ -15,7 +14,6 @@ use crate::cli::record;
 use crate::cli::rubric;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::event::id::Text;
 use crate::event::payload::deployment::LiveEvidence;
@@ -27,6 +25,8 @@ use crate::session::deploy::activation;
 use crate::session::deploy::activation::ActivationTerms;
 use crate::session::deploy::guardrails;
 use crate::session::deploy::guardrails::CheckTerms;
+use crate::view::Exit;
+use crate::view::View;
 use crate::workflow::deploy;
 
 #[derive(Debug, clap::Subcommand)]
@@ -115,7 +115,7 @@ pub(super) struct RollbackArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Activate(args) => activate(ctx, args),
         Verb::Check(args) => check(ctx, args),
@@ -134,7 +134,7 @@ where
     })
 }
 
-fn activate(ctx: &mut Ctx<'_>, args: &ActivateArgs) -> Result<Answer, CliError> {
+fn activate(ctx: &mut Ctx<'_>, args: &ActivateArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let terms = terms(args)?;
     let intent = submit::intent(args.dry_run);
@@ -159,14 +159,14 @@ fn terms(args: &ActivateArgs) -> Result<ActivationTerms, CliError> {
     })
 }
 
-fn then_status(answer: Answer, experiment: &ExperimentId) -> Answer {
+fn then_status(answer: View, experiment: &ExperimentId) -> View {
     answer.with_next(format!(
         "clover deploy status {experiment}",
         experiment = shell::word(&experiment)
     ))
 }
 
-fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<Answer, CliError> {
+fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
     let reason = key::text("reason", &args.reason)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -177,7 +177,7 @@ fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<Answer, CliError> 
     Ok(then_status(answer, &experiment))
 }
 
-fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
+fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
     let terms = CheckTerms {
         experiment: experiment.clone(),
@@ -190,17 +190,17 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
     let mut answer = submit::shown(ctx, &ledger, &done.submission);
     let (said, verdicts) = (&done.said, done.said.verdicts);
     for (name, said) in verdicts.each() {
-        answer.line(&format!("{name:<14}{}", deploy::word(said)));
+        answer.line(format!("{name:<14}{}", deploy::word(said)));
     }
     if let Some(why) = &said.by_hand {
-        answer.line(&format!("by hand       {}", why.as_str()));
+        answer.line(format!("by hand       {}", why.as_str()));
     }
-    answer.data["by_hand"] = json!(said.by_hand);
-    answer.data["inputs"] = json!(said.inputs);
+    answer.facts_mut()["by_hand"] = json!(said.by_hand);
+    answer.facts_mut()["inputs"] = json!(said.inputs);
     let shown = verdicts
         .each()
         .map(|(name, said)| (name, deploy::word(said)));
-    answer.data["guardrails"] = json!(std::collections::BTreeMap::from(shown));
+    answer.facts_mut()["guardrails"] = json!(std::collections::BTreeMap::from(shown));
     if verdicts.is_breach() {
         answer.exit = Exit::Fail;
     }
@@ -227,7 +227,7 @@ fn standing(of: &OfExperiment, deployment: &Deployment) -> String {
     }
 }
 
-fn status(ctx: &mut Ctx<'_>, args: &StatusArgs) -> Result<Answer, CliError> {
+fn status(ctx: &mut Ctx<'_>, args: &StatusArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let wanted = args.experiment.as_deref().map(record::experiment_id);
@@ -272,7 +272,7 @@ fn status(ctx: &mut Ctx<'_>, args: &StatusArgs) -> Result<Answer, CliError> {
         "calibrator",
         "guardrails",
     ];
-    Ok(Answer::new(
+    Ok(View::untyped(
         ui::table(&head, rows),
         json!({"deployments": data}),
     ))

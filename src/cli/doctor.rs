@@ -4,11 +4,9 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::selftest;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::ground::ambient;
 use crate::ledger::Ledger;
@@ -16,6 +14,8 @@ use crate::ledger::rules::CLOCK_TOLERANCE_SECONDS;
 use crate::session::Home;
 use crate::session::keys::files;
 use crate::store;
+use crate::view::Exit;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -45,7 +45,7 @@ impl Found {
 /// One check: what, how it stands, what was seen.
 pub(super) type Check = (&'static str, Found, String);
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut checks = environment(ctx);
     match home::find(ctx) {
         Ok(home) => files(ctx, &home, &mut checks)?,
@@ -63,7 +63,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         .iter()
         .map(|(what, found, seen)| json!({"check": what, "found": found.as_str(), "seen": seen}))
         .collect();
-    let mut answer = Answer::new(text, json!({"checks": data}));
+    let mut answer = View::untyped(text, json!({"checks": data}));
     if checks.iter().any(|(_, found, _)| *found == Found::Bad) {
         answer.verdict = "bad";
         answer.exit = Exit::Unexpected;

@@ -9,12 +9,12 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::submit;
-use crate::cli::ui::Answer;
 use crate::ground::shell;
 use crate::session::SessionError;
 use crate::session::custody::CustodyError;
 use crate::session::custody::erasure;
 use crate::session::custody::erasure::Erasure;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -31,7 +31,7 @@ pub(super) struct Args {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let subject = blob::digest("subject", &args.subject)?;
     let (home, mut ledger) = home::open_to_write(ctx)?;
     let basis = key::text("basis", &args.basis)?;
@@ -62,14 +62,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     } else {
         "gone before"
     };
-    answer.line(&format!("key of subject {subject}: {fate}"));
-    answer.data["destroyed"] = json!(destroyed);
+    answer.line(format!("key of subject {subject}: {fate}"));
+    answer.facts_mut()["destroyed"] = json!(destroyed);
     Ok(answer)
 }
 
-fn already(seq: u64) -> Answer {
+fn already(seq: u64) -> View {
     let text = format!("seq {seq}  subject.erased  already recorded\n");
-    let mut answer = Answer::new(text, json!({}));
+    let mut answer = View::untyped(text, json!({}));
     answer.verdict = "already_recorded";
     answer
 }

@@ -19,85 +19,8 @@ use crate::ledger::verify::VerifyError;
 use crate::session::SessionError;
 use crate::session::error::PortError;
 use crate::store::StoreError;
+use crate::view::Exit;
 use crate::workflow::import::kept::Unread;
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Exit {
-    /// Done; a verification passed.
-    Done,
-    /// An unexpected failure, a file that cannot be written included.
-    Unexpected,
-    /// The command line itself is wrong.
-    Usage,
-    /// Tampered, rolled back, forked, forged, damaged.
-    Integrity,
-    /// What was given to read is not valid.
-    Input,
-    /// No such ledger, key, entry or file.
-    NotFound,
-    /// A gate or another check ended against what it judges.
-    Fail,
-    /// A rule said no.
-    Refused,
-    /// Inconclusive or not checked: a gate that decided nothing, a check that could not be made.
-    Inconclusive,
-    /// Locked, full or early: the same command may work later.
-    TryLater,
-    /// Interrupted; what was recorded so far stands.
-    Interrupted,
-}
-
-impl Exit {
-    /// Every way to end, in order of its code.
-    pub const ALL: [Self; 11] = [
-        Self::Done,
-        Self::Unexpected,
-        Self::Usage,
-        Self::Integrity,
-        Self::Input,
-        Self::NotFound,
-        Self::Fail,
-        Self::Refused,
-        Self::Inconclusive,
-        Self::TryLater,
-        Self::Interrupted,
-    ];
-
-    /// The process's exit code.
-    pub fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Unexpected => 1,
-            Self::Usage => 2,
-            Self::Integrity => 3,
-            Self::Input => 4,
-            Self::NotFound => 5,
-            Self::Fail => 10,
-            Self::Refused => 11,
-            Self::Inconclusive => 12,
-            Self::TryLater => 75,
-            Self::Interrupted => 130,
-        }
-    }
-
-    /// What it means, for help texts.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Unexpected => "unexpected",
-            Self::Usage => "usage",
-            Self::Integrity => "integrity",
-            Self::Input => "bad input",
-            Self::NotFound => "not found",
-            Self::Fail => "failed",
-            Self::Refused => "refused",
-            Self::Inconclusive => "undecided",
-            Self::TryLater => "try later",
-            Self::Interrupted => "interrupted",
-        }
-    }
-}
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]

@@ -14,7 +14,6 @@ use crate::cli::ope;
 use crate::cli::replicating;
 use crate::cli::replicating::Replicating;
 use crate::cli::submit;
-use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
@@ -33,6 +32,7 @@ use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
 use crate::session::estimates::Estimation;
 use crate::stats::direct::ClusterWeights;
+use crate::view::View;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::compute::Found;
@@ -247,7 +247,7 @@ pub(super) fn append(
     of: &mut Estimation,
     found: &Found,
     events: Vec<Payload>,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     let submission = of.record(&mut ctx.ports(), found, events)?;
     Ok(submit::shown(ctx, &of.ledger, &submission))
 }
@@ -281,23 +281,24 @@ fn named(found: &Found, names: &[String]) -> Result<Vec<usize>, CliError> {
 pub(super) fn answer(
     text: String,
     mut data: Value,
-    recorded: Option<Answer>,
+    recorded: Option<View>,
     verdict: &'static str,
-) -> Answer {
+) -> View {
     let mut answer = match recorded {
-        None => Answer::new(text, Value::Null),
+        None => View::untyped(text, Value::Null),
         Some(mut recorded) => {
-            let (new, seqs) = (&recorded.data["appended"], &recorded.data["seqs"]);
+            let (new, seqs) = (&recorded.facts()["appended"], &recorded.facts()["seqs"]);
             let last = seqs.as_array().and_then(|seqs| seqs.last());
             let line = last.map_or(String::new(), |last| {
                 format!("\nrecorded {new} new, the last at seq {last}\n")
             });
-            data["recorded"] = recorded.data.take();
-            recorded.text = text + &line;
+            data["recorded"] = recorded.facts().clone();
+            recorded.blocks = Vec::new();
+            recorded.source(text + &line);
             recorded
         }
     };
-    answer.data = data;
+    *answer.facts_mut() = data;
     if answer.verdict == "done" {
         answer.verdict = verdict;
     }
@@ -312,7 +313,7 @@ pub(super) fn unrecorded(ctx: &Ctx<'_>) -> &'static str {
     }
 }
 
-pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliError> {
+pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, CliError> {
     if args.ope {
         return ope::run(ctx, args);
     }
@@ -392,7 +393,7 @@ fn plot(
     Ok(())
 }
 
-pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<Answer, CliError> {
+pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, CliError> {
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
     let found = found(ctx, &mut read)?;

@@ -10,7 +10,6 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::payload::experiment::ExperimentClosed;
@@ -19,6 +18,7 @@ use crate::event::payload::experiment::ExperimentRegistered;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::projection::experiments::Experiments;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -76,7 +76,7 @@ pub(super) struct CloseArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Register(args) => register(ctx, &args),
         Verb::Close(args) => {
@@ -96,12 +96,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
             let (_, ledger, view) = home::view(ctx)?;
             let state = view.state(&ledger);
             let data = json!({"experiments": list_json(state)});
-            Ok(Answer::new(table(state), data))
+            Ok(View::untyped(table(state), data))
         }
     }
 }
 
-fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<Answer, CliError> {
+fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
     let wrong = |what: &str, text: &str, error: crate::event::id::IdError| {
         CliError::usage(
             format!("--{what} {text:?}: {error}"),

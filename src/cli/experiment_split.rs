@@ -7,12 +7,12 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::record;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::payload::intake::SplitPart;
 use crate::num::Count;
 use crate::session::split as session;
 use crate::session::split::SplitRequest;
 use crate::session::split::SplittingError;
+use crate::view::View;
 use crate::workflow::split;
 use crate::workflow::split::Apart;
 
@@ -83,7 +83,7 @@ fn request(args: &Args) -> Result<SplitRequest, CliError> {
     })
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let request = request(args)?;
     let apart = request.apart;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -111,14 +111,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         data[part.as_str()] = json!({"count": count(part), "root": root(part)});
     }
     if args.dry_run {
-        let mut answer = Answer::new(text, data);
+        let mut answer = View::untyped(text, data);
         answer.verdict = "dry_run";
         return Ok(answer);
     }
     let appended = session::form(&mut ctx.ports(), &mut ledger, plan)?;
     let already = appended.iter().all(|one| one.already);
     text.push_str(if already { "recorded already\n" } else { "" });
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = if already {
         "already_recorded"
     } else {

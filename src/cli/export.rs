@@ -9,11 +9,11 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::export::FORMATS;
 use crate::export::Request;
 use crate::export::Target;
 use crate::ground::shell;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -36,7 +36,7 @@ fn formats() -> clap::builder::PossibleValuesParser {
         .into()
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let named = FORMATS.iter().find(|format| format.name() == args.format);
     let format = named.ok_or_else(|| CliError::usage("no such format", "clover export --help"))?;
     let (_, ledger) = home::open_to_read(ctx)?;
@@ -56,7 +56,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             blobs: false,
         };
         format.write(&ledger, request, &mut |_, _| {})?;
-        return Ok(Answer::new("", json!({})));
+        return Ok(View::untyped("", json!({})));
     }
     let folder = ctx.path(&args.out);
     let request = Request {
@@ -79,7 +79,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         "folder": folder.display().to_string(), "entries": exported.entries,
         "blobs": exported.blobs, "files": exported.files,
     });
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = "exported";
     answer.checkpoint = Some((size, root.to_base64()));
     if args.format == "jsonl" {

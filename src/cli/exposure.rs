@@ -8,11 +8,10 @@ use crate::cli::gate;
 use crate::cli::gate::refusals;
 use crate::cli::home;
 use crate::cli::submit;
-use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::session::gate::exposure;
 use crate::session::gate::exposure::ExposureTerms;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -42,25 +41,25 @@ pub(super) struct OpenArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::List(args) => list(ctx, &args),
         Verb::Open(args) => open(ctx, &args),
     }
 }
 
-fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
     let id = gate::gate_id(&args.id)?;
     let (_, ledger, view) = home::view(ctx)?;
     let units = exposure::list(&ledger, view.state(&ledger), &id)?;
-    let mut answer = Answer::new(String::new(), json!({"gate": id.as_str(), "units": units}));
+    let mut answer = View::untyped(String::new(), json!({"gate": id.as_str(), "units": units}));
     for unit in &units {
-        answer.line(&ui::escape(unit.as_str()));
+        answer.line(unit.as_str());
     }
     Ok(answer)
 }
 
-fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
+fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
     let id: ManifestId = args.id.parse().map_err(|error| {
         CliError::usage(
             format!("manifest {:?}: {error}", args.id),
@@ -77,7 +76,7 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
     } = submission.terms;
     if is_last {
         let word = if args.dry_run { "would be" } else { "was" };
-        answer.line(&format!(
+        answer.line(format!(
             "this {word} exposure {cap} of {cap} (data.exposure_cap): the other {closed} units stay closed for good"
         ));
     }

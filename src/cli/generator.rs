@@ -6,14 +6,12 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::iterate::program::Program;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::EventId;
@@ -31,6 +29,8 @@ use crate::projection::generators::Run;
 use crate::projection::generators::RunState;
 use crate::session::deploy::generator;
 use crate::session::deploy::generator::RunTerms;
+use crate::view::Exit;
+use crate::view::View;
 use crate::workflow::deploy::word;
 
 const LIST: &str = "clover generator list";
@@ -133,7 +133,7 @@ pub(super) struct ListArgs {
     pub experiment: Option<String>,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Open(args) => open(ctx, args),
         Verb::Objective(args) => objective(ctx, args),
@@ -156,7 +156,7 @@ where
     })
 }
 
-fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
+fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
     let stakes = Micro::parse(&args.stakes).ok();
     let stakes = stakes.filter(|(value, _)| (0..=1_000_000).contains(&value.value()));
@@ -182,7 +182,7 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
     )))
 }
 
-fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<Answer, CliError> {
+fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let id: RunId = parsed("run", &args.run)?;
     let policy = args.policy.as_deref();
@@ -204,14 +204,14 @@ fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<Answer, CliError
         ("step", format!("{} of {}", said.step, run.steps)),
     ]));
     answer.line(text.trim_end());
-    answer.data["bounds"] = serde_json::to_value(&done.bounds).unwrap_or(Value::Null);
-    answer.data["lower_mean"] = json!(said.lower_mean);
-    answer.data["step"] = json!(said.step);
-    answer.data["steps"] = json!(run.steps);
+    answer.facts_mut()["bounds"] = serde_json::to_value(&done.bounds).unwrap_or(Value::Null);
+    answer.facts_mut()["lower_mean"] = json!(said.lower_mean);
+    answer.facts_mut()["step"] = json!(said.step);
+    answer.facts_mut()["steps"] = json!(run.steps);
     Ok(answer.with_next(format!("clover generator show {}", shell::word(&run.run))))
 }
 
-fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<Answer, CliError> {
+fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<View, CliError> {
     let design: DesignId = parsed("--design", &args.design)?;
     let (home, mut ledger) = home::open_to_write(ctx)?;
     let id: RunId = parsed("run", &args.run)?;
@@ -221,7 +221,7 @@ fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<Answer, CliError> 
     let said = &done.said;
     let mut answer = submit::shown(ctx, &ledger, &done.submission);
     answer.line(lines(said).trim_end());
-    answer.data["validation"] = data(said);
+    answer.facts_mut()["validation"] = data(said);
     answer.exit = match said.verdict {
         Verdict::Pass => Exit::Done,
         Verdict::Fail => Exit::Fail,
@@ -272,14 +272,14 @@ fn data(said: &GeneratorValidated) -> Value {
     serde_json::to_value(said).unwrap_or(Value::Null)
 }
 
-fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<Answer, CliError> {
+fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let id: RunId = parsed("run", &args.run)?;
     let reason = key::text("reason", &args.reason)?;
     let intent = submit::intent(args.dry_run);
     let done = generator::roll_back(&mut ctx.ports(), &mut ledger, &id, reason, intent)?;
     let mut answer = submit::shown(ctx, &ledger, &done.submission);
-    answer.line(&format!(
+    answer.line(format!(
         "outputs of {} stay on record: labelled under a new design for calibration and put into a split, \
          their residuals are what the next iteration's cards show",
         done.new
@@ -294,7 +294,7 @@ fn shown_id(id: EventId) -> String {
     id.0.to_hex()
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let id: RunId = parsed("run", &args.run)?;
     let (experiment, run) = generator::found(view.state(&ledger), &id)?;
@@ -321,7 +321,7 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
         text.push_str(&lines(said));
     }
     let data = json!({"run": row(experiment, run), "validation": said.as_ref().map(data)});
-    let answer = Answer::new(text, data);
+    let answer = View::untyped(text, data);
     Ok(match run.state() {
         RunState::Open => answer.with_next(format!(
             "clover generator objective {}",
@@ -345,7 +345,7 @@ fn row(experiment: &ExperimentId, run: &Run) -> Value {
     })
 }
 
-fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let wanted = args.experiment.as_deref().map(record::experiment_id);
     let wanted = wanted.transpose()?;
@@ -368,5 +368,5 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
         }
     }
     let head = ["run", "experiment", "state", "policies", "steps", "since"];
-    Ok(Answer::new(ui::table(&head, rows), json!({"runs": data})))
+    Ok(View::untyped(ui::table(&head, rows), json!({"runs": data})))
 }

@@ -166,7 +166,7 @@ pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliErro
 }
 
 /// State at the head, or after the entry that `at` names.
-pub(super) enum View {
+pub(super) enum AsOf {
     /// The head.
     Head,
     /// Earlier.
@@ -174,16 +174,16 @@ pub(super) enum View {
 }
 
 /// Opens the ledger to read the state that the command is about.
-pub(super) fn view(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger, View), CliError> {
+pub(super) fn view(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger, AsOf), CliError> {
     let (home, ledger) = open_to_read(ctx)?;
     let view = match ctx.as_of {
-        None => View::Head,
-        Some(seq) => View::Earlier(Box::new(ledger.state_at(seq + 1)?)),
+        None => AsOf::Head,
+        Some(seq) => AsOf::Earlier(Box::new(ledger.state_at(seq + 1)?)),
     };
     Ok((home, ledger, view))
 }
 
-impl View {
+impl AsOf {
     pub(super) fn state<'a>(&'a self, ledger: &'a Ledger) -> &'a State {
         match self {
             Self::Head => ledger.state(),

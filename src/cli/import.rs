@@ -16,7 +16,6 @@ use crate::cli::import_ledger;
 use crate::cli::intake;
 use crate::cli::intake_logged;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Entry;
 use crate::event::entry;
 use crate::event::entry::LINE_LEN_MAX;
@@ -26,6 +25,7 @@ use crate::session::error::PortError;
 use crate::session::intake::bulk as session;
 use crate::session::intake::bulk::BATCH;
 use crate::session::intake::bulk::EventBatch;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -59,7 +59,7 @@ pub(super) struct Args {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Events(args) => events(ctx, args),
         Verb::Cje(args) => intake::cje(ctx, args),
@@ -71,7 +71,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
 
 const HELP: &str = "clover import events --help";
 
-fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let source = args.file.display().to_string();
     let reader = ctx.reader(Path::new(&args.file))?;
     let mut lines = EventLines {
@@ -85,7 +85,7 @@ fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         while let Some((number, event)) = lines.next_event()? {
             bodies.push(checked_body(&event, &source, number)?);
         }
-        let mut answer = Answer::new(ui::lines(&bodies), json!({"bodies": bodies}));
+        let mut answer = View::untyped(ui::lines(&bodies), json!({"bodies": bodies}));
         answer.verdict = "dry_run";
         return Ok(answer);
     }

@@ -11,7 +11,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::cli::verify;
 use crate::event::payload::Verdict;
 use crate::export::source;
@@ -28,6 +27,7 @@ use crate::session::restore;
 use crate::session::restore::Origin;
 use crate::session::restore::PinTerms;
 use crate::session::restore::RestoreError;
+use crate::view::View;
 
 const HELP: &str = "clover import ledger --help";
 
@@ -46,7 +46,7 @@ pub(super) struct Args {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (from, into) = (ctx.path(&args.export), ctx.path(&args.into));
     if !ambient::is_dir(&from) {
         let message = format!("{} is no folder of an export", from.display());
@@ -180,9 +180,9 @@ impl From<RestoreError> for CliError {
     }
 }
 
-fn answer(home: &Home, ledger: &Ledger, report: &Report) -> Answer {
+fn answer(home: &Home, ledger: &Ledger, report: &Report) -> View {
     let blobs = ledger.store().reader().blob_count().unwrap_or(0);
-    let mut answer = Answer::new(
+    let mut answer = View::untyped(
         format!(
             "imported {} entries · {blobs} blobs · root {} · {}\n{}\n",
             ui::thousands(ledger.size()),
@@ -195,7 +195,7 @@ fn answer(home: &Home, ledger: &Ledger, report: &Report) -> Answer {
             "report": report,
         }),
     );
-    answer.line(&format!(
+    answer.line(format!(
         "to be read by all; who holds the log key and keys of its authors may append: {}",
         home.log_key().display()
     ));

@@ -9,7 +9,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::id::EventId;
 use crate::event::id::HolderId;
@@ -32,6 +31,7 @@ use crate::session::home::HomeOptions;
 use crate::session::keys::files;
 use crate::session::keys::files::KeyFiles;
 use crate::store::CreateOptions;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -98,7 +98,7 @@ pub(super) fn holder(text: &str) -> Result<HolderId, CliError> {
     }
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let folder = ctx.path(&args.dir);
     let home = Home::new(folder.join(crate::session::home::FOLDER));
     let options = HomeOptions {
@@ -209,7 +209,7 @@ fn origin(ctx: &Ctx<'_>, folder: &Path, given: Option<&str>) -> Result<Origin, C
     parse(&format!("clover.local/{name}-{}", &random[..32]))
 }
 
-fn answer(home: &Home, ledger: &Ledger, owner_path: &Path, owner: &Signer) -> Answer {
+fn answer(home: &Home, ledger: &Ledger, owner_path: &Path, owner: &Signer) -> View {
     let keyring = &ledger.state().keyring;
     let log_key = keyring
         .log_key()
@@ -236,7 +236,7 @@ fn answer(home: &Home, ledger: &Ledger, owner_path: &Path, owner: &Signer) -> An
         "separation": separation,
         "pin": pin,
     });
-    let mut answer = Answer::new(text, data)
+    let mut answer = View::untyped(text, data)
         .with_next("clover key new NAME --role scorer")
         .with_next("clover status");
     answer.verdict = "created";

@@ -20,7 +20,6 @@ use crate::cli::intake_counts::words;
 use crate::cli::intake_files;
 use crate::cli::record;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
@@ -42,6 +41,7 @@ use crate::session::intake::Request;
 use crate::session::intake::counts::Counts;
 use crate::session::intake::import as session;
 use crate::session::intake::signers;
+use crate::view::View;
 use crate::workflow::import;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
@@ -138,7 +138,7 @@ pub(super) struct Common {
 
 pub(super) const HELP: &str = "clover import cje --help";
 
-pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<Answer, CliError> {
+pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<View, CliError> {
     let paths = intake_files::unfolded(ctx, &args.paths)?;
     run(
         ctx,
@@ -157,7 +157,7 @@ pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<Answer, CliError>
     )
 }
 
-pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<Answer, CliError> {
+pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<View, CliError> {
     let mut map = BTreeMap::new();
     for pair in &args.map {
         let split = pair.split_once('=').filter(|(field, column)| {
@@ -204,7 +204,7 @@ pub(super) fn run(
     format: ImportFormat,
     paths: &[PathBuf],
     parse: Parse<'_>,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     let (home, mut ledger) = if common.dry_run {
         home::open_to_read(ctx)?
     } else {
@@ -448,7 +448,7 @@ fn range(values: impl Iterator<Item = Micro> + Clone) -> String {
     ends.map_or("none".to_owned(), |(low, high)| format!("{low} to {high}"))
 }
 
-fn rehearsed(files: &[InputFile], plans: &[Plan]) -> Answer {
+fn rehearsed(files: &[InputFile], plans: &[Plan]) -> View {
     let mut text = String::new();
     let mut data = Vec::new();
     for (file, plan) in files.iter().zip(plans) {
@@ -490,12 +490,12 @@ fn rehearsed(files: &[InputFile], plans: &[Plan]) -> Answer {
         ("time gap", gap.to_owned()),
         ("grade", grade.to_owned()),
     ]));
-    let mut answer = Answer::new(text, json!({"files": data, "gap": gap, "grade": grade}));
+    let mut answer = View::untyped(text, json!({"files": data, "gap": gap, "grade": grade}));
     answer.verdict = "dry_run";
     answer
 }
 
-fn answer(ledger: &Ledger, files: &[InputFile], counts: &[Counts]) -> Answer {
+fn answer(ledger: &Ledger, files: &[InputFile], counts: &[Counts]) -> View {
     let total = Counts::sum(counts);
     let mut rows = Vec::new();
     for (file, counts) in files.iter().zip(counts) {
@@ -534,7 +534,7 @@ fn answer(ledger: &Ledger, files: &[InputFile], counts: &[Counts]) -> Answer {
         .collect();
     let mut data = json!({"files": files, "gap": gap, "grade": grade});
     data["recorded"] = totals(&total);
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = if total.added() == 0 {
         "already_recorded"
     } else {

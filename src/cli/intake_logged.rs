@@ -7,9 +7,9 @@ use crate::cli::error::CliError;
 use crate::cli::intake;
 use crate::cli::intake::Common;
 use crate::cli::intake_files;
-use crate::cli::ui::Answer;
 use crate::event::id::Text;
 use crate::event::payload::intake::ImportFormat;
+use crate::view::View;
 use crate::workflow::import;
 use crate::workflow::import::How;
 use crate::workflow::import::logged::Pins;
@@ -25,7 +25,7 @@ pub(super) struct LoggedArgs {
     pub pin: Vec<String>,
 }
 
-pub(super) fn logged(ctx: &mut Ctx<'_>, args: &LoggedArgs) -> Result<Answer, CliError> {
+pub(super) fn logged(ctx: &mut Ctx<'_>, args: &LoggedArgs) -> Result<View, CliError> {
     let mut pins = Pins::default();
     for pin in &args.pin {
         let named = pin.split_once('=').and_then(|(what, hash)| {

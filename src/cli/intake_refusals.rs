@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::session::intake::IntakeError;
+use crate::view::Exit;
 
 impl From<IntakeError> for CliError {
     fn from(error: IntakeError) -> Self {

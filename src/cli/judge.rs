@@ -12,7 +12,6 @@ use crate::cli::intake_files::Scores;
 use crate::cli::judge_drift;
 use crate::cli::judge_rows::Desk;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::JudgeId;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -22,6 +21,7 @@ use crate::session::judge::history::JudgeHistory;
 use crate::session::judge::scoring;
 use crate::session::judge::scoring::Rescore;
 use crate::session::judge::scoring::RunCounts;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -118,7 +118,7 @@ pub(super) struct CheckArgs {
     pub seed: u64,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Run(args) => score(ctx, &args.common),
         Verb::List => list(ctx),
@@ -127,7 +127,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     }
 }
 
-fn score(ctx: &mut Ctx<'_>, common: &Common) -> Result<Answer, CliError> {
+fn score(ctx: &mut Ctx<'_>, common: &Common) -> Result<View, CliError> {
     let mut desk = Desk::open(ctx, common, Scores::Asked)?;
     let judge = desk.assignment.judge().clone();
     let mut ports = ctx.ports().with_program(&desk.program);
@@ -136,7 +136,7 @@ fn score(ctx: &mut Ctx<'_>, common: &Common) -> Result<Answer, CliError> {
 }
 
 /// The answer of a run.
-fn finished(ledger: &Ledger, judge: &JudgeId, counts: RunCounts) -> Result<Answer, CliError> {
+fn finished(ledger: &Ledger, judge: &JudgeId, counts: RunCounts) -> Result<View, CliError> {
     let RunCounts {
         scored,
         already,
@@ -161,7 +161,7 @@ fn finished(ledger: &Ledger, judge: &JudgeId, counts: RunCounts) -> Result<Answe
         ("already", ui::thousands(already as u64)),
         ("log", format!("{size} entries · root {root}")),
     ]);
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = if scored == 0 {
         "already_recorded"
     } else {
@@ -174,7 +174,7 @@ fn finished(ledger: &Ledger, judge: &JudgeId, counts: RunCounts) -> Result<Answe
     )))
 }
 
-fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
+fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
     let seed = Count::new(args.seed).ok_or_else(|| {
         CliError::usage(
             "--seed: expected below 2^53",
@@ -188,7 +188,7 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Answer, CliError> {
 }
 
 /// The answer of a re-score.
-fn rescored(found: &Rescore) -> Result<Answer, CliError> {
+fn rescored(found: &Rescore) -> Result<View, CliError> {
     let (payload, appended) = (&found.said, &found.appended);
     let (keys, mismatches) = (payload.keys.value(), payload.mismatches.value());
     let data = json!({
@@ -208,12 +208,12 @@ fn rescored(found: &Rescore) -> Result<Answer, CliError> {
         ("scored again", ui::thousands(keys)),
         ("mismatches", "0".to_owned()),
     ]);
-    let mut answer = Answer::new(text, data).with_events(appended);
+    let mut answer = View::untyped(text, data).with_events(appended);
     answer.verdict = "pass";
     Ok(answer)
 }
 
-fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, _) = home::view(ctx)?;
     let end = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let judges = history::judges(&ledger, end)?;
@@ -227,7 +227,7 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         "registered",
     ];
     let data: Vec<_> = judges.iter().map(of_judge).collect();
-    Ok(Answer::new(
+    Ok(View::untyped(
         ui::table(&head, judges.iter().map(cells).collect()),
         json!({"judges": data}),
     ))

@@ -5,12 +5,10 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::intake_files::Scores;
 use crate::cli::judge::Common;
 use crate::cli::judge_rows::Desk;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::AnchorSetId;
 use crate::event::id::ManifestId;
 use crate::event::payload::Verdict;
@@ -22,6 +20,8 @@ use crate::session::judge::drift;
 use crate::session::judge::drift::DriftCheck;
 use crate::session::judge::drift::DriftRequest;
 use crate::session::judge::drift::ScoreOrigin;
+use crate::view::Exit;
+use crate::view::View;
 use crate::workflow::deploy::word;
 
 const HELP: &str = "clover judge drift --help";
@@ -44,7 +44,7 @@ pub(super) struct Args {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     if args.common.recorded {
         let message = "--recorded: recorded scores are what new ones are held against";
         return Err(CliError::usage(message, HELP));
@@ -67,7 +67,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let experiment = desk.assignment.experiment.clone();
     let mut ports = ctx.ports().with_program(&desk.program);
     let found = drift::check(&mut ports, &desk.ledger, desk.assignment, &request)?;
-    let mut answer = Answer::new(told(&found), data(&found));
+    let mut answer = View::untyped(told(&found), data(&found));
     let verdict = found.said.verdicts.whole();
     answer.verdict = word(verdict);
     answer.exit = match verdict {

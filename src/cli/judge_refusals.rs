@@ -1,11 +1,11 @@
 //! Exit code, word and next command of a judge's work that stopped.
 
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::ui;
 use crate::event::id::JudgeId;
 use crate::ground::shell;
 use crate::session::judge::JudgingError;
+use crate::view::Exit;
 use crate::workflow::drift::DriftError;
 use crate::workflow::judge::JudgeError;
 

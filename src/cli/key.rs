@@ -10,7 +10,6 @@ use crate::cli::home;
 use crate::cli::init;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::id::Text;
 use crate::ground::ambient;
@@ -24,6 +23,7 @@ use crate::session::keys::addition::KeyTerms;
 use crate::session::keys::ending;
 use crate::session::keys::files::KeyFiles;
 use crate::session::keys::rotation;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -128,7 +128,7 @@ pub(super) struct RotateArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::New(args) => new(ctx, &args),
         Verb::List => list(ctx),
@@ -148,7 +148,7 @@ pub(super) fn text(what: &str, text: &str) -> Result<Text, CliError> {
     })
 }
 
-fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
+fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
     wallet::check_name(&args.name)?;
     let path = wallet::folder(ctx)?.join(format!("{}.pem", args.name));
     if ambient::exists(&path)? {
@@ -177,9 +177,9 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     let submission = drawn.add(&mut ctx.ports(), &mut ledger, files)?;
     let mut answer = submit::shown(ctx, &ledger, &submission);
     let id = drawn.id();
-    answer.line(&format!("key {id} in {}", path.display()));
-    answer.data["key_id"] = json!(id.to_string());
-    answer.data["file"] = json!(path.display().to_string());
+    answer.line(format!("key {id} in {}", path.display()));
+    answer.facts_mut()["key_id"] = json!(id.to_string());
+    answer.facts_mut()["file"] = json!(path.display().to_string());
     Ok(answer)
 }
 
@@ -212,7 +212,7 @@ pub(super) fn standing(record: &KeyRecord) -> String {
     }
 }
 
-fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let files = wallet::files(ctx)?;
@@ -248,10 +248,10 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
             })
         })
         .collect();
-    Ok(Answer::new(text, json!({"keys": data})))
+    Ok(View::untyped(text, json!({"keys": data})))
 }
 
-fn show(ctx: &mut Ctx<'_>, key: &str) -> Result<Answer, CliError> {
+fn show(ctx: &mut Ctx<'_>, key: &str) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let id = wallet::resolve(ctx, state, key)?;
@@ -283,26 +283,26 @@ fn show(ctx: &mut Ctx<'_>, key: &str) -> Result<Answer, CliError> {
         "events": record.next_author_seq, "standing": standing(record),
         "seal_recipient": recipient, "public_key": record.public_key,
     });
-    Ok(Answer::new(text, data))
+    Ok(View::untyped(text, data))
 }
 
-fn export(ctx: &mut Ctx<'_>, args: &ExportArgs) -> Result<Answer, CliError> {
+fn export(ctx: &mut Ctx<'_>, args: &ExportArgs) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     let Some(key) = args.key.as_deref().filter(|_| !args.log) else {
         let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
         let vkey = vkey.unwrap_or_default();
-        return Ok(Answer::new(format!("{vkey}\n"), json!({"log_key": vkey})));
+        return Ok(View::untyped(format!("{vkey}\n"), json!({"log_key": vkey})));
     };
     let id = wallet::resolve(ctx, ledger.state(), key)?;
     let record = &ledger.state().keyring.keys[&id];
     let pem = keyfile::write_public(&record.public_key.0);
-    Ok(Answer::new(
+    Ok(View::untyped(
         pem.clone(),
         json!({"key_id": id.to_string(), "public_key": pem}),
     ))
 }
 
-fn end(ctx: &mut Ctx<'_>, args: &RetireArgs, since: Option<u64>) -> Result<Answer, CliError> {
+fn end(ctx: &mut Ctx<'_>, args: &RetireArgs, since: Option<u64>) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let id = wallet::resolve(ctx, ledger.state(), &args.name)?;
     let reason = text("reason", &args.reason)?;
@@ -324,7 +324,7 @@ fn end(ctx: &mut Ctx<'_>, args: &RetireArgs, since: Option<u64>) -> Result<Answe
     Ok(submit::shown(ctx, &ledger, &submission))
 }
 
-fn rotate(ctx: &mut Ctx<'_>, args: &RotateArgs) -> Result<Answer, CliError> {
+fn rotate(ctx: &mut Ctx<'_>, args: &RotateArgs) -> Result<View, CliError> {
     let (home, mut ledger) = home::open_to_write(ctx)?;
     let reason = text("reason", &args.reason)?;
     let intent = submit::intent(args.dry_run);
@@ -333,8 +333,8 @@ fn rotate(ctx: &mut Ctx<'_>, args: &RotateArgs) -> Result<Answer, CliError> {
     if submission.is_appended() {
         let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
         let vkey = vkey.unwrap_or_default();
-        answer.line(&format!("log key {vkey}"));
-        answer.data["log_key"] = json!(vkey);
+        answer.line(format!("log key {vkey}"));
+        answer.facts_mut()["log_key"] = json!(vkey);
     }
     Ok(answer)
 }

@@ -9,7 +9,6 @@ use crate::cli::home;
 use crate::cli::intake;
 use crate::cli::record;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::IdError;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelDesignRegistered;
@@ -19,6 +18,7 @@ use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
+use crate::view::View;
 
 const HELP: &str = "clover label design new --help";
 
@@ -65,7 +65,7 @@ pub(super) struct NewArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     let Verb::Design(verb) = verb;
     match verb {
         DesignVerb::New(args) => new(ctx, &args),
@@ -83,7 +83,7 @@ fn probability(what: &str, text: &str) -> Result<Micro, CliError> {
     })
 }
 
-fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
+fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
     let wrong = |what: &str, text: &str, error: IdError| {
         CliError::usage(format!("{what} {text:?}: {error}"), HELP)
     };
@@ -124,7 +124,7 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
 }
 
-fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let rows = all(state).map(|(experiment, name, design)| {
@@ -168,7 +168,7 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
             })
         })
         .collect();
-    Ok(Answer::new(text, json!({"designs": data})))
+    Ok(View::untyped(text, json!({"designs": data})))
 }
 
 /// Every design with its experiment.

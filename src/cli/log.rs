@@ -10,7 +10,6 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::input;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
@@ -21,6 +20,7 @@ use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::ledger::read::Read;
+use crate::view::View;
 
 /// Entries listed when nothing narrows them.
 const LIMIT: u64 = 50;
@@ -70,7 +70,7 @@ impl Filter {
     }
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_read(ctx)?;
     let kind = args.kind.as_deref().map(input::kind).transpose();
     let filter = Filter {
@@ -115,7 +115,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         out.forward(ctx, &ledger, &filter, at, head)?;
         at = head;
     }
-    let mut answer = Answer::new("", json!({"entries": out.events}));
+    let mut answer = View::untyped("", json!({"entries": out.events}));
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     Ok(answer)
 }

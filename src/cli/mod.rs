@@ -104,9 +104,11 @@ use clap::Subcommand;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::ui::Answer;
+use crate::cli::ui::Form;
+use crate::view;
+use crate::view::View;
 
-pub use error::Exit;
+pub use crate::view::Exit;
 pub use world::World;
 
 const TOP: &str = "\
@@ -128,8 +130,8 @@ Options of every verb:
   --key FILE|NAME           the key that signs [CLOVER_KEY; else the one key that may]
   --passphrase-file FILE    passphrase of that key [CLOVER_PASSPHRASE; else asked]
   --json                    one JSON object {ok,verdict,exit,events,checkpoint,data,warnings,next}
-  -q, --quiet               no notes and no progress      --busy-timeout SECONDS   default 60
-  --progress auto|never|plain   --color auto|always|never   --clock-ahead  after 400 days of rest
+  --render text|markdown|html   how an answer is set      -q, --quiet    no notes and no progress
+  --busy-timeout SECONDS  --progress auto|never|plain  --color auto|always|never  --clock-ahead
 
 Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found · 10 failed
             11 refused by a rule · 12 undecided or not checked · 75 try later · 130 interrupted
@@ -160,6 +162,17 @@ struct Globals {
     /// Answer with one JSON object
     #[arg(long, global = true, hide = true)]
     json: bool,
+    /// Answer as a document
+    #[arg(
+        long = "render",
+        global = true,
+        hide = true,
+        value_enum,
+        value_name = "FORM",
+        conflicts_with = "json",
+        default_value_t
+    )]
+    form: Form,
     /// No notes and no progress
     #[arg(long, short, global = true, hide = true)]
     quiet: bool,
@@ -388,8 +401,8 @@ pub fn run(args: impl Iterator<Item = OsString>) -> std::process::ExitCode {
 /// Runs one command line in a world.
 pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match parse(&args) {
-        Ok(cli) => cli,
+    let (cli, path) = match parse(&args) {
+        Ok(parsed) => parsed,
         Err(error) => {
             let mut options = args.iter().take_while(|arg| *arg != "--");
             let json = options.any(|arg| arg == "--json");
@@ -397,13 +410,21 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
         }
     };
     let mut ctx = Ctx::new(world, cli.globals);
+    ctx.verb = path;
     let result = dispatch(&mut ctx, cli.verb);
     finish(&mut ctx, result)
 }
 
-fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+/// What was typed, and the verb's words: `gate show`.
+fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
     let matches = command().try_get_matches_from(args)?;
-    Cli::from_arg_matches(&matches)
+    let mut path = Vec::new();
+    let mut at = &matches;
+    while let Some((word, inner)) = at.subcommand() {
+        path.push(word);
+        at = inner;
+    }
+    Ok((Cli::from_arg_matches(&matches)?, path.join(" ")))
 }
 
 /// A wrong command line inside of another.
@@ -453,7 +474,7 @@ fn parse_failure(world: &mut World, error: &clap::Error, json: bool) -> Exit {
     Exit::Done
 }
 
-fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Init(args) => init::run(ctx, &args),
         Verb::Demo(args) => demo::run(ctx, &args),
@@ -512,21 +533,29 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
 }
 
 /// Prints the answer or the error.
-fn finish(ctx: &mut Ctx<'_>, result: Result<Answer, CliError>) -> Exit {
+fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
     let written = result.and_then(|answer| {
-        if ctx.globals.json {
-            let text = answer.to_json(&ctx.warnings);
-            ctx.out(&text)?;
-        } else {
-            let text = answer.text.clone();
-            ctx.out(&text)?;
-        }
+        debug_assert!(
+            view::shapes::is_answer(&ctx.verb, answer.shape()),
+            "{:?} may not answer with {}: src/view/shapes.rs lists what it may",
+            ctx.verb,
+            answer.shape()
+        );
+        let text = match (ctx.globals.json, ctx.globals.form) {
+            (true, _) => view::json::json(&answer, &ctx.warnings),
+            (false, Form::Text) => view::text::text(&answer, ctx.colour()),
+            // What a verb writes as it goes, such as a log, is no document.
+            (false, _) if answer.blocks.is_empty() => String::new(),
+            (false, Form::Markdown) => view::markdown::markdown(&answer),
+            (false, Form::Html) => view::page::page(&format!("clover {}", ctx.verb), &answer),
+        };
+        ctx.out(&text)?;
         ctx.flush()?;
         Ok(answer)
     });
     match written {
         Ok(answer) => {
-            if !ctx.globals.json {
+            if !ctx.globals.json && ctx.globals.form == Form::Text {
                 for next in &answer.next {
                     ctx.note(&format!("next: {next}"));
                 }

@@ -10,7 +10,6 @@ use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
 use crate::cli::patch;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::EventId;
@@ -21,6 +20,7 @@ use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::event::registry;
 use crate::ground::sign::KeyId;
 use crate::session::iterate::Bench;
+use crate::view::View;
 use crate::workflow::patches;
 use crate::workflow::patches::Authorship;
 
@@ -65,7 +65,7 @@ fn requester(bench: &Bench, named: Option<&str>) -> Result<KeyId, CliError> {
     }
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut bench = bench::open(ctx, &args.iteration)?;
     let (id, mut checks) = patch::bench(bench.ledger.state(), &args.iteration)?;
     checks.ids.clear();
@@ -117,7 +117,7 @@ fn told(
     said: &DevObjectiveQueried,
     receipt: EventId,
     appended: &[crate::ledger::Appended],
-) -> Answer {
+) -> View {
     let gates: Vec<String> = said
         .answers
         .iter()

@@ -10,7 +10,6 @@ use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::EstimateArgs;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::PolicyId;
 use crate::event::id::Text;
@@ -26,6 +25,7 @@ use crate::report::chart::Mark;
 use crate::report::chart::Series;
 use crate::report::spark;
 use crate::session::estimates::Estimation;
+use crate::view::View;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::ope;
 use crate::workflow::ope::Target;
@@ -91,7 +91,7 @@ fn targets(logs: &Logs, logger: &PolicyId, asked: &[String]) -> Result<Vec<Polic
     Ok(named)
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, CliError> {
     if args.terms.bootstrap.is_some() {
         let message = "--ope has t intervals: --bootstrap belongs to direct estimates";
         return Err(CliError::usage(message, HELP));
@@ -160,7 +160,7 @@ fn append(
     read: &mut Estimation,
     found: &crate::workflow::estimate::compute::Found,
     (computed, diagnoses): (&[Target], &[OpeDiagnosed]),
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     let mut order: Vec<(&Target, &OpeDiagnosed)> = computed.iter().zip(diagnoses).collect();
     order.sort_by_key(|(of, _)| (of.diagnosed.overlap, of.diagnosed.tail));
     let mut events: Vec<Payload> = Vec::new();

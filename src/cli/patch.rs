@@ -14,7 +14,6 @@ use crate::cli::review;
 use crate::cli::rubric;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::IterationId;
 use crate::event::id::PatchId;
 use crate::event::payload::rubric::AuthorKind;
@@ -29,6 +28,7 @@ use crate::rubric::PatchFault;
 use crate::session::SessionError;
 use crate::session::iterate::IterationError;
 use crate::session::iterate::propose;
+use crate::view::View;
 use crate::workflow::patches::Authorship;
 use crate::workflow::patches::Bench;
 
@@ -117,7 +117,7 @@ pub(super) struct WithdrawArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Check(args) => check(ctx, args, false),
         Verb::Diff(args) => check(ctx, args, true),
@@ -182,7 +182,7 @@ pub(super) fn refused(fault: &PatchFault, source: &str) -> CliError {
     error
 }
 
-fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<Answer, CliError> {
+fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<View, CliError> {
     let bench = match (&args.iteration, &args.rubric) {
         (Some(name), _) => {
             let (_, ledger, view) = home::view(ctx)?;
@@ -204,7 +204,7 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<Answer, Cl
             let (path, now) = (&change.path, now.unwrap_or_default());
             text.push_str(&format!("{path}\n  - {was}\n  + {now}\n"));
         }
-        return Ok(Answer::new(text, data));
+        return Ok(View::untyped(text, data));
     }
     let needs = match checked.needs_rescore {
         Some(true) => "raw answers anew",
@@ -241,7 +241,7 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<Answer, Cl
         shell::word(&args.file.display()),
         iteration = shell::word(&iteration)
     );
-    Ok(Answer::new(ui::pairs(&rows), data).with_next(next))
+    Ok(View::untyped(ui::pairs(&rows), data).with_next(next))
 }
 
 fn data(bench: &Bench, patch: &Patch, checked: &Checked) -> Value {
@@ -270,7 +270,7 @@ fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
     })
 }
 
-pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, CliError> {
+pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, CliError> {
     let id = iteration_id(&args.iteration)?;
     let yaml = rubric::document(ctx, &args.file, NEXT)?;
     let inputs: Result<Vec<_>, _> = args.inputs.iter().map(|of| digest("input", of)).collect();
@@ -304,11 +304,11 @@ pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, C
     if !args.dry_run {
         let (patch, checked) = (&proposal.patch, &proposal.checked);
         let kappa = checked.length.kappa();
-        answer.line(&format!(
+        answer.line(format!(
             "patch {}  hash {}  code length {kappa}",
             patch.id, checked.hash
         ));
-        answer.data["patch"] = data(&proposal.bench, patch, checked);
+        answer.facts_mut()["patch"] = data(&proposal.bench, patch, checked);
     }
     Ok(answer.with_next(format!(
         "clover patch list --iteration {id}",
@@ -316,7 +316,7 @@ pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, C
     )))
 }
 
-fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     if let Some(name) = &args.iteration {
@@ -357,7 +357,7 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<Answer, CliError> {
         "proposed",
         "hash",
     ];
-    Ok(Answer::new(
+    Ok(View::untyped(
         ui::table(&head, rows),
         json!({"patches": data}),
     ))
@@ -376,7 +376,7 @@ pub(super) fn proposed<'a>(
     Ok((patch, id, &iterations.by_id[id]))
 }
 
-fn withdraw(ctx: &mut Ctx<'_>, args: &WithdrawArgs) -> Result<Answer, CliError> {
+fn withdraw(ctx: &mut Ctx<'_>, args: &WithdrawArgs) -> Result<View, CliError> {
     let (patch, reason) = (patch_id(&args.patch)?, key::text("reason", &args.reason)?);
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);

@@ -10,7 +10,6 @@ use crate::cli::estimate;
 use crate::cli::estimate::Fit;
 use crate::cli::simulate::in_range;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::AccountId;
 use crate::event::payload::estimated::PlanPurpose;
 use crate::event::payload::planning::EvaluationPlan;
@@ -28,6 +27,7 @@ use crate::stats::oua::Balance;
 use crate::stats::planner;
 use crate::stats::planner::Power;
 use crate::stats::planner::VarianceModel;
+use crate::view::View;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::planning;
 use crate::workflow::estimate::planning::Ask;
@@ -134,7 +134,7 @@ fn price(read: &Estimation, what: &str, text: &str, recorded: usize) -> Result<M
         })
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     let (purpose, plain, priced) = match verb {
         Verb::Labels(args) => (PlanPurpose::Labels, &args.plain, Some(args)),
         Verb::Budget(args) => (PlanPurpose::Budget, &args.plain, Some(args)),

@@ -13,7 +13,6 @@ use crate::cli::record;
 use crate::cli::rubric;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::ground::ambient;
 use crate::ground::shell;
@@ -27,6 +26,7 @@ use crate::session::SessionError;
 use crate::session::deploy::DeployError;
 use crate::session::deploy::prompt as committing;
 use crate::session::deploy::prompt::PromptCommit;
+use crate::view::View;
 use crate::workflow::patches;
 use crate::workflow::prompts;
 use crate::workflow::prompts::Rendered;
@@ -97,7 +97,7 @@ pub(super) struct CheckoutArgs {
     pub out: PathBuf,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Commit(args) => commit(ctx, args),
         Verb::Log(args) => log(ctx, args),
@@ -107,7 +107,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     }
 }
 
-fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<Answer, CliError> {
+fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let (experiment, accepted) = approve::acceptance(ledger.state(), &args.patch)?;
     let (experiment, accepted) = (experiment.clone(), accepted.id);
@@ -128,10 +128,10 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<Answer, CliError> {
     let (version, hash, prompt) = (&said.version, said.rubric_hash, said.prompt_hash);
     let mut answer = submit::shown(ctx, &ledger, &submission);
     if !args.dry_run {
-        answer.line(&format!(
+        answer.line(format!(
             "{experiment}@{version}  rubric {hash}  prompt {prompt}"
         ));
-        answer.data["prompt"] = json!({
+        answer.facts_mut()["prompt"] = json!({
             "experiment": experiment.as_str(), "version": version, "rubric_hash": hash.to_hex(),
             "prompt_hash": prompt.to_hex(),
         });
@@ -143,7 +143,7 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<Answer, CliError> {
 }
 
 /// The answer when an acceptance was committed before.
-fn already(experiment: &ExperimentId, old: &Commit) -> Answer {
+fn already(experiment: &ExperimentId, old: &Commit) -> View {
     let name = format!("{experiment}@{}", old.version);
     let text = format!(
         "seq {}  prompt.committed  {}  already recorded\n",
@@ -153,7 +153,7 @@ fn already(experiment: &ExperimentId, old: &Commit) -> Answer {
         "experiment": experiment.as_str(), "version": old.version, "rubric_hash": old.rubric_hash.to_hex(),
         "prompt_hash": old.prompt_hash.to_hex(),
     }});
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = "already_recorded";
     answer.events = vec![old.id.to_string()];
     answer.with_next(format!(
@@ -206,7 +206,7 @@ impl Version<'_> {
     }
 }
 
-fn log(ctx: &mut Ctx<'_>, args: &LogArgs) -> Result<Answer, CliError> {
+fn log(ctx: &mut Ctx<'_>, args: &LogArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let wanted = args.experiment.as_deref().map(record::experiment_id);
@@ -259,7 +259,7 @@ fn log(ctx: &mut Ctx<'_>, args: &LogArgs) -> Result<Answer, CliError> {
         "rubric",
         "prompt",
     ];
-    Ok(Answer::new(
+    Ok(View::untyped(
         ui::table(&head, rows),
         json!({"prompts": data}),
     ))
@@ -281,7 +281,7 @@ fn with_version<T>(
     Ok(see(&experiment, &version))
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let (text, data) = with_version(ctx, &args.prompt, |experiment, version| {
         let mut data = version.data(experiment);
         data["prompt"] = version.told.text.as_str().into();
@@ -292,10 +292,10 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
         "clover prompt checkout {} --out DIR",
         shell::word(&args.prompt)
     );
-    Ok(Answer::new(text, data).with_next(next))
+    Ok(View::untyped(text, data).with_next(next))
 }
 
-fn checkout(ctx: &mut Ctx<'_>, args: &CheckoutArgs) -> Result<Answer, CliError> {
+fn checkout(ctx: &mut Ctx<'_>, args: &CheckoutArgs) -> Result<View, CliError> {
     let (files, data) = with_version(ctx, &args.prompt, |experiment, version| {
         let files = [
             ("rubric.yaml", version.rubric.to_yaml()),
@@ -311,10 +311,10 @@ fn checkout(ctx: &mut Ctx<'_>, args: &CheckoutArgs) -> Result<Answer, CliError> 
             return Err(CliError::input(message, NEXT));
         }
     }
-    let mut answer = Answer::new("", data);
+    let mut answer = View::untyped("", data);
     for (name, text) in files {
         ambient::write_new(&folder.join(name), text.as_bytes(), 0o644)?;
-        answer.line(&args.out.join(name).display().to_string());
+        answer.line(args.out.join(name).display().to_string());
     }
     Ok(answer)
 }

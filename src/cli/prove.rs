@@ -6,15 +6,15 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::show;
-use crate::cli::ui::Answer;
 use crate::cli::verify;
 use crate::ground::ambient;
 use crate::ground::merkle;
 use crate::ground::note::ProofFile;
 use crate::ground::note::VerifierKey;
+use crate::view::Exit;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -38,14 +38,14 @@ pub(super) struct Args {
     pub log_key: Option<String>,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     match (&args.check, &args.line) {
         (Some(proof), Some(line)) => check(ctx, args, proof, line),
         _ => prove(ctx, args),
     }
 }
 
-fn prove(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+fn prove(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     let entry = args.entry.as_deref().unwrap_or_default();
     let read = show::find(ctx, &ledger, entry)?;
@@ -82,7 +82,7 @@ fn prove(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             )
         }
     };
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = "proven";
     answer.events = vec![read.event.id.to_string()];
     answer.checkpoint = Some((size, root.to_base64()));
@@ -119,7 +119,7 @@ fn check(
     args: &Args,
     proof: &std::path::Path,
     line: &std::path::Path,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     let bytes = ctx.read(proof)?;
     let parsed = ProofFile::parse(&bytes).map_err(|error| {
         let message = format!("{} is no proof file: {error}", proof.display());
@@ -140,7 +140,7 @@ fn check(
                 "PROVEN  entry {index} of {} · {} · root {root}\n",
                 checkpoint.origin, checkpoint.size
             );
-            let mut answer = Answer::new(text, data);
+            let mut answer = View::untyped(text, data);
             answer.verdict = "proven";
             answer.checkpoint = Some((checkpoint.size, root));
             Ok(answer)

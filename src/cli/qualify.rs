@@ -9,16 +9,16 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::Text;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
 use crate::session::qualification;
 use crate::session::qualification::VectorFile;
+use crate::view::Exit;
+use crate::view::View;
 use crate::workflow::qualify;
 use crate::workflow::qualify::Report;
 use crate::workflow::qualify::bundle;
@@ -57,7 +57,7 @@ impl Arena for Folder {
     }
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let folder = args.arena.as_ref().map(|path| Folder(ctx.path(path)));
     let arena: &dyn Arena = match &folder {
         Some(folder) => folder,
@@ -87,7 +87,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         let recorded = record(ctx, &files, &reports)?;
         found.events = recorded.events;
         found.checkpoint = recorded.checkpoint;
-        found.text.push_str(&recorded.text);
+        found.blocks.extend(recorded.blocks);
     }
     Ok(found)
 }
@@ -110,7 +110,7 @@ impl Vector {
 }
 
 /// Puts the outcome on record.
-fn record(ctx: &mut Ctx<'_>, files: &[Vector], reports: &[Report]) -> Result<Answer, CliError> {
+fn record(ctx: &mut Ctx<'_>, files: &[Vector], reports: &[Report]) -> Result<View, CliError> {
     let text = |text: &str| {
         Text::new(text).ok_or_else(|| {
             let message = format!("{}: too long a name", ui::escape(text));
@@ -177,7 +177,7 @@ fn vectors(ctx: &Ctx<'_>, path: &Path) -> Result<Vec<Vector>, CliError> {
     Ok(found)
 }
 
-fn answer(reports: &[Report], all_failures: bool) -> Answer {
+fn answer(reports: &[Report], all_failures: bool) -> View {
     let total = |count: fn(&Report) -> usize| -> usize { reports.iter().map(count).sum() };
     let (cases, passed) = (total(|r| r.cases), total(|r| r.passed));
     let not_run = total(|r| r.not_run.len());
@@ -225,7 +225,7 @@ fn answer(reports: &[Report], all_failures: bool) -> Answer {
         text.push_str(&format!(" · {unread} {files} not read"));
     }
     text.push('\n');
-    let mut answer = Answer::new(
+    let mut answer = View::untyped(
         text,
         json!({
             "cases": cases, "passed": passed, "failed": failed, "not_run": not_run, "files_not_read": unread,

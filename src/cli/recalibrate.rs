@@ -8,7 +8,6 @@ use crate::cli::home;
 use crate::cli::rubric;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::JudgeId;
 use crate::event::payload::Verdict;
 use crate::event::payload::deployment::RecalibrationCompleted;
@@ -18,6 +17,7 @@ use crate::num::Finite;
 use crate::session::SessionError;
 use crate::session::deploy::recalibration;
 use crate::session::deploy::recalibration::RecalibrationTerms;
+use crate::view::View;
 use crate::workflow::deploy::word;
 
 #[derive(Debug, clap::Args)]
@@ -84,7 +84,7 @@ fn lines(said: &RecalibrationCompleted) -> String {
     text
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let judge: JudgeId = parsed("--judge", &args.judge)?;
     let design = parsed("--design", &args.design)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -117,8 +117,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     })?;
     let mut answer = submit::shown(ctx, &ledger, &submission);
     answer.line(text.trim_end());
-    answer.line(&format!("{:<18}{}", "transport", word(found.verdict)));
-    answer.data["recalibration"] = json!(data);
+    answer.line(format!("{:<18}{}", "transport", word(found.verdict)));
+    answer.facts_mut()["recalibration"] = json!(data);
     let event = answer.events.first().cloned().unwrap_or_default();
     Ok(answer.with_next(format!(
         "clover deploy activate {} --judge {} --calibrator {calibrator} --recalibration {event}",

@@ -7,11 +7,9 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::input;
 use crate::cli::submit;
-use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::Payload;
@@ -27,6 +25,8 @@ use crate::ledger::Ledger;
 use crate::projection::budgets::Budgets;
 use crate::session::SessionError;
 use crate::session::kept;
+use crate::view::Exit;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -76,7 +76,7 @@ pub(super) fn experiment_id(text: &str) -> Result<ExperimentId, CliError> {
     })
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let kind = input::kind(&args.kind)
         .map_err(|message| CliError::input(format!("kind: {message}"), "clover schema"))?;
     let payload = payload(ctx, kind, &args.data)?;
@@ -97,7 +97,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
 }
 
 /// Signs and appends one command with the key that may.
-pub(super) fn one(ctx: &mut Ctx<'_>, command: Command, dry_run: bool) -> Result<Answer, CliError> {
+pub(super) fn one(ctx: &mut Ctx<'_>, command: Command, dry_run: bool) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let signer = signer(ctx, &ledger, &command.payload)?;
     submit::append(ctx, &mut ledger, &[command], &signer, dry_run)
@@ -144,7 +144,7 @@ fn append_kept(
     command: &Command,
     out: &Path,
     dry_run: bool,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let signer = signer(ctx, &ledger, &command.payload)?;
     if dry_run {
@@ -167,6 +167,6 @@ fn append_kept(
         error
     })?;
     let mut answer = submit::shown(ctx, &ledger, &submission);
-    answer.data["file"] = json!(path.display().to_string());
+    answer.facts_mut()["file"] = json!(path.display().to_string());
     Ok(answer)
 }

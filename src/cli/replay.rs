@@ -5,16 +5,16 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::explained;
 use crate::cli::home;
 use crate::cli::record;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Kind;
 use crate::ledger::Ledger;
 use crate::ledger::read::Read;
 use crate::session::texts::Texts;
+use crate::view::Exit;
+use crate::view::View;
 use crate::workflow::recompute;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Elsewhere;
@@ -78,7 +78,7 @@ impl Replayed {
     }
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (home, ledger) = home::open_to_read(ctx)?;
     let one = match &args.event {
         Some(named) => Some(named_event(&ledger, named)?),
@@ -150,7 +150,7 @@ fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Others), CliError> {
     Ok((reads, others))
 }
 
-fn answer(args: &Args, replayed: &[Replayed], others: &[(Elsewhere, usize)]) -> Answer {
+fn answer(args: &Args, replayed: &[Replayed], others: &[(Elsewhere, usize)]) -> View {
     let mut text = String::new();
     let rows = replayed.iter().map(|of| {
         vec![
@@ -193,7 +193,7 @@ fn answer(args: &Args, replayed: &[Replayed], others: &[(Elsewhere, usize)]) -> 
         }).collect::<Vec<_>>(),
         "events": replayed.iter().map(Replayed::json).collect::<Vec<_>>(),
     });
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = if differs > 0 {
         answer.exit = Exit::Integrity;
         "differs"

@@ -12,7 +12,6 @@ use crate::cli::home;
 use crate::cli::show;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::IterationId;
@@ -32,6 +31,7 @@ use crate::report::markdown;
 use crate::report::page;
 use crate::session::reports;
 use crate::session::reports::Publication;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -91,7 +91,7 @@ pub(super) struct ShowArgs {
     pub out: Option<PathBuf>,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Iteration(args) if args.publish => publish(ctx, args),
         Verb::Iteration(args) => iteration(ctx, args),
@@ -152,7 +152,7 @@ fn named<'a>(
     })
 }
 
-fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError> {
+fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> {
     let format = match (args.format, &args.out) {
         (Some(format), _) => Some(format),
         (None, Some(path)) => Some(Format::of(path)?),
@@ -171,21 +171,22 @@ fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError
     let bytes = format.render(&bundle);
     let Some(out) = &args.out else {
         if ctx.globals.json {
-            return Ok(Answer::new("", data(&bundle)));
+            return Ok(View::untyped("", data(&bundle)));
         }
         ctx.out(&String::from_utf8_lossy(&bytes))?;
-        return Ok(Answer::new("", data(&bundle)));
+        return Ok(View::untyped("", data(&bundle)));
     };
     let path = ctx.path(out);
     ambient::replace(&path, &bytes, false)?;
     let mut answer = summary(&bundle);
-    answer.text = format!(
+    answer.blocks = Vec::new();
+    answer.source(format!(
         "{}: {} bytes\n{}",
         path.display(),
         bytes.len(),
         gaps(&bundle)
-    );
-    answer.data["bytes"] = bytes.len().into();
+    ));
+    answer.facts_mut()["bytes"] = bytes.len().into();
     answer.next = vec![format!(
         "clover report iteration {id} --publish",
         id = shell::word(&id)
@@ -213,7 +214,7 @@ fn gaps(bundle: &Bundle) -> String {
     out
 }
 
-fn summary(bundle: &Bundle) -> Answer {
+fn summary(bundle: &Bundle) -> View {
     let rows = bundle.parts.iter().map(|part| {
         let rows: usize = part.tables.iter().map(|table| table.rows.len()).sum();
         vec![
@@ -234,7 +235,7 @@ fn summary(bundle: &Bundle) -> Answer {
         "clover report iteration {} -o report.html",
         shell::word(&bundle.iteration)
     );
-    Answer::new(text, data(bundle)).with_next(next)
+    View::untyped(text, data(bundle)).with_next(next)
 }
 
 fn data(bundle: &Bundle) -> Value {
@@ -247,7 +248,7 @@ fn data(bundle: &Bundle) -> Value {
 }
 
 /// Appends the publication and keeps the bundle; the rendering is written too where `-o` names one.
-fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError> {
+fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> {
     let format = args.out.as_deref().map(|path| match args.format {
         Some(format) => Ok(format),
         None => Format::of(path),
@@ -272,11 +273,11 @@ fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<Answer, CliError> 
         let path = ctx.path(out);
         let bytes = format.render(&bundle);
         ambient::replace(&path, &bytes, false)?;
-        answer.line(&format!("{}: {} bytes", path.display(), bytes.len()));
+        answer.line(format!("{}: {} bytes", path.display(), bytes.len()));
     }
-    answer.line(&format!("bundle {}", bundle.digest()));
-    answer.data["bundle_hash"] = bundle.digest().to_hex().into();
-    answer.data["gaps"] = json!(bundle.gaps());
+    answer.line(format!("bundle {}", bundle.digest()));
+    answer.facts_mut()["bundle_hash"] = bundle.digest().to_hex().into();
+    answer.facts_mut()["gaps"] = json!(bundle.gaps());
     Ok(answer)
 }
 
@@ -295,7 +296,7 @@ fn publications(
     Ok(found)
 }
 
-fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let as_of = ctx.as_of;
     let (_, ledger, _view) = home::view(ctx)?;
     let through = as_of.unwrap_or(ledger.size().saturating_sub(1));
@@ -332,13 +333,13 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         "standing",
         "bundle",
     ];
-    Ok(Answer::new(
+    Ok(View::untyped(
         ui::table(&head, rows),
         json!({"reports": data}),
     ))
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     let read = show::find(ctx, &ledger, &args.event)?;
     let Payload::ReportPublished(said) = &read.event.payload else {
@@ -395,5 +396,5 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
         shell::word(&said.through_seq),
         shell::word(&said.iteration)
     );
-    Ok(Answer::new(text, data).with_next(page))
+    Ok(View::untyped(text, data).with_next(page))
 }

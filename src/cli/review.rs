@@ -9,7 +9,6 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::patch;
 use crate::cli::record;
-use crate::cli::ui::Answer;
 use crate::event::payload::record::ReviewOutcome;
 use crate::event::payload::record::ReviewRecorded;
 use crate::ground::shell;
@@ -17,6 +16,7 @@ use crate::ledger::Command;
 use crate::num::Count;
 use crate::projection::decisions;
 use crate::projection::iterations::Candidate;
+use crate::view::View;
 
 pub(super) const EXAMPLE: &str = "Where a slice has stakes of 0.7 or more, nothing is sealed before each patch has a review \
      that\naccepts it, and none that disputes it; of one key the newest counts. Signed by an auditor, a person\n\
@@ -66,7 +66,7 @@ fn position(what: &str, seq: u64) -> Result<Count, CliError> {
         .ok_or_else(|| CliError::usage(format!("--{what} {seq}: expected a position"), NEXT))
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (name, id, experiment, seq) = {
         let (_, ledger) = home::open_to_read(ctx)?;
         let (name, id, it) = patch::proposed(ledger.state(), &args.patch)?;
@@ -94,12 +94,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     let lacking = decisions::check_reviewed(ledger.state(), &id, &[of.patch_hash]);
     let [accepted, disputed] =
         [ReviewOutcome::Accepted, ReviewOutcome::Disputed].map(|outcome| of.reviewed(outcome));
-    answer.line(&format!(
+    answer.line(format!(
         "{name}: accepted by {accepted}, disputed by {disputed}"
     ));
-    answer.data["reviews"] = counts(of);
+    answer.facts_mut()["reviews"] = counts(of);
     if let Err(unmet) = lacking {
-        answer.line(&format!("before it is sealed: {unmet}"));
+        answer.line(format!("before it is sealed: {unmet}"));
     }
     Ok(answer.with_next(format!("clover iterate run {id}", id = shell::word(&id))))
 }

@@ -16,7 +16,6 @@ use crate::cli::input::Fault;
 use crate::cli::iterate::bench;
 use crate::cli::record;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::ground::ambient;
 use crate::ground::shell;
@@ -33,6 +32,7 @@ use crate::rubric::evidence::Evidence;
 use crate::rubric::prompt::Firing;
 use crate::session::deploy;
 use crate::session::deploy::PromptName;
+use crate::view::View;
 use crate::workflow::dead;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::patches;
@@ -105,7 +105,7 @@ pub(super) struct DeadArgs {
     pub experiment: Option<String>,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Register(args) => register(ctx, args),
         Verb::Show(args) => show(ctx, args),
@@ -144,7 +144,7 @@ pub(super) fn document(ctx: &mut Ctx<'_>, file: &Path, next: &str) -> Result<Str
     })
 }
 
-fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<Answer, CliError> {
+fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
     let yaml = document(ctx, &args.file, NEXT)?;
     let next = "clover rubric register --help";
     let wrong = |error: YamlError| fault(&source(&args.file), error.place, error.message, next);
@@ -153,8 +153,8 @@ fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<Answer, CliError> 
     let (hash, version) = (payload.rubric_hash, payload.version.clone());
     let mut answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
     if !args.dry_run {
-        answer.line(&format!("rubric {version}  hash {hash}"));
-        answer.data["rubric_hash"] = hash.to_hex().into();
+        answer.line(format!("rubric {version}  hash {hash}"));
+        answer.facts_mut()["rubric_hash"] = hash.to_hex().into();
     }
     Ok(answer.with_next(format!(
         "clover rubric show {}",
@@ -207,7 +207,7 @@ pub(super) fn named<'a>(
     Ok((name.experiment, found))
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let rubric = find(ctx, &args.rubric)?;
     let none = std::collections::BTreeSet::new();
     let prompt = crate::rubric::prompt::render(&rubric, &none);
@@ -218,16 +218,16 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
         "rules": rules, "prompt": prompt,
     });
     if args.prompt {
-        return Ok(Answer::new(prompt, data));
+        return Ok(View::untyped(prompt, data));
     }
-    let mut answer = Answer::new(yaml, data);
-    answer.line(&format!("# hash {}", rubric.hash()));
-    answer.line(&format!("# {} rules can fire", rules.len()));
+    let mut answer = View::untyped(yaml, data);
+    answer.line(format!("# hash {}", rubric.hash()));
+    answer.line(format!("# {} rules can fire", rules.len()));
     Ok(answer)
 }
 
 /// What one rubric has and another has not, with the code length of the difference.
-pub(super) fn compared(ctx: &mut Ctx<'_>, old: &str, new: &str) -> Result<Answer, CliError> {
+pub(super) fn compared(ctx: &mut Ctx<'_>, old: &str, new: &str) -> Result<View, CliError> {
     let (old, new) = (find(ctx, old)?, find(ctx, new)?);
     let (changes, gone) = between(&old, &new);
     let mut text = String::new();
@@ -249,10 +249,10 @@ pub(super) fn compared(ctx: &mut Ctx<'_>, old: &str, new: &str) -> Result<Answer
         text.push_str(&format!("code length {}\n", length.kappa()));
     }
     let data = json!({"changes": data, "kappa": length.kappa()});
-    Ok(Answer::new(text, data))
+    Ok(View::untyped(text, data))
 }
 
-fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let all = &view.state(&ledger).fold::<Rubrics>().by_experiment;
     let rubrics = all
@@ -274,7 +274,7 @@ fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         ]);
     }
     let head = ["experiment", "version", "registered", "leaves", "hash"];
-    Ok(Answer::new(
+    Ok(View::untyped(
         ui::table(&head, rows),
         json!({"rubrics": data}),
     ))
@@ -373,7 +373,7 @@ fn counted(ctx: &mut Ctx<'_>, args: &DeadArgs, rubric: &Rubric) -> Result<Vec<Co
     Ok(counted.collect())
 }
 
-fn dead(ctx: &mut Ctx<'_>, args: &DeadArgs) -> Result<Answer, CliError> {
+fn dead(ctx: &mut Ctx<'_>, args: &DeadArgs) -> Result<View, CliError> {
     let rubric = find(ctx, &args.rubric)?;
     let mut all = Vec::new();
     for file in &args.raw {
@@ -410,9 +410,9 @@ fn dead(ctx: &mut Ctx<'_>, args: &DeadArgs) -> Result<Answer, CliError> {
     head.extend(names.iter().map(String::as_str));
     head.push("standing");
     let data = json!({"rules": data, "evidence_missing": missing, "counted": names});
-    let mut answer = Answer::new(ui::table(&head, rows), data);
+    let mut answer = View::untyped(ui::table(&head, rows), data);
     if missing > 0 {
-        answer.line(&format!(
+        answer.line(format!(
             "{missing} rows have no score: their evidence was never checked"
         ));
     }

@@ -8,13 +8,13 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::submit;
-use crate::cli::ui::Answer;
 use crate::ledger::Ledger;
 use crate::ledger::keyring::Keyring;
 use crate::ledger::rulebooks;
 use crate::ledger::rulebooks::Question;
 use crate::ledger::rules::FORMAT;
 use crate::session::custody::rulebook as adoption;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -39,7 +39,7 @@ pub(super) struct AdoptArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Show => show(ctx),
         Verb::Adopt(args) => adopt(ctx, args),
@@ -52,7 +52,7 @@ fn unasked(version: u32) -> Vec<Question> {
     all.filter(|question| question.since() > version).collect()
 }
 
-fn show(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+fn show(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let keyring = &view.state(&ledger).keyring;
     let in_force = keyring.rulebook();
@@ -79,7 +79,7 @@ fn show(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         "rulebooks": keyring.rulebooks,
         "not_asked": unasked.iter().map(asks).collect::<Vec<_>>(),
     });
-    let answer = Answer::new(text, data);
+    let answer = View::untyped(text, data);
     Ok(if in_force < rulebooks::NEWEST && is_written(keyring) {
         answer.with_next("clover rulebook adopt")
     } else {
@@ -87,7 +87,7 @@ fn show(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     })
 }
 
-fn adopt(ctx: &mut Ctx<'_>, args: &AdoptArgs) -> Result<Answer, CliError> {
+fn adopt(ctx: &mut Ctx<'_>, args: &AdoptArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let mut ports = ctx.ports().with_consent(args.yes, "clover rulebook adopt");
     let submission = adoption::adopt(&mut ports, &mut ledger, submit::intent(args.dry_run))?;

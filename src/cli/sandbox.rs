@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use crate::cli;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::ui::Answer;
 use crate::cli::world::World;
 use crate::ground::ambient;
+use crate::view::View;
 
 /// A folder with a world around it.
 pub(super) struct Sandbox {
@@ -48,10 +48,10 @@ impl Sandbox {
     }
 
     /// Runs one command line, given without `clover`.
-    pub(super) fn run(&mut self, words: &[&str]) -> Result<Answer, CliError> {
+    pub(super) fn run(&mut self, words: &[&str]) -> Result<View, CliError> {
         let words = std::iter::once("clover").chain(words.iter().copied());
         let words: Vec<_> = words.map(OsString::from).collect();
-        let cli = cli::parse(&words).map_err(|error| cli::usage(&error))?;
+        let (cli, _) = cli::parse(&words).map_err(|error| cli::usage(&error))?;
         let mut ctx = Ctx::new(&mut self.world, cli.globals);
         cli::dispatch(&mut ctx, cli.verb)
     }

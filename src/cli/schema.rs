@@ -6,10 +6,10 @@ use serde_json::json;
 use crate::cli::error::CliError;
 use crate::cli::input;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Kind;
 use crate::event::registry::Scope;
 use crate::event::registry::Signers;
+use crate::view::View;
 use crate::workflow::recompute;
 
 /// Every schema by `kind.vN`, generated with the files of `schema/event/`.
@@ -21,7 +21,7 @@ pub(super) struct Args {
     pub kind: Option<String>,
 }
 
-pub(super) fn run(args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(args: &Args) -> Result<View, CliError> {
     let Some(kind) = &args.kind else {
         return Ok(list());
     };
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args) -> Result<Answer, CliError> {
         )
     })?;
     let text = serde_json::to_string_pretty(schema).unwrap_or_default() + "\n";
-    Ok(Answer::new(text, schema.clone()))
+    Ok(View::untyped(text, schema.clone()))
 }
 
 fn signers(kind: Kind) -> String {
@@ -70,7 +70,7 @@ fn again(kind: Kind) -> (String, Value) {
     }
 }
 
-fn list() -> Answer {
+fn list() -> View {
     let rows = Kind::ALL.iter().map(|kind| {
         vec![
             kind.to_string(),
@@ -100,7 +100,7 @@ fn list() -> Answer {
             })
         })
         .collect();
-    Answer::new(text, json!({"kinds": data})).with_next("clover schema KIND")
+    View::untyped(text, json!({"kinds": data})).with_next("clover schema KIND")
 }
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
         for kind in Kind::ALL {
             let kind = Some(kind.to_string());
             let answer = run(&Args { kind }).unwrap();
-            assert!(answer.data["properties"].is_object());
+            assert!(answer.facts()["properties"].is_object());
         }
     }
 }

@@ -6,11 +6,11 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ExperimentId;
 use crate::ledger::Ledger;
 use crate::projection::designs::Designs;
 use crate::session::judge::scores;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -28,7 +28,7 @@ pub(super) struct ShowArgs {
     pub item: String,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     match verb {
         Verb::List => list(&ledger),
@@ -36,7 +36,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
     }
 }
 
-fn list(ledger: &Ledger) -> Result<Answer, CliError> {
+fn list(ledger: &Ledger) -> Result<View, CliError> {
     let designs = ledger.state().fold::<Designs>();
     let conflicts = |experiment: &ExperimentId| {
         let of = designs.by_experiment.get(experiment);
@@ -78,10 +78,10 @@ fn list(ledger: &Ledger) -> Result<Answer, CliError> {
             ));
         }
     }
-    Ok(Answer::new(text, json!({"scores": data})))
+    Ok(View::untyped(text, json!({"scores": data})))
 }
 
-fn show(ledger: &Ledger, item: &str) -> Result<Answer, CliError> {
+fn show(ledger: &Ledger, item: &str) -> Result<View, CliError> {
     let found = scores::of_item(ledger, item)?;
     if found.is_empty() {
         let message = format!("no score of item {item:?}");
@@ -120,7 +120,7 @@ fn show(ledger: &Ledger, item: &str) -> Result<Answer, CliError> {
     ];
     let draws = found.iter().filter(|of| !of.is_conflict).count();
     let text = ui::table(&head, rows);
-    Ok(Answer::new(
+    Ok(View::untyped(
         text,
         json!({"item": item, "draws": draws, "scores": data}),
     ))

@@ -9,13 +9,13 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::record;
 use crate::cli::submit;
-use crate::cli::ui::Answer;
 use crate::cli::wallet;
 use crate::ledger::Ledger;
 use crate::num::Micro;
 use crate::session::label;
 use crate::session::label::Place;
 use crate::session::label::Statement;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -90,7 +90,7 @@ pub(super) struct RevealArgs {
     pub identity: Option<PathBuf>,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Label(args) => label(ctx, &args),
         Verb::Accept(args) => accept(ctx, &args),
@@ -136,7 +136,7 @@ fn value(ctx: &mut Ctx<'_>, text: &str) -> Result<Micro, CliError> {
     }
 }
 
-fn label(ctx: &mut Ctx<'_>, args: &LabelArgs) -> Result<Answer, CliError> {
+fn label(ctx: &mut Ctx<'_>, args: &LabelArgs) -> Result<View, CliError> {
     let place = place(&args.row)?;
     let value = value(ctx, &args.value)?;
     let reveal_by = record::time(&args.reveal_by)?;
@@ -153,11 +153,11 @@ fn say(
     ledger: &mut Ledger,
     said: Statement,
     dry_run: bool,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     submit::append(ctx, ledger, &[said.command], &said.signer, dry_run)
 }
 
-fn accept(ctx: &mut Ctx<'_>, args: &AcceptArgs) -> Result<Answer, CliError> {
+fn accept(ctx: &mut Ctx<'_>, args: &AcceptArgs) -> Result<View, CliError> {
     let place = place(&args.row)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let mut ports = ctx.ports().with_identity(args.identity.as_deref());
@@ -165,7 +165,7 @@ fn accept(ctx: &mut Ctx<'_>, args: &AcceptArgs) -> Result<Answer, CliError> {
     say(ctx, &mut ledger, said, args.row.dry_run)
 }
 
-fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
+fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<View, CliError> {
     let place = place(&args.row)?;
     let charge = record::event_id(&args.charge)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -181,8 +181,8 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
     }
     let found = peek.reveal(&mut ports, &mut ledger)?;
     let mut answer = submit::answer(&ledger, &found.commands, &found.appended);
-    answer.line(&format!("value {}", decimal(found.value)));
-    answer.data["value_micro"] = json!(found.value.value());
+    answer.line(format!("value {}", decimal(found.value)));
+    answer.facts_mut()["value_micro"] = json!(found.value.value());
     Ok(answer)
 }
 

@@ -7,11 +7,11 @@ use crate::cli::demo;
 use crate::cli::doctor::Check;
 use crate::cli::doctor::Found;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::sandbox::Sandbox;
 use crate::cli::ui;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
+use crate::view::Exit;
 
 /// A temporary folder of a run, not made yet.
 pub(super) fn temporary(ctx: &Ctx<'_>, what: &str) -> Result<PathBuf, CliError> {
@@ -91,7 +91,7 @@ fn append(sandbox: &mut Sandbox) -> Result<String, CliError> {
     let first = sandbox.run(&["append", "--bulk", &file])?;
     let again = sandbox.run(&["append", "--bulk", &file])?;
     expect(
-        first.data["appended"] == 600 && again.data["already"] == 600,
+        first.facts()["appended"] == 600 && again.facts()["already"] == 600,
         "600 appended once",
     )
 }
@@ -134,7 +134,7 @@ fn seal(sandbox: &mut Sandbox) -> Result<String, CliError> {
     let paid = ["--charge", charged.events[0].as_str()];
     let revealed = sandbox.run(&[&["seal", "reveal"], &row[..], &paid[..]].concat())?;
     expect(
-        revealed.data["value_micro"] == 250_000,
+        revealed.facts()["value_micro"] == 250_000,
         "a label sealed, accepted, paid for, revealed",
     )
 }
@@ -153,8 +153,8 @@ fn erase(sandbox: &mut Sandbox) -> Result<String, CliError> {
         "new",
     ])?;
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let subject = text(&put.data["reference"]["subject"]);
-    let digest = text(&put.data["reference"]["blob"]["blake3"]);
+    let subject = text(&put.facts()["reference"]["subject"]);
+    let digest = text(&put.facts()["reference"]["blob"]["blake3"]);
     let out = sandbox.path("out.txt").display().to_string();
     let get = ["blob", "get", &digest, "--subject", &subject, "-o", &out];
     sandbox.run(&get)?;
@@ -171,7 +171,7 @@ fn erase(sandbox: &mut Sandbox) -> Result<String, CliError> {
 
 fn verify(sandbox: &mut Sandbox) -> Result<String, CliError> {
     let verified = sandbox.run(&["verify"])?;
-    expect(verified.exit == Exit::Done, verified.text.trim_end())
+    expect(verified.exit == Exit::Done, verified.text().trim_end())
 }
 
 fn prove(sandbox: &mut Sandbox) -> Result<String, CliError> {
@@ -179,7 +179,7 @@ fn prove(sandbox: &mut Sandbox) -> Result<String, CliError> {
     let (proof, line_path) = (proof.display().to_string(), line.display().to_string());
     sandbox.run(&["prove", "7", "-o", &proof])?;
     let shown = sandbox.run(&["show", "7", "--line"])?;
-    ambient::replace(&line, shown.text.as_bytes(), false)?;
+    ambient::replace(&line, shown.text().as_bytes(), false)?;
     let checked = sandbox.run(&["prove", "--check", &proof, "--line", &line_path])?;
     expect(checked.exit == Exit::Done, "entry 7 is proven offline")
 }

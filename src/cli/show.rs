@@ -7,13 +7,13 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::log;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::entry;
 use crate::event::id::EventId;
 use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ledger::Ledger;
 use crate::ledger::read::Read;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -62,7 +62,7 @@ pub(super) fn line(read: &Read) -> Vec<u8> {
     line
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     let read = find(ctx, &ledger, &args.entry)?;
     let line = line(&read);
@@ -75,7 +75,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
     } else {
         readable(&ledger, &read, &line)
     };
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.events = vec![read.event.id.to_string()];
     Ok(answer)
 }

@@ -10,11 +10,11 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::simulate_iteration as iteration;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
 use crate::ground::shell;
 use crate::num::Micro;
+use crate::view::View;
 use crate::workflow::simulate::Fault;
 use crate::workflow::simulate::Kind;
 use crate::workflow::simulate::Row;
@@ -104,7 +104,7 @@ const HELP: &str = "clover simulate dataset --help";
 /// Fresh rows that a worth is computed on: a standard error needs some, and more teach nothing.
 pub(super) const FRESH: RangeInclusive<u64> = 1_000..=100_000_000;
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Dataset(args) => dataset(ctx, args),
         Verb::Truth(args) => worth_alone(ctx, args),
@@ -209,7 +209,7 @@ fn write(ctx: &Ctx<'_>, path: &std::path::Path, bytes: &[u8]) -> Result<(), CliE
     }
 }
 
-fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<Answer, CliError> {
+fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<View, CliError> {
     let mut setting = setting(ctx, &args.common.world)?;
     setting.window_rows = args.window.unwrap_or(setting.window_rows);
     setting.confirm_rows = args.confirm.unwrap_or(setting.confirm_rows);
@@ -248,7 +248,7 @@ fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<Answer, CliError> {
         "files": all.iter().map(|file| file.path).collect::<Vec<_>>(),
         "setting": setting, "patch": files::patch_id(setting.fault), "worth": worth,
     });
-    let mut answer = Answer::new(ui::pairs(&pairs), data);
+    let mut answer = View::untyped(ui::pairs(&pairs), data);
     answer.verdict = "written";
     Ok(answer.with_next(format!(
         "clover import cje {folder}/responses --judge builtin --labels",
@@ -256,7 +256,7 @@ fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<Answer, CliError> {
     )))
 }
 
-fn worth_alone(ctx: &mut Ctx<'_>, args: &TruthArgs) -> Result<Answer, CliError> {
+fn worth_alone(ctx: &mut Ctx<'_>, args: &TruthArgs) -> Result<View, CliError> {
     let setting = setting(ctx, &args.common.world)?;
     let world = world(setting, args.common.world.seed)?;
     let worth = worth(ctx, &world, args.common.fresh)?;
@@ -268,7 +268,7 @@ fn worth_alone(ctx: &mut Ctx<'_>, args: &TruthArgs) -> Result<Answer, CliError> 
         )?;
     }
     let data = json!({"setting": setting, "patch": files::patch_id(setting.fault), "worth": worth});
-    let mut answer = Answer::new(ui::pairs(&lines(&world, &worth)), data);
+    let mut answer = View::untyped(ui::pairs(&lines(&world, &worth)), data);
     answer.verdict = "computed";
     Ok(answer)
 }

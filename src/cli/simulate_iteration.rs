@@ -14,11 +14,11 @@ use crate::cli::simulate::in_range;
 use crate::cli::simulate_larger;
 use crate::cli::simulate_larger::Larger;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Manifest;
 use crate::num::Micro;
 use crate::projection::manifests::Manifests;
+use crate::view::View;
 use crate::workflow::predicate;
 use crate::workflow::simulate::Setting;
 use crate::workflow::simulate::iteration::Design;
@@ -70,7 +70,7 @@ const ROWS_MAX: usize = 1_000_000;
 /// Runs between two looks at the progress.
 const BLOCK: u64 = 4;
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let usage = |message: String| CliError::usage(message, HELP);
     in_range("--runs", args.runs, 1..=RUNS_MAX, HELP)?;
     in_range("--fresh", args.fresh, FRESH, HELP)?;
@@ -280,7 +280,7 @@ fn answer(
     args: &Args,
     (found, power): (&[(Proposal, Summary)], f64),
     larger: &[Larger],
-) -> Answer {
+) -> View {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.5}"));
     let head = [
         "candidate",
@@ -300,17 +300,15 @@ fn answer(
             number(of.worth),
         ]
     });
-    let mut answer = Answer::new(ui::table(&head, rows.collect()), json!({}));
+    let mut answer = View::untyped(ui::table(&head, rows.collect()), json!({}));
     let gates = blocking(found);
     if !gates.is_empty() {
-        answer.line("");
-        answer
-            .text
-            .push_str(&ui::table(&["candidate", "gate", "asks", "blocks"], gates));
+        answer.gap();
+        answer.table(&["candidate", "gate", "asks", "blocks"], gates);
     }
     for (proposal, of) in found {
         if let Some((saved, crossed)) = of.saved.zip(of.crossed.as_ref()) {
-            answer.line(&format!(
+            answer.line(format!(
                 "{}: the sequential test crosses {} and leaves {saved:.3} of the labels sealed, of runs to confirm",
                 proposal.as_str(),
                 percent(crossed)
@@ -319,7 +317,7 @@ fn answer(
     }
     if let Some((Proposal::Fix, fix)) = found.first() {
         if let Some((dmse, sd)) = fix.dmse.zip(fix.difference_sd) {
-            answer.line(&format!(
+            answer.line(format!(
                 "fix: change of a confirm row: mean {dmse:+.5}, deviation {sd:.5} (effect, difference_sd of a plan)"
             ));
         }
@@ -327,12 +325,12 @@ fn answer(
     }
     let [fit, dev, confirm] = design.sizes;
     let alpha = design.thresholds.alpha_micro;
-    answer.line(&format!(
+    answer.line(format!(
         "{} iterations each · fit/dev/confirm {fit}/{dev}/{confirm} · {} slices · 95 % intervals · alpha {alpha}",
         args.runs, setting.slices
     ));
     answer.verdict = "simulated";
-    answer.data = json!({
+    *answer.facts_mut() = json!({
         "covariates": design.covariates, "domains": design.domains, "fresh": args.fresh,
         "must_not_regress": design.must_not_regress, "runs": args.runs, "seed": args.fault.seed,
         "setting": setting, "sizes": design.sizes, "thresholds": design.thresholds,

@@ -4,8 +4,8 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::payload::predicate::GateId;
+use crate::view::View;
 use crate::workflow::simulate::iteration::Blocked;
 use crate::workflow::simulate::iteration::Design;
 use crate::workflow::simulate::iteration::Summary;
@@ -64,7 +64,7 @@ fn sizes(of: [usize; 3]) -> String {
 
 /// Says which criteria cannot be met, and how many labels a true fix needs.
 pub(super) fn say(
-    answer: &mut Answer,
+    answer: &mut View,
     design: &Design,
     (fix, power): (&Summary, f64),
     larger: &[Larger],
@@ -73,17 +73,13 @@ pub(super) fn say(
         return;
     }
     answer.line("");
-    answer.line(&format!(
+    answer.line(format!(
         "a true fix is accepted less often than {power} at {} labels:",
         design.sizes.iter().sum::<usize>()
     ));
     let stops = |one: &&Blocked| one.runs.share.is_some_and(|share| share >= NEVER);
     for one in fix.blocked.iter().filter(stops) {
-        answer.line(&format!(
-            "  {} cannot be met: {}",
-            named(one),
-            why(one.gate)
-        ));
+        answer.line(format!("  {} cannot be met: {}", named(one), why(one.gate)));
     }
     let rows = larger.iter().map(|of| {
         let mut blocks: Vec<&Blocked> = of.found.blocked.iter().collect();
@@ -105,7 +101,7 @@ pub(super) fn say(
         ]
     });
     let head = ["fit/dev/confirm", "labels", "accepted", "blocked by"];
-    answer.text.push_str(&ui::table(&head, rows.collect()));
+    answer.source(ui::table(&head, rows.collect()));
     let enough = larger
         .last()
         .filter(|of| of.found.accepted.share.is_some_and(|share| share >= power));

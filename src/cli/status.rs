@@ -11,15 +11,15 @@ use crate::cli::experiment;
 use crate::cli::home;
 use crate::cli::log;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::payload::custody::Separation;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::experiments::Experiments;
 use crate::store::StoreError;
 use crate::store::Table;
+use crate::view::View;
 
-pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (home, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let keyring = &state.keyring;
@@ -81,7 +81,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         "failing": assume::failing_json(state),
         "tainted": access::taints_json(state),
     });
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.checkpoint = Some((state.size, root));
     Ok(answer)
 }

@@ -1,10 +1,7 @@
 //! Appending what verbs want said, or showing with `--dry-run` what would be appended.
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::ui::Answer;
 use crate::event::Kind;
 use crate::ground::sign::Signer;
 use crate::ledger::Appended;
@@ -16,6 +13,9 @@ use crate::session::append::Rehearsed;
 use crate::session::append::Submission;
 use crate::session::append::next_author_seq;
 use crate::session::gate::GateStep;
+use crate::view::View;
+use crate::view::appended::bodies;
+use crate::view::appended::stands;
 
 const DRY: &str = "dry run: nothing was appended; rules that need the whole history were not asked";
 
@@ -26,7 +26,7 @@ pub(super) fn append(
     commands: &[Command],
     signer: &Signer,
     dry_run: bool,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     if dry_run {
         return rehearse(ctx, ledger, commands, signer);
     }
@@ -44,7 +44,7 @@ pub(super) fn intent(dry_run: bool) -> Intent {
 }
 
 /// The answer to a submission: where its events stand, or the bodies that they would have.
-pub(super) fn shown(ctx: &mut Ctx<'_>, ledger: &Ledger, submission: &Submission) -> Answer {
+pub(super) fn shown(ctx: &mut Ctx<'_>, ledger: &Ledger, submission: &Submission) -> View {
     match submission {
         Submission::Appended { kinds, appended } => stands(ledger, kinds, appended),
         Submission::Rehearsed(rehearsed) => judged(ctx, rehearsed),
@@ -52,39 +52,14 @@ pub(super) fn shown(ctx: &mut Ctx<'_>, ledger: &Ledger, submission: &Submission)
 }
 
 /// The answer after an append.
-pub(super) fn answer(ledger: &Ledger, commands: &[Command], appended: &[Appended]) -> Answer {
+pub(super) fn answer(ledger: &Ledger, commands: &[Command], appended: &[Appended]) -> View {
     let kinds: Vec<_> = commands.iter().map(|of| of.payload.kind()).collect();
     stands(ledger, &kinds, appended)
 }
 
 /// The answer after an append of events of one kind.
-pub(super) fn answer_of(ledger: &Ledger, kind: Kind, appended: &[Appended]) -> Answer {
+pub(super) fn answer_of(ledger: &Ledger, kind: Kind, appended: &[Appended]) -> View {
     stands(ledger, &vec![kind; appended.len()], appended)
-}
-
-fn stands(ledger: &Ledger, kinds: &[Kind], appended: &[Appended]) -> Answer {
-    let lines = appended.iter().zip(kinds).map(|(appended, kind)| {
-        let already = if appended.already {
-            "  already recorded"
-        } else {
-            ""
-        };
-        format!("seq {}  {kind}  {}{already}\n", appended.seq, appended.id)
-    });
-    let text: String = lines.collect();
-    let data = json!({
-        "appended": appended.iter().filter(|appended| !appended.already).count(),
-        "already": appended.iter().filter(|appended| appended.already).count(),
-        "seqs": appended.iter().map(|appended| appended.seq).collect::<Vec<_>>(),
-    });
-    let mut answer = Answer::new(text, data).with_events(appended);
-    answer.verdict = if appended.iter().all(|appended| appended.already) {
-        "already_recorded"
-    } else {
-        "appended"
-    };
-    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
-    answer
 }
 
 /// Appends what a step of a gate says, or shows it.
@@ -93,7 +68,7 @@ pub(super) fn gate_step<T>(
     ledger: &mut Ledger,
     step: &GateStep<T>,
     dry_run: bool,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     if dry_run {
         return Ok(judged(ctx, &step.rehearse(ledger)?));
     }
@@ -108,33 +83,22 @@ fn rehearse(
     ledger: &Ledger,
     commands: &[Command],
     signer: &Signer,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     let first = next_author_seq(ledger, signer);
     let rehearsed = append::rehearse(ledger, commands, signer, (first, commands.len()))?;
     Ok(judged(ctx, &rehearsed))
 }
 
 /// Bodies of a dry run, each of which was judged.
-pub(super) fn judged(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> Answer {
+pub(super) fn judged(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> View {
     ctx.note(DRY);
     bodies(rehearsed)
 }
 
 /// Bodies of a dry run of events that build on one another: the first alone was judged.
-pub(super) fn story(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> Answer {
+pub(super) fn story(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> View {
     ctx.note(
         "dry run: nothing was appended; of events that build on one another the first was judged",
     );
     bodies(rehearsed)
-}
-
-/// The canonical unsigned bodies of commands.
-fn bodies(rehearsed: &[Rehearsed]) -> Answer {
-    let lines = rehearsed.iter().map(|of| String::from_utf8_lossy(&of.body));
-    let text: String = lines.map(|line| format!("{line}\n")).collect();
-    let bodies: Vec<_> = text.lines().collect();
-    let mut answer = Answer::new(text.clone(), json!({"bodies": bodies}));
-    answer.verdict = "dry_run";
-    answer.events = rehearsed.iter().map(|of| of.id.to_string()).collect();
-    answer
 }

@@ -8,12 +8,10 @@ use crate::cli::confirm::SealArgs;
 use crate::cli::confirm::UnsealArgs;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::estimate;
 use crate::cli::estimate::Fit;
 use crate::cli::estimate_view as view;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::PolicyId;
@@ -31,6 +29,8 @@ use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::manifests::Manifests;
 use crate::session::estimates::Estimation;
+use crate::view::Exit;
+use crate::view::View;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
 use crate::workflow::estimate::form::Form;
@@ -69,7 +69,7 @@ pub(super) struct Args {
 
 const HELP: &str = "clover audit transport --help";
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     let Verb::Transport(args) = verb;
     transport(ctx, args)
 }
@@ -209,7 +209,7 @@ fn open(
     read: &mut Estimation,
     design: &DesignId,
     args: &Args,
-) -> Result<Option<Answer>, CliError> {
+) -> Result<Option<View>, CliError> {
     let fold = read.ledger.state().fold::<Designs>();
     let waiting = fold
         .design(&read.experiment, design)
@@ -219,7 +219,8 @@ fn open(
             "would charge one unit of {} and open {waiting} sealed labels of {design}\n",
             args.account
         );
-        let mut answer = Answer::new(text, json!({"design": design.as_str(), "waiting": waiting}));
+        let mut answer =
+            View::untyped(text, json!({"design": design.as_str(), "waiting": waiting}));
         answer.verdict = "dry_run";
         return Ok(Some(answer));
     }
@@ -240,7 +241,7 @@ fn open(
     Ok(None)
 }
 
-fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut read = estimate::open(ctx, &args.fit)?;
     let design = design(&read, args.design.as_deref())?;
     not_again(&read, &design, args)?;
@@ -294,7 +295,7 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
 }
 
 /// Verdict and exit code of audits; what was planned and has no probes passes nothing.
-fn concluded(answer: &mut Answer, tested: &[TransportTested], missing: &[String]) {
+fn concluded(answer: &mut View, tested: &[TransportTested], missing: &[String]) {
     let any = |state: TransportState| tested.iter().any(|of| of.state == state);
     let all_pass = tested.iter().all(|of| of.state == TransportState::Pass);
     (answer.verdict, answer.exit) = if any(TransportState::Fail) {

@@ -10,10 +10,8 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::home;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::entry::Entry;
 use crate::event::header;
 use crate::event::payload::Verdict;
@@ -33,6 +31,9 @@ use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyOptions;
 use crate::store::Store;
+use crate::view::Block;
+use crate::view::Exit;
+use crate::view::View;
 use crate::workflow::GOVERNED;
 
 /// Findings that a text answer lists; `--json` has more.
@@ -188,7 +189,7 @@ fn since(
     }
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut options = options(ctx, args)?;
     let (report, look) = match &args.file {
         None => {
@@ -207,7 +208,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
             }
         }
     };
-    Ok(answer(ctx, &report, &look))
+    Ok(answer(&report, &look))
 }
 
 /// Where to look at what was found.
@@ -355,10 +356,10 @@ pub(super) fn export(
     ctx: &mut Ctx<'_>,
     args: &Args,
     path: &Path,
-) -> Result<(Report, Answer), CliError> {
+) -> Result<(Report, View), CliError> {
     let mut options = options(ctx, args)?;
     let report = of_export(ctx, args, path, &mut options)?;
-    let answer = answer(ctx, &report, &Look::Lines(path.to_owned()));
+    let answer = answer(&report, &Look::Lines(path.to_owned()));
     Ok((report, answer))
 }
 
@@ -489,7 +490,7 @@ fn open_lines(path: &Path) -> Result<Opened, CliError> {
     Ok((Box::new(std::io::Cursor::new(head).chain(reader)), origin))
 }
 
-fn answer(ctx: &Ctx<'_>, report: &Report, look: &Look) -> Answer {
+fn answer(report: &Report, look: &Look) -> View {
     let mut text = String::new();
     let put = "BUG: a String takes every write";
     for finding in report.findings.iter().take(SHOWN_MAX) {
@@ -521,9 +522,12 @@ fn answer(ctx: &Ctx<'_>, report: &Report, look: &Look) -> Answer {
     let line = report.verdict_line();
     let word = if passed { "VERIFIED" } else { "FAILED" };
     let rest = line.strip_prefix(word).unwrap_or(&line);
-    let word = ui::paint(word, passed, ctx.colour());
-    writeln!(text, "{word}{}", ui::escape(rest)).expect(put);
-    let mut answer = Answer::new(text, json!({"report": report, "line": line}));
+    let mut answer = View::untyped(text, json!({"report": report, "line": line}));
+    answer.blocks.push(Block::Verdict {
+        word: word.into(),
+        good: passed,
+        rest: rest.to_owned(),
+    });
     answer.checkpoint = Some((report.events, report.root.to_base64()));
     if passed {
         answer.verdict = "verified";

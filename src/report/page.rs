@@ -16,7 +16,8 @@ use crate::report::forest::escaped;
 use crate::report::plot;
 use crate::report::shown;
 
-const STYLE: &str = include_str!("style.css");
+/// How pages look.
+pub const STYLE: &str = include_str!("style.css");
 /// Characters from which a text column is kept wide.
 const WORDY: usize = 24;
 /// Entries that a row names before it says how many more there are.

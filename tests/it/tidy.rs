@@ -101,6 +101,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "workflow",
         ],
     ),
+    ("view", BELOW_CLI),
     ("report", SHOW),
     ("export", SHOW),
     (
@@ -109,6 +110,21 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("cli", ALL),
     ("server", ALL),
+];
+/// What a view may name: it shows what all floors below it found.
+const BELOW_CLI: &[&str] = &[
+    "attack",
+    "event",
+    "ground",
+    "ledger",
+    "num",
+    "projection",
+    "report",
+    "rubric",
+    "session",
+    "stats",
+    "store",
+    "workflow",
 ];
 const SHOW: &[&str] = &["event", "ground", "ledger", "num", "projection"];
 const ALL: &[&str] = &[
@@ -125,6 +141,7 @@ const ALL: &[&str] = &[
     "session",
     "stats",
     "store",
+    "view",
     "workflow",
 ];
 

@@ -14,7 +14,6 @@ use crate::cli::home;
 use crate::cli::intake;
 use crate::cli::label;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::ground::shell;
@@ -26,6 +25,7 @@ use crate::session::confirm::Acceptance;
 use crate::session::confirm::Peek;
 use crate::session::confirm::Revealed;
 use crate::session::ports::Seat;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -72,7 +72,7 @@ pub(super) struct UnsealArgs {
     pub again: Option<String>,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Status => status(ctx),
         Verb::Seal(args) => accept(ctx, &args),
@@ -94,13 +94,13 @@ fn place(ledger: &Ledger, args: &SealArgs) -> Result<Place, CliError> {
     Ok(Place { experiment, design })
 }
 
-fn accept(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
+fn accept(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let Place { experiment, design } = place(&ledger, args)?;
     let ports = &mut ctx.ports().with_identity(args.identity.as_deref());
     let Acceptance { new, already } = session::accept(ports, &mut ledger, &experiment, &design)?;
     let text = format!("accepted {new} · already {already} · design {design}\n");
-    let mut answer = Answer::new(text, json!({"accepted": new, "already": already}));
+    let mut answer = View::untyped(text, json!({"accepted": new, "already": already}));
     answer.verdict = if new == 0 {
         "already_recorded"
     } else {
@@ -137,13 +137,13 @@ pub(super) fn open(
     Ok(session::open(ports, ledger, &peek, None)?)
 }
 
-fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
+fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let opened = open(ctx, &mut ledger, args)?;
     let (design, already) = (&args.seal.design, opened.already);
     let Some(charge) = opened.charge else {
         let text = format!("every label of {design} is revealed already\n");
-        let mut answer = Answer::new(text, json!({"revealed": 0, "already": already}));
+        let mut answer = View::untyped(text, json!({"revealed": 0, "already": already}));
         answer.verdict = "already_recorded";
         return Ok(answer);
     };
@@ -157,13 +157,13 @@ fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<Answer, CliError> {
         "already": already, "labels": labels,
     });
     let text = format!("revealed {count} labels of {design} under charge {charge}\n");
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = "appended";
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     Ok(answer)
 }
 
-fn status(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+fn status(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let head = state.keyring.recorded_at;
@@ -220,7 +220,7 @@ fn status(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     let data = json!({
         "designs": data, "breaches": breaches, "splits": splits, "budgets": budget::list_json(state, now),
     });
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     if breaches > 0 {
         answer.verdict = "breach";
     }

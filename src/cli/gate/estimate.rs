@@ -11,13 +11,13 @@ use crate::cli::gate::run::effect;
 use crate::cli::home;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::projection::gates::Estimated;
 use crate::session::gate::check::known;
 use crate::session::gate::estimate;
+use crate::view::View;
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let Some(design) = &args.design else {
         return drawn(ctx, &id, args.through);
@@ -34,8 +34,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<Answer, CliE
         return Ok(answer);
     }
     if let Some(found) = &known(ledger.state(), &id)?.gate.estimated {
-        answer.text.push_str(&words(found));
-        answer.data["estimated"] = json!(found);
+        answer.source(words(found));
+        answer.facts_mut()["estimated"] = json!(found);
     }
     Ok(answer.with_next(refusals::of("gate show", &id)))
 }
@@ -56,7 +56,7 @@ pub(super) fn words(found: &Estimated) -> String {
 }
 
 /// Prints the units that are drawn for labels, one a line, in the order observed.
-fn drawn(ctx: &mut Ctx<'_>, id: &ManifestId, through: Option<u64>) -> Result<Answer, CliError> {
+fn drawn(ctx: &mut Ctx<'_>, id: &ManifestId, through: Option<u64>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let sample = estimate::sample(&ledger, view.state(&ledger), id, through)?;
     let units = &sample.units;
@@ -64,7 +64,7 @@ fn drawn(ctx: &mut Ctx<'_>, id: &ManifestId, through: Option<u64>) -> Result<Ans
     let data = json!({
         "gate": id.as_str(), "beacon": sample.beacon, "seed": sample.seed, "units": units,
     });
-    let mut answer = Answer::new(text, data);
+    let mut answer = View::untyped(text, data);
     answer.verdict = "done";
     let next = format!("{} --design DESIGN", refusals::of("gate estimate", id));
     Ok(answer.with_next(next))

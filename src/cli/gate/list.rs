@@ -7,11 +7,11 @@ use crate::cli::error::CliError;
 use crate::cli::gate::outcome_of;
 use crate::cli::home;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::projection::drifts;
 use crate::projection::gates::Gates;
+use crate::view::View;
 
-pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let gates = &state.fold::<Gates>().by_id;
@@ -37,7 +37,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
     let head = ["gate", "units", "looks", "log e", "decided", "outcome"];
     let data = json!({"gates": gates});
     if rows.is_empty() {
-        return Ok(Answer::new("no gates\n", data).with_next("clover prereg new --template gate"));
+        return Ok(View::untyped("no gates\n", data).with_next("clover prereg new --template gate"));
     }
-    Ok(Answer::new(ui::table(&head, rows), data).with_next("clover gate show ID"))
+    Ok(View::untyped(ui::table(&head, rows), data).with_next("clover gate show ID"))
 }

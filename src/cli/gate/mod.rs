@@ -15,12 +15,12 @@ use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
-use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
 use crate::event::payload::decision::Standing;
 use crate::projection::gates::Gate;
+use crate::view::Exit;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -209,7 +209,7 @@ pub(super) struct SimulateArgs {
     pub chart: String,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Open(args) => open::run(ctx, &args),
         Verb::Observe(args) => run::observe(ctx, &args),

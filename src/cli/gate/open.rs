@@ -10,8 +10,6 @@ use crate::cli::gate::gate_id;
 use crate::cli::gate::refusals;
 use crate::cli::home;
 use crate::cli::submit;
-use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Kind;
 use crate::event::id::ItemId;
 use crate::event::id::MetricId;
@@ -22,11 +20,13 @@ use crate::event::payload::manifest::STRATA_MAX;
 use crate::projection::orders::Drawn;
 use crate::session::gate::GateSetup;
 use crate::session::gate::open::UnitFile;
+use crate::view::View;
+use crate::view::json;
 use crate::workflow::gates::steps::Confirm;
 
 const HELP: &str = "clover gate open --help";
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let units = units(ctx, &args.units)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -43,24 +43,24 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError
     if let Some(drawn) = &opening.order {
         tell(&mut answer, drawn, n);
     }
-    answer.data["gate"] = id.as_str().into();
-    answer.data["open"] = true.into();
+    answer.facts_mut()["gate"] = id.as_str().into();
+    answer.facts_mut()["open"] = true.into();
     Ok(answer.with_next(refusals::of("exposure open", &id)))
 }
 
 /// What was drawn.
-fn tell(answer: &mut Answer, drawn: &Drawn, units: usize) {
+fn tell(answer: &mut View, drawn: &Drawn, units: usize) {
     let (size, root) = (drawn.beacon.size, drawn.beacon.root.0.to_base64());
-    answer.line(&format!(
+    answer.line(format!(
         "order of {units} units from checkpoint {size}  {root}"
     ));
-    answer.data["order"] = serde_json::json!({
+    answer.facts_mut()["order"] = serde_json::json!({
         "beacon": drawn.beacon, "permutation_root": drawn.permutation_root, "seed": drawn.seed,
         "seq": drawn.seq,
     });
 }
 
-pub(super) fn root(ctx: &mut Ctx<'_>, args: &RootArgs) -> Result<Answer, CliError> {
+pub(super) fn root(ctx: &mut Ctx<'_>, args: &RootArgs) -> Result<View, CliError> {
     let confirm = units(ctx, &args.units)?.confirm;
     let (root, units) = (confirm.root().0.to_base64(), confirm.units.len());
     let mut text = format!("data:\n  confirm_root: {root}\n  n_units: {units}\n");
@@ -71,14 +71,14 @@ pub(super) fn root(ctx: &mut Ctx<'_>, args: &RootArgs) -> Result<Answer, CliErro
             "test:\n  control_variate:   # FILL: the mean difference that you expect of each\n",
         );
         for (stratum, units) in &strata {
-            let name = ui::escape_json(&serde_json::json!(stratum).to_string());
+            let name = json::escaped(&serde_json::json!(stratum).to_string());
             text.push_str(&format!(
                 "    - {{stratum: {name}, units: {units}, predicted_micro: 0}}\n"
             ));
         }
         data["strata"] = serde_json::json!(strata);
     }
-    Ok(Answer::new(text, data).with_next("clover prereg new --template gate"))
+    Ok(View::untyped(text, data).with_next("clover prereg new --template gate"))
 }
 
 /// Units, ascending: a name on each line, or a name, a tab and a stratum on each.

@@ -4,20 +4,20 @@ use serde_json::json;
 
 use crate::cli::gate::show::word;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Direction;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
 use crate::event::payload::manifest::Test;
+use crate::view::View;
 use crate::workflow::gates::evidence::Known;
 
 /// Registered looks that the page lists; more are counted.
 const LOOKS_MAX: usize = 8;
 
 /// The plan in force, on its page.
-pub(super) fn rows(answer: &mut Answer, of: Known<'_>, id: &ManifestId) {
+pub(super) fn rows(answer: &mut View, of: Known<'_>, id: &ManifestId) {
     let Some(version) = of.record.in_force() else {
         return;
     };
@@ -33,7 +33,7 @@ pub(super) fn rows(answer: &mut Answer, of: Known<'_>, id: &ManifestId) {
         rows.extend(terms(manifest, test, of));
     }
     rows.extend(values(manifest, of));
-    answer.text.push_str(&ui::wrapped_pairs(&rows));
+    answer.source(ui::wrapped_pairs(&rows));
 }
 
 fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, String)> {

@@ -12,10 +12,10 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::submit;
-use crate::cli::ui::Answer;
 use crate::session::gate::promote;
+use crate::view::View;
 
-pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<Answer, CliError> {
+pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<View, CliError> {
     let ids: Vec<_> = args
         .ids
         .iter()
@@ -31,16 +31,16 @@ pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<Answer, C
     }
     let candidate = submission.terms.candidate_digest;
     let grade = json!(submission.terms.grade);
-    answer.line(&format!(
+    answer.line(format!(
         "promoted: {candidate}, grade {}",
         grade.as_str().unwrap_or_default()
     ));
-    answer.data["candidate_digest"] = json!(candidate);
-    answer.data["grade"] = grade;
+    answer.facts_mut()["candidate_digest"] = json!(candidate);
+    answer.facts_mut()["grade"] = grade;
     Ok(answer.with_next(refusals::of("gate show", &ids[0])))
 }
 
-pub(super) fn revoke(ctx: &mut Ctx<'_>, args: &RevokeArgs) -> Result<Answer, CliError> {
+pub(super) fn revoke(ctx: &mut Ctx<'_>, args: &RevokeArgs) -> Result<View, CliError> {
     let reason = key::text("reason", &args.reason)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = promote::revoke(&mut ctx.ports(), &ledger, (args.seq, reason))?;

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use crate::cli::bulk;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::event::id::ManifestId;
 use crate::ground::shell;
 use crate::projection::drifts;
 use crate::session::gate::GateError;
+use crate::view::Exit;
 
 impl From<GateError> for CliError {
     fn from(error: GateError) -> Self {

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::cli::gate::ObserveArgs;
 use crate::cli::gate::OneArgs;
 use crate::cli::gate::gate_id;
@@ -13,7 +12,6 @@ use crate::cli::gate::refusals;
 use crate::cli::home;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::decision::Outcome;
 use crate::ledger::Ledger;
@@ -27,6 +25,8 @@ use crate::session::gate::check::known;
 use crate::session::gate::observe::Extent;
 use crate::session::gate::observe::Observations;
 use crate::session::gate::outcomes::OutcomeFile;
+use crate::view::Exit;
+use crate::view::View;
 use crate::workflow::gates::observe::Stop;
 
 /// Where a gate has guardrails: what each part of the least says, by name.
@@ -49,9 +49,9 @@ pub(super) fn weakest(gate: &Gate, look: &Look) -> String {
 }
 
 /// What the last look found, in words and numbers.
-pub(super) fn looked(answer: &mut Answer, gate: &Gate, look: &Look) {
+pub(super) fn looked(answer: &mut View, gate: &Gate, look: &Look) {
     let (word, exit) = outcome_of(gate);
-    answer.text.push_str(&ui::pairs(&[
+    answer.source(ui::pairs(&[
         ("units", look.n.to_string()),
         (
             "log e-value",
@@ -64,8 +64,8 @@ pub(super) fn looked(answer: &mut Answer, gate: &Gate, look: &Look) {
     ]));
     answer.exit = exit;
     answer.verdict = word;
-    answer.data["look"] = json!(look);
-    answer.data["outcome"] = word.into();
+    answer.facts_mut()["look"] = json!(look);
+    answer.facts_mut()["outcome"] = word.into();
 }
 
 /// An interval in millionths as decimal numbers.
@@ -77,7 +77,7 @@ pub(super) fn effect(lo: i64, hi: i64) -> String {
     format!("{:+.6} to {:+.6}", real(lo), real(hi))
 }
 
-pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<Answer, CliError> {
+pub(super) fn observe(ctx: &mut Ctx<'_>, args: &ObserveArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     if !args.all && args.through.is_none() {
         let message = "how many units: --all, or --through N";
@@ -112,37 +112,37 @@ fn observations(
     id: &ManifestId,
     found: &Observations,
     is_from_file: bool,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     let (observed, recorded) = (found.observed, found.recorded);
-    let mut answer = Answer::new("", json!({"gate": id.as_str()}));
+    let mut answer = View::untyped("", json!({"gate": id.as_str()}));
     answer.verdict = if observed > 0 { "appended" } else { "done" };
     answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     let gate = known(ledger.state(), id)?.gate;
     if is_from_file {
-        answer.line(&format!("{recorded} scores recorded"));
-        answer.data["recorded"] = recorded.into();
+        answer.line(format!("{recorded} scores recorded"));
+        answer.facts_mut()["recorded"] = recorded.into();
     }
-    answer.line(&format!("{observed} units observed, {} in all", gate.n));
-    answer.data["observed"] = observed.into();
-    answer.data["n"] = gate.n.into();
-    answer.data["per_second"] = found.per_second().into();
+    answer.line(format!("{observed} units observed, {} in all", gate.n));
+    answer.facts_mut()["observed"] = observed.into();
+    answer.facts_mut()["n"] = gate.n.into();
+    answer.facts_mut()["per_second"] = found.per_second().into();
     Ok(stands(answer, (id, gate), &found.stop))
 }
 
 /// Adds to an answer about new observations why there are no more, how the gate stands, and what to do next.
-fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> Answer {
+fn stands(mut answer: View, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> View {
     if let Stop::Missing(unit) = stop {
-        answer.line(&format!(
+        answer.line(format!(
             "unit {unit} has not all its scores yet: record them, then observe on"
         ));
         answer.line("  with --missing each draw without one counts as the worst for the candidate, for good");
-        answer.data["missing"] = unit.as_str().into();
+        answer.facts_mut()["missing"] = unit.as_str().into();
     }
     if let Stop::Unfit(unit, why) = stop {
-        answer.text.push_str(&ui::wrapped(&ui::escape(&format!(
+        answer.source(ui::wrapped(&ui::escape(&format!(
             "unit {unit} cannot be observed: {why}"
         ))));
-        answer.data["unfit"] = json!({"unit": unit, "why": why});
+        answer.facts_mut()["unfit"] = json!({"unit": unit, "why": why});
     }
     let on = refusals::observe(id);
     let ended = gate.is_terminal();
@@ -173,7 +173,7 @@ fn stands(mut answer: Answer, (id, gate): (&ManifestId, &Gate), stop: &Stop) -> 
     answer.with_next(next)
 }
 
-pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
+pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = gate::look(&mut ctx.ports(), &ledger, &id)?;
@@ -193,7 +193,7 @@ pub(super) fn look(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError
     Ok(answer.with_next(refusals::of(verb, &id)))
 }
 
-pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
+pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = gate::decide(&mut ctx.ports(), &ledger, &id)?;
@@ -209,11 +209,11 @@ pub(super) fn decide(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliErr
     if matches!(ends, Outcome::Superseded | Outcome::Void) {
         (answer.verdict, answer.exit) = ("hold", Exit::Inconclusive);
     }
-    answer.line(&format!("decided: {ends:?}"));
+    answer.line(format!("decided: {ends:?}"));
     Ok(answer.with_next(refusals::of("gate show", &id)))
 }
 
-pub(super) fn proceed(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<Answer, CliError> {
+pub(super) fn proceed(ctx: &mut Ctx<'_>, args: &OneArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = gate::proceed(&mut ctx.ports(), &ledger, &id)?;

@@ -16,7 +16,6 @@ use crate::cli::gate::run::effect;
 use crate::cli::gate::run::weakest;
 use crate::cli::home;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::Payload;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Direction;
@@ -36,6 +35,7 @@ use crate::projection::orders::Orders;
 use crate::report::spark;
 use crate::session::gate::check;
 use crate::session::gate::check::known;
+use crate::view::View;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::evidence::Known;
@@ -48,7 +48,7 @@ const LOOKS_MAX: usize = 12;
 /// Blocks of a line, so that what they span fits beside them.
 const SPARKS: usize = 60;
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
@@ -63,9 +63,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     let same = checked.is_ok();
     let now = state.keyring.recorded_at;
     let grade = now.map(|now| gates::graded(of.gate, of.record, state, now));
-    let mut answer = Answer::new(String::new(), Value::Null);
+    let mut answer = View::untyped(String::new(), Value::Null);
     plan::rows(&mut answer, of, &id);
-    answer.text.push_str(&ui::wrapped_pairs(&order(state, of)));
+    answer.source(ui::wrapped_pairs(&order(state, of)));
     observed(&mut answer, of, &life, same);
     strata_table(&mut answer, of, &life);
     looks(&mut answer, of, &life);
@@ -73,13 +73,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     ending(&mut answer, state, (&id, of), now);
     promotions(&mut answer, &ledger, (state, &id))?;
     if let Some(grade) = grade {
-        answer.line(&format!("grade now: {}", word(&json!(grade))));
+        answer.line(format!("grade now: {}", word(&json!(grade))));
     }
     differences(&mut answer, of);
-    answer.data = data(state, (&id, of), (&life, &path), same);
-    answer.data["grade"] = json!(grade);
+    *answer.facts_mut() = data(state, (&id, of), (&life, &path), same);
+    answer.facts_mut()["grade"] = json!(grade);
     let stale = drifts::stale_gate(state, &id).filter(|_| of.gate.decided.is_none());
-    answer.data["stale"] = json!(
+    answer.facts_mut()["stale"] = json!(
         stale
             .as_ref()
             .map(|of| { json!({"judge": of.judge, "check_seq": of.check_seq}) })
@@ -87,7 +87,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<Answer, CliError
     checked?;
     if let Some(stale) = stale {
         let (judge, seq) = (&stale.judge, stale.check_seq);
-        answer.text.push_str(&ui::wrapped(&format!(
+        answer.source(ui::wrapped(&format!(
             "STALE: judge {judge} failed its drift check at seq {seq}; nothing is observed, looked at or decided before a deviation on {} says how that is handled",
             drifts::JUDGE_PATH
         )));
@@ -188,7 +188,7 @@ fn entries(of: Known<'_>) -> String {
     versions.collect::<Vec<_>>().join("; ")
 }
 
-fn observed(answer: &mut Answer, of: Known<'_>, life: &Life, same: bool) {
+fn observed(answer: &mut View, of: Known<'_>, life: &Life, same: bool) {
     let span = match (life.observed.first(), life.observed.last()) {
         (Some((first, _)), Some((last, _))) => format!(", seq {first} to {last}"),
         _ => String::new(),
@@ -201,7 +201,7 @@ fn observed(answer: &mut Answer, of: Known<'_>, life: &Life, same: bool) {
         })
         .sum();
     let replayed = if same { "identical" } else { "DIFFERENT" };
-    answer.text.push_str(&ui::pairs(&[
+    answer.source(ui::pairs(&[
         (
             "observed",
             format!("{} units{span}, {missing} draws missing", of.gate.n),
@@ -251,7 +251,7 @@ fn strata<'a>(of: Known<'a>, life: &Life) -> Vec<Shown<'a>> {
     known.iter().enumerate().map(one).collect()
 }
 
-fn strata_table(answer: &mut Answer, of: Known<'_>, life: &Life) {
+fn strata_table(answer: &mut View, of: Known<'_>, life: &Life) {
     let strata = strata(of, life);
     if strata.is_empty() {
         return;
@@ -275,11 +275,11 @@ fn strata_table(answer: &mut Answer, of: Known<'_>, life: &Life) {
         "draws missing",
         "mean difference",
     ];
-    answer.text.push_str(&ui::table(&head, rows.collect()));
+    answer.source(ui::table(&head, rows.collect()));
     answer.line("differences: candidate less baseline, of units whose draws are all there");
 }
 
-fn looks(answer: &mut Answer, of: Known<'_>, life: &Life) {
+fn looks(answer: &mut View, of: Known<'_>, life: &Life) {
     let metric = of
         .record
         .in_force()
@@ -300,23 +300,23 @@ fn looks(answer: &mut Answer, of: Known<'_>, life: &Life) {
         ]
     });
     let head = ["look", "units", "log e", "p", "mean effect", "standing"];
-    answer.text.push_str(&ui::table(&head, rows.collect()));
+    answer.source(ui::table(&head, rows.collect()));
     if is_less_better {
         answer.line("less is better: an effect above 0 is a candidate below its baseline");
     }
     if skipped > 0 {
-        answer.line(&format!("{skipped} earlier looks"));
+        answer.line(format!("{skipped} earlier looks"));
     }
 }
 
 /// The path of the gate as lines of blocks.
-fn sparks(answer: &mut Answer, of: Known<'_>, path: &Path) {
+fn sparks(answer: &mut View, of: Known<'_>, path: &Path) {
     let wealth: Vec<f64> = path.wealth.iter().map(|(_, log)| *log).collect();
     let bar = design::ln_stop(of.gate.test.alpha_micro.value(), of.family);
     let least = wealth.iter().copied().fold(0.0, f64::min).max(-bar);
     if !wealth.is_empty() {
         let line = spark::line(&wealth, (least, bar));
-        answer.line(&format!(
+        answer.line(format!(
             "wealth    {line}  {least:.2} to the end at {bar:.2}"
         ));
     }
@@ -334,27 +334,27 @@ fn sparks(answer: &mut Answer, of: Known<'_>, path: &Path) {
     if !lows.is_empty() {
         for (name, values) in [("effect <", highs), ("effect >", lows)] {
             let line = spark::line(&values, (least, most));
-            answer.line(&format!("{name}  {line}  {least:+.3} to {most:+.3}"));
+            answer.line(format!("{name}  {line}  {least:+.3} to {most:+.3}"));
         }
     }
 }
 
 fn ending(
-    answer: &mut Answer,
+    answer: &mut View,
     state: &State,
     (id, of): (&ManifestId, Known<'_>),
     now: Option<Timestamp>,
 ) {
     if let Some(look) = &of.gate.look {
         let (word, _) = outcome_of(of.gate);
-        answer.line(&format!(
+        answer.line(format!(
             "standing: {} ({word})",
             check::meaning(look.standing)
         ));
         let parts = weakest(of.gate, look);
         if !parts.is_empty() {
             let text = format!("log e {:.4}{parts}", look.log_e.value());
-            answer.text.push_str(&ui::wrapped(&text));
+            answer.source(ui::wrapped(&text));
         }
     }
     let others = elsewhere(state, id, of);
@@ -365,13 +365,13 @@ fn ending(
         } else {
             format!(" and {more} more")
         };
-        answer.text.push_str(&ui::wrapped(&format!(
+        answer.source(ui::wrapped(&format!(
             "its candidate is tested outside its family too, which its level does not count: {first}{more}"
         )));
     }
     match of.gate.decided {
         None => answer.line("not decided"),
-        Some(decided) => answer.line(&format!(
+        Some(decided) => answer.line(format!(
             "decided at seq {}: {} after {} units, {}",
             decided.seq,
             word(&json!(decided.outcome)),
@@ -380,10 +380,10 @@ fn ending(
         )),
     }
     if let Some(found) = &of.gate.estimated {
-        answer.text.push_str(&estimate::words(found));
+        answer.source(estimate::words(found));
     }
     if let Some(child) = &of.gate.child {
-        answer.line(&format!("continued by {child}"));
+        answer.line(format!("continued by {child}"));
     }
     if let (Some(plan), Some(now)) = (&of.record.plan, now) {
         let standing = match plan.revealed_seq {
@@ -394,13 +394,13 @@ fn ending(
             None if now > plan.reveal_by => format!("VOID: not revealed by {}", plan.reveal_by),
             None => format!("to be revealed by {}", plan.reveal_by),
         };
-        answer.line(&format!("sealed plan: {standing}"));
+        answer.line(format!("sealed plan: {standing}"));
     }
 }
 
 /// What was promoted on the gate, as the entries say it.
 fn promotions(
-    answer: &mut Answer,
+    answer: &mut View,
     ledger: &Ledger,
     (state, id): (&State, &ManifestId),
 ) -> Result<(), CliError> {
@@ -413,14 +413,14 @@ fn promotions(
             continue;
         };
         let grade = word(&json!(said.grade));
-        answer.line(&format!("promotion at seq {}{revoked}, {grade}", one.seq));
-        answer.line(&format!("  of {}", said.candidate_digest));
+        answer.line(format!("promotion at seq {}{revoked}, {grade}", one.seq));
+        answer.line(format!("  of {}", said.candidate_digest));
     }
     Ok(())
 }
 
 /// What was registered at the first look against what is in force, and what was done otherwise.
-fn differences(answer: &mut Answer, of: Known<'_>) {
+fn differences(answer: &mut View, of: Known<'_>) {
     let looked = of.record.first_look.as_ref().and_then(|look| look.digest);
     let from = looked.and_then(|digest| of.record.version(digest));
     if let (Some(from), Some(to)) = (from, of.record.in_force()) {
@@ -438,7 +438,7 @@ fn differences(answer: &mut Answer, of: Known<'_>) {
                 "changed since the first look: {} {from} to {to}",
                 change.path
             );
-            answer.text.push_str(&ui::wrapped(&ui::escape(&text)));
+            answer.source(ui::wrapped(&ui::escape(&text)));
         }
     }
     for one in &of.record.deviations {
@@ -451,7 +451,7 @@ fn differences(answer: &mut Answer, of: Known<'_>) {
             "deviation at seq {}{seen}: {}: {}",
             one.seq, one.rule_path, one.what
         );
-        answer.text.push_str(&ui::wrapped(&ui::escape(&text)));
+        answer.source(ui::wrapped(&ui::escape(&text)));
     }
 }
 

@@ -14,7 +14,6 @@ use crate::cli::gate::gate_id;
 use crate::cli::home;
 use crate::cli::prereg;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::cli::ui::Progress;
 use crate::event::payload::manifest::HypothesisKind;
 use crate::event::payload::manifest::Manifest;
@@ -34,6 +33,7 @@ use crate::report::spark;
 use crate::stats::eprocess::Design;
 use crate::stats::eprocess::Looks;
 use crate::stats::eprocess::Stratum;
+use crate::view::View;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::simulate;
@@ -93,7 +93,7 @@ fn streams(args: &SimulateArgs, units: u64) -> Result<u64, CliError> {
     }
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<View, CliError> {
     // What no design takes is refused before one is looked for.
     streams(args, 1)?;
     let (_, ledger, view) = home::view(ctx)?;
@@ -136,27 +136,27 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<Answer, CliE
     if let Some(path) = &args.svg {
         ambient::replace(&ctx.path(path), chart.svg().as_bytes(), false)?;
     }
-    let mut answer = Answer::new(ui::table(&head, rows), json!({"gate": id.as_str()}));
-    answer.line(&format!(
+    let mut answer = View::untyped(ui::table(&head, rows), json!({"gate": id.as_str()}));
+    answer.line(format!(
         "{streams} gates a line · at the null, shown is the rate of false claims, at most alpha {}",
         test.alpha_micro
     ));
     said_of_streams(&mut answer, args, streams, &design);
     say_alike(&mut answer, (manifest, test), (&found, streams));
     if let Some(line) = worth(&found) {
-        answer.text.push_str(&ui::wrapped(&line));
+        answer.source(ui::wrapped(&line));
     }
     if let (None, Some(of)) = (family, &manifest.multiplicity) {
-        answer.line(&format!(
+        answer.line(format!(
             "family {} is not open: claims are shown past 1/alpha",
             of.family
         ));
     }
     drawn.lines(&mut answer, bar);
-    answer.data["paths"] = drawn.data();
-    answer.data["streams"] = streams.into();
-    answer.data["seed"] = args.seed.into();
-    answer.data["simulated"] = found.into();
+    answer.facts_mut()["paths"] = drawn.data();
+    answer.facts_mut()["streams"] = streams.into();
+    answer.facts_mut()["seed"] = args.seed.into();
+    answer.facts_mut()["simulated"] = found.into();
     Ok(answer.with_next(next))
 }
 
@@ -202,15 +202,15 @@ fn asked<'w>(
 }
 
 /// How far the rates of so many gates may be off, and why they are so few.
-fn said_of_streams(answer: &mut Answer, args: &SimulateArgs, streams: usize, design: &Design) {
+fn said_of_streams(answer: &mut View, args: &SimulateArgs, streams: usize, design: &Design) {
     let alpha = design.alpha();
     let error = (alpha * (1.0 - alpha) / streams as f64).sqrt();
-    answer.data["monte_carlo_error"] = error.into();
-    answer.line(&format!(
+    answer.facts_mut()["monte_carlo_error"] = error.into();
+    answer.line(format!(
         "standard error of such a rate at alpha, from {streams} gates: {error:.4}"
     ));
     if args.streams.is_none() && (streams as u64) < STREAMS {
-        answer.line(&format!(
+        answer.line(format!(
             "fewer than {STREAMS} gates, for each may take {} units: --streams asks for more",
             ui::thousands(design.terms().max_n)
         ));
@@ -260,14 +260,14 @@ fn shown_alike(found: &[Value]) -> f64 {
 
 /// Adds how often the claim is shown of two arms that are the same.
 fn say_alike(
-    answer: &mut Answer,
+    answer: &mut View,
     (manifest, test): (&Manifest, &Test),
     (found, streams): (&[Value], usize),
 ) {
     let most = shown_alike(found);
     let words = alike_in_words(manifest, test, most, streams);
-    answer.text.push_str(&ui::wrapped(&words));
-    answer.data["shown_of_same_arms"] = json!(most);
+    answer.source(ui::wrapped(&words));
+    answer.facts_mut()["shown_of_same_arms"] = json!(most);
 }
 
 fn alike_in_words(manifest: &Manifest, test: &Test, most: f64, streams: usize) -> String {
@@ -437,10 +437,10 @@ impl Drawn {
     }
 
     /// The same in a terminal: median paths.
-    fn lines(&self, answer: &mut Answer, bar: f64) {
+    fn lines(&self, answer: &mut View, bar: f64) {
         for (name, _, paths) in &self.paths {
             let line = spark::line(&paths.ln_wealth[1], (0.0, bar));
-            answer.line(&format!(
+            answer.line(format!(
                 "{name:<6} wealth    {line}  0 to the end at {bar:.2}, median"
             ));
             let [low, high] = &paths.interval;
@@ -448,7 +448,7 @@ impl Drawn {
             let most = high.iter().copied().fold(0.0, f64::max);
             for (end, values) in [("<", high), (">", low)] {
                 let line = spark::line(values, (least, most));
-                answer.line(&format!(
+                answer.line(format!(
                     "{name:<6} effect {end}  {line}  {least:+.3} to {most:+.3}, median"
                 ));
             }

@@ -3,7 +3,6 @@
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::ui::Answer;
 use crate::event::id::IterationId;
 use crate::ground::shell;
 use crate::ledger::Appended;
@@ -12,6 +11,7 @@ use crate::projection::iterations::record::Record;
 use crate::projection::iterations::step::Step;
 use crate::session::iterate::Bench;
 use crate::session::iterate::bench;
+use crate::view::View;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::iterate::rows::RowsError;
 
@@ -66,15 +66,15 @@ pub(in crate::cli) fn answer(
     bench: &Bench,
     (text, data): (String, serde_json::Value),
     appended: &[Appended],
-) -> Answer {
-    let mut answer = Answer::new(text, data).with_events(appended);
+) -> View {
+    let mut answer = View::untyped(text, data).with_events(appended);
     answer.verdict = if appended.iter().all(|one| one.already) {
         "already_recorded"
     } else {
         "appended"
     };
     answer.checkpoint = Some((bench.ledger.size(), bench.ledger.root().to_base64()));
-    answer.data["due"] = bench.due().map(Step::as_str).into();
+    answer.facts_mut()["due"] = bench.due().map(Step::as_str).into();
     answer.with_next(next(&bench.id, bench.due()))
 }
 

@@ -13,7 +13,6 @@ use crate::cli::iterate::run::Asked;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::IterationId;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOutcome;
@@ -21,6 +20,7 @@ use crate::ledger::Command;
 use crate::projection::iterations::step::Step;
 use crate::session::iterate::end::Acceptance;
 use crate::session::iterate::end::Ending;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -93,7 +93,7 @@ pub(super) fn ended(id: &IterationId, of: &Ending) -> (String, Value) {
     (text, json!({"outcome": outcome, "reason": reason}))
 }
 
-pub(super) fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<Answer, CliError> {
+pub(super) fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<View, CliError> {
     let outcome = match args.outcome {
         None => {
             let bench = bench::open(ctx, &args.id)?;

@@ -12,13 +12,13 @@ use crate::cli::iterate::run;
 use crate::cli::iterate::run::Asked;
 use crate::cli::patch;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::payload::card::SliceClass;
 use crate::event::payload::intake::SplitPart;
 use crate::ground::shell;
 use crate::projection::iterations::record::Record;
 use crate::projection::iterations::step::Step;
 use crate::stats::calibrator::Selected;
+use crate::view::View;
 use crate::workflow::iterate::course::Course;
 
 #[derive(Debug, clap::Args)]
@@ -232,7 +232,7 @@ pub(super) fn audited(record: &Record) -> (String, Value) {
     )
 }
 
-pub(super) fn cards(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
+pub(super) fn cards(ctx: &mut Ctx<'_>, id: &str) -> Result<View, CliError> {
     let bench = bench::open(ctx, id)?;
     if bench.due() == Some(Step::Propose) && bench.record.cards_due() == 0 {
         return Ok(bench::answer(&bench, carded(&bench.record), &[]));
@@ -277,7 +277,7 @@ pub(super) fn carded(record: &Record) -> (String, Value) {
     (text, json!({"cards": cards}))
 }
 
-pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, CliError> {
+pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, CliError> {
     let (mut text, mut data, mut ids) = (String::new(), Vec::new(), Vec::new());
     let (mut fresh, mut checkpoint) = (false, None);
     for file in &args.files {
@@ -290,13 +290,13 @@ pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<Answer, C
             dry_run: false,
         };
         let answer = patch::propose(ctx, &one)?;
-        text.push_str(&answer.text);
-        data.push(answer.data);
+        text.push_str(&answer.text());
+        data.push(answer.facts().clone());
         ids.extend(answer.events);
         fresh |= answer.verdict == "appended";
         checkpoint = answer.checkpoint;
     }
-    let mut answer = Answer::new(text, json!({"patches": data}));
+    let mut answer = View::untyped(text, json!({"patches": data}));
     answer.verdict = if fresh {
         "appended"
     } else {

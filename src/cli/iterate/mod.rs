@@ -20,8 +20,8 @@ pub(super) use open::word;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::run::Asked;
-use crate::cli::ui::Answer;
 use crate::projection::iterations::step::Step;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -76,7 +76,7 @@ pub(super) enum Verb {
     Show(show::Args),
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Anchors(args) => open::anchors(ctx, args),
         Verb::Open(args) => open::open(ctx, args),
@@ -103,7 +103,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<Answer, CliError> {
 }
 
 /// One step by name.
-fn one(ctx: &mut Ctx<'_>, id: &str, step: Step, asked: &Asked<'_>) -> Result<Answer, CliError> {
+fn one(ctx: &mut Ctx<'_>, id: &str, step: Step, asked: &Asked<'_>) -> Result<View, CliError> {
     let bench = bench::open(ctx, id)?;
     run::step(ctx, bench, step, asked)
 }

@@ -8,7 +8,6 @@ use crate::cli::home;
 use crate::cli::intake;
 use crate::cli::submit;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::event::id::ManifestId;
@@ -21,6 +20,7 @@ use crate::projection::iterations::campaign::PATIENCE;
 use crate::projection::manifests::Manifests;
 use crate::session::iterate::open as session;
 use crate::session::iterate::open::AnchorTerms;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct OpenArgs {
@@ -34,7 +34,7 @@ pub(in crate::cli) struct OpenArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliError> {
+pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
     let usage = "clover iterate open --help";
     let wrong =
         |what: &str, text: &str, error| CliError::usage(format!("{what} {text:?}: {error}"), usage);
@@ -52,13 +52,13 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<Answer, CliErro
     let mut answer = submit::shown(ctx, &ledger, &opened.submission);
     if !args.dry_run {
         let hash = opened.params_hash;
-        answer.line(&format!("iteration {}  parameters {hash}", args.id));
-        answer.data["params_hash"] = hash.to_hex().into();
+        answer.line(format!("iteration {}  parameters {hash}", args.id));
+        answer.facts_mut()["params_hash"] = hash.to_hex().into();
     }
     if opened.is_after_stop {
         ctx.warn(after_the_stop(opened.experiment.as_str(), &args.id));
     }
-    answer.data["campaign_stopped"] = opened.is_after_stop.into();
+    answer.facts_mut()["campaign_stopped"] = opened.is_after_stop.into();
     Ok(answer.with_next(format!("clover iterate run {}", shell::word(&args.id))))
 }
 
@@ -71,7 +71,7 @@ fn after_the_stop(experiment: &str, iteration: &str) -> String {
     )
 }
 
-pub(super) fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
+pub(super) fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let (mut rows, mut data) = (Vec::new(), Vec::new());
@@ -104,7 +104,7 @@ pub(super) fn list(ctx: &mut Ctx<'_>) -> Result<Answer, CliError> {
         "quarter",
         "opened",
     ];
-    Ok(Answer::new(
+    Ok(View::untyped(
         ui::table(&head, rows),
         json!({"iterations": data}),
     ))
@@ -146,7 +146,7 @@ pub(in crate::cli) struct AnchorArgs {
 }
 
 /// Registers two policies, whose recorded rows are anchors from here on.
-pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<Answer, CliError> {
+pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<View, CliError> {
     let usage = "clover iterate anchors --help";
     let wrong = |what: &str, text: &str, error: &dyn std::fmt::Display| {
         CliError::usage(format!("{what} {text:?}: {error}"), usage)
@@ -177,7 +177,7 @@ pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<Answer, Cl
     if !args.dry_run {
         let rows = |of: &AnchorRows| format!("{} {} rows", of.policy, of.count);
         let (low, high) = (rows(&registered.low), rows(&registered.high));
-        answer.line(&format!("low {low} · high {high}"));
+        answer.line(format!("low {low} · high {high}"));
     }
     Ok(answer)
 }

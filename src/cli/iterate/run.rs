@@ -13,7 +13,6 @@ use crate::cli::iterate::ground;
 use crate::cli::iterate::program::Program;
 use crate::cli::iterate::score;
 use crate::cli::ports::CliPorts;
-use crate::cli::ui::Answer;
 use crate::ground::shell;
 use crate::projection::iterations::step::Step;
 use crate::session::iterate::Bench;
@@ -22,6 +21,7 @@ use crate::session::iterate::steps;
 use crate::session::iterate::steps::Progress;
 use crate::session::iterate::steps::StepDone;
 use crate::session::iterate::steps::Wait;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -69,7 +69,7 @@ pub(super) fn step(
     mut bench: Bench,
     step: Step,
     asked: &Asked<'_>,
-) -> Result<Answer, CliError> {
+) -> Result<View, CliError> {
     bench.only(step)?;
     let design = asked.confirm.map(ConfirmArgs::design).transpose()?;
     let ports = &mut asked.ports(ctx, &bench);
@@ -134,7 +134,7 @@ fn keys(ctx: &mut Ctx<'_>, bench: &Bench, asked: &Asked<'_>, last: Step) -> Resu
     })
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let last = last(args)?;
     let mut bench = bench::open(ctx, &args.confirm.id)?;
     let asked = Asked {

@@ -10,9 +10,9 @@ use crate::cli::iterate::program::Program;
 use crate::cli::iterate::run;
 use crate::cli::iterate::run::Asked;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::projection::iterations::step::Step;
 use crate::session::iterate::score::Rescoring;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -22,7 +22,7 @@ pub(in crate::cli) struct Args {
     pub program: Program,
 }
 
-pub(super) fn score(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn score(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let bench = bench::open(ctx, &args.id)?;
     if !bench.record.is_callable() && bench.record.closed.is_none() {
         return Ok(bench::answer(&bench, unasked(), &[]));

@@ -12,10 +12,10 @@ use crate::cli::iterate::ground::number;
 use crate::cli::iterate::open;
 use crate::cli::iterate::sequential;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
 use crate::projection::iterations::record::Record;
+use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -23,7 +23,7 @@ pub(in crate::cli) struct Args {
     pub id: String,
 }
 
-pub(super) fn show(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
+pub(super) fn show(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let id = bench::named(&args.id)?;
     let (_, ledger, view) = home::view(ctx)?;
     let record = bench::recorded(&ledger, &id, view.state(&ledger).size)?;
@@ -71,7 +71,7 @@ pub(super) fn show(ctx: &mut Ctx<'_>, args: &Args) -> Result<Answer, CliError> {
         "outcome": record.closed.as_ref().map(|of| open::word(of.said.outcome)),
         "accepted": record.accepted.iter().map(|of| of.said.patch.to_string()).collect::<Vec<_>>(),
     });
-    Ok(Answer::new(text, data))
+    Ok(View::untyped(text, data))
 }
 
 /// Inputs, and what was found before candidates.

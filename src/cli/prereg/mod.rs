@@ -16,7 +16,6 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::submit;
-use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
@@ -34,6 +33,7 @@ use crate::session::prereg::amendment;
 use crate::session::prereg::deviation;
 use crate::session::prereg::deviation::DeviationTerms;
 use crate::session::prereg::registration;
+use crate::view::View;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -161,7 +161,7 @@ pub(super) struct DeviationArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::New(args) => new(ctx, &args),
         Verb::Check(args) => plan::check(ctx, &args.file),
@@ -181,7 +181,7 @@ pub(super) fn manifest_of(ctx: &mut Ctx<'_>, file: &Path) -> Result<Manifest, Cl
     Ok(plan.manifest)
 }
 
-fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
+fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
     let named = |template: &Template| template.as_str() == args.template;
     let Some(template) = Template::ALL.into_iter().find(named) else {
         let names = Template::ALL.map(Template::as_str).join(", ");
@@ -198,12 +198,12 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<Answer, CliError> {
     };
     let data = json!({"template": template.as_str(), "text": text});
     let Some(output) = &args.output else {
-        return Ok(Answer::new(text, data));
+        return Ok(View::untyped(text, data));
     };
     ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
     let shown = output.display();
     Ok(
-        Answer::new(format!("{shown}: fill the lines marked FILL\n"), data).with_next(format!(
+        View::untyped(format!("{shown}: fill the lines marked FILL\n"), data).with_next(format!(
             "clover prereg check {shown}",
             shown = shell::word(&shown)
         )),
@@ -225,7 +225,7 @@ fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a Record), CliE
     }
 }
 
-fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<Answer, CliError> {
+fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<View, CliError> {
     let plan = plan::load(ctx, &args.file)?;
     plan.refuse_faults()?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -250,18 +250,18 @@ fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<Answer, CliError> {
 }
 
 /// Two answers as one.
-fn joined(mut first: Answer, second: Answer) -> Answer {
-    first.text.push_str(&second.text);
-    first.events.extend(second.events);
-    first.checkpoint = second.checkpoint;
-    let seqs = [&first.data, &second.data];
+fn joined(mut first: View, second: View) -> View {
+    let seqs = [first.facts(), second.facts()];
     let seqs: Vec<_> = seqs
         .iter()
         .filter_map(|data| data["seqs"].as_array())
         .flatten()
         .cloned()
         .collect();
-    first.data["seqs"] = seqs.into();
+    first.blocks.extend(second.blocks);
+    first.events.extend(second.events);
+    first.checkpoint = second.checkpoint;
+    first.facts_mut()["seqs"] = seqs.into();
     if second.verdict == "appended" {
         first.verdict = second.verdict;
     }
@@ -270,27 +270,27 @@ fn joined(mut first: Answer, second: Answer) -> Answer {
 
 /// The answer of `sign` and `amend`: digest, standing, checkpoint.
 fn signed(
-    mut answer: Answer,
+    mut answer: View,
     ledger: &Ledger,
     manifest: &Manifest,
     digest: Digest,
     file: &Path,
-) -> Answer {
+) -> View {
     let id = &manifest.manifest;
-    answer.line(&format!(
+    answer.line(format!(
         "manifest {id} version {}  digest {digest}",
         manifest.version
     ));
     if let Some((size, root)) = answer.checkpoint.clone() {
-        answer.line(&format!("checkpoint {size}  {root}"));
+        answer.line(format!("checkpoint {size}  {root}"));
     }
     let record = ledger.state().fold::<Manifests>().by_id.get(id);
     let version = record.and_then(|record| record.version(digest));
     let stands = version.is_some_and(manifests::Version::stands);
-    answer.data["manifest"] = id.as_str().into();
-    answer.data["digest"] = digest.to_hex().into();
-    answer.data["h0_digest"] = manifest.h0_digest().to_hex().into();
-    answer.data["in_force"] = stands.into();
+    answer.facts_mut()["manifest"] = id.as_str().into();
+    answer.facts_mut()["digest"] = digest.to_hex().into();
+    answer.facts_mut()["h0_digest"] = manifest.h0_digest().to_hex().into();
+    answer.facts_mut()["in_force"] = stands.into();
     if stands {
         answer.line("in force");
         return answer.with_next(format!("clover prereg show {id}", id = shell::word(&id)));
@@ -302,7 +302,7 @@ fn signed(
     ))
 }
 
-fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<Answer, CliError> {
+fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<View, CliError> {
     let reason = key::text("reason", &args.reason)?;
     let plan = plan::load(ctx, &args.file)?;
     plan.refuse_faults()?;
@@ -316,16 +316,16 @@ fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<Answer, CliError> {
         error => error.into(),
     })?;
     let mut answer = submit::shown(ctx, &ledger, &done.submission);
-    answer.data["class"] = done.class.into();
+    answer.facts_mut()["class"] = done.class.into();
     if args.dry_run {
         return Ok(answer);
     }
-    answer.line(&format!("class {}", done.class));
+    answer.line(format!("class {}", done.class));
     let (manifest, digest) = (&done.manifest, done.digest);
     Ok(signed(answer, &ledger, manifest, digest, &args.file))
 }
 
-fn deviation(ctx: &mut Ctx<'_>, args: &DeviationArgs) -> Result<Answer, CliError> {
+fn deviation(ctx: &mut Ctx<'_>, args: &DeviationArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let terms = DeviationTerms {
         manifest: named(&args.id)?,

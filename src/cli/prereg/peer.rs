@@ -6,10 +6,10 @@ use serde_json::json;
 use crate::cli::error::CliError;
 use crate::cli::prereg::plan::text as template;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Template;
 use crate::stats::eprocess::Direction;
+use crate::view::View;
 use crate::workflow::peer_manifest;
 use crate::workflow::peer_manifest::PeerManifest;
 use crate::workflow::peer_manifest::PeerManifestError;
@@ -96,7 +96,7 @@ pub(super) fn plan(source: &str, bytes: &[u8]) -> Result<String, CliError> {
 }
 
 /// Checks the hash and shows the sections that the manifest would have here.
-pub(super) fn check(source: &str, bytes: &[u8]) -> Result<Answer, CliError> {
+pub(super) fn check(source: &str, bytes: &[u8]) -> Result<View, CliError> {
     let found = read(source, bytes)?;
     let registration = found.registration;
     let direction = direction(&found);
@@ -112,7 +112,7 @@ pub(super) fn check(source: &str, bytes: &[u8]) -> Result<Answer, CliError> {
         ))
     };
     let sections = sections();
-    let mut answer = Answer::new(
+    let mut answer = View::untyped(
         ui::pairs(&[
             ("manifest", found.id.clone()),
             ("content", found.content.to_hex()),
@@ -130,9 +130,9 @@ pub(super) fn check(source: &str, bytes: &[u8]) -> Result<Answer, CliError> {
     match sections {
         Ok(sections) => {
             answer.line("what it binds, as sections of a manifest that can be signed here:");
-            answer.text.push_str(&ui::escape_lines(&sections));
+            answer.source(ui::escape_lines(&sections));
         }
-        Err(error) => answer.line(&format!(
+        Err(error) => answer.line(format!(
             "no manifest here binds the same: {}",
             error.message
         )),

@@ -10,13 +10,13 @@ use crate::cli::error::CliError;
 use crate::cli::input::Fault;
 use crate::cli::prereg::peer;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ground::shell;
 use crate::ground::yaml::Document;
 use crate::ground::yaml::Place;
 use crate::ground::yaml::YamlError;
+use crate::view::View;
 use crate::workflow::prereg;
 use crate::workflow::prereg::Report;
 
@@ -117,7 +117,7 @@ impl Plan {
 }
 
 /// Validates a file and prints its preflight.
-pub(super) fn check(ctx: &mut Ctx<'_>, file: &Path) -> Result<Answer, CliError> {
+pub(super) fn check(ctx: &mut Ctx<'_>, file: &Path) -> Result<View, CliError> {
     let bytes = ctx.read(file)?;
     if peer::is_one(&bytes) {
         return peer::check(&file.display().to_string(), &bytes);
@@ -135,12 +135,12 @@ pub(super) fn check(ctx: &mut Ctx<'_>, file: &Path) -> Result<Answer, CliError> 
         let value = measure.value.map_or("none".to_owned(), number);
         rows.push((&measure.name, value));
     }
-    let mut answer = Answer::new(ui::pairs(&rows), data(manifest, &report));
+    let mut answer = View::untyped(ui::pairs(&rows), data(manifest, &report));
     for criterion in &report.unmet {
-        answer.line(&format!("cannot be met: {criterion}"));
+        answer.line(format!("cannot be met: {criterion}"));
     }
     for reason in &report.not_checked {
-        answer.line(&format!("not checked: {reason}"));
+        answer.line(format!("not checked: {reason}"));
     }
     let countersign = if manifest.data.is_some() {
         " --countersign"

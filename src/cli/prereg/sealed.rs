@@ -10,11 +10,11 @@ use crate::cli::home;
 use crate::cli::prereg::named;
 use crate::cli::record;
 use crate::cli::submit;
-use crate::cli::ui::Answer;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::session::prereg::sealed;
 use crate::session::prereg::sealed::SealTerms;
+use crate::view::View;
 
 const HELP: &str = "clover prereg plan seal --help";
 
@@ -63,14 +63,14 @@ pub(in crate::cli) struct RevealArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<Answer, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Seal(args) => seal(ctx, &args),
         Verb::Reveal(args) => reveal(ctx, &args),
     }
 }
 
-fn seal(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
+fn seal(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<View, CliError> {
     let plan = ctx.read(&args.file)?;
     let reveal_by = record::time(&args.reveal_by)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -95,7 +95,7 @@ fn seal(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<Answer, CliError> {
     )))
 }
 
-fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
+fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<View, CliError> {
     let plan = ctx.read(&args.file)?;
     let salt = ctx.read(&args.salt_file)?;
     let shown = args.salt_file.display();
@@ -111,6 +111,6 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<Answer, CliError> {
     if args.dry_run {
         return Ok(answer);
     }
-    answer.data["manifest"] = json!(id.as_str());
+    answer.facts_mut()["manifest"] = json!(id.as_str());
     Ok(answer.with_next(format!("clover prereg show {id}", id = shell::word(&id))))
 }

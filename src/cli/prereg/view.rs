@@ -9,7 +9,6 @@ use crate::cli::home;
 use crate::cli::prereg::DiffArgs;
 use crate::cli::prereg::find;
 use crate::cli::ui;
-use crate::cli::ui::Answer;
 use crate::event::id::ManifestId;
 use crate::ground::shell;
 use crate::ground::time::Timestamp;
@@ -19,6 +18,7 @@ use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Plan;
 use crate::projection::manifests::Record;
 use crate::projection::manifests::Version;
+use crate::view::View;
 
 /// How a version stands among those of its manifest.
 fn standing(record: &Record, version: &Version) -> &'static str {
@@ -44,12 +44,12 @@ fn plan_standing(plan: &Plan, now: Option<Timestamp>) -> String {
     }
 }
 
-pub(super) fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
+pub(super) fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let (id, record) = find(state, id)?;
     let now = state.keyring.recorded_at;
-    let mut answer = Answer::new(
+    let mut answer = View::untyped(
         ui::pairs(&facts(state, &id, record, now)),
         json(&id, record, now),
     );
@@ -65,7 +65,7 @@ pub(super) fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
         ]
     });
     let head = ["version", "entry", "class", "standing", "digest"];
-    answer.text.push_str(&ui::table(&head, rows.collect()));
+    answer.source(ui::table(&head, rows.collect()));
     for deviation in &record.deviations {
         let seen = if deviation.outcome_seen {
             ", outcome seen"
@@ -73,7 +73,7 @@ pub(super) fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<Answer, CliError> {
             ""
         };
         let (seq, path, what) = (deviation.seq, &deviation.rule_path, &deviation.what);
-        answer.line(&format!("deviation at seq {seq}{seen}: {path}: {what}"));
+        answer.line(format!("deviation at seq {seq}{seen}: {path}: {what}"));
     }
     Ok(answer.with_next(format!("clover prereg diff {id}", id = shell::word(&id))))
 }
@@ -157,7 +157,7 @@ fn version<'a>(id: &ManifestId, record: &'a Record, number: u64) -> Result<&'a V
     })
 }
 
-pub(super) fn diff(ctx: &mut Ctx<'_>, args: &DiffArgs) -> Result<Answer, CliError> {
+pub(super) fn diff(ctx: &mut Ctx<'_>, args: &DiffArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let (id, record) = find(view.state(&ledger), &args.id)?;
     let looked = record.first_look.as_ref().and_then(|look| look.digest);
@@ -175,7 +175,7 @@ pub(super) fn diff(ctx: &mut Ctx<'_>, args: &DiffArgs) -> Result<Answer, CliErro
     };
     let changes = manifests::changes(&from.manifest, &to.manifest);
     let (old, new) = (from.manifest.version, to.manifest.version);
-    let mut answer = Answer::new(
+    let mut answer = View::untyped(
         format!("{id}: version {old} ({why}) to version {new}\n"),
         Value::Null,
     );
@@ -191,10 +191,7 @@ pub(super) fn diff(ctx: &mut Ctx<'_>, args: &DiffArgs) -> Result<Answer, CliErro
     if changes.is_empty() {
         answer.line("no difference");
     } else {
-        answer.text.push_str(&ui::table(
-            &["field", "class", "from", "to"],
-            rows.collect(),
-        ));
+        answer.source(ui::table(&["field", "class", "from", "to"], rows.collect()));
     }
     let changes: Vec<_> = changes
         .iter()
@@ -202,7 +199,7 @@ pub(super) fn diff(ctx: &mut Ctx<'_>, args: &DiffArgs) -> Result<Answer, CliErro
             json!({"path": change.path, "class": change.class(), "from": change.from, "to": change.to})
         })
         .collect();
-    answer.data = json!({
+    *answer.facts_mut() = json!({
         "manifest": id.as_str(), "from": old.value(), "to": new.value(), "against": why,
         "class": manifests::class(&from.manifest, &to.manifest), "changes": changes,
     });

@@ -1,9 +1,9 @@
 //! Refusals about private content, reads, erasure and the rulebook.
 
 use crate::cli::error::CliError;
-use crate::cli::error::Exit;
 use crate::session::custody::CustodyError;
 use crate::session::custody::release::Class;
+use crate::view::Exit;
 
 impl From<CustodyError> for CliError {
     fn from(error: CustodyError) -> Self {

@@ -1,0 +1,319 @@
+//! What a verb answers, once: facts for machines, and blocks for people. Text, `--json`, Markdown and HTML are
+//! renderings of it.
+//!
+//! A [`View`] holds typed facts (what `--json` prints, with a JSON Schema per verb in `schema/cli/`) and [`Block`]s
+//! (what people read). Whoever makes a view words it once; [`text`], [`markdown`] and [`page`] set the same blocks for
+//! a terminal, a document and a browser. A view computes no number: it shows what use cases and folds found.
+//!
+//! Blocks hold text as it is: a rendering escapes it for its reader, but for [`Block::Source`] in a terminal.
+
+pub mod appended;
+pub mod family;
+pub mod json;
+pub mod markdown;
+pub mod page;
+pub mod shapes;
+pub mod text;
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::ledger::Appended;
+
+/// Event ids that a view lists; more are counted.
+const IDS_MAX: usize = 1_000;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Done; a verification passed.
+    Done,
+    /// An unexpected failure, a file that cannot be written included.
+    Unexpected,
+    /// The command line itself is wrong.
+    Usage,
+    /// Tampered, rolled back, forked, forged, damaged.
+    Integrity,
+    /// What was given to read is not valid.
+    Input,
+    /// No such ledger, key, entry or file.
+    NotFound,
+    /// A gate or another check ended against what it judges.
+    Fail,
+    /// A rule said no.
+    Refused,
+    /// Inconclusive or not checked: a gate that decided nothing, a check that could not be made.
+    Inconclusive,
+    /// Locked, full or early: the same command may work later.
+    TryLater,
+    /// Interrupted; what was recorded so far stands.
+    Interrupted,
+}
+
+impl Exit {
+    /// Every way to end, in order of its code.
+    pub const ALL: [Self; 11] = [
+        Self::Done,
+        Self::Unexpected,
+        Self::Usage,
+        Self::Integrity,
+        Self::Input,
+        Self::NotFound,
+        Self::Fail,
+        Self::Refused,
+        Self::Inconclusive,
+        Self::TryLater,
+        Self::Interrupted,
+    ];
+
+    /// The process's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Unexpected => 1,
+            Self::Usage => 2,
+            Self::Integrity => 3,
+            Self::Input => 4,
+            Self::NotFound => 5,
+            Self::Fail => 10,
+            Self::Refused => 11,
+            Self::Inconclusive => 12,
+            Self::TryLater => 75,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// What it means, for help texts.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Unexpected => "unexpected",
+            Self::Usage => "usage",
+            Self::Integrity => "integrity",
+            Self::Input => "bad input",
+            Self::NotFound => "not found",
+            Self::Fail => "failed",
+            Self::Refused => "refused",
+            Self::Inconclusive => "undecided",
+            Self::TryLater => "try later",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// A label, or another text that is mostly written in the source.
+pub type Label = Cow<'static, str>;
+
+/// The word by which an enum stands in events and in JSON.
+pub fn word<T: Serialize>(of: &T) -> String {
+    match serde_json::to_value(of) {
+        Ok(Value::String(word)) => word,
+        // A variant with fields, or nothing at all, has no word of its own.
+        _ => "none".to_owned(),
+    }
+}
+
+/// A part of what people read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A line that is never broken: a command, a hash, a path.
+    Line(String),
+    /// A sentence, broken between words where a line ends.
+    Sentence(String),
+    /// Labels and values; where `broken`, long values are broken between words.
+    Facts {
+        /// In the order shown.
+        pairs: Vec<(Label, String)>,
+        /// Whether a long value may be broken.
+        broken: bool,
+    },
+    /// A table: each row has as many cells as the head.
+    Table {
+        /// Names of the columns.
+        head: Vec<Label>,
+        /// Cells, row by row.
+        rows: Vec<Vec<String>>,
+    },
+    /// Text in the form of its own language, with its line breaks: a manifest, a body, a script. A terminal gets it byte
+    /// for byte, since a proof may be made of it: whoever adds what others wrote escapes it.
+    Source(String),
+    /// A chart: blocks of a line for a terminal, a drawing for a page.
+    Chart {
+        /// The chart as lines of text.
+        lines: Vec<String>,
+        /// The chart as SVG, from `report`, which escapes what it shows.
+        svg: Option<String>,
+    },
+    /// A line that begins with a word that says whether all is well.
+    Verdict {
+        /// The word.
+        word: Label,
+        /// Whether it is good news.
+        good: bool,
+        /// What follows it, with its space.
+        rest: String,
+    },
+    /// An empty line, between things that have nothing to do with one another.
+    Gap,
+}
+
+/// What a verb answers.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// One word.
+    pub verdict: &'static str,
+    /// How the run ends.
+    pub exit: Exit,
+    /// Ids of the events it is about.
+    pub events: Vec<String>,
+    /// The checkpoint after it: size and root.
+    pub checkpoint: Option<(u64, String)>,
+    /// What people read; empty when it was written already.
+    pub blocks: Vec<Block>,
+    /// What to type next.
+    pub next: Vec<String>,
+    facts: Value,
+    shape: &'static str,
+}
+
+impl View {
+    /// A view of typed facts that shows nothing to people yet.
+    ///
+    /// # Panics
+    /// Where facts cannot be written as JSON: a map whose keys are no text, which a test of the verb's schema finds.
+    pub fn of<T: Serialize>(facts: &T) -> Self {
+        Self {
+            verdict: "done",
+            exit: Exit::Done,
+            events: Vec::new(),
+            checkpoint: None,
+            blocks: Vec::new(),
+            next: Vec::new(),
+            facts: serde_json::to_value(facts).expect("BUG: facts of a view are JSON"),
+            shape: std::any::type_name::<T>(),
+        }
+    }
+
+    /// A view of JSON that no type describes, under a text that was set already.
+    #[expect(clippy::needless_pass_by_value, reason = "facts are made for the view")]
+    pub fn untyped(text: impl Into<String>, facts: Value) -> Self {
+        let mut view = Self::of(&facts);
+        view.source(text);
+        view
+    }
+
+    /// The facts, to add to where no type describes them.
+    pub fn facts_mut(&mut self) -> &mut Value {
+        &mut self.facts
+    }
+
+    /// The same view over other facts: for a verb that says more than the step that it took.
+    #[must_use]
+    pub fn with_facts<T: Serialize>(self, facts: &T) -> Self {
+        let Self { facts, shape, .. } = Self::of(facts);
+        Self {
+            facts,
+            shape,
+            ..self
+        }
+    }
+
+    /// The facts as JSON.
+    pub fn facts(&self) -> &Value {
+        &self.facts
+    }
+
+    /// What people read, without colour.
+    pub fn text(&self) -> String {
+        text::text(self, false)
+    }
+
+    /// The name of the type of its facts; [`shapes`] says which a verb may answer with.
+    pub fn shape(&self) -> &'static str {
+        self.shape
+    }
+
+    /// Another word for how it ended.
+    #[must_use]
+    pub fn with_verdict(mut self, verdict: &'static str) -> Self {
+        self.verdict = verdict;
+        self
+    }
+
+    /// A command to type next.
+    #[must_use]
+    pub fn with_next(mut self, next: impl Into<String>) -> Self {
+        self.next.push(next.into());
+        self
+    }
+
+    /// The events that were appended, by their ids.
+    #[must_use]
+    pub fn with_events(mut self, appended: &[Appended]) -> Self {
+        let ids = appended.iter().take(IDS_MAX);
+        self.events = ids.map(|appended| appended.id.to_string()).collect();
+        self
+    }
+
+    /// Adds a line that is never broken.
+    pub fn line(&mut self, line: impl Into<String>) {
+        self.blocks.push(Block::Line(line.into()));
+    }
+
+    /// Adds a sentence.
+    pub fn sentence(&mut self, sentence: impl Into<String>) {
+        self.blocks.push(Block::Sentence(sentence.into()));
+    }
+
+    /// Adds labels and values of which something may be copied: no value is broken.
+    pub fn pairs<L: Into<Label>>(&mut self, pairs: impl IntoIterator<Item = (L, String)>) {
+        self.facts_block(pairs, false);
+    }
+
+    /// Adds labels and values whose long values are broken between words.
+    pub fn broken_pairs<L: Into<Label>>(&mut self, pairs: impl IntoIterator<Item = (L, String)>) {
+        self.facts_block(pairs, true);
+    }
+
+    fn facts_block<L: Into<Label>>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (L, String)>,
+        broken: bool,
+    ) {
+        let pairs = pairs.into_iter();
+        let pairs = pairs.map(|(label, value)| (label.into(), value)).collect();
+        self.blocks.push(Block::Facts { pairs, broken });
+    }
+
+    /// Adds a table.
+    pub fn table<L: Into<Label> + Clone>(
+        &mut self,
+        head: &[L],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) {
+        self.blocks.push(Block::Table {
+            head: head.iter().cloned().map(Into::into).collect(),
+            rows: rows.into_iter().collect(),
+        });
+    }
+
+    /// Adds text in the form of its own language.
+    pub fn source(&mut self, source: impl Into<String>) {
+        let source = source.into();
+        if !source.is_empty() {
+            self.blocks.push(Block::Source(source));
+        }
+    }
+
+    /// Adds a chart.
+    pub fn chart(&mut self, lines: Vec<String>, svg: Option<String>) {
+        self.blocks.push(Block::Chart { lines, svg });
+    }
+
+    /// Adds an empty line.
+    pub fn gap(&mut self) {
+        self.blocks.push(Block::Gap);
+    }
+}

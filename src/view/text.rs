@@ -1,0 +1,212 @@
+//! A view for a terminal: blocks as lines, and text from a ledger made safe to show.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use comfy_table::ContentArrangement;
+use comfy_table::Table;
+
+use crate::view::Block;
+use crate::view::View;
+
+/// Columns that tables and lines fit into.
+pub const COLUMNS: u16 = 100;
+
+/// The blocks of a view as text; where `colour` is on, a verdict is painted.
+pub fn text(view: &View, colour: bool) -> String {
+    view.blocks.iter().fold(String::new(), |mut out, block| {
+        put(&mut out, block, colour);
+        out
+    })
+}
+
+fn put(out: &mut String, block: &Block, colour: bool) {
+    match block {
+        Block::Line(line) => line_of(out, &escape(line)),
+        Block::Sentence(sentence) => out.push_str(&wrapped(&escape(sentence))),
+        Block::Facts { pairs, broken } => {
+            let shown = |value: &str, width: usize| match broken {
+                true => flow(value, width, width),
+                false => value.to_owned(),
+            };
+            out.push_str(&aligned(pairs, shown));
+        }
+        Block::Table { head, rows } => out.push_str(&table(head, rows.clone())),
+        Block::Source(source) => {
+            out.push_str(source);
+            if !source.is_empty() && !source.ends_with('\n') {
+                out.push('\n');
+            }
+        }
+        Block::Chart { lines, .. } => {
+            for line in lines {
+                line_of(out, &escape(line));
+            }
+        }
+        Block::Verdict { word, good, rest } => {
+            let word = paint(word, *good, colour);
+            line_of(out, &format!("{word}{}", escape(rest)));
+        }
+        Block::Gap => out.push('\n'),
+    }
+}
+
+fn line_of(out: &mut String, line: &str) {
+    out.push_str(line);
+    out.push('\n');
+}
+
+/// Characters that may move a cursor or reorder what a reader sees, or that nobody sees.
+pub(super) fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+}
+
+/// Text of one line with every control character shown as `\u{…}`.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// As [`escape`], keeping line breaks.
+pub fn escape_lines(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(escape).collect();
+    lines.join("\n")
+}
+
+/// Cuts a line to `width` characters.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    kept + "…"
+}
+
+/// A line broken between words so that it fits [`COLUMNS`], what follows indented.
+pub fn wrapped(line: &str) -> String {
+    flow(line, 0, 4) + "\n"
+}
+
+/// Words from a column on, broken so that they fit [`COLUMNS`], what follows indented.
+fn flow(text: &str, mut column: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut is_first = true;
+    for word in text.split(' ') {
+        let width = word.chars().count();
+        if is_first {
+            is_first = false;
+        } else if column + 1 + width > usize::from(COLUMNS) {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out
+}
+
+/// A table without rules that fits [`COLUMNS`].
+pub fn table<L: AsRef<str>>(head: &[L], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(COLUMNS);
+    table.set_header(head.iter().map(AsRef::as_ref));
+    for row in rows {
+        table.add_row(row.iter().map(|cell| escape(cell).into_owned()));
+    }
+    let mut out = String::new();
+    for line in table.lines() {
+        out.push_str(line.trim_end().strip_prefix(' ').unwrap_or(&line));
+        out.push('\n');
+    }
+    out
+}
+
+/// Label and value lines with the values aligned.
+pub fn pairs<L: AsRef<str>>(pairs: &[(L, String)]) -> String {
+    aligned(pairs, |value, _| value.to_owned())
+}
+
+/// The same with values broken between words, for pages of which nothing is pasted.
+pub fn wrapped_pairs<L: AsRef<str>>(pairs: &[(L, String)]) -> String {
+    aligned(pairs, |value, width| flow(value, width, width))
+}
+
+fn aligned<L: AsRef<str>>(pairs: &[(L, String)], shown: impl Fn(&str, usize) -> String) -> String {
+    let width = pairs.iter().map(|(label, _)| label.as_ref().len()).max();
+    let width = width.unwrap_or(0) + 2;
+    pairs.iter().fold(String::new(), |mut out, (label, value)| {
+        let value = shown(&escape(value), width);
+        let label = label.as_ref();
+        writeln!(out, "{label:width$}{value}").expect("BUG: a String takes every write");
+        out
+    })
+}
+
+/// One item a line.
+pub fn lines(items: &[String]) -> String {
+    items.iter().fold(String::new(), |mut out, item| {
+        line_of(&mut out, item);
+        out
+    })
+}
+
+/// An integer with thousands separated.
+pub fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Bold red or green, where colour is on.
+pub fn paint(text: &str, good: bool, colour: bool) -> String {
+    if !colour {
+        return text.to_owned();
+    }
+    let code = if good { 32 } else { 31 };
+    format!("\u{1b}[1;{code}m{text}\u{1b}[0m")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_never_sent() {
+        assert_eq!(escape("plain Zürich"), "plain Zürich");
+        assert_eq!(escape("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
+        assert_eq!(escape("a\nb\u{9b}"), "a\\nb\\u{9b}");
+        assert_eq!(escape("a\u{202e}b"), "a\\u{202e}b");
+    }
+
+    #[test]
+    fn thousands_are_separated() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(1_234_567), "1,234,567");
+    }
+}
