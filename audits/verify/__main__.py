@@ -2,7 +2,7 @@
 """Verify a Clover ledger with nothing but the Python standard library (3.9 or newer).
 
     python3 verify LEDGER.jsonl [--checkpoint FILE] [--against CHECKPOINT]
-                   [--log-key VKEY] [--blobs DIR] [--json]
+                   [--log-key VKEY] [--blobs DIR] [--ask QUESTION] [--summary] [--json]
 
 This program shares no code with Clover: it was written from the byte-format pages in `schema/`, so that a
 ledger need not be believed because the program that wrote it says so (the project's tests hold the two to each
@@ -15,6 +15,9 @@ tree with the signed checkpoints it is given.
   --against      a checkpoint kept elsewhere (a pin, a witness's copy); older or newer than the ledger
   --log-key      the log's verifier key, learnt from somewhere else than the ledger
   --blobs        a folder with the referenced blobs, each file named by its BLAKE3 digest in hex
+  --ask          a question beside the verdict: signers (who signed what), plans (was each in force before an
+                 outcome could be seen), peeks (who saw what and what for), decisions (which are computed again)
+  --summary      all four
   --json         one JSON object with every finding, in place of text
 
 Exit: 0 verified, 3 findings, 4 not a ledger, 5 a file is missing, 2 wrong usage.
@@ -78,6 +81,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   audit/blobs.py              the folder of blobs
   audit/walk.py               each line is read, judged, folded, and made a leaf
   audit/checkpoints.py        signed notes against the tree
+  audit/questions.py          who signed what, plans, peeks, decisions
   audit/report.py             findings, what was not checked, the verdict
   audit/command_line.py       arguments, files, exit codes
 """

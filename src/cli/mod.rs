@@ -12,6 +12,7 @@ mod analyze;
 mod approve;
 mod assume;
 mod at;
+mod audit;
 mod backup;
 mod battery;
 mod blob;
@@ -259,9 +260,9 @@ enum Verb {
     /// Which differences of policies are real, on the record
     #[command(after_help = "Example:\n  clover compare --all")]
     Compare(estimate::CompareArgs),
-    /// Audits that are run once
+    /// Audits that are run once, and the questions that an auditor asks of a log
     #[command(subcommand)]
-    Audit(transport::Verb),
+    Audit(audit::Verb),
     /// How many scores, labels and probes, from the ledger's own variance
     #[command(subcommand)]
     Plan(plan::Verb),
@@ -490,7 +491,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Estimate(args) => estimate::estimate(ctx, &args),
         Verb::Compare(args) => estimate::compare(ctx, &args),
-        Verb::Audit(verb) => transport::run(ctx, &verb),
+        Verb::Audit(verb) => audit::run(ctx, &verb),
         Verb::Replay(args) => replay::run(ctx, &args),
         Verb::Plan(verb) => plan::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),

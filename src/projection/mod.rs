@@ -28,6 +28,7 @@ pub mod rows;
 pub mod rubrics;
 pub mod seals;
 pub mod splits;
+pub mod trail;
 
 use crate::event::Kind;
 use crate::ledger::FoldEntry;

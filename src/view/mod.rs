@@ -8,6 +8,7 @@
 //! Blocks hold text as it is: a rendering escapes it for its reader, but for [`Block::Source`] in a terminal.
 
 pub mod appended;
+pub mod audit;
 pub mod family;
 pub mod json;
 pub mod markdown;

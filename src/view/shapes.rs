@@ -4,6 +4,7 @@
 use crate::view::appended::Bodies;
 use crate::view::appended::Stands;
 use crate::view::appended::StandsAnd;
+use crate::view::audit;
 use crate::view::family;
 
 /// Facts that a verb may answer with.
@@ -31,6 +32,11 @@ macro_rules! shapes {
 }
 
 shapes! {
+    "audit decisions": audit::DecisionsShown;
+    "audit peeks": audit::PeeksShown;
+    "audit plans": audit::PlansShown;
+    "audit signers": audit::SignersShown;
+    "audit summary": audit::Summary;
     "family close": StandsAnd<family::Holds> | Bodies;
     "family list": family::FamilyList;
     "family open": Stands | Bodies;
@@ -48,7 +54,10 @@ pub fn is_answer(verb: &str, shape: &str) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test writes and reads the schemas")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test writes and reads the schemas"
+)]
 mod tests {
     use serde_json::Value;
     use serde_json::json;

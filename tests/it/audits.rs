@@ -243,6 +243,26 @@ fn the_independent_verifier_finds_what_must_be_found() {
 }
 
 /// As an auditor calls it, over the files as they stand: one that holds, and one that does not.
+/// The sample exposes units under a plan whose custodian never agreed; the answer says it, beside the finding.
+#[test]
+fn a_plan_that_nobody_countersigned_was_not_in_force_before() {
+    if !verifiers::python() {
+        return;
+    }
+    let sample = verifiers::audits_verify().with_file_name("missing-countersignature");
+    let output = verifiers::python3()
+        .arg(verifiers::audits_verify())
+        .arg(sample.join("ledger.jsonl"))
+        .args(["--ask", "plans", "--json"])
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let plans = report["answers"]["plans"].as_array().unwrap();
+    let late = plans.iter().filter(|plan| plan["timing"] == "after");
+    let late: Vec<_> = late.map(|plan| &plan["manifest"]).collect();
+    assert_eq!(late, ["m-4"]);
+}
+
 #[test]
 fn the_independent_verifier_is_a_program_of_its_own() {
     if verifiers::python() {

@@ -10,6 +10,7 @@ from history.state import State
 from audit.blobs import Blobs
 from audit.walk import walk
 from audit.checkpoints import Checkpoint, judge_checkpoint
+from audit.questions import QUESTIONS, Questions
 from audit.report import Report, as_json, as_text, conclude
 
 
@@ -21,8 +22,12 @@ def arguments(argv):
     parser.add_argument("--against", metavar="CHECKPOINT", help="a checkpoint kept elsewhere")
     parser.add_argument("--log-key", metavar="VKEY", help="the log's verifier key, NAME+HASH+BASE64")
     parser.add_argument("--blobs", metavar="DIR", help="folder of blobs, each named by its BLAKE3 digest")
+    parser.add_argument("--ask", metavar="QUESTION", choices=QUESTIONS, action="append", default=[],
+                        help="answer a question beside the verdict: %s" % ", ".join(QUESTIONS))
+    parser.add_argument("--summary", action="store_true", help="answer all of them")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
+    options.ask = QUESTIONS if options.summary else options.ask
     if options.log_key is not None:
         options.log_key = parse_vkey(options.log_key)
         if options.log_key is None:
@@ -43,11 +48,13 @@ def run(argv):
     state = State(Blobs(options.blobs) if options.blobs else None)
     report = Report()
     with open(options.ledger, "rb") as file:
-        walk(file, state, report)
+        questions = Questions() if options.ask else None
+        walk(file, state, report, questions)
     for checkpoint in checkpoints:
         judge_checkpoint(state, report, checkpoint)
     conclude(state, report, options, checkpoints)
-    sys.stdout.write((as_json if options.json else as_text)(state, report) + "\n")
+    answers = questions.answers(state, options.ask) if questions else {}
+    sys.stdout.write((as_json if options.json else as_text)(state, report, answers) + "\n")
     return 3 if report.findings else 0
 
 

@@ -7,6 +7,7 @@ from formats.fields import b64
 from history.rulebooks import questions_not_asked, rulebooks_in_words
 from rules.registry import RANK
 from audit.checkpoints import judge_identity
+from audit.questions import as_tables
 
 
 class Report:
@@ -58,20 +59,22 @@ def conclude(state, report, options, checkpoints):
     report.findings.sort(key=lambda finding: finding[:2])
 
 
-def as_json(state, report):
-    """The report for programs: every finding."""
+def as_json(state, report, answers):
+    """The report for programs: every finding, and answers to what was asked."""
     findings = [dict(zip(("seq", "rule", "expected", "found"), (seq, rule, expected, found)))
                 for seq, _, rule, expected, found in report.findings]
     first = {name: findings[0][name] for name in ("seq", "rule")} if findings else None
     return json.dumps({"verdict": "fail" if findings else "pass", "events": state.tree.size,
                        "root": b64(state.tree.root(state.tree.size)), "findings": findings, "first": first,
                        "rulebooks": state.rulebooks, "not_asked": questions_not_asked(state),
-                       "not_checked": report.not_checked, "tainted": report.tainted, "notes": report.notes})
+                       "not_checked": report.not_checked, "tainted": report.tainted, "notes": report.notes,
+                       **({"answers": answers} if answers else {})})
 
 
-def as_text(state, report):
+def as_text(state, report, answers):
     """The report for people; its last line is the verdict."""
-    lines = ["seq %d  %s  expected: %s  found: %s" % (seq, rule, expected, found)
+    lines = as_tables(answers, show)
+    lines += ["seq %d  %s  expected: %s  found: %s" % (seq, rule, expected, found)
              for seq, _, rule, expected, found in report.findings[:FINDINGS_SHOWN]]
     if len(report.findings) > FINDINGS_SHOWN:
         lines.append("... and %d more findings (--json shows all)" % (len(report.findings) - FINDINGS_SHOWN))

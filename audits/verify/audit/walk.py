@@ -10,8 +10,8 @@ from history.folds import apply, track
 from rules.registry import BARS_FOLDING, DATA_RULES, HEADER_RULES, KIND_RULES, LINE_RULES, SCHEMA_RULES
 
 
-def judge_line(state, report, position, line):
-    """Judge one line and fold it. `line` is None for one longer than LINE_MAX."""
+def judge_line(state, report, questions, position, line):
+    """Judge one line, fold it, and keep what questions need of it. `line` is None for one longer than LINE_MAX."""
     try:
         if line is None:
             raise Refused("a line of at most %d bytes" % LINE_MAX, "a longer one")
@@ -46,6 +46,8 @@ def judge_line(state, report, position, line):
         except Exception as error:
             report.add(position, "schema", "data that can be taken in", failure(error))
     track(state, entry)
+    if entry.decoded and questions is not None:
+        questions.take(state, entry)
 
 
 def judge(state, report, entry, rules):
@@ -104,12 +106,12 @@ def looks_like_entry(line):
     return isinstance(value, dict) and "envelope" in value
 
 
-def walk(file, state, report):
+def walk(file, state, report, questions=None):
     """Judge every line of a file in order; refused as no ledger where no line is an entry."""
     ledger = False
     for position, (line, leaf) in enumerate(read_lines(file)):
         ledger = ledger or looks_like_entry(line)
-        judge_line(state, report, position, line)
+        judge_line(state, report, questions, position, line)
         state.tree.append(leaf)
         if position == 1000 and not ledger:
             raise NotALedger("none of the first thousand lines is an entry line")

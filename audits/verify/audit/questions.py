@@ -1,0 +1,162 @@
+"""Four questions that an auditor asks of a log: who signed what, which plans were in force before an outcome could be
+seen, who saw what and what for, and which decisions this program computes again."""
+
+from events.kinds import KINDS
+
+# What the rules compute again of a decision; of the others they judge the form, the references and the order.
+COMPUTED = {
+    "family.closed": "which claims hold, from the last looks",
+    "gate.decided": "the outcome, from the last look",
+    "gate.evaluated": "the verdict from its figures; not the figures",
+    "gate.looked": "the test, from the values observed",
+    "gate.observed": "each value, from the recorded scores",
+    "order.drawn": "the order, from its checkpoint",
+    "promotion.issued": "the grade",
+}
+# Fields of an event that lets somebody see an outcome: whose outcome, and who was given it.
+PEEKS = {
+    "confirm.looked": ("iteration", None),
+    "confirm.unsealed": ("iteration", None),
+    "data.read": ("class", "reader"),
+    "dev.objective_queried": ("iteration", "requester"),
+    "exposure.opened": ("digest", None),
+    "gate.looked": ("gate", None),
+    "label.revealed": ("design", None),
+}
+QUESTIONS = ("signers", "plans", "peeks", "decisions")
+
+
+def role_of(kind):
+    """The role that a kind asks for."""
+    roles = next((of.roles for (name, _), of in KINDS.items() if name == kind), frozenset())
+    if roles:
+        return " ".join(sorted(roles))
+    return {"ledger.created": "owner", "budget.charged": "spender"}.get(kind, "any")
+
+
+class Tally:
+    """Events that count as one: how many, the first and the last."""
+
+    def __init__(self, seq):
+        self.events, self.first, self.last = 0, seq, seq
+        self.add(seq)
+
+    def add(self, seq):
+        self.events, self.last = self.events + 1, seq
+
+    def fields(self):
+        return {"events": self.events, "first_seq": self.first, "last_seq": self.last}
+
+
+class Questions:
+    """What is kept of each entry that could be read; entries that broke a rule are kept too."""
+
+    def __init__(self):
+        self.signed, self.peeks, self.charges = {}, [], {}
+
+    def take(self, state, entry):
+        place = (entry.author, entry.kind)
+        if place in self.signed:
+            self.signed[place].add(entry.position)
+        else:
+            self.signed[place] = Tally(entry.position)
+        if entry.kind == "budget.charged":
+            self.charges[entry.id.hex()] = (entry.data["account"], entry.data["for"])
+        if entry.kind in PEEKS:
+            self.peek(state, entry)
+
+    def peek(self, state, entry):
+        whose, reader = PEEKS[entry.kind]
+        of = entry.data[whose]
+        if whose == "digest":
+            named = [name for name, record in state.manifests.items() if record.version(of)]
+            of = named[0] if named else of
+        account, purpose = self.charges.get(entry.data.get("charge"), (None, None))
+        seen = {"kind": entry.kind, "of": of, "by": entry.author, "reader": entry.data[reader] if reader else None,
+                "purpose": entry.data.get("purpose", purpose), "account": account,
+                "given": entry.data.get("outcome", "allowed") == "allowed"}
+        if self.peeks and self.peeks[-1][0] == seen:
+            self.peeks[-1][1].add(entry.position)
+        else:
+            self.peeks.append((seen, Tally(entry.position)))
+
+    def signers(self, state):
+        return [{"key": author, "holder": holder_of(state, author), "role": role_of(kind), "kind": kind,
+                 **tally.fields()} for (author, kind), tally in sorted(self.signed.items())]
+
+    def plans(self, state):
+        return [plan(name, record) for name, record in sorted(state.manifests.items())]
+
+    def seen(self, state):
+        return [{**seen, "holder": holder_of(state, seen["by"]), **tally.fields()} for seen, tally in self.peeks]
+
+    def decisions(self, _state):
+        kinds = {}
+        for (_, kind), tally in self.signed.items():
+            kinds.setdefault(kind, []).append(tally)
+        decided = []
+        for kind, tallies in sorted(kinds.items()):
+            if kind in COMPUTED or role_of(kind) == "arbiter":
+                decided.append({"kind": kind, "events": sum(tally.events for tally in tallies),
+                                "first_seq": min(tally.first for tally in tallies),
+                                "last_seq": max(tally.last for tally in tallies),
+                                "computed_again": COMPUTED.get(kind)})
+        return decided
+
+    def answers(self, state, asked):
+        """The answers to the questions that were asked, by name."""
+        ask = {"signers": self.signers, "plans": self.plans, "peeks": self.seen, "decisions": self.decisions}
+        return {name: ask[name](state) for name in asked}
+
+
+def holder_of(state, author):
+    key = state.keys.get(author)
+    return key.holder if key else None
+
+
+def plan(name, record):
+    """When a plan came into force, and when an outcome of it could first be seen."""
+    standing = [version for version in record.versions if version.countersigned or not version.needs]
+    look = record.first_look
+    if look is None:
+        timing = "unseen"
+    else:
+        timing = "before" if any(version.since < look for version in standing) else "after"
+    later = [] if look is None else [version for version in record.versions if version.seq > look]
+    return {"manifest": name, "experiment": record.experiment, "versions": len(record.versions),
+            "in_force_seq": standing[0].since if standing else None, "first_look_seq": look, "timing": timing,
+            "amended_after": len(later), "deviations": len(record.deviations)}
+
+
+HEADS = {
+    "signers": ("Who signed what, in which role", ("holder", "key", "role", "kind", "events", "first_seq", "last_seq")),
+    "plans": ("Was each plan in force before its first outcome",
+              ("manifest", "versions", "in_force_seq", "first_look_seq", "timing", "amended_after", "deviations")),
+    "peeks": ("Every peek, and what for", ("first_seq", "last_seq", "kind", "of", "events", "holder", "given",
+                                           "purpose", "account")),
+    "decisions": ("Which decisions this program computes again; `clover replay --all` computes the others",
+                  ("kind", "events", "first_seq", "last_seq", "computed_again")),
+}
+
+
+def as_tables(answers, show):
+    """The answers for people."""
+    lines = []
+    for name, rows in answers.items():
+        title, columns = HEADS[name]
+        lines += [title] + ([] if rows else ["  none"])
+        cells = [[column.replace("_", " ") for column in columns]] if rows else []
+        cells += [[cell(row[column], column, show) for column in columns] for row in rows]
+        widths = [max(len(row[place]) for row in cells) for place in range(len(columns))] if cells else []
+        lines += [("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths))).rstrip() for row in cells]
+        lines.append("")
+    return lines
+
+
+def cell(value, column, show):
+    if value is None:
+        return "no" if column == "computed_again" else "-"
+    if isinstance(value, bool):
+        return "yes" if value else "refused"
+    text = show(str(value))
+    return text[:8] if column == "key" else text

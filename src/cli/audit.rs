@@ -1,0 +1,46 @@
+//! `clover audit`: audits that are run once, and the questions that an auditor asks of a log.
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::transport;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::ledger::State;
+use crate::view::View;
+use crate::view::audit;
+
+#[derive(Debug, clap::Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "a command line is parsed once")]
+pub(super) enum Verb {
+    #[command(flatten)]
+    Run(transport::Verb),
+    /// Who signed what, in which role
+    #[command(after_help = "Example:\n  clover audit signers")]
+    Signers,
+    /// Whether each plan was in force before its first outcome
+    #[command(after_help = "Example:\n  clover audit plans")]
+    Plans,
+    /// Who saw outcomes that were kept back, when and what for
+    #[command(after_help = "Example:\n  clover audit peeks")]
+    Peeks,
+    /// Which decisions are computed again, and from what
+    #[command(after_help = "Example:\n  clover audit decisions")]
+    Decisions,
+    /// All of these on one page
+    #[command(after_help = "Example:\n  clover audit summary --render html > audit.html")]
+    Summary,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
+    let ask: fn(&Ledger, &State) -> Result<View, LedgerError> = match verb {
+        Verb::Run(verb) => return transport::run(ctx, verb),
+        Verb::Signers => audit::signers,
+        Verb::Plans => |_: &Ledger, state: &State| Ok(audit::plans(state)),
+        Verb::Peeks => audit::peeks,
+        Verb::Decisions => audit::decisions,
+        Verb::Summary => audit::summary,
+    };
+    let (_, ledger, at) = home::view(ctx)?;
+    Ok(ask(&ledger, at.state(&ledger))?)
+}

@@ -1,0 +1,211 @@
+//! Who signed what, which outcomes somebody saw and what for, and whether each plan was in force before: what an auditor
+//! asks of a log first.
+
+use std::collections::BTreeMap;
+
+use crate::event::Event;
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::payload::record::ReadOutcome;
+use crate::ground::sign::KeyId;
+use crate::projection::manifests::Manifests;
+use crate::projection::manifests::Record;
+use crate::projection::reader::Model;
+
+/// Events of one kind by one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signatures {
+    /// How many.
+    pub events: u64,
+    /// The first.
+    pub first_seq: u64,
+    /// The last.
+    pub last_seq: u64,
+}
+
+impl Signatures {
+    fn add(&mut self, seq: u64) {
+        self.events += 1;
+        self.last_seq = seq;
+    }
+
+    fn first(seq: u64) -> Self {
+        Self {
+            events: 1,
+            first_seq: seq,
+            last_seq: seq,
+        }
+    }
+}
+
+/// Who signed what: one entry for each key and kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signers {
+    /// By key, then by kind.
+    pub by_key: BTreeMap<(KeyId, Kind), Signatures>,
+}
+
+impl Model for Signers {
+    fn take(&mut self, seq: u64, event: &Event) {
+        let place = (event.header.author, event.kind());
+        self.by_key
+            .entry(place)
+            .and_modify(|of| of.add(seq))
+            .or_insert_with(|| Signatures::first(seq));
+    }
+}
+
+/// Outcomes that somebody could see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peek {
+    /// The events that show them: neighbours of one kind, key and charge count as one peek.
+    pub seen: Signatures,
+    /// Their kind.
+    pub kind: Kind,
+    /// Whose outcomes: an iteration, a gate, a design, a class of data.
+    pub of: String,
+    /// Who signed it.
+    pub by: KeyId,
+    /// Who was given them, where that is another key.
+    pub reader: Option<KeyId>,
+    /// What for, in the words of whoever signed it or paid.
+    pub purpose: Option<String>,
+    /// The account that paid.
+    pub account: Option<String>,
+    /// Whether they were given; a refused read is on record too.
+    pub given: bool,
+}
+
+/// Every peek, in order.
+#[derive(Clone, Debug)]
+pub struct Peeks<'a> {
+    /// The peeks.
+    pub all: Vec<Peek>,
+    manifests: &'a Manifests,
+    /// Account and purpose of each charge.
+    charges: BTreeMap<EventId, (String, String)>,
+}
+
+impl<'a> Peeks<'a> {
+    /// None yet; manifests name what is exposed.
+    pub fn new(manifests: &'a Manifests) -> Self {
+        Self {
+            all: Vec::new(),
+            manifests,
+            charges: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, peek: Peek) {
+        if let Some(last) = self.all.last_mut() {
+            let same = last.kind == peek.kind
+                && (&last.of, last.by, last.reader, last.given)
+                    == (&peek.of, peek.by, peek.reader, peek.given)
+                && (&last.purpose, &last.account) == (&peek.purpose, &peek.account);
+            if same {
+                return last.seen.add(peek.seen.last_seq);
+            }
+        }
+        self.all.push(peek);
+    }
+
+    fn paid(&self, charge: EventId) -> (Option<String>, Option<String>) {
+        match self.charges.get(&charge) {
+            Some((account, purpose)) => (Some(account.clone()), Some(purpose.clone())),
+            None => (None, None),
+        }
+    }
+}
+
+impl Model for Peeks<'_> {
+    fn take(&mut self, seq: u64, event: &Event) {
+        let mut peek = Peek {
+            seen: Signatures::first(seq),
+            kind: event.kind(),
+            of: String::new(),
+            by: event.header.author,
+            reader: None,
+            purpose: None,
+            account: None,
+            given: true,
+        };
+        match &event.payload {
+            Payload::BudgetCharged(said) => {
+                let paid = (said.account.to_string(), said.purpose.as_str().to_owned());
+                self.charges.insert(event.id, paid);
+                return;
+            }
+            Payload::DataRead(said) => {
+                peek.of = said.class.to_string();
+                peek.reader = Some(said.reader);
+                peek.purpose = Some(said.purpose.as_str().to_owned());
+                peek.given = said.outcome == ReadOutcome::Allowed;
+            }
+            Payload::LabelRevealed(said) => {
+                peek.of = said.design.to_string();
+                (peek.account, peek.purpose) = self.paid(said.charge);
+            }
+            Payload::ConfirmUnsealed(said) => {
+                peek.of = said.iteration.to_string();
+                (peek.account, peek.purpose) = self.paid(said.charge);
+            }
+            Payload::ConfirmLooked(said) => peek.of = said.iteration.to_string(),
+            Payload::DevObjectiveQueried(said) => {
+                peek.of = said.iteration.to_string();
+                peek.reader = Some(said.requester);
+            }
+            Payload::ExposureOpened(said) => {
+                let manifest = self.manifests.of_digest(said.digest);
+                peek.of = manifest.map_or_else(|| said.digest.to_hex(), |(id, _)| id.to_string());
+            }
+            Payload::GateLooked(said) => peek.of = said.gate.to_string(),
+            _ => return,
+        }
+        self.add(peek);
+    }
+}
+
+/// Whether a plan was in force when an outcome could first be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// It was in force before.
+    Before,
+    /// An outcome could be seen while no version of it was in force.
+    After,
+    /// Nothing could be seen yet.
+    Unseen,
+}
+
+impl Timing {
+    /// Of one manifest.
+    pub fn of(record: &Record) -> Self {
+        match &record.first_look {
+            None => Self::Unseen,
+            Some(look) if look.digest.is_some() => Self::Before,
+            Some(_) => Self::After,
+        }
+    }
+}
+
+/// The entry from which a version stands: its countersignature where it needs one; `None` while it waits for it.
+pub fn in_force_seq(record: &Record) -> Option<u64> {
+    let first = record.versions.iter().find(|version| version.stands())?;
+    if first.needs_countersignature() {
+        first.countersigned_seq
+    } else {
+        Some(first.seq)
+    }
+}
+
+/// Amendments that were made after an outcome could be seen.
+pub fn amended_after(record: &Record) -> u64 {
+    let Some(look) = &record.first_look else {
+        return 0;
+    };
+    let later = record
+        .versions
+        .iter()
+        .filter(|version| version.seq > look.seq);
+    later.count() as u64
+}

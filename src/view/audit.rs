@@ -1,0 +1,457 @@
+//! An auditor's questions: who signed what, were plans in force before, what was seen and what for, and what holds each
+//! decision.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::event::id::ExperimentId;
+use crate::event::id::ManifestId;
+use crate::event::payload::Role;
+use crate::event::registry::Signers as MaySign;
+use crate::ground::sign::KeyId;
+use crate::ledger::Ledger;
+use crate::ledger::LedgerError;
+use crate::ledger::State;
+use crate::projection::manifests::Manifests;
+use crate::projection::reader::LogReader;
+use crate::projection::trail;
+use crate::projection::trail::Peeks;
+use crate::projection::trail::Signatures;
+use crate::projection::trail::Signers;
+use crate::projection::trail::Timing;
+use crate::view::View;
+use crate::view::text::thousands;
+use crate::workflow::recompute::Way;
+use crate::workflow::recompute::way;
+
+/// Events of one kind that one key signed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SignedKind {
+    /// The id of the key.
+    pub key: String,
+    /// Who holds it; `null` where no key of the ledger has this id.
+    pub holder: Option<String>,
+    /// The role that the kind asks for: `any` where every live key may sign it, `spender` where the account says which.
+    pub role: String,
+    /// The kind.
+    pub kind: String,
+    /// How many events.
+    pub events: u64,
+    /// Position of the first.
+    pub first_seq: u64,
+    /// Position of the last.
+    pub last_seq: u64,
+}
+
+/// Who signed what, in which role.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SignersShown {
+    /// One entry for each key and kind.
+    pub signers: Vec<SignedKind>,
+}
+
+/// When a plan came into force.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlanTiming {
+    /// Its manifest.
+    pub manifest: ManifestId,
+    /// Its experiment.
+    pub experiment: Option<ExperimentId>,
+    /// Versions that were registered.
+    pub versions: u64,
+    /// The entry from which its first version is in force; `null` while it waits for its countersignature.
+    pub in_force_seq: Option<u64>,
+    /// The first entry that lets somebody see an outcome of it; `null` where none does.
+    pub first_look_seq: Option<u64>,
+    /// `before`: it was in force by then. `after`: it was not. `unseen`: nothing could be seen yet.
+    pub timing: String,
+    /// Amendments after that entry.
+    pub amended_after: u64,
+    /// Deviations that were declared.
+    pub deviations: u64,
+}
+
+/// Whether each plan was in force before its first outcome.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlansShown {
+    /// One entry for each manifest.
+    pub plans: Vec<PlanTiming>,
+}
+
+/// Outcomes that somebody could see.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PeekShown {
+    /// The kind of its events.
+    pub kind: String,
+    /// How many events: neighbours by one key, of one thing and one charge, are one peek.
+    pub events: u64,
+    /// Position of the first.
+    pub first_seq: u64,
+    /// Position of the last.
+    pub last_seq: u64,
+    /// Whose outcomes: an iteration, a gate, a label design, a class of data.
+    pub of: String,
+    /// The id of the key that signed it.
+    pub by: String,
+    /// Who holds that key.
+    pub holder: Option<String>,
+    /// The key that was given them, where it is another.
+    pub reader: Option<String>,
+    /// What for, as it was said; `null` where the event asks for no reason.
+    pub purpose: Option<String>,
+    /// The account that paid for it; `null` where it costs nothing.
+    pub account: Option<String>,
+    /// Whether they were given: a refused read is on record too.
+    pub given: bool,
+}
+
+/// Every peek and what for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PeeksShown {
+    /// In the order of the log.
+    pub peeks: Vec<PeekShown>,
+}
+
+/// Decisions of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DecisionKind {
+    /// The kind.
+    pub kind: String,
+    /// How many.
+    pub events: u64,
+    /// Position of the first.
+    pub first_seq: u64,
+    /// Position of the last.
+    pub last_seq: u64,
+    /// `again`: `clover replay` computes it again. `rule`: `clover verify` judges it. `said`: it is taken as it was said.
+    pub check: String,
+    /// From what it is computed, or which rule judges it and why.
+    pub basis: String,
+}
+
+/// Which decisions are computed again, and which are not.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DecisionsShown {
+    /// One entry for each kind of decision in the log.
+    pub decisions: Vec<DecisionKind>,
+}
+
+/// The four answers on one page.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Summary {
+    /// Entries that were read.
+    pub entries: u64,
+    /// The root of their tree.
+    pub root: String,
+    /// Who signed what.
+    pub signers: Vec<SignedKind>,
+    /// Whether each plan was in force before.
+    pub plans: Vec<PlanTiming>,
+    /// Every peek.
+    pub peeks: Vec<PeekShown>,
+    /// What holds each kind of decision.
+    pub decisions: Vec<DecisionKind>,
+}
+
+/// Who signed what, in which role.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn signers(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
+    let signers = signed(state, &read(ledger, state, Signers::default())?);
+    let mut view = View::of(&SignersShown {
+        signers: signers.clone(),
+    });
+    signer_table(&mut view, &signers);
+    Ok(view.with_next("clover audit plans"))
+}
+
+/// Whether each plan was in force before its first outcome.
+pub fn plans(state: &State) -> View {
+    let plans = timings(state);
+    let mut view = View::of(&PlansShown {
+        plans: plans.clone(),
+    });
+    plan_table(&mut view, &plans);
+    view.with_next("clover audit peeks")
+}
+
+/// Every peek and what for.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn peeks(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
+    let peeks = seen(ledger, state)?;
+    let mut view = View::of(&PeeksShown {
+        peeks: peeks.clone(),
+    });
+    peek_table(&mut view, &peeks);
+    Ok(view.with_next("clover audit decisions"))
+}
+
+/// Which decisions are computed again, and which are not.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn decisions(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
+    let decisions = decided(&read(ledger, state, Signers::default())?);
+    let mut view = View::of(&DecisionsShown {
+        decisions: decisions.clone(),
+    });
+    decision_table(&mut view, &decisions);
+    Ok(view.with_next("clover replay --all"))
+}
+
+/// The four answers on one page.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn summary(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
+    let read = read(ledger, state, Signers::default())?;
+    let facts = Summary {
+        entries: state.size,
+        root: ledger.root_at(state.size)?.to_base64(),
+        signers: signed(state, &read),
+        plans: timings(state),
+        peeks: seen(ledger, state)?,
+        decisions: decided(&read),
+    };
+    let mut view = View::of(&facts);
+    view.pairs([
+        ("ledger", state.keyring.origin.clone()),
+        ("entries", thousands(facts.entries)),
+        ("root", facts.root.clone()),
+    ]);
+    view.gap();
+    view.line("Who signed what, in which role");
+    signer_table(&mut view, &facts.signers);
+    view.gap();
+    view.line("Was each plan in force before its first outcome");
+    plan_table(&mut view, &facts.plans);
+    view.gap();
+    view.line("Every peek, and what for");
+    peek_table(&mut view, &facts.peeks);
+    view.gap();
+    view.line("Which decisions are computed again");
+    decision_table(&mut view, &facts.decisions);
+    view.gap();
+    view.sentence("This page lists what the log says. `clover verify` checks that nobody changed the log, and `clover replay --all` that its decisions follow from it.");
+    Ok(view.with_next("clover verify"))
+}
+
+fn read<M: crate::projection::reader::Model>(
+    ledger: &Ledger,
+    state: &State,
+    model: M,
+) -> Result<M, LedgerError> {
+    LogReader::below(ledger, state.size).into_model(model)
+}
+
+fn holder(state: &State, key: KeyId) -> Option<String> {
+    let record = state.keyring.keys.get(&key);
+    record.map(|record| record.holder.to_string())
+}
+
+fn role(kind: Kind) -> String {
+    match kind.signers() {
+        MaySign::Any => "any".to_owned(),
+        MaySign::Genesis => Role::Owner.to_string(),
+        MaySign::Role(role) => role.to_string(),
+        MaySign::Spenders => "spender".to_owned(),
+    }
+}
+
+fn signed(state: &State, signers: &Signers) -> Vec<SignedKind> {
+    let all = signers.by_key.iter();
+    let all = all.map(|((key, kind), of)| SignedKind {
+        key: key.to_string(),
+        holder: holder(state, *key),
+        role: role(*kind),
+        kind: kind.to_string(),
+        events: of.events,
+        first_seq: of.first_seq,
+        last_seq: of.last_seq,
+    });
+    all.collect()
+}
+
+fn signer_table(view: &mut View, signers: &[SignedKind]) {
+    let rows = signers.iter().map(|of| {
+        vec![
+            of.holder.clone().unwrap_or_else(|| "unknown".to_owned()),
+            of.key.chars().take(8).collect(),
+            of.role.clone(),
+            of.kind.clone(),
+            thousands(of.events),
+            span(of.first_seq, of.last_seq),
+        ]
+    });
+    let head = ["holder", "key", "role", "kind", "events", "seq"];
+    view.table(&head, rows);
+}
+
+fn span(first: u64, last: u64) -> String {
+    if first == last {
+        return first.to_string();
+    }
+    format!("{first} to {last}")
+}
+
+fn timings(state: &State) -> Vec<PlanTiming> {
+    let manifests = state.fold::<Manifests>().by_id.iter();
+    let plans = manifests.map(|(manifest, record)| PlanTiming {
+        manifest: manifest.clone(),
+        experiment: record.experiment.clone(),
+        versions: record.versions.len() as u64,
+        in_force_seq: trail::in_force_seq(record),
+        first_look_seq: record.first_look.as_ref().map(|look| look.seq),
+        timing: match Timing::of(record) {
+            Timing::Before => "before",
+            Timing::After => "after",
+            Timing::Unseen => "unseen",
+        }
+        .to_owned(),
+        amended_after: trail::amended_after(record),
+        deviations: record.deviations.len() as u64,
+    });
+    plans.collect()
+}
+
+fn plan_table(view: &mut View, plans: &[PlanTiming]) {
+    if plans.is_empty() {
+        return view.line("no plan was registered");
+    }
+    let seq = |seq: Option<u64>| seq.map_or("-".to_owned(), |seq| seq.to_string());
+    let rows = plans.iter().map(|of| {
+        vec![
+            of.manifest.to_string(),
+            of.versions.to_string(),
+            seq(of.in_force_seq),
+            seq(of.first_look_seq),
+            match of.timing.as_str() {
+                "before" => "yes",
+                "after" => "NO",
+                _ => "nothing was seen yet",
+            }
+            .to_owned(),
+            of.amended_after.to_string(),
+            of.deviations.to_string(),
+        ]
+    });
+    let head = [
+        "plan",
+        "versions",
+        "in force at seq",
+        "first outcome at seq",
+        "in force before",
+        "amended after",
+        "deviations",
+    ];
+    view.table(&head, rows);
+}
+
+fn seen(ledger: &Ledger, state: &State) -> Result<Vec<PeekShown>, LedgerError> {
+    let peeks = read(ledger, state, Peeks::new(state.fold::<Manifests>()))?;
+    let peeks = peeks.all.into_iter().map(|of| PeekShown {
+        kind: of.kind.to_string(),
+        events: of.seen.events,
+        first_seq: of.seen.first_seq,
+        last_seq: of.seen.last_seq,
+        of: of.of,
+        by: of.by.to_string(),
+        holder: holder(state, of.by),
+        reader: of.reader.map(|key| key.to_string()),
+        purpose: of.purpose,
+        account: of.account,
+        given: of.given,
+    });
+    Ok(peeks.collect())
+}
+
+fn peek_table(view: &mut View, peeks: &[PeekShown]) {
+    if peeks.is_empty() {
+        return view.line("nobody saw an outcome that was kept back");
+    }
+    let rows = peeks.iter().map(|of| {
+        let purpose = of.purpose.clone().unwrap_or_else(|| "-".to_owned());
+        vec![
+            span(of.first_seq, of.last_seq),
+            of.kind.clone(),
+            of.of.clone(),
+            of.events.to_string(),
+            of.holder.clone().unwrap_or_else(|| "unknown".to_owned()),
+            if of.given {
+                purpose
+            } else {
+                format!("refused: {purpose}")
+            },
+            of.account.clone().unwrap_or_else(|| "-".to_owned()),
+        ]
+    });
+    let head = ["seq", "kind", "of", "events", "by", "what for", "account"];
+    view.table(&head, rows);
+}
+
+fn decided(signers: &Signers) -> Vec<DecisionKind> {
+    let mut by_kind: BTreeMap<Kind, Signatures> = BTreeMap::new();
+    for ((_, kind), of) in &signers.by_key {
+        let all = by_kind
+            .entry(*kind)
+            .or_insert(Signatures { events: 0, ..*of });
+        all.events += of.events;
+        all.first_seq = all.first_seq.min(of.first_seq);
+        all.last_seq = all.last_seq.max(of.last_seq);
+    }
+    let decisions = by_kind.into_iter().filter_map(|(kind, of)| {
+        let (check, basis) = match way(kind) {
+            Way::Again(recipe) => ("again", recipe.from.to_owned()),
+            Way::Held(at) => ("rule", format!("rule {}: {}", at.rule, at.why)),
+            Way::Said if kind.signers() == MaySign::Role(Role::Arbiter) => {
+                ("said", "no other entries give it".to_owned())
+            }
+            Way::Said => return None,
+        };
+        Some(DecisionKind {
+            kind: kind.to_string(),
+            events: of.events,
+            first_seq: of.first_seq,
+            last_seq: of.last_seq,
+            check: check.to_owned(),
+            basis,
+        })
+    });
+    decisions.collect()
+}
+
+fn decision_table(view: &mut View, decisions: &[DecisionKind]) {
+    if decisions.is_empty() {
+        return view.line("nothing was decided yet");
+    }
+    let rows = decisions.iter().map(|of| {
+        vec![
+            of.kind.clone(),
+            of.events.to_string(),
+            span(of.first_seq, of.last_seq),
+            match of.check.as_str() {
+                "again" => "yes",
+                "rule" => "judged by a rule",
+                _ => "no",
+            }
+            .to_owned(),
+            of.basis.clone(),
+        ]
+    });
+    let head = ["kind", "events", "seq", "computed again", "from"];
+    view.table(&head, rows);
+}
