@@ -22,7 +22,7 @@ use crate::view::View;
 pub(super) struct Args {
     /// The entry after which things are to be seen
     pub seq: u64,
-    /// status, assume, budget, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, audit signers|plans|peeks|decisions|summary
+    /// status, assume, budget, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, audit signers|plans|peeks|decisions|summary
     #[arg(last = true, required = true, value_name = "VERB")]
     pub verb: Vec<OsString>,
 }
@@ -50,6 +50,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
             | Verb::Experiment(experiment::Verb::List)
             | Verb::Prompt(prompt::Verb::Log(_) | prompt::Verb::Show(_) | prompt::Verb::Diff(_))
             | Verb::Deploy(deploy::Verb::Status(_))
+            | Verb::Calibrate(_)
             | Verb::Estimate(_)
             | Verb::Audit(
                 audit::Verb::Signers
@@ -63,7 +64,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
             | Verb::Report(report::Verb::Iteration(_) | report::Verb::List)
     );
     if !reads {
-        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, audit signers|plans|peeks|decisions|summary, campaign and report iteration|list can be asked of the past";
+        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, audit signers|plans|peeks|decisions|summary, campaign and report iteration|list can be asked of the past";
         return Err(CliError::usage(message, NEXT));
     }
     ctx.as_of = Some(args.seq);

@@ -18,6 +18,7 @@ mod battery;
 mod blob;
 mod budget;
 mod bulk;
+mod calibrate;
 mod campaign;
 mod cast;
 mod checkpoint;
@@ -123,7 +124,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  generator
   read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
-  worth    estimate · compare · audit transport · plan · replay · analyze · qualify
+  worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · replay
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
 
 Options of every verb:
@@ -260,6 +261,9 @@ enum Verb {
     /// Which differences of policies are real, on the record
     #[command(after_help = "Example:\n  clover compare --all")]
     Compare(estimate::CompareArgs),
+    /// Calibrators on record, and what new scores become
+    #[command(subcommand)]
+    Calibrate(calibrate::Verb),
     /// Audits that are run once, and the questions that an auditor asks of a log
     #[command(subcommand)]
     Audit(audit::Verb),
@@ -491,6 +495,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Estimate(args) => estimate::estimate(ctx, &args),
         Verb::Compare(args) => estimate::compare(ctx, &args),
+        Verb::Calibrate(verb) => calibrate::run(ctx, &verb),
         Verb::Audit(verb) => audit::run(ctx, &verb),
         Verb::Replay(args) => replay::run(ctx, &args),
         Verb::Plan(verb) => plan::run(ctx, &verb),

@@ -4,6 +4,7 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
+use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::ledger::Command;
@@ -15,6 +16,7 @@ use crate::session::home::Home;
 use crate::session::ports::KeyNeed;
 use crate::session::ports::Ports;
 use crate::session::texts::Texts;
+use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::rows;
@@ -33,6 +35,34 @@ pub enum EstimateError {
         /// The experiment.
         experiment: ExperimentId,
     },
+    /// No calibrator has the name, or several have.
+    #[error("{}", match name {
+        Some(name) => format!("no calibrator, or more than one, is named {name}"),
+        None => "no estimate was made yet, so there is no calibrator".to_owned(),
+    })]
+    NoCalibrator {
+        /// The name.
+        name: Option<String>,
+    },
+    /// A calibrator of an iteration reads scores of its rubric.
+    #[error(
+        "the calibrator at seq {seq} reads scores that iteration {iteration} computed by its rubric"
+    )]
+    OfIteration {
+        /// The iteration.
+        iteration: IterationId,
+        /// Its entry.
+        seq: u64,
+    },
+    /// Its rows give another calibrator.
+    #[error("the rows of the calibrator at seq {seq} give another one")]
+    Changed {
+        /// Its entry.
+        seq: u64,
+    },
+    /// It cannot be fitted.
+    #[error(transparent)]
+    Computation(#[from] AnalyzeError),
     /// The rows cannot be read, or lack a number.
     #[error(transparent)]
     Rows(#[from] RowsError),

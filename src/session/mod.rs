@@ -9,6 +9,7 @@
 //! ```
 
 pub mod append;
+pub mod calibrators;
 pub mod confirm;
 pub mod custody;
 pub mod deploy;

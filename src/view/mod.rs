@@ -9,6 +9,7 @@
 
 pub mod appended;
 pub mod audit;
+pub mod calibrate;
 pub mod family;
 pub mod json;
 pub mod markdown;

@@ -5,6 +5,7 @@ use crate::view::appended::Bodies;
 use crate::view::appended::Stands;
 use crate::view::appended::StandsAnd;
 use crate::view::audit;
+use crate::view::calibrate;
 use crate::view::family;
 
 /// Facts that a verb may answer with.
@@ -37,6 +38,9 @@ shapes! {
     "audit plans": audit::PlansShown;
     "audit signers": audit::SignersShown;
     "audit summary": audit::Summary;
+    "calibrate apply": calibrate::Applied;
+    "calibrate list": calibrate::CalibratorList;
+    "calibrate show": calibrate::CalibratorShown;
     "family close": StandsAnd<family::Holds> | Bodies;
     "family list": family::FamilyList;
     "family open": Stands | Bodies;

@@ -11,6 +11,17 @@ impl From<EstimateError> for CliError {
         let message = error.to_string();
         match error {
             EstimateError::NoScores { .. } => Self::not_found(message, "clover import cje DIR"),
+            EstimateError::NoCalibrator { name: Some(_) } => {
+                Self::not_found(message, "clover calibrate list")
+            }
+            EstimateError::OfIteration { .. } => Self::usage(message, "clover calibrate list"),
+            EstimateError::NoCalibrator { name: None } => {
+                Self::not_found(message, "clover estimate")
+            }
+            EstimateError::Changed { seq } => {
+                Self::integrity("differs", message, format!("clover replay {seq}"))
+            }
+            EstimateError::Computation(error) => Self::input(error.to_string(), "clover estimate"),
             EstimateError::Rows(RowsError::Covariate { seq, .. }) => {
                 Self::input(message, format!("clover show {seq}"))
             }

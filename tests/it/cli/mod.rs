@@ -6,6 +6,7 @@ mod audited;
 mod bad_input;
 mod baited;
 mod beside;
+mod calibrate;
 mod carded;
 mod cast;
 mod claims;

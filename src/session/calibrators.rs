@@ -1,0 +1,193 @@
+//! Calibrators on record: which there are, and what one says of a new score.
+
+use crate::event::Payload;
+use crate::event::id::EventId;
+use crate::event::id::ExperimentId;
+use crate::event::id::FieldId;
+use crate::event::payload::estimate::CalibratorFitted;
+use crate::ledger::Ledger;
+use crate::projection::reader::LogReader;
+use crate::projection::reader::Model;
+use crate::session::error::SessionError;
+use crate::session::estimates::EstimateError;
+use crate::session::home::Home;
+use crate::session::texts::Texts;
+use crate::stats::calibrator::Calibrator;
+use crate::stats::direct::Scale;
+use crate::workflow::estimate::compute;
+use crate::workflow::estimate::rows;
+use crate::workflow::estimate::rows::Which;
+
+/// Least hex digits by which a calibrator's digest is named.
+const DIGITS_MIN: usize = 8;
+
+/// A calibrator on record.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// Its entry.
+    pub seq: u64,
+    /// Its event.
+    pub id: EventId,
+    /// Its experiment.
+    pub experiment: ExperimentId,
+    /// What the event says.
+    pub said: CalibratorFitted,
+}
+
+impl Fit {
+    /// Whether this is what somebody named: a position, an event's id, or the first digits of either digest.
+    fn is_named(&self, name: &str) -> bool {
+        let digits = name.len() >= DIGITS_MIN;
+        name == self.seq.to_string()
+            || digits && self.id.to_string().starts_with(name)
+            || digits && self.said.calibrator.to_hex().starts_with(name)
+    }
+}
+
+#[derive(Default)]
+struct Fits(Vec<Fit>);
+
+impl Model for Fits {
+    fn take(&mut self, seq: u64, event: &crate::event::Event) {
+        if let (Payload::CalibratorFitted(said), Some(experiment)) =
+            (&event.payload, event.experiment())
+        {
+            self.0.push(Fit {
+                seq,
+                id: event.id,
+                experiment: experiment.clone(),
+                said: (**said).clone(),
+            });
+        }
+    }
+}
+
+/// Every calibrator below a position, in the order of the log.
+///
+/// # Errors
+/// [`SessionError::Ledger`].
+pub fn list(ledger: &Ledger, below: u64) -> Result<Vec<Fit>, SessionError> {
+    Ok(LogReader::below(ledger, below)
+        .into_model(Fits::default())?
+        .0)
+}
+
+/// The calibrator that is named; the newest that estimates were made with where none is.
+///
+/// # Errors
+/// [`EstimateError::NoCalibrator`] where none or several have the name, and [`SessionError::Ledger`].
+pub fn find(ledger: &Ledger, below: u64, name: Option<&str>) -> Result<Fit, SessionError> {
+    let mut fits = list(ledger, below)?;
+    let Some(name) = name else {
+        fits.retain(|fit| fit.said.terms.iteration.is_none());
+        let none = EstimateError::NoCalibrator { name: None };
+        return Ok(fits.pop().ok_or(none)?);
+    };
+    fits.retain(|fit| fit.is_named(name));
+    let same = |one: &Fit, two: &Fit| one.said.calibrator == two.said.calibrator;
+    let newest = fits.pop();
+    match newest {
+        Some(newest) if fits.iter().all(|fit| same(fit, &newest)) => Ok(newest),
+        _ => {
+            let name = Some(name.to_owned());
+            Err(EstimateError::NoCalibrator { name }.into())
+        }
+    }
+}
+
+/// A calibrator that was fitted again from the rows that it names, and is the one on record.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What is on record.
+    pub fit: Fit,
+    calibrator: Calibrator,
+    judge: Option<Scale>,
+    output: Scale,
+}
+
+/// What a calibrator says of a score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Calibrated {
+    /// The mean label that it expects, on the scale of labels.
+    pub value: f64,
+    /// Whether the score lies beyond every labelled score: there the curve goes on flat, and no label backs it.
+    pub is_beyond: bool,
+}
+
+/// Fits a calibrator again and holds it to its record.
+///
+/// # Errors
+/// [`EstimateError::OfIteration`] for a calibrator of an iteration, whose scores no rows of a file have;
+/// [`EstimateError::Changed`] where the rows give another one; and those of gathering rows.
+pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<Loaded, SessionError> {
+    let said = &fit.said;
+    if let Some(of) = &said.terms.iteration {
+        let iteration = of.iteration.clone();
+        return Err(EstimateError::OfIteration {
+            iteration,
+            seq: fit.seq,
+        }
+        .into());
+    }
+    let which = Which {
+        experiment: &fit.experiment,
+        judge: &said.terms.judge,
+        covariates: &said.terms.covariates,
+        fields: &[],
+        rows_below: said.through_seq.value().saturating_add(1),
+        audits_below: 0,
+    };
+    let mut texts = Texts::new(home, ledger)?;
+    let gathered = rows::gather(ledger, &which, &mut texts).map_err(EstimateError::Rows)?;
+    let found = compute::compute(gathered, said.terms.clone(), &[], None, None)
+        .map_err(EstimateError::Computation)?;
+    let changed = EstimateError::Changed { seq: fit.seq };
+    if found.digest() != Some(said.calibrator) {
+        return Err(changed.into());
+    }
+    let analysis = found.analysis;
+    let calibration = analysis.calibration.map_err(|_| changed)?;
+    Ok(Loaded {
+        fit,
+        calibrator: calibration.calibrator,
+        judge: analysis.judge_scale,
+        output: analysis.output_scale,
+    })
+}
+
+impl Loaded {
+    /// Ends of the scale of scores.
+    pub fn scores(&self) -> (f64, f64) {
+        self.judge.unwrap_or(Scale::UNIT).ends()
+    }
+
+    /// Ends of the scale of labels.
+    pub fn labels(&self) -> (f64, f64) {
+        self.output.ends()
+    }
+
+    /// Root mean squared error of a label out of fold, on the scale of labels.
+    pub fn error(&self) -> f64 {
+        self.output.difference(self.fit.said.oof_rmse.value())
+    }
+
+    /// Covariates that it needs, in their order.
+    pub fn covariates(&self) -> impl Iterator<Item = &str> {
+        let names = self.fit.said.terms.covariates.iter();
+        names
+            .map(FieldId::as_str)
+            .filter(|_| self.calibrator.uses_covariates)
+    }
+
+    /// What it says of a score, with a value for each of [`covariates`](Self::covariates); `None` for a score outside its
+    /// scale.
+    pub fn apply(&self, score: f64, covariates: &[f64]) -> Option<Calibrated> {
+        // Where all scores were one value, every score stands in the middle.
+        let unit = self.judge.map_or(Some(0.5), |scale| scale.to_unit(score))?;
+        let range = &self.fit.said.score_range;
+        Some(Calibrated {
+            value: self.output.level(self.calibrator.predict(unit, covariates)),
+            is_beyond: score < range.low.value() || score > range.high.value(),
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! Calibrators on record, and scores that become calibrated ones.
+
+use serde::Serialize;
+
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
+use crate::report::spark;
+use crate::session::calibrators::Fit;
+use crate::session::calibrators::Loaded;
+use crate::view::View;
+use crate::view::text::thousands;
+use crate::view::word;
+
+/// Points of a curve that is shown.
+const POINTS: u32 = 41;
+
+/// A calibrator on record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CalibratorRow {
+    /// The entry that says it.
+    pub seq: u64,
+    /// The digest of its curves.
+    pub calibrator: String,
+    /// Its experiment.
+    pub experiment: ExperimentId,
+    /// Whose scores it calibrates.
+    pub judge: JudgeId,
+    /// The iteration that fitted it; `null` for a calibrator of estimates.
+    pub iteration: Option<IterationId>,
+    /// What was fitted: `monotone` on the score, or `two_stage` on an index of score and covariates.
+    pub selected: String,
+    /// Labelled rows that it was fitted on.
+    pub labels: u64,
+    /// Their distinct prompts.
+    pub prompts: u64,
+    /// Root mean squared error out of fold, in label units from 0 to 1.
+    pub oof_rmse: f64,
+    /// Least and largest labelled score, as recorded.
+    pub score_range: [f64; 2],
+}
+
+/// Every calibrator on record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CalibratorList {
+    /// In the order of the log.
+    pub calibrators: Vec<CalibratorRow>,
+}
+
+/// One calibrator.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CalibratorShown {
+    /// What is on record.
+    pub record: CalibratorRow,
+    /// Ends of the scale of labels.
+    pub label_scale: [f64; 2],
+    /// Covariates that it needs beside the score, in their order.
+    pub covariates: Vec<String>,
+    /// Scores with what they become; empty where covariates count too.
+    pub curve: Vec<[f64; 2]>,
+}
+
+/// A score and what it became.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CalibratedScore {
+    /// The score, as the judge gave it.
+    pub score: f64,
+    /// The mean label that the calibrator expects, on the scale of labels.
+    pub calibrated: f64,
+    /// Whether the score lies beyond every labelled score: no label backs it there.
+    pub beyond_labels: bool,
+}
+
+/// Scores that were calibrated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Applied {
+    /// The digest of the calibrator.
+    pub calibrator: String,
+    /// The entry that says it.
+    pub seq: u64,
+    /// Root mean squared error of one label out of fold, on the scale of labels.
+    pub error: f64,
+    /// The scores, in their order.
+    pub scores: Vec<CalibratedScore>,
+}
+
+fn row(fit: &Fit) -> CalibratorRow {
+    let said = &fit.said;
+    CalibratorRow {
+        seq: fit.seq,
+        calibrator: said.calibrator.to_hex(),
+        experiment: fit.experiment.clone(),
+        judge: said.terms.judge.clone(),
+        iteration: said.terms.iteration.as_ref().map(|of| of.iteration.clone()),
+        selected: word(&said.selected),
+        labels: said.labels.value(),
+        prompts: said.clusters.value(),
+        oof_rmse: said.oof_rmse.value(),
+        score_range: [said.score_range.low.value(), said.score_range.high.value()],
+    }
+}
+
+/// Every calibrator on record.
+pub fn list(fits: &[Fit]) -> View {
+    let calibrators: Vec<_> = fits.iter().map(row).collect();
+    let rows = calibrators.iter().map(|of| {
+        let iteration = of.iteration.as_ref();
+        vec![
+            of.seq.to_string(),
+            of.calibrator.chars().take(12).collect(),
+            of.experiment.to_string(),
+            of.judge.to_string(),
+            iteration.map_or("estimates".to_owned(), ToString::to_string),
+            of.selected.clone(),
+            thousands(of.labels),
+            format!("{:.4}", of.oof_rmse),
+            range(of.score_range),
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    let mut view = View::of(&CalibratorList { calibrators });
+    if rows.is_empty() {
+        view.line("no calibrator was fitted yet");
+        return view.with_next("clover estimate");
+    }
+    let head = [
+        "seq",
+        "calibrator",
+        "experiment",
+        "judge",
+        "fitted for",
+        "model",
+        "labels",
+        "error",
+        "labelled scores",
+    ];
+    view.table(&head, rows);
+    view.with_next("clover calibrate show")
+}
+
+fn range([low, high]: [f64; 2]) -> String {
+    format!("{low} to {high}")
+}
+
+/// One calibrator and its curve.
+pub fn show(loaded: &Loaded) -> View {
+    let covariates: Vec<_> = loaded.covariates().map(str::to_owned).collect();
+    let (low, high) = loaded.scores();
+    let curve = if covariates.is_empty() {
+        let score = |place: u32| low + (high - low) * f64::from(place) / f64::from(POINTS - 1);
+        let point = |score: f64| Some([score, loaded.apply(score, &[])?.value]);
+        (0..POINTS).map(score).filter_map(point).collect()
+    } else {
+        Vec::new()
+    };
+    let labels = loaded.labels();
+    let facts = CalibratorShown {
+        record: row(&loaded.fit),
+        label_scale: [labels.0, labels.1],
+        covariates,
+        curve,
+    };
+    let mut view = View::of(&facts);
+    let record = &facts.record;
+    view.pairs([
+        ("calibrator", record.calibrator.clone()),
+        ("on record", format!("seq {}", record.seq)),
+        ("judge", record.judge.to_string()),
+        ("model", record.selected.clone()),
+        (
+            "fitted on",
+            format!("{} labels of {} prompts", record.labels, record.prompts),
+        ),
+        ("labelled scores", range(record.score_range)),
+        (
+            "error",
+            format!("{:.4} of one label, out of fold", loaded.error()),
+        ),
+    ]);
+    if facts.curve.is_empty() {
+        let names = facts.covariates.join(", ");
+        view.sentence(format!(
+            "It reads {names} beside the score, so no single curve shows it."
+        ));
+    } else {
+        let values: Vec<_> = facts.curve.iter().map(|point| point[1]).collect();
+        let line = spark::line(&values, labels);
+        view.chart(
+            vec![format!(
+                "scores {low} to {high}  {line}  labels {} to {}",
+                labels.0, labels.1
+            )],
+            None,
+        );
+    }
+    view.with_next(format!(
+        "clover calibrate apply {} --score {low}",
+        record.seq
+    ))
+}
+
+/// What scores became; `rows` are shown one by one where they are few.
+pub fn applied(loaded: &Loaded, scores: Vec<CalibratedScore>) -> View {
+    let facts = Applied {
+        calibrator: loaded.fit.said.calibrator.to_hex(),
+        seq: loaded.fit.seq,
+        error: loaded.error(),
+        scores,
+    };
+    let mut view = View::of(&facts);
+    let rows = facts.scores.iter().map(|of| {
+        let beyond = if of.beyond_labels {
+            "beyond every label"
+        } else {
+            ""
+        };
+        vec![
+            of.score.to_string(),
+            format!("{:.4}", of.calibrated),
+            beyond.to_owned(),
+        ]
+    });
+    view.table(&["score", "calibrated", ""], rows);
+    view.sentence(format!(
+        "A calibrated score is the mean label to expect: single labels lie {:.4} around it (root mean square, out of fold).",
+        facts.error
+    ));
+    view
+}
