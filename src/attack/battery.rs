@@ -1,8 +1,8 @@
 //! The battery: every operator on every seed response, and the exploits that are kept for good.
 
-use crate::attack::chain::Chain;
-use crate::attack::chain::Step;
-use crate::attack::operator::Operator;
+use crate::chain::Chain;
+use crate::chain::Step;
+use crate::operator::Operator;
 
 /// What a judge made of a text, calibrated.
 #[derive(Clone, Copy, Debug, PartialEq)]

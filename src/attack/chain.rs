@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::attack::operator::Edit;
-use crate::attack::operator::EditError;
+use crate::operator::Edit;
+use crate::operator::EditError;
 
 /// Most steps of a chain.
 pub const DEPTH_MAX: usize = 3;
@@ -123,7 +123,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::attack::Operator;
+    use crate::Operator;
 
     fn edits() -> Vec<Edit> {
         Operator::ALL
@@ -174,7 +174,7 @@ mod tests {
         // A step that finds nothing to turn violates nothing.
         let flip = Step {
             edit: Edit::FactFlip {
-                first: crate::attack::Flip::Unit,
+                first: crate::Flip::Unit,
             },
             seed: 1,
         };

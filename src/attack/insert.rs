@@ -1,9 +1,9 @@
 //! Operators that add text: padding, mimicry, citations, tool traces.
 
-use crate::attack::operator::Host;
-use crate::attack::tables;
-use crate::ground::words;
-use crate::num::draws::Draws;
+use crate::operator::Host;
+use crate::tables;
+use clover_ground::words;
+use clover_num::draws::Draws;
 
 /// One of a table.
 fn pick<'a, T: ?Sized>(table: &[&'a T], draws: &mut Draws) -> &'a T {

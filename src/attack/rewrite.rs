@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::attack::operator::Flip;
-use crate::attack::tables;
-use crate::ground::words::{self, Word};
-use crate::num::draws::Draws;
+use crate::operator::Flip;
+use crate::tables;
+use clover_ground::words::{self, Word};
+use clover_num::draws::Draws;
 
 /// A place and what is to stand there.
 type Change = (Range<usize>, String);

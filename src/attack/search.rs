@@ -7,13 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::attack::battery::Scored;
-use crate::attack::chain::Chain;
-use crate::attack::chain::Step;
-use crate::attack::operator::Operator;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::num::draws::Draws;
+use crate::battery::Scored;
+use crate::chain::Chain;
+use crate::chain::Step;
+use crate::operator::Operator;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_num::draws::Draws;
 
 /// Name and version, as results record it.
 pub const ALGORITHM: &str = "mutation-search/1";
@@ -115,7 +115,7 @@ fn draw_chain(draws: &mut Draws) -> Chain {
 }
 
 /// Searches; `None` without seeds, or when `tries` is not within [`TRIES`]. `score` is as in
-/// [`battery::run`](crate::attack::battery::run), under the patched rubric.
+/// [`battery::run`](crate::battery::run), under the patched rubric.
 pub fn run<S: FnMut(usize, &str) -> Option<Scored>>(
     seeds: &[&str],
     tries: u32,
@@ -193,7 +193,7 @@ fn over_all<S: FnMut(usize, &str) -> Option<Scored>>(
         Mean {
             chain: best.chain.clone(),
             seeds: uplifts.len(),
-            mean: crate::num::math::mean(&uplifts),
+            mean: clover_num::math::mean(&uplifts),
         }
     };
     ranked.into_iter().map(mean).collect()
@@ -234,7 +234,7 @@ mod tests {
             found
                 .best
                 .iter()
-                .all(|best| best.chain.steps().len() <= crate::attack::DEPTH_MAX)
+                .all(|best| best.chain.steps().len() <= crate::DEPTH_MAX)
         );
         let other = run(
             &seeds,

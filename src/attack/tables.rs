@@ -184,7 +184,7 @@ mod tests {
         assert!(
             BOILERPLATE
                 .iter()
-                .all(|text| crate::ground::words::tokens(text) > 5)
+                .all(|text| clover_ground::words::tokens(text) > 5)
         );
     }
 }

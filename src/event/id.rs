@@ -16,7 +16,6 @@ use unicode_normalization::is_nfc_quick;
 
 use crate::event::ids::ID;
 use crate::ground::digest::Digest;
-use crate::ground::note::Origin;
 use crate::ground::note::SigType;
 use crate::ground::note::VerifierKey;
 use crate::ground::seal::AgeError;
@@ -278,19 +277,6 @@ impl<'de> Deserialize<'de> for Base64Text {
     }
 }
 
-impl Serialize for Origin {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for Origin {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(D::Error::custom)
-    }
-}
-
 /// A C2SP verifier key in its text form, Ed25519 only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vkey(VerifierKey);
@@ -372,21 +358,13 @@ mod schemas {
     use super::Base64Text;
     use super::EventId;
     use super::Root;
-    use crate::ground::digest::Digest;
-    use crate::ground::note::Origin;
-    use crate::ground::sign::KeyId;
-    use crate::ground::time::Timestamp;
 
     clover_num::schema! {
-        Digest, "Digest" => {"type": "string", "pattern": "^[0-9a-f]{64}$"};
-        KeyId, "KeyId" => {"type": "string", "pattern": "^[0-9a-f]{64}$"};
         EventId, "EventId" => {"type": "string", "pattern": "^[0-9a-f]{64}$"};
         Root, "Root" => {"type": "string", "pattern": "^[A-Za-z0-9+/]{43}=$"};
         Base64Text, "Base64" => {"type": "string", "contentEncoding": "base64"};
         super::Vkey, "Vkey" => {"type": "string", "pattern": "^[^+ ]+\\+[0-9a-f]{8}\\+[A-Za-z0-9+/]{44}$"};
         super::SealRecipient, "SealRecipient" => {"type": "string", "pattern": "^age1[02-9ac-hj-np-z]{58}$"};
-        Timestamp, "Timestamp" => {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6}Z$"};
-        Origin, "Origin" => {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-*,-@\\[-~]+$"};
     }
 
     impl<const N: usize> JsonSchema for Base64Bytes<N> {

@@ -7,7 +7,7 @@
 //! never a rounding: integers beyond 2^53 - 1, NaN, infinities, duplicate keys.
 //!
 //! ```
-//! let bytes = clover::ground::canon::to_bytes(&std::collections::BTreeMap::from([("b", 1), ("a", 2)]));
+//! let bytes = clover_ground::canon::to_bytes(&std::collections::BTreeMap::from([("b", 1), ("a", 2)]));
 //! assert_eq!(bytes.unwrap(), br#"{"a":2,"b":1}"#);
 //! ```
 
@@ -22,7 +22,7 @@ use serde::ser;
 use super::digest::Digest;
 pub use super::json::Value;
 pub use super::json::parse;
-use crate::num::INTEGER_MAX;
+use clover_num::INTEGER_MAX;
 
 /// Why a value has no canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

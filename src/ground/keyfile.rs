@@ -29,9 +29,9 @@ use zeroize::Zeroizing;
 use super::pbes2::decrypt_pkcs8;
 use super::pbes2::draw_parameters;
 use super::pbes2::encrypt_pkcs8;
-use crate::ground::ambient::AmbientError;
-use crate::ground::ambient::Entropy;
-use crate::ground::digest::Digest;
+use crate::ambient::AmbientError;
+use crate::ambient::Entropy;
+use crate::digest::Digest;
 
 const PRIVATE_LABEL: &str = "PRIVATE KEY";
 const ENCRYPTED_LABEL: &str = "ENCRYPTED PRIVATE KEY";
@@ -287,7 +287,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ground::ambient::SeededEntropy;
+    use crate::ambient::SeededEntropy;
 
     const PASSPHRASE: &str = "correct horse — battery";
 

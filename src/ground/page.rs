@@ -17,7 +17,7 @@ fn replaced(page: &str, head: &str, rows: &str) -> String {
 ///
 /// # Panics
 /// Where a row differs, and nobody asked for `UPDATE=1`.
-pub(crate) fn hold(path: &str, tables: &[(&str, String)]) {
+pub fn hold(path: &str, tables: &[(&str, String)]) {
     let page = std::fs::read_to_string(path).expect("a page of this repository");
     let fresh = tables.iter().fold(page.clone(), |page, (head, rows)| {
         replaced(&page, head, rows)

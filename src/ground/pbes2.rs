@@ -17,8 +17,8 @@ use pkcs8::pkcs5::pbes2::ScryptParams;
 use zeroize::Zeroizing;
 
 use super::keyfile::KeyFileError;
-use crate::ground::ambient::AmbientError;
-use crate::ground::ambient::Entropy;
+use crate::ambient::AmbientError;
+use crate::ambient::Entropy;
 
 /// Cost written. `openssl` refuses scrypt beyond 32 MiB by default, which N = 2^15, r = 8 exceeds
 /// by a few hundred bytes; p = 5 makes up for the smaller N (source: the OWASP password storage

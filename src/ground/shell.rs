@@ -20,8 +20,8 @@ pub fn quoted(value: &(impl Display + ?Sized)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::process::Child;
-    use crate::ground::process::Heard;
+    use crate::process::Child;
+    use crate::process::Heard;
 
     #[test]
     fn a_shell_gives_every_word_back() {

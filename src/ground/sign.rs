@@ -25,8 +25,8 @@ use serde::Serialize;
 use sha2::Digest as _;
 use sha2::Sha512;
 
-use crate::ground::digest::Digest;
-use crate::ground::keyfile;
+use crate::digest::Digest;
+use crate::keyfile;
 
 /// SHA-256 of the public key's SPKI DER: what `openssl pkey -pubin -outform DER | sha256sum` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -397,7 +397,7 @@ mod tests {
     fn dsse_worked_value() {
         // source: computed with Python `cryptography` and accepted by `securesystemslib`
         let body = br#"{"_type":"https://in-toto.io/Statement/v1","predicate":{"budget":1e-7,"decision":"ship","p":0.031,"peeks":1,"seq":2},"predicateType":"https://ledger.example/predicate/gate-decision/v1","subject":[{"digest":{"sha256":"2a00420360d84351968d49a1f850454e0f70452516da5353fe9e3c329cf69603"},"name":"run/7"}]}"#;
-        crate::ground::canon::check(body).unwrap();
+        crate::canon::check(body).unwrap();
         assert_eq!(body.len(), 301);
         assert_eq!(
             Digest::sha256(body).to_hex(),

@@ -5,7 +5,7 @@
 //! are no strings, NaN and infinities, integers beyond 2^53 - 1, and nesting beyond [`DEPTH_MAX`].
 //!
 //! ```
-//! let plan = clover::ground::yaml::Document::parse(b"alpha: 0x10\nask: yes\n").unwrap();
+//! let plan = clover_ground::yaml::Document::parse(b"alpha: 0x10\nask: yes\n").unwrap();
 //! let value: std::collections::BTreeMap<String, serde_json::Value> = plan.decode().unwrap();
 //! assert_eq!((&value["alpha"], &value["ask"]), (&16.into(), &"yes".into()));
 //! assert_eq!(plan.place("ask").unwrap().line, 2);
@@ -20,7 +20,7 @@ use saphyr_parser::Parser;
 use saphyr_parser::ScalarStyle;
 use serde::de::DeserializeOwned;
 
-use crate::num::INTEGER_MAX;
+use clover_num::INTEGER_MAX;
 
 /// Most bytes of a document.
 pub const SIZE_MAX: usize = 1 << 20;

@@ -21,8 +21,8 @@ use super::patch::Edit;
 use super::patch::Op;
 use super::patch::Patch;
 use super::patch::PatchFault;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
 
 /// Domain label of a patch's hash.
 pub const PATCH_LABEL: &str = "clover/patch/v1";

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rubric::engine::EngineError;
-use crate::rubric::evidence::Citation;
-use crate::rubric::evidence::Evidence;
-use crate::rubric::prompt;
+use crate::engine::EngineError;
+use crate::evidence::Citation;
+use crate::evidence::Evidence;
+use crate::prompt;
 
 /// CLOVER v1.1, appendix B, with its version between quotes.
 const RUBRIC: &str = r#"rubric:
@@ -122,7 +122,7 @@ fn the_example_of_the_paper_is_one_appended_host() {
     assert!(all.two_key.is_empty());
     let (patch, _) = check(PATCH.as_bytes(), &context(&rubric())).unwrap();
     assert_eq!(patch.attacks[0].attack, "padding");
-    assert!(patch.attacks[0].holds(crate::num::Micro::new(20_000).unwrap()));
+    assert!(patch.attacks[0].holds(clover_num::Micro::new(20_000).unwrap()));
     assert_eq!(patch.slices[0].dimensions["length_bin"], "600-900");
     assert_eq!(patch.slices[0].residual_mean_delta.value(), -60_000);
 }
@@ -304,7 +304,7 @@ fn a_stored_citation_that_nobody_verified_needs_a_new_answer() {
         }],
         ..Evidence::default()
     };
-    let (base, after) = (crate::num::Micro::new(900_000).unwrap(), all.rubric.rules());
+    let (base, after) = (clover_num::Micro::new(900_000).unwrap(), all.rubric.rules());
     assert!(rubric().rules().score(base, &evidence).is_ok());
     assert!(matches!(
         after.score(base, &evidence),

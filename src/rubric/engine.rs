@@ -17,7 +17,7 @@ use super::evidence::Citation;
 use super::evidence::Evidence;
 use super::evidence::Feature;
 use super::evidence::is_under;
-use crate::num::Micro;
+use clover_num::Micro;
 
 /// Algorithm and version.
 pub const ALGORITHM: &str = "rubric_engine/1";
@@ -260,7 +260,7 @@ fn micro(millionths: i64) -> Micro {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::num::Count;
+    use clover_num::Count;
 
     fn m(millionths: i64) -> Micro {
         Micro::new(millionths).unwrap()

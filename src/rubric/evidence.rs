@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
 
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::num::Count;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_num::Count;
 
 /// Version of the record: the registry of its keys and what they mean.
 pub const SCHEMA: &str = "evidence/1";

@@ -139,7 +139,7 @@ fn surplus(of: &BTreeMap<String, u64>, over: &BTreeMap<String, u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::num::Micro;
+    use clover_num::Micro;
 
     #[test]
     fn texts_split_into_words_numbers_and_signs() {

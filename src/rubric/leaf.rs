@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::evidence::Feature;
 use super::evidence::is_host;
 use super::evidence::is_tag;
-use crate::ground::canon;
-use crate::num::INTEGER_MAX;
-use crate::num::Micro;
+use clover_ground::canon;
+use clover_num::INTEGER_MAX;
+use clover_num::Micro;
 
 /// Most elements of a list.
 pub const LIST_MAX: usize = 50;

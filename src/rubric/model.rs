@@ -11,12 +11,12 @@ use super::engine::Verification;
 use super::evidence::Feature;
 use super::leaf;
 use super::leaf::Value;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::yaml::Document;
-use crate::ground::yaml::Place;
-use crate::ground::yaml::YamlError;
-use crate::num::Micro;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::yaml::Document;
+use clover_ground::yaml::Place;
+use clover_ground::yaml::YamlError;
+use clover_num::Micro;
 
 /// Domain label of a rubric's hash.
 pub const RUBRIC_LABEL: &str = "clover/rubric/v1";

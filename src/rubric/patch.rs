@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use super::leaf;
 use super::leaf::Family;
 use super::model::within;
-use crate::ground::canon;
-use crate::ground::yaml::Document;
-use crate::ground::yaml::Place;
-use crate::num::Micro;
+use clover_ground::canon;
+use clover_ground::yaml::Document;
+use clover_ground::yaml::Place;
+use clover_num::Micro;
 
 /// Most bytes of a patch.
 const SIZE_MAX: usize = 8 << 10;

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::engine::Scored;
 use super::leaf::Value;
 use super::model::Rubric;
-use crate::ground::digest::Digest;
+use clover_ground::digest::Digest;
 
 /// Name and version of the template.
 pub const TEMPLATE: &str = "judge_prompt/1";

@@ -23,9 +23,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::time::Instant;
 
-use crate::ground::ambient::Ambient;
-use crate::ground::ambient::AmbientError;
-use crate::ground::ambient::stdin;
+use crate::ambient::Ambient;
+use crate::ambient::AmbientError;
+use crate::ambient::stdin;
 /// Whether something stands at `path`.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ use rand::Rng as _;
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha20Rng;
 
-use crate::ground::time::Timestamp;
+use crate::time::Timestamp;
 
 pub use files::FileLock;
 pub use files::Scratch;

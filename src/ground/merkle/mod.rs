@@ -18,7 +18,7 @@
 //! A *binary level* counts tree levels from the leaves (0); a *tile level* is eight of those.
 //!
 //! ```
-//! use clover::ground::merkle::{self, MemoryTiles};
+//! use clover_ground::merkle::{self, MemoryTiles};
 //!
 //! let mut tiles = MemoryTiles::new();
 //! for entry in ["e0", "e1", "e2"] {

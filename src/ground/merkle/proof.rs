@@ -14,7 +14,7 @@ use super::tree::empty_root;
 use super::tree::fold_right;
 use super::tree::node_hash;
 use super::tree::root_of;
-use crate::ground::digest::Digest;
+use crate::digest::Digest;
 
 /// The largest power of two below `size`, where the RFCs split a tree. `size` is at least 2.
 fn split(size: u64) -> u64 {

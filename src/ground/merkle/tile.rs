@@ -10,7 +10,7 @@ use super::tree::MAX_SIZE;
 use super::tree::StateError;
 use super::tree::level_above;
 use super::tree::root_of;
-use crate::ground::digest::Digest;
+use crate::digest::Digest;
 
 /// Hashes in a full tile, and entries in a full bundle.
 pub const TILE_WIDTH: u16 = 256;

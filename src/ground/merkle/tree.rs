@@ -4,7 +4,7 @@ use sha2::Digest as _;
 use sha2::Sha256;
 use thiserror::Error;
 
-use crate::ground::digest::Digest;
+use crate::digest::Digest;
 
 /// The largest tree that [`Frontier::from_parts`] and [`super::Tiler::resume`] accept, 2^62 leaves. No
 /// log comes near it, and arithmetic on sizes below it never overflows.

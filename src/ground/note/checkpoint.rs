@@ -14,8 +14,8 @@ use super::signed::Note;
 use super::signed::NoteError;
 use super::signed::NoteSignature;
 use super::signed::VerifiedSignature;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
+use crate::digest::Digest;
+use crate::merkle;
 
 /// What is wrong with the text or the signatures of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

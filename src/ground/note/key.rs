@@ -1,14 +1,21 @@
 //! Names of logs and witnesses, and their public keys as C2SP verifier keys. Bytes: see [`super`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::ground::base64;
 use ed25519_dalek::Signature;
 use ed25519_dalek::VerifyingKey;
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::Serializer;
+use serde::de::Error as _;
 use sha2::Digest as _;
 use sha2::Sha256;
 use thiserror::Error;
+
+use crate::base64;
 
 use super::signed::cosign_message;
 
@@ -380,6 +387,19 @@ impl fmt::Display for VerifierKey {
         key.extend_from_slice(&self.public_key);
         let id = u32::from_be_bytes(self.key_id);
         write!(f, "{}+{id:08x}+{}", self.name, base64::encode(&key))
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
     }
 }
 

@@ -23,8 +23,8 @@
 //! S below the group order, no cofactor).
 //!
 //! ```
-//! use clover::ground::digest::Digest;
-//! use clover::ground::note::{Checkpoint, KeyName, SignedCheckpoint, VerifierKey};
+//! use clover_ground::digest::Digest;
+//! use clover_ground::note::{Checkpoint, KeyName, SignedCheckpoint, VerifierKey};
 //! use ed25519_dalek::SigningKey;
 //!
 //! let secret = SigningKey::from_bytes(&[7; 32]);

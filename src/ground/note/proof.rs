@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ground::base64;
+use crate::base64;
 use thiserror::Error;
 
 use super::checkpoint::CheckpointError;
@@ -12,8 +12,8 @@ use super::key::decode_base64;
 use super::key::parse_decimal;
 use super::signed::MAX_NOTE_BYTES;
 use super::signed::VerifiedSignature;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
+use crate::digest::Digest;
+use crate::merkle;
 
 /// The first line.
 const MAGIC: &str = "c2sp.org/tlog-proof@v1";

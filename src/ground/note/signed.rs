@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ground::base64;
+use crate::base64;
 use ed25519_dalek::Signer;
 use ed25519_dalek::SigningKey;
 use thiserror::Error;
@@ -400,7 +400,7 @@ mod tests {
 
     use super::super::worked;
     use super::*;
-    use crate::ground::digest::Digest;
+    use crate::digest::Digest;
 
     #[test]
     fn the_worked_note_is_reproduced_to_the_byte() {

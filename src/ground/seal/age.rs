@@ -14,7 +14,7 @@
 //! Base64 is standard, without padding, canonical. What an envelope means, and where it is kept,
 //! is the neighbours' business; randomness comes in through [`Entropy`].
 
-use crate::ground::base64;
+use crate::base64;
 use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::KeyInit;
 use chacha20poly1305::aead::Aead;
@@ -29,8 +29,8 @@ use super::age_header::Header;
 use super::age_key::Identity;
 use super::age_key::Recipient;
 use super::derive_key;
-use crate::ground::ambient::AmbientError;
-use crate::ground::ambient::Entropy;
+use crate::ambient::AmbientError;
+use crate::ambient::Entropy;
 
 pub(super) const AGE_VERSION_LINE: &[u8] = b"age-encryption.org/v1";
 const AGE_X25519_LABEL: &[u8] = b"age-encryption.org/v1/X25519";
@@ -264,7 +264,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ground::ambient::SeededEntropy;
+    use crate::ambient::SeededEntropy;
 
     // source: C2SP CCTV age testkit, files `x25519_grease` and `x25519_low_order`.
     const TESTKIT_IDENTITY: &str =

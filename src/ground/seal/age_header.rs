@@ -1,6 +1,6 @@
 //! The header of an age envelope: its grammar, and the file key that an identity unwraps from it.
 
-use crate::ground::base64;
+use crate::base64;
 use chacha20poly1305::aead::Aead;
 use hmac::Mac;
 use x25519_dalek::PublicKey;

@@ -11,7 +11,7 @@ use x25519_dalek::StaticSecret;
 use zeroize::Zeroizing;
 
 use super::age::AgeError;
-use crate::ground::ambient::Entropy;
+use crate::ambient::Entropy;
 
 const AGE_IDENTITY_HRP: &str = "age-secret-key-";
 const AGE_RECIPIENT_HRP: &str = "age";
@@ -143,7 +143,7 @@ mod tests {
 
     use super::super::age::encrypt;
     use super::*;
-    use crate::ground::ambient::SeededEntropy;
+    use crate::ambient::SeededEntropy;
 
     // source: C2SP CCTV age testkit, files `x25519_grease` and `x25519_low_order`.
     const TESTKIT_IDENTITY: &str =

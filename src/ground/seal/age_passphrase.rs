@@ -4,7 +4,7 @@
 //! ChaCha20-Poly1305 with nonce 0 and the key
 //! `scrypt(passphrase, "age-encryption.org/v1/scrypt" ‖ salt, N, r = 8, p = 1)`. Source: <https://age-encryption.org/v1>.
 
-use crate::ground::base64;
+use crate::base64;
 use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::KeyInit;
 use chacha20poly1305::aead::Aead;
@@ -18,7 +18,7 @@ use super::age::finish;
 use super::age::open_payload;
 use super::age_header::Header;
 use super::age_header::base64_bytes;
-use crate::ground::ambient::Entropy;
+use crate::ambient::Entropy;
 
 const SCRYPT_LABEL: &[u8] = b"age-encryption.org/v1/scrypt";
 const SALT_BYTES: usize = 16;
@@ -113,7 +113,7 @@ fn cipher(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::ambient::SeededEntropy;
+    use crate::ambient::SeededEntropy;
 
     #[test]
     fn the_passphrase_opens_it_and_no_other_does() {

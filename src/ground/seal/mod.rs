@@ -55,9 +55,9 @@ pub use self::age_key::Identity;
 pub use self::age_key::Recipient;
 pub use self::age_passphrase::decrypt_with_passphrase;
 pub use self::age_passphrase::encrypt_with_passphrase;
-use crate::ground::ambient::AmbientError;
-use crate::ground::ambient::Entropy;
-use crate::ground::digest::Digest;
+use crate::ambient::AmbientError;
+use crate::ambient::Entropy;
+use crate::digest::Digest;
 
 const LABEL_DOMAIN: &[u8] = b"clover/label/v1\0";
 const PRIVATE_DOMAIN: &[u8] = b"clover/private/v1\0";

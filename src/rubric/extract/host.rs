@@ -2,7 +2,7 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::rubric::evidence::is_host;
+use crate::evidence::is_host;
 
 /// The host of an address that has none: a name that is reserved never to exist.
 pub(super) const NO_HOST: &str = "host.invalid";

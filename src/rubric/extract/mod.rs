@@ -1,6 +1,6 @@
 //! From text to the evidence record: pure, deterministic, and without a model.
 //!
-//! Every finding is a stated rule over words, sentences and web addresses ([`crate::ground::words`]) and the
+//! Every finding is a stated rule over words, sentences and web addresses ([`clover_ground::words`]) and the
 //! registered [`vocabulary`]; layout decides nothing but [`Evidence::style_markers`]. What the text alone cannot tell
 //! (whether a source resolves, whether a tool was called, whether a statement is false) comes from data that was
 //! recorded beforehand ([`recorded`]), and is `null`, or not matched, without it. A change of any rule or table raises
@@ -13,16 +13,16 @@ pub mod vocabulary;
 
 use std::collections::BTreeSet;
 
-use crate::ground::words;
-use crate::num::Count;
-use crate::rubric::evidence::CITATIONS_MAX;
-use crate::rubric::evidence::Citation;
-use crate::rubric::evidence::Evidence;
-use crate::rubric::extract::recorded::Citations;
-use crate::rubric::extract::recorded::Facts;
-use crate::rubric::extract::recorded::Traces;
-use crate::rubric::extract::sentence::Reading;
-use crate::rubric::extract::vocabulary::Marks;
+use clover_ground::words;
+use clover_num::Count;
+use crate::evidence::CITATIONS_MAX;
+use crate::evidence::Citation;
+use crate::evidence::Evidence;
+use crate::extract::recorded::Citations;
+use crate::extract::recorded::Facts;
+use crate::extract::recorded::Traces;
+use crate::extract::sentence::Reading;
+use crate::extract::vocabulary::Marks;
 
 pub use host::host;
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use crate::ground::words;
-use crate::rubric::extract::content_words;
-use crate::rubric::extract::recorded::Facts;
-use crate::rubric::extract::vocabulary;
-use crate::rubric::extract::vocabulary::Marks;
-use crate::rubric::extract::vocabulary::TOPICS;
+use clover_ground::words;
+use crate::extract::content_words;
+use crate::extract::recorded::Facts;
+use crate::extract::vocabulary;
+use crate::extract::vocabulary::Marks;
+use crate::extract::vocabulary::TOPICS;
 
 /// Words of a sentence that puts forward a position against its own.
 const COUNTER_WORDS: usize = 8;

@@ -204,7 +204,7 @@ pub(super) fn marks(folded: &str) -> Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::digest::Digest;
+    use clover_ground::digest::Digest;
 
     fn lists() -> Vec<Vec<&'static str>> {
         let mut lists = vec![

@@ -14,10 +14,12 @@ pub mod merkle;
 pub mod name;
 pub mod note;
 pub mod once;
-#[cfg(test)]
-pub(crate) mod page;
+#[cfg(feature = "testing")]
+pub mod page;
 mod pbes2;
 pub mod process;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod seal;
 pub mod seed;
 pub mod shell;
