@@ -81,14 +81,14 @@
 //! 8. *close*: the rest is rejected with reasons, and `iteration.closed` says how it ended.
 //! 9. [`workflow::recompute`] computes every one of these decisions again, years later.
 
-pub use clover_ground as ground;
-pub use clover_rubric as rubric;
 pub use clover_attack as attack;
+pub use clover_event as event;
+pub use clover_ground as ground;
 pub use clover_num as num;
+pub use clover_rubric as rubric;
 pub use clover_stats as stats;
 
 pub mod cli;
-pub mod event;
 pub mod export;
 pub mod ledger;
 pub mod projection;

@@ -5,17 +5,17 @@
 //! one line of JCS JSON of at most 65,535 bytes without its newline. The form is fixed, so it is written
 //! and read as a template: what differs from its own re-encoding is not a line.
 
-use crate::ground::base64;
+use clover_ground::base64;
 
-use crate::event::header::PAYLOAD_TYPE;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::Signed;
-use crate::ground::sign::Unverified;
-use crate::ground::time::TEXT_LEN;
-use crate::ground::time::Timestamp;
-use crate::num::INTEGER_MAX;
+use crate::header::PAYLOAD_TYPE;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::Signed;
+use clover_ground::sign::Unverified;
+use clover_ground::time::TEXT_LEN;
+use clover_ground::time::Timestamp;
+use clover_num::INTEGER_MAX;
 
 /// Longest entry line in bytes, newline excluded (C2SP tlog-tiles holds lengths in 16 bits).
 pub const LINE_LEN_MAX: usize = 65_535;
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_line_reads_back_and_is_canonical() {
         let line = line();
-        crate::ground::canon::check(&line).unwrap();
+        clover_ground::canon::check(&line).unwrap();
         assert_eq!(Entry::parse(&line).unwrap().to_line(), line);
     }
 

@@ -1,13 +1,13 @@
 //! Fields that kinds share: what an event says of the iteration and the gate that it belongs to, and of the rows that
-//! it was computed from. The registry's lines name them; [`Payload`](crate::event::Payload) answers from them.
+//! it was computed from. The registry's lines name them; [`Payload`](crate::Payload) answers from them.
 
-use crate::event::id::IterationId;
-use crate::event::payload::deployment::Recalibrated;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::estimate::IterationFit;
-use crate::event::payload::predicate::RowsRead;
-use crate::event::registry::Kind;
-use crate::event::registry::Payload;
+use crate::id::IterationId;
+use crate::payload::deployment::Recalibrated;
+use crate::payload::estimate::EstimateTerms;
+use crate::payload::estimate::IterationFit;
+use crate::payload::predicate::RowsRead;
+use crate::registry::Kind;
+use crate::registry::Payload;
 
 /// Names of the fields that a registry line lists beside the natural key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! One JSON object in RFC 8785 form with the fields `at author author_seq data experiment kind ledger
 //! refs seen v`. [`Draft::to_body`] writes it, [`decode`] reads it back and accepts only the exact
-//! canonical bytes. Signing and the envelope are `ground::sign`'s and [`crate::event::entry`]'s.
+//! canonical bytes. Signing and the envelope are `ground::sign`'s and [`crate::entry`]'s.
 
 use std::borrow::Cow;
 
@@ -11,24 +11,24 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use smol_str::SmolStr;
 
-use crate::event::field::Statement;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::Root;
-use crate::event::registry;
-use crate::event::registry::Kind;
-use crate::event::registry::Payload;
-use crate::event::registry::PayloadError;
-use crate::event::template;
-use crate::ground::canon;
-use crate::ground::canon::CanonError;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::Signed;
-use crate::ground::sign::Signer;
-use crate::ground::sign::Verified;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
+use crate::field::Statement;
+use crate::id::EventId;
+use crate::id::ExperimentId;
+use crate::id::Root;
+use crate::registry;
+use crate::registry::Kind;
+use crate::registry::Payload;
+use crate::registry::PayloadError;
+use crate::template;
+use clover_ground::canon;
+use clover_ground::canon::CanonError;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::Signed;
+use clover_ground::sign::Signer;
+use clover_ground::sign::Verified;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
 
 /// DSSE payload type of an event body.
 pub const PAYLOAD_TYPE: &str = "application/vnd.clover.event+json";
@@ -40,7 +40,7 @@ pub const REFS_MAX: usize = 256;
 /// A kept checkpoint that the author had verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seen {
     /// The root of the tree at `size`.
     pub root: Root,
@@ -400,7 +400,7 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::record::NoteRecorded;
+    use crate::payload::record::NoteRecorded;
 
     fn bodies() -> Vec<Vec<u8>> {
         let digest = |n: u8| Digest::sha256(&[n]);
@@ -429,7 +429,7 @@ mod tests {
             for text in texts {
                 let payload = Payload::from(NoteRecorded {
                     blob: None,
-                    text: crate::event::id::Text::new(text).unwrap(),
+                    text: crate::id::Text::new(text).unwrap(),
                 });
                 let header = header.clone();
                 bodies.push(Draft { header, payload }.to_body().unwrap());
@@ -454,10 +454,10 @@ mod tests {
 
     #[test]
     fn what_was_measured_is_read_without_the_rest() {
-        use crate::event::payload::BlobRef;
-        use crate::event::payload::MediaType;
-        use crate::event::payload::PrivateRef;
-        use crate::event::payload::judge::ScoreRecorded;
+        use crate::payload::BlobRef;
+        use crate::payload::MediaType;
+        use crate::payload::PrivateRef;
+        use crate::payload::judge::ScoreRecorded;
         for body in bodies() {
             assert_eq!(measured_admitted(&body), Ok(None));
             let Ok(Decoded { mut header, .. }) = decode(&body) else {
@@ -486,7 +486,7 @@ mod tests {
                         policy: "policy-1".parse().unwrap(),
                         prompt: private.clone(),
                         response: private,
-                        score_micro: crate::num::Micro::new(score_micro).unwrap(),
+                        score_micro: clover_num::Micro::new(score_micro).unwrap(),
                     };
                     let header = header.clone();
                     let payload = Payload::from(score);

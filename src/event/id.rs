@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 
-use crate::ground::base64;
+use clover_ground::base64;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -14,12 +14,12 @@ use smol_str::SmolStr;
 use unicode_normalization::IsNormalized;
 use unicode_normalization::is_nfc_quick;
 
-use crate::event::ids::ID;
-use crate::ground::digest::Digest;
-use crate::ground::note::SigType;
-use crate::ground::note::VerifierKey;
-use crate::ground::seal::AgeError;
-use crate::ground::seal::Recipient;
+use crate::ids::ID;
+use clover_ground::digest::Digest;
+use clover_ground::note::SigType;
+use clover_ground::note::VerifierKey;
+use clover_ground::seal::AgeError;
+use clover_ground::seal::Recipient;
 
 /// Longest id, in bytes of UTF-8.
 pub const ID_LEN_MAX: usize = 200;
@@ -66,9 +66,9 @@ macro_rules! text_ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[cfg_attr(test, derive(schemars::JsonSchema))]
-        #[cfg_attr(test, schemars(transparent, extend("minLength" = 1, "maxLength" = 200)))]
-        pub struct $name(#[cfg_attr(test, schemars(with = "String"))] SmolStr);
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[cfg_attr(feature = "schema", schemars(transparent, extend("minLength" = 1, "maxLength" = 200)))]
+        pub struct $name(#[cfg_attr(feature = "schema", schemars(with = "String"))] SmolStr);
 
         impl $name {
             /// Checks `text` once.
@@ -179,8 +179,8 @@ text_ids! {
 /// Free text: at most 4,000 bytes, no control characters but newline and tab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(extend("maxLength" = 4000)))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("maxLength" = 4000)))]
 pub struct Text(String);
 
 impl Text {
@@ -346,7 +346,7 @@ fn recipient(text: &str) -> Result<Recipient, AgeError> {
     })
 }
 
-#[cfg(test)]
+#[cfg(feature = "schema")]
 mod schemas {
     //! JSON Schema forms of the hand-written encodings.
     use schemars::JsonSchema;

@@ -184,9 +184,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::event::id::ExperimentId;
-    use crate::event::id::ItemId;
-    use crate::event::id::Text;
+    use crate::id::ExperimentId;
+    use crate::id::ItemId;
+    use crate::id::Text;
 
     #[test]
     fn ids_are_met_wherever_they_stand_and_texts_are_not() {

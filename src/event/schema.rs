@@ -12,10 +12,13 @@ use std::path::Path;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::event::header;
-use crate::event::registry;
-use crate::event::registry::Kind;
-use crate::ground::canon;
+use crate::header;
+use crate::registry;
+use crate::registry::Kind;
+use clover_ground::canon;
+
+/// The folder of the workspace.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The schema of every kind and version by file name.
 fn schemas() -> BTreeMap<String, (&'static str, u32, Value)> {
@@ -150,7 +153,7 @@ fn compare_file(path: &Path, bytes: &[u8]) {
 
 /// Compares a folder with what its files should be.
 fn compare(folder: &str, expected: &BTreeMap<String, Vec<u8>>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let path = Path::new(ROOT).join(folder);
     std::fs::create_dir_all(&path).unwrap();
     for (name, bytes) in expected {
         compare_file(&path.join(name), bytes);
@@ -174,7 +177,7 @@ fn schemas_on_disk_are_those_of_the_types() {
     let all = expected.iter();
     let all = all.map(|(name, (_, _, schema))| (name.trim_end_matches(".json").to_owned(), schema));
     let all = serde_json::to_string(&all.collect::<BTreeMap<_, _>>()).unwrap() + "\n";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/events.json");
+    let path = Path::new(ROOT).join("schema/events.json");
     compare_file(&path, all.as_bytes());
 }
 

@@ -5,21 +5,21 @@
 
 use std::borrow::Cow;
 
-use crate::event::Kind;
-use crate::event::header::Header;
-use crate::event::header::REFS_MAX;
-use crate::event::header::Seen;
-use crate::event::header::Wire;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::ID_LEN_MAX;
-use crate::event::id::Root;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ground::time::TEXT_LEN;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::Kind;
+use crate::header::Header;
+use crate::header::REFS_MAX;
+use crate::header::Seen;
+use crate::header::Wire;
+use crate::id::EventId;
+use crate::id::ExperimentId;
+use crate::id::ID_LEN_MAX;
+use crate::id::Root;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::TEXT_LEN;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Micro;
 
 const AFTER_DATA: &str = ",\"experiment\":";
 /// Place of its x.

@@ -13,11 +13,12 @@ fn replaced(page: &str, head: &str, rows: &str) -> String {
     format!("{before}{head}\n{rule}{rows}{after}")
 }
 
-/// Holds the tables of a page, each by its head, to rows that end with a line break.
+/// Holds the tables of a page of the workspace, each by its head, to rows that end with a line break.
 ///
 /// # Panics
 /// Where a row differs, and nobody asked for `UPDATE=1`.
 pub fn hold(path: &str, tables: &[(&str, String)]) {
+    let path = &format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(path).expect("a page of this repository");
     let fresh = tables.iter().fold(page.clone(), |page, (head, rows)| {
         replaced(&page, head, rows)

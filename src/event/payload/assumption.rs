@@ -3,16 +3,16 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::EventId;
-use crate::event::id::ProtocolId;
-use crate::event::id::Text;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::num::Finite;
+use crate::id::EventId;
+use crate::id::ProtocolId;
+use crate::id::Text;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_num::Finite;
 
 /// An assumption of the assumptions ledger. Closed: there are no others. CLOVER v1.1, section 12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Assumption {
     /// The bridge: the label means what it stands for.
     #[serde(rename = "A0")]
@@ -137,7 +137,7 @@ impl std::str::FromStr for Assumption {
 
 /// What rubrics and calibrators aim at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Target {
     /// What people label under the protocol.
     Y,
@@ -149,7 +149,7 @@ pub enum Target {
 /// A version of the protocol by which people label is registered; what was said of the bridge is stale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SdpVersionRegistered {
     /// SHA-256 of the protocol's text.
     pub document: Digest,
@@ -164,7 +164,7 @@ pub struct SdpVersionRegistered {
 /// How a bridge was assessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum BridgeKind {
     /// People attest the axioms A1 to A3.
     Attestation,
@@ -191,7 +191,7 @@ impl BridgeKind {
 /// What an assessment came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Assessed {
     /// It fails.
     Fail,
@@ -206,7 +206,7 @@ pub enum Assessed {
 /// A person assessed the bridge from labels to what they stand for, under one protocol and for a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BridgeAssessed {
     /// Upper end of the estimate's interval.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,7 +232,7 @@ pub struct BridgeAssessed {
 /// A person proposes to go on for a time without an assumption that does not hold; a second key agrees or not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AssumptionWaived {
     /// The assumption.
     pub code: Assumption,
@@ -245,7 +245,7 @@ pub struct AssumptionWaived {
 /// A second key agrees to a waiver; from here on it holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AssumptionCountersigned {
     /// The `assumption.waived` that it agrees to.
     pub waiver: EventId,

@@ -4,24 +4,24 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::estimated::IntervalEnds;
-use crate::event::payload::estimated::TransportState;
-use crate::event::payload::predicate::RowsRead;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use crate::id::DesignId;
+use crate::id::EventId;
+use crate::id::PolicyId;
+use crate::id::Root;
+use crate::id::Text;
+use crate::payload::estimate::EstimateTerms;
+use crate::payload::estimated::IntervalEnds;
+use crate::payload::estimated::TransportState;
+use crate::payload::predicate::RowsRead;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 /// The calibrator's share in one tenth of a policy's calibrated rewards.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecileShare {
     /// Rows in it.
     pub rows: Count,
@@ -33,7 +33,7 @@ pub struct DecileShare {
 /// How much of an estimate's variance comes from having few labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OuaEstimated {
     /// The program that computed it.
     pub build: Text,
@@ -68,7 +68,7 @@ pub struct OuaEstimated {
 /// Labels and rows in one tail of the labelled scores.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TailSupport {
     /// Where it begins, as recorded.
     pub edge: Finite,
@@ -83,7 +83,7 @@ pub struct TailSupport {
 /// Whether a policy's scores lie where labels are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoverageChecked {
     /// The program that computed it.
     pub build: Text,
@@ -122,7 +122,7 @@ pub struct CoverageChecked {
 /// An interval for the mean residual, and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResidualWidth {
     /// Bias that would be detected with probability 0.80.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,7 +148,7 @@ pub struct ResidualWidth {
 /// On which terms an audit is graded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditTerms {
     /// Error rate of the family of audits.
     pub alpha_micro: Micro,
@@ -167,7 +167,7 @@ pub struct AuditTerms {
 /// Calibration was audited on labels of one policy that it never saw: once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransportTested {
     /// Algorithm with its version.
     pub algorithm: Text,
@@ -212,7 +212,7 @@ pub struct TransportTested {
 /// The audit that stands for or against an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransportStanding {
     /// The entry of the audit.
     pub seq: Count,

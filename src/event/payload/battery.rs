@@ -3,27 +3,27 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::AttackId;
-use crate::event::id::EventId;
-use crate::event::id::FamilyId;
-use crate::event::id::ItemId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::id::SliceId;
-use crate::event::id::Text;
-use crate::event::payload::predicate::AttackUplift;
-use crate::event::payload::predicate::Gaming;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use crate::id::AttackId;
+use crate::id::EventId;
+use crate::id::FamilyId;
+use crate::id::ItemId;
+use crate::id::IterationId;
+use crate::id::JudgeId;
+use crate::id::PolicyId;
+use crate::id::Root;
+use crate::id::SliceId;
+use crate::id::Text;
+use crate::payload::predicate::AttackUplift;
+use crate::payload::predicate::Gaming;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 /// What one attack earned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttackMeasured {
     /// The attack.
     pub attack: AttackId,
@@ -43,7 +43,7 @@ pub struct AttackMeasured {
 /// One of the worst chains of attacks, applied to all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainMeasured {
     /// The chain, such as `fake_citation:1:unlisted@3+padding:50@9`.
     pub chain: Text,
@@ -56,7 +56,7 @@ pub struct ChainMeasured {
 /// An exploit of the battery, measured again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExploitMeasured {
     /// Its uplift under the rubric in force; absent when that is what is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct ExploitMeasured {
 /// Uplift of every attack among the seeds of one slice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SliceStressed {
     /// Family of the slice.
     pub family: FamilyId,
@@ -85,7 +85,7 @@ pub struct SliceStressed {
 /// The battery was run under a rubric: every attack on every seed, a search for the worst, and every known exploit again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatteryEvaluated {
     /// Attacks by name.
     pub attacks: Vec<AttackMeasured>,
@@ -146,7 +146,7 @@ impl BatteryEvaluated {
 /// Why an edited text violates an obligation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Violation {
     /// An attack in it does by what it is.
     Construction,
@@ -157,7 +157,7 @@ pub enum Violation {
 /// A seed and a chain of attacks that earn more than 0.05 against an obligation: they stay in the battery for good.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExploitDiscovered {
     /// The evaluation that found it.
     pub battery: EventId,

@@ -5,16 +5,16 @@ use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
 
-use crate::event::id::AccountId;
-use crate::event::id::Text;
-use crate::event::id::UnitId;
-use crate::event::payload::Roles;
-use crate::num::Count;
+use crate::id::AccountId;
+use crate::id::Text;
+use crate::id::UnitId;
+use crate::payload::Roles;
+use clover_num::Count;
 
 /// When an account fills again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Period {
     /// Never.
     Once,
@@ -36,13 +36,13 @@ pub(super) fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result
 /// An account is opened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetOpened {
     /// Its name.
     pub account: AccountId,
     /// How much it holds per period, at least 1.
     #[serde(deserialize_with = "at_least_one")]
-    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub amount: Count,
     /// When it fills again.
     pub period: Period,
@@ -57,13 +57,13 @@ pub struct BudgetOpened {
 /// An account is charged; there are no refunds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetCharged {
     /// The account.
     pub account: AccountId,
     /// How much, at least 1.
     #[serde(deserialize_with = "at_least_one")]
-    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub amount: Count,
     /// What for.
     #[serde(rename = "for")]

@@ -3,24 +3,24 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::AttackId;
-use crate::event::id::CardId;
-use crate::event::id::FamilyId;
-use crate::event::id::FieldId;
-use crate::event::id::IterationId;
-use crate::event::id::SliceId;
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::intake::SplitPart;
-use crate::event::payload::manifest::SliceCondition;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::AttackId;
+use crate::id::CardId;
+use crate::id::FamilyId;
+use crate::id::FieldId;
+use crate::id::IterationId;
+use crate::id::SliceId;
+use crate::id::Text;
+use crate::payload::Verdict;
+use crate::payload::intake::SplitPart;
+use crate::payload::manifest::SliceCondition;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// Class of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum SliceClass {
     /// Protected: it must not get worse.
     Green,
@@ -33,7 +33,7 @@ pub enum SliceClass {
 /// Which way the judge is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Direction {
     /// Scores are too high.
     OverScored,
@@ -44,7 +44,7 @@ pub enum Direction {
 /// A partially pooled mean residual with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CardMean {
     /// High end.
     pub high_micro: Micro,
@@ -57,7 +57,7 @@ pub struct CardMean {
 /// A feature that differs between the worst rows of a slice and its well-judged ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hint {
     /// The feature.
     pub feature: FieldId,
@@ -74,7 +74,7 @@ pub struct Hint {
 /// A feature of a redacted row, by the quarter of all logs that it falls into.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BinnedFeature {
     /// Quarter, from 0.
     pub bin: Count,
@@ -85,7 +85,7 @@ pub struct BinnedFeature {
 /// A row of which only bins are shown, and which rules of the rubric in force its record met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RedactedRow {
     /// Its features in order of name.
     pub features: Vec<BinnedFeature>,
@@ -98,7 +98,7 @@ pub struct RedactedRow {
 /// What a card was computed on: nothing of it is about a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CardBasis {
     /// Digest of the calibrator whose residuals these are: that of `calibrator.fitted`.
     pub calibrator: Digest,
@@ -115,7 +115,7 @@ pub struct CardBasis {
 /// Two ends of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CardInterval {
     /// High end.
     pub high_micro: Micro,
@@ -126,7 +126,7 @@ pub struct CardInterval {
 /// An explanation that was checked automatically.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// `length_bias`, `fake_citations`, ….
     pub explanation: FieldId,
@@ -140,7 +140,7 @@ pub struct Explanation {
 /// Uplift of an attack among the slice's rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StressDelta {
     /// The attack.
     pub attack: AttackId,
@@ -153,7 +153,7 @@ pub struct StressDelta {
 /// The optimizer's projection of a card. Statistics are rounded to four decimals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublicCard {
     /// What it was computed on; a card without it has no raw interval, raw p, shrinkage or fired rules either.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -213,7 +213,7 @@ pub struct PublicCard {
 /// A residual card is published: the optimizer's projection whole, the full one by its digest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CardPublished {
     /// The program that computed it; absent where the card has no basis.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,8 +230,8 @@ pub struct CardPublished {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::Payload;
-    use crate::event::registry;
+    use crate::Payload;
+    use crate::registry;
 
     /// As it was written before cards said what they were computed on.
     const BEFORE: &str = r#"{"card":{"candidate_paths":["text-1"],"card":"text-1","class":"green","clusters":1,"counterexamples":[{"features":[{"bin":1,"feature":"text-1"}]}],"direction":"over_scored","exemplars":[{"features":[{"bin":1,"feature":"text-1"}]}],"explanations":[{"explanation":"text-1","score_micro":-250000,"verdict":"fail"}],"exposure_micro":-250000,"family":"text-1","hints":[{"feature":"text-1","reference_micro":-250000,"rows":1,"smd_micro":-250000,"worst_micro":-250000}],"mean_raw_micro":-250000,"mean_shrunk":{"high_micro":-250000,"low_micro":-250000,"mean_micro":-250000},"mse_micro":-250000,"p_adjusted_micro":-250000,"rows":1,"slice":"text-1","stakes_micro":-250000,"stress":[{"attack":"text-1","mean_micro":-250000,"seeds":1}]},"full_digest":"788de5096f8b530eef97a4015cffb7cfeb260c23795b846bf8112682a93b1101","iteration":"text-1","public_digest":"788de5096f8b530eef97a4015cffb7cfeb260c23795b846bf8112682a93b1101"}"#;

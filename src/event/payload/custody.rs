@@ -4,22 +4,22 @@ use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
 
-use crate::event::id::Base64Bytes;
-use crate::event::id::ClassId;
-use crate::event::id::HolderId;
-use crate::event::id::SealRecipient;
-use crate::event::id::Text;
-use crate::event::id::Vkey;
-use crate::event::payload::Roles;
-use crate::ground::digest::Digest;
-use crate::ground::note::Origin;
-use crate::ground::sign::KeyId;
-use crate::num::Count;
+use crate::id::Base64Bytes;
+use crate::id::ClassId;
+use crate::id::HolderId;
+use crate::id::SealRecipient;
+use crate::id::Text;
+use crate::id::Vkey;
+use crate::payload::Roles;
+use clover_ground::digest::Digest;
+use clover_ground::note::Origin;
+use clover_ground::sign::KeyId;
+use clover_num::Count;
 
 /// How strictly roles are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Separation {
     /// One person may hold every role; derived claims are graded self-governed.
     Solo,
@@ -39,7 +39,7 @@ impl std::fmt::Display for Separation {
 /// The rules a ledger is held under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Policy {
     /// How strictly roles are kept apart.
     pub separation: Separation,
@@ -48,7 +48,7 @@ pub struct Policy {
 /// The first key of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnerKey {
     /// Who holds the key.
     pub holder: HolderId,
@@ -63,7 +63,7 @@ pub struct OwnerKey {
 /// A ledger begins: seq 0, signed by the owner whose key it names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LedgerCreated {
     /// Format of the ledger: 2 today. Format 1 knew neither proofs of possession nor registered experiments.
     pub format: Count,
@@ -81,7 +81,7 @@ pub struct LedgerCreated {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "present"
     )]
-    #[cfg_attr(test, schemars(with = "Count"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Count"))]
     pub rulebook: Option<Count>,
 }
 
@@ -95,7 +95,7 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 /// A key joins, with the roles it holds until it is retired.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyAdded {
     /// Who holds the key.
     pub holder: HolderId,
@@ -105,7 +105,7 @@ pub struct KeyAdded {
     pub key_id: KeyId,
     /// Proof of possession: the new key's own signature. Absent only where a format 1 event was upcast.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    #[cfg_attr(test, schemars(required))]
+    #[cfg_attr(feature = "schema", schemars(required))]
     pub proof: Option<Base64Bytes<64>>,
     /// Ed25519 public key.
     pub public_key: Base64Bytes<32>,
@@ -119,7 +119,7 @@ pub struct KeyAdded {
 /// A key joins (version 1, of format 1 ledgers: no proof of possession).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyAddedV1 {
     /// Who holds the key.
     pub holder: HolderId,
@@ -150,7 +150,7 @@ impl From<KeyAddedV1> for KeyAdded {
 /// A key leaves: from here on it signs nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyRetired {
     /// The key.
     pub key_id: KeyId,
@@ -161,7 +161,7 @@ pub struct KeyRetired {
 /// A key was in other hands: it signs nothing more, and its events from `since_seq` on are tainted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyCompromised {
     /// The key.
     pub key_id: KeyId,
@@ -174,7 +174,7 @@ pub struct KeyCompromised {
 /// Another policy holds from here on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyAdopted {
     /// Why.
     pub reason: Text,
@@ -185,7 +185,7 @@ pub struct PolicyAdopted {
 /// A newer rulebook judges the entries after this one. Entries before it keep the verdict of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RulebookAdopted {
     /// The rulebook's version: above the one in force, at most the newest that the program knows.
     pub version: Count,
@@ -194,7 +194,7 @@ pub struct RulebookAdopted {
 /// The log key changes: the checkpoint over this event is signed by both keys, later ones by the new one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogKeyRotated {
     /// Why.
     pub reason: Text,
@@ -205,7 +205,7 @@ pub struct LogKeyRotated {
 /// A subject's key was destroyed, and with it the content of that subject's private blobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubjectErased {
     /// On which ground.
     pub basis: Text,
@@ -216,7 +216,7 @@ pub struct SubjectErased {
 /// How long a class of data is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RetentionSet {
     /// On which ground.
     pub basis: Text,
@@ -224,6 +224,6 @@ pub struct RetentionSet {
     pub class: ClassId,
     /// For how many days, at least 1.
     #[serde(deserialize_with = "super::budget::at_least_one")]
-    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub days: Count,
 }

@@ -3,25 +3,25 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::FamilyId;
-use crate::event::id::ManifestId;
-use crate::event::id::Text;
-use crate::event::payload::gate::DrawnFrom;
-use crate::event::payload::manifest::Bettor;
-use crate::event::payload::manifest::FamilyMethod;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
-use crate::num::Probability;
+use crate::id::DesignId;
+use crate::id::EventId;
+use crate::id::FamilyId;
+use crate::id::ManifestId;
+use crate::id::Text;
+use crate::payload::gate::DrawnFrom;
+use crate::payload::manifest::Bettor;
+use crate::payload::manifest::FamilyMethod;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
+use clover_num::Probability;
 
 /// Where a gate stands after a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Standing {
     /// Nothing is decided; more units may be observed.
     Continue,
@@ -46,7 +46,7 @@ pub enum Standing {
 /// How a gate ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Outcome {
     /// The effect is not the margin.
     Different,
@@ -71,7 +71,7 @@ pub enum Outcome {
 /// On what a decision rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum EvidenceClass {
     /// An asymptotic confidence sequence.
     Asymptotic,
@@ -82,7 +82,7 @@ pub enum EvidenceClass {
 /// Logarithms of wealth, one for each null hypothesis; what is past 10^9 in magnitude stands as that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogWealth {
     /// Against the null hypothesis of the claim; absent where nothing is claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ pub struct LogWealth {
 /// What a gate's observations show by now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateLooked {
     /// Error rate, as registered.
     pub alpha_micro: Micro,
@@ -135,7 +135,7 @@ pub struct GateLooked {
 /// A gate is decided: final.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateDecided {
     /// On what it rests.
     pub class: EvidenceClass,
@@ -156,7 +156,7 @@ pub struct GateDecided {
 /// no number of them exactly; it decides nothing and promotes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateEstimated {
     /// Error rate of the interval, as registered.
     pub alpha_micro: Micro,
@@ -191,7 +191,7 @@ pub struct GateEstimated {
 /// A gate starts with the evidence of an undecided one: the same null hypothesis, other units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateContinued {
     /// Wealth of the parent at its last look.
     pub carried: LogWealth,
@@ -206,7 +206,7 @@ pub struct GateContinued {
 /// What one member brings to the closing of its family.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemberEvidence {
     /// Logarithm of its evidence at its last look; 0 without one.
     pub log_e: Finite,
@@ -217,7 +217,7 @@ pub struct MemberEvidence {
 /// A family is closed: its procedure says which of its claims hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FamilyClosed {
     /// Its error rate, as it was opened.
     pub alpha_micro: Micro,
@@ -236,7 +236,7 @@ pub struct FamilyClosed {
 /// How far a claim may be trusted; derived, never chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Grade {
     /// An asymptotic test.
     Asymptotic,
@@ -257,7 +257,7 @@ pub enum Grade {
 /// A candidate is promoted on decided gates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PromotionIssued {
     /// SHA-256 of the candidate.
     pub candidate_digest: Digest,
@@ -276,7 +276,7 @@ pub struct PromotionIssued {
 /// A promotion no longer stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PromotionRevoked {
     /// The `promotion.issued` event.
     pub promotion: EventId,

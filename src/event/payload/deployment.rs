@@ -4,29 +4,29 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::AnchorSetId;
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::FamilyId;
-use crate::event::id::JudgeId;
-use crate::event::id::ProtocolId;
-use crate::event::id::SliceId;
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Anchors;
-use crate::event::payload::predicate::Blast;
-use crate::event::payload::predicate::RowsRead;
-use crate::event::payload::predicate::Thresholds;
-use crate::event::payload::predicate::Transported;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Probability;
+use crate::id::AnchorSetId;
+use crate::id::DesignId;
+use crate::id::EventId;
+use crate::id::FamilyId;
+use crate::id::JudgeId;
+use crate::id::ProtocolId;
+use crate::id::SliceId;
+use crate::id::Text;
+use crate::payload::Verdict;
+use crate::payload::predicate::Anchors;
+use crate::payload::predicate::Blast;
+use crate::payload::predicate::RowsRead;
+use crate::payload::predicate::Thresholds;
+use crate::payload::predicate::Transported;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
 
 /// What runs together: no part of it changes without a new deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Versions {
     /// The anchor set.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct Versions {
 /// A committed prompt runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeploymentActivated {
     /// The `prompt.committed`, or the `rubric.registered` of the first deployment.
     pub commit: EventId,
@@ -67,7 +67,7 @@ pub struct DeploymentActivated {
 /// Why a calibrator is fitted or verified anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RecalibrationTrigger {
     /// A guard, abstention or a `required` changes.
     HardRule,
@@ -80,7 +80,7 @@ pub enum RecalibrationTrigger {
 /// How a calibrator was held against fresh labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RecalibrationMode {
     /// It was fitted anew on them; residuals are out of fold.
     Refitted,
@@ -91,7 +91,7 @@ pub enum RecalibrationMode {
 /// What a recalibration was computed from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recalibrated {
     /// The program that computed it.
     pub build: Text,
@@ -108,7 +108,7 @@ pub struct Recalibrated {
 /// A calibrator holds on fresh labels for what is to be deployed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecalibrationCompleted {
     /// How far the anchors moved.
     pub anchors: Anchors,
@@ -135,7 +135,7 @@ pub struct RecalibrationCompleted {
 /// Shares of rows on which the judge abstains.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AbstentionShares {
     /// At acceptance.
     pub accepted: Probability,
@@ -146,7 +146,7 @@ pub struct AbstentionShares {
 /// The least that a green slice lost, against the deployment before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GreenBound {
     /// Its family.
     pub family: FamilyId,
@@ -161,7 +161,7 @@ pub struct GreenBound {
 /// Scores outside of the labelled ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutOfRange {
     /// Rows outside.
     pub outside: Count,
@@ -172,7 +172,7 @@ pub struct OutOfRange {
 /// What live rows show; what is absent was not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveEvidence {
     /// Abstention.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,7 +208,7 @@ pub struct LiveEvidence {
 /// What each guardrail says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuardrailVerdicts {
     /// Abstention rose by at most 0.05.
     pub abstention: Verdict,
@@ -249,7 +249,7 @@ impl GuardrailVerdicts {
 /// Which entries a check read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Window {
     /// From this entry on.
     pub from_seq: Count,
@@ -260,7 +260,7 @@ pub struct Window {
 /// The guardrails of the running deployment were checked; a failure is a breach.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuardrailChecked {
     /// Why the evidence was given by hand; absent where it was computed from live rows.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -283,7 +283,7 @@ pub struct GuardrailChecked {
 /// The deployment before runs again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeploymentRolledBack {
     /// The `guardrail.checked` with the breach; absent when a person rolled back.
     #[serde(skip_serializing_if = "Option::is_none")]

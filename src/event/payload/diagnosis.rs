@@ -3,18 +3,18 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::IterationId;
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::RowsRead;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Probability;
+use crate::id::IterationId;
+use crate::id::Text;
+use crate::payload::Verdict;
+use crate::payload::predicate::RowsRead;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
 
 /// One column of labelled rows against all rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ColumnBalance {
     /// What it is.
     pub column: Text,
@@ -25,7 +25,7 @@ pub struct ColumnBalance {
 /// How rows came to be labelled was audited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabelProcessAudited {
     /// Columns in order.
     pub balance: Vec<ColumnBalance>,
@@ -46,7 +46,7 @@ pub struct LabelProcessAudited {
 /// Whether anything but the reward predicts the residual was checked on dev.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrenticeChecked {
     /// The program that computed it.
     pub build: Text,
@@ -71,7 +71,7 @@ pub struct PrenticeChecked {
 /// The calibrator causes so much of the variance that labels are what is missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationPausedForLabels {
     /// The program that computed it.
     pub build: Text,

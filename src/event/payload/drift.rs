@@ -4,26 +4,26 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::AnchorSetId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::id::RowId;
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::scoring::Decoding;
-use crate::event::payload::scoring::JudgePort;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
-use crate::num::Probability;
+use crate::id::AnchorSetId;
+use crate::id::JudgeId;
+use crate::id::PolicyId;
+use crate::id::Root;
+use crate::id::RowId;
+use crate::id::Text;
+use crate::payload::Verdict;
+use crate::payload::scoring::Decoding;
+use crate::payload::scoring::JudgePort;
+use crate::payload::scoring::JudgeRegistered;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
+use clover_num::Probability;
 
 /// A control chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DriftChart {
     /// The two-sided cumulative sum.
     Cusum,
@@ -34,7 +34,7 @@ pub enum DriftChart {
 /// How anchors that are scored anew are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DriftPlan {
     /// The chart of residuals.
     pub chart: DriftChart,
@@ -72,7 +72,7 @@ impl Default for DriftPlan {
 /// How a check was judged, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DriftTerms {
     /// Digest of the manifest version that registers it; absent for the usual numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ pub struct DriftTerms {
 /// What a judge says it is when it is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgeVersion {
     /// How its model is decoded.
     pub decoding: Decoding,
@@ -119,7 +119,7 @@ impl From<&JudgeRegistered> for JudgeVersion {
 /// The side on which a series left its state in control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DriftSide {
     /// Scores fell.
     Down,
@@ -130,7 +130,7 @@ pub enum DriftSide {
 /// One series of residuals on its chart.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Charted {
     /// The check with the largest excursion, from 1.
     pub check: Count,
@@ -149,7 +149,7 @@ pub struct Charted {
 /// The mean change of one anchor policy over all checks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyDrift {
     /// Its chart, among those of both policies.
     pub charted: Charted,
@@ -164,7 +164,7 @@ pub struct PolicyDrift {
 /// Single anchor rows over all checks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RowsDrift {
     /// Rows whose new score is another than the recorded one.
     pub changed: Count,
@@ -181,7 +181,7 @@ pub struct RowsDrift {
 /// What a check says, by what was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DriftVerdicts {
     /// Anchors are still ranked as they were.
     pub ranks: Verdict,
@@ -212,7 +212,7 @@ impl DriftVerdicts {
 /// A judge scored its anchors anew. A failed check makes the open gates of that judge stale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgeDriftChecked {
     /// Merkle root of the ids of all anchor rows, ascending.
     pub anchor_rows_root: Root,

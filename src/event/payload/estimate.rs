@@ -5,36 +5,36 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::FieldId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::audit::TransportStanding;
-use crate::event::payload::estimated::CalibratorKind;
-use crate::event::payload::estimated::CalibratorMode;
-use crate::event::payload::estimated::Claim;
-use crate::event::payload::estimated::FilterCounts;
-use crate::event::payload::estimated::IntervalEnds;
-use crate::event::payload::estimated::IntervalMethod;
-use crate::event::payload::estimated::LabelMean;
-use crate::event::payload::estimated::LabelUse;
-use crate::event::payload::estimated::PolicyLabels;
-use crate::event::payload::estimated::Reading;
-use crate::event::payload::estimated::Resampling;
-use crate::event::payload::estimated::ScaleEnds;
-use crate::event::payload::predicate::RowsRead;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use crate::id::FieldId;
+use crate::id::IterationId;
+use crate::id::JudgeId;
+use crate::id::PolicyId;
+use crate::id::Root;
+use crate::id::Text;
+use crate::payload::BlobRef;
+use crate::payload::audit::TransportStanding;
+use crate::payload::estimated::CalibratorKind;
+use crate::payload::estimated::CalibratorMode;
+use crate::payload::estimated::Claim;
+use crate::payload::estimated::FilterCounts;
+use crate::payload::estimated::IntervalEnds;
+use crate::payload::estimated::IntervalMethod;
+use crate::payload::estimated::LabelMean;
+use crate::payload::estimated::LabelUse;
+use crate::payload::estimated::PolicyLabels;
+use crate::payload::estimated::Reading;
+use crate::payload::estimated::Resampling;
+use crate::payload::estimated::ScaleEnds;
+use crate::payload::predicate::RowsRead;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 /// Everything beside the rows that an estimate depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EstimateTerms {
     /// One less the level of intervals.
     pub alpha_micro: Micro,
@@ -67,7 +67,7 @@ pub struct EstimateTerms {
 /// Whose scores an iteration calibrates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationTerms {
     /// The candidate: hash of its patch, or of a composite; absent for the rubric that the iteration starts from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub struct IterationTerms {
 /// What the fit of an iteration says beside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationFit {
     /// Labelled rows that abstain and are calibrated as one atom; 0 where they are too few for one.
     pub atom_rows: Count,
@@ -104,7 +104,7 @@ pub struct IterationFit {
 /// A calibrator was fitted on every open label for calibration of one judge, or on those of the fit part of an iteration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CalibratorFitted {
     /// Algorithm with its version.
     pub algorithm: Text,
@@ -158,7 +158,7 @@ pub struct CalibratorFitted {
 /// The value of one policy was estimated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EstimateRecorded {
     /// Ends that monotonicity alone leaves open, where a level is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -234,7 +234,7 @@ pub struct EstimateRecorded {
 /// Two policies were compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContrastRecorded {
     /// What it is paired on.
     pub basis: Text,

@@ -3,17 +3,17 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::PolicyId;
-use crate::event::id::Text;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use crate::id::PolicyId;
+use crate::id::Text;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)* })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name {
             $($(#[$of])* #[serde(rename = $word)] $variant,)*
         }
@@ -129,7 +129,7 @@ impl Claim {
 /// Two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntervalEnds {
     /// Upper end.
     pub high: Finite,
@@ -140,7 +140,7 @@ pub struct IntervalEnds {
 /// Ends of a declared scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScaleEnds {
     /// Greatest value.
     pub high_micro: Micro,
@@ -151,7 +151,7 @@ pub struct ScaleEnds {
 /// A cluster bootstrap: exponential weights, refitted in every replicate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resampling {
     /// Replicates.
     pub replicates: Count,
@@ -164,7 +164,7 @@ pub struct Resampling {
 /// Labels of one policy in a fit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyLabels {
     /// Labelled rows.
     pub labels: Count,
@@ -177,7 +177,7 @@ pub struct PolicyLabels {
 /// What an estimate read of its experiment, and what it left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilterCounts {
     /// Labelled rows that are kept for audits.
     pub audit_labels: Count,
@@ -198,7 +198,7 @@ pub struct FilterCounts {
 /// What labels alone say.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabelMean {
     /// Its interval; absent for one prompt.
     #[serde(skip_serializing_if = "Option::is_none")]

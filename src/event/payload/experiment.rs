@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::id::Text;
+use crate::id::JudgeId;
+use crate::id::PolicyId;
+use crate::id::Text;
 
 /// An experiment begins; the header's `experiment` is its id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExperimentRegistered {
     /// Judges that will score.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct ExperimentRegistered {
 /// How an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ExperimentOutcome {
     /// It was given up.
     Aborted,
@@ -38,7 +38,7 @@ pub enum ExperimentOutcome {
 /// An experiment ends; nothing more belongs to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExperimentClosed {
     /// How.
     pub outcome: ExperimentOutcome,

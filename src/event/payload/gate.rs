@@ -3,22 +3,22 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::DesignId;
-use crate::event::id::ItemId;
-use crate::event::id::JudgeId;
-use crate::event::id::ManifestId;
-use crate::event::id::MetricId;
-use crate::event::id::Root;
-use crate::event::id::StratumId;
-use crate::event::payload::manifest::Test;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::DesignId;
+use crate::id::ItemId;
+use crate::id::JudgeId;
+use crate::id::ManifestId;
+use crate::id::MetricId;
+use crate::id::Root;
+use crate::id::StratumId;
+use crate::payload::manifest::Test;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// Units of a confirm set are listed by name, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnitsListed {
     /// Merkle root of all of them, with their strata where they have some.
     pub confirm_root: Root,
@@ -34,7 +34,7 @@ pub struct UnitsListed {
 /// Units of a confirm set are listed in the order drawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OrderListed {
     /// Digest of the manifest version that bound the confirm set.
     pub digest: Digest,
@@ -47,7 +47,7 @@ pub struct OrderListed {
 /// A checkpoint that nobody could choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrawnFrom {
     /// Its root.
     pub root: Root,
@@ -58,7 +58,7 @@ pub struct DrawnFrom {
 /// The order in which units are observed is drawn and complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OrderDrawn {
     /// The first checkpoint after the manifest version came into force.
     pub beacon: DrawnFrom,
@@ -77,7 +77,7 @@ pub struct OrderDrawn {
 /// Where the values of a metric are recorded: scores of a judge, or revealed labels of a design.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateSource {
     /// The design, for labels.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ pub struct GateSource {
 /// A gate is opened on a manifest, before any of its units is exposed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateOpened {
     /// Digest of the manifest version in force.
     pub digest: Digest,
@@ -107,7 +107,7 @@ pub struct GateOpened {
 /// One metric of one unit in both arms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
     /// Values of the baseline by draw, in millionths.
     pub baseline: Vec<Micro>,
@@ -126,7 +126,7 @@ pub struct Reading {
 /// One unit is observed: the next in the order drawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateObserved {
     /// Digest of the manifest version in force.
     pub digest: Digest,

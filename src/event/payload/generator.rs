@@ -4,26 +4,26 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::id::RunId;
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Gaming;
-use crate::event::payload::predicate::RowsRead;
-use crate::event::payload::predicate::Thresholds;
-use crate::event::payload::predicate::Transported;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use crate::id::DesignId;
+use crate::id::EventId;
+use crate::id::PolicyId;
+use crate::id::Root;
+use crate::id::RunId;
+use crate::id::Text;
+use crate::payload::Verdict;
+use crate::payload::predicate::Gaming;
+use crate::payload::predicate::RowsRead;
+use crate::payload::predicate::Thresholds;
+use crate::payload::predicate::Transported;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 /// A generator may be tuned: the judge that runs is frozen for it, with so many questions to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorRunOpened {
     /// The program that computed `frozen`.
     pub build: Text,
@@ -50,7 +50,7 @@ pub struct GeneratorRunOpened {
 /// A generator asked what outputs are worth, and was told a lower bound: one step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorObjectiveQueried {
     /// Merkle root of the answer: canonical lines `{"draw","item","lower_micro","policy"}`, in the order of the log.
     pub answer_root: Root,
@@ -73,7 +73,7 @@ pub struct GeneratorObjectiveQueried {
 /// Rows and prompts of one arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArmRows {
     /// Prompts.
     pub clusters: Count,
@@ -84,7 +84,7 @@ pub struct ArmRows {
 /// Fresh labels of the new policy against those of the old.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArmsCompared {
     /// Mean label of the new policy less that of the old.
     pub difference: Finite,
@@ -105,7 +105,7 @@ pub struct ArmsCompared {
 /// What each check of a generator says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorVerdicts {
     /// Attacks on its outputs earn no more than they may.
     pub battery: Verdict,
@@ -129,7 +129,7 @@ impl GeneratorVerdicts {
 /// What came of a run, on labels that nothing was fitted on; anything but a pass has to be rolled back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorValidated {
     /// The battery on outputs of the new policy; absent where the judge cannot be asked anew.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,7 +163,7 @@ pub struct GeneratorValidated {
 /// The old policy answers again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorRolledBack {
     /// Why.
     pub reason: Text,

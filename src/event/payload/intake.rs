@@ -3,20 +3,20 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::ItemId;
-use crate::event::id::Root;
-use crate::event::id::SealRecipient;
-use crate::event::id::SplitId;
-use crate::event::payload::BlobRef;
-use crate::event::payload::PrivateRef;
-use crate::event::payload::Verdict;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
+use crate::id::ItemId;
+use crate::id::Root;
+use crate::id::SealRecipient;
+use crate::id::SplitId;
+use crate::payload::BlobRef;
+use crate::payload::PrivateRef;
+use crate::payload::Verdict;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
 
 /// The form of an imported file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ImportFormat {
     /// JSON Lines of judge-scored responses, as `cje-eval` reads them.
     Cje,
@@ -36,7 +36,7 @@ impl std::fmt::Display for ImportFormat {
 /// The original bytes, readable only by a custodian.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceEnvelope {
     /// age v1 file with the original bytes, then line feeds up to a rounded length.
     pub blob: BlobRef,
@@ -47,7 +47,7 @@ pub struct SourceEnvelope {
 /// How the original bytes are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Source {
     /// For the custodian alone, since the file holds labels that are not open.
     Envelope(SourceEnvelope),
@@ -58,7 +58,7 @@ pub enum Source {
 /// A file was taken in: its rows by their root, its original bytes by reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataIngested {
     /// Form of the file.
     pub format: ImportFormat,
@@ -87,7 +87,7 @@ pub struct DataIngested {
 /// What the clusters of a part of a split serve for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum SplitPart {
     /// To confirm what was decided on the others.
     Confirm,
@@ -120,7 +120,7 @@ impl std::fmt::Display for SplitPart {
 /// By which rule listed clusters fall into their part, said before the split is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedBy {
     /// How clusters are put into parts.
     pub cluster_rule: ClusterRule,
@@ -133,7 +133,7 @@ pub struct ListedBy {
 /// Clusters of one part of a split that is being formed, in ascending order of their bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SplitsListed {
     /// By which rule they fall into this part; absent, nobody can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,7 +151,7 @@ pub struct SplitsListed {
 /// Members of one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartRoot {
     /// How many clusters.
     pub count: Count,
@@ -162,7 +162,7 @@ pub struct PartRoot {
 /// How confirm is kept apart from what was fitted and chosen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Separation {
     /// By hash, a quarter of the clusters: not separated in time.
     Hashed,
@@ -182,7 +182,7 @@ impl Separation {
 
 /// How clusters fall into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ClusterRule {
     /// By BLAKE2b-64 of id, seed and modulus, as `SPLITS.md` has it.
     #[serde(rename = "blake2b-mod3/1")]
@@ -192,7 +192,7 @@ pub enum ClusterRule {
 /// A split is closed: its listed clusters are all there are, before any confirm label exists.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SplitsFormed {
     /// How clusters were put into parts.
     pub cluster_rule: ClusterRule,

@@ -3,19 +3,19 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::AnchorSetId;
-use crate::event::id::IterationId;
-use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::manifest::IterationPlan;
-use crate::ground::digest::Digest;
-use crate::num::Count;
+use crate::id::AnchorSetId;
+use crate::id::IterationId;
+use crate::id::PolicyId;
+use crate::id::Root;
+use crate::id::Text;
+use crate::payload::manifest::IterationPlan;
+use clover_ground::digest::Digest;
+use clover_num::Count;
 
 /// Stored rows of one anchor policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnchorRows {
     /// How many.
     pub count: Count,
@@ -28,7 +28,7 @@ pub struct AnchorRows {
 /// Two policies whose stored rows hold the scale in place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnchorSetRegistered {
     /// Its name.
     pub anchors: AnchorSetId,
@@ -41,7 +41,7 @@ pub struct AnchorSetRegistered {
 /// An iteration opens: from here on its numbers stand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationOpened {
     /// Digest of the manifest version in force.
     pub digest: Digest,
@@ -60,7 +60,7 @@ pub struct IterationOpened {
 /// How an iteration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum IterationOutcome {
     /// At least one patch was accepted.
     Accepted,
@@ -83,7 +83,7 @@ pub enum IterationOutcome {
 /// An iteration ends; nothing more belongs to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationClosed {
     /// The iteration.
     pub iteration: IterationId,

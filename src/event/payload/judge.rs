@@ -5,19 +5,19 @@ use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
 
-use crate::event::id::EventId;
-use crate::event::id::ItemId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::payload::PrivateRef;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use crate::id::EventId;
+use crate::id::ItemId;
+use crate::id::JudgeId;
+use crate::id::PolicyId;
+use crate::payload::PrivateRef;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 /// A judge scored one draw of a policy on one item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScoreRecorded {
     /// Which draw of the policy on this item, from 0.
     pub draw: Count,
@@ -40,7 +40,7 @@ pub struct ScoreRecorded {
 /// A judge gave a draw another score than is recorded; the recorded one stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScoreConflict {
     /// Which draw of the policy on this item, from 0.
     pub draw: Count,
@@ -61,7 +61,7 @@ pub struct ScoreConflict {
 /// What another policy would have given a logged response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetLogprob {
     /// Log-probability of the logged response under it.
     pub logprob: Finite,
@@ -72,7 +72,7 @@ pub struct TargetLogprob {
 /// Log-probabilities of one logged response, under the policy that gave it and under others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogprobRecorded {
     /// Log-probability under the logged policy.
     pub base: Finite,

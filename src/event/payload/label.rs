@@ -5,26 +5,26 @@ use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
 
-use crate::event::id::Base64Bytes;
-use crate::event::id::Base64Text;
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::event::id::ProtocolId;
-use crate::event::id::RaterId;
-use crate::event::id::RowId;
-use crate::event::id::SealRecipient;
-use crate::event::id::StratumId;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::Base64Bytes;
+use crate::id::Base64Text;
+use crate::id::DesignId;
+use crate::id::EventId;
+use crate::id::ItemId;
+use crate::id::PolicyId;
+use crate::id::ProtocolId;
+use crate::id::RaterId;
+use crate::id::RowId;
+use crate::id::SealRecipient;
+use crate::id::StratumId;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// What an open label is for. Confirm labels are sealed, never open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LabelPurpose {
     /// To audit a calibrated judge.
     Audit,
@@ -51,7 +51,7 @@ impl std::fmt::Display for LabelPurpose {
 /// What the labels of a design are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DesignPurpose {
     /// To audit a calibrated judge; open or sealed.
     Audit,
@@ -101,11 +101,11 @@ fn inclusion<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Micro, D::Err
 /// Rows that share a probability of being labelled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stratum {
     /// Probability that a row of it is labelled, in millionths.
     #[serde(deserialize_with = "inclusion")]
-    #[cfg_attr(test, schemars(range(min = 1, max = 1_000_000)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000)))]
     pub inclusion_micro: Micro,
     /// Its name.
     pub stratum: StratumId,
@@ -114,13 +114,13 @@ pub struct Stratum {
 /// Which rows will be labelled, for what, and with what probability: said before the first label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabelDesignRegistered {
     /// Its name.
     pub design: DesignId,
     /// Probability that a row of no named stratum is labelled, in millionths.
     #[serde(deserialize_with = "inclusion")]
-    #[cfg_attr(test, schemars(range(min = 1, max = 1_000_000)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000)))]
     pub inclusion_micro: Micro,
     /// By which protocol people label.
     pub protocol: ProtocolId,
@@ -134,7 +134,7 @@ pub struct LabelDesignRegistered {
 /// A label in the open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabelRecorded {
     /// The design that drew the row.
     pub design: DesignId,
@@ -155,7 +155,7 @@ pub struct LabelRecorded {
 /// A confirm label, committed and encrypted to the custodian.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabelSealed {
     /// Salted commitment to the label.
     pub commitment: Digest,
@@ -174,7 +174,7 @@ pub struct LabelSealed {
 /// The custodian opened the envelope's header and found it to be for its key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SealAccepted {
     /// The design that drew the row.
     pub design: DesignId,
@@ -187,7 +187,7 @@ pub struct SealAccepted {
 /// A sealed label is opened, after its peek was charged and checkpointed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabelRevealed {
     /// The `budget.charged` event that paid for it.
     pub charge: EventId,

@@ -41,13 +41,13 @@ use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
 
-use crate::ground::digest::Digest;
-use crate::num::Count;
+use clover_ground::digest::Digest;
+use clover_num::Count;
 
 /// What was found when something was judged. The same four words everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Verdict {
     /// It fails.
     Fail,
@@ -62,7 +62,7 @@ pub enum Verdict {
 /// What a key may sign. Alphabetical, as in a role list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Role {
     /// Attack batteries and exploits.
     Adversary,
@@ -154,8 +154,8 @@ impl std::str::FromStr for Role {
 /// A non-empty list of roles, sorted and without repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(extend("minItems" = 1, "uniqueItems" = true)))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("minItems" = 1, "uniqueItems" = true)))]
 pub struct Roles(Vec<Role>);
 
 impl Roles {
@@ -204,7 +204,7 @@ impl<'de> Deserialize<'de> for Roles {
 /// A blob by its content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlobRef {
     /// BLAKE3-256 of the stored bytes.
     pub blake3: Digest,
@@ -217,7 +217,7 @@ pub struct BlobRef {
 /// A private blob: stored encrypted under a subject's key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrivateRef {
     /// The ciphertext.
     pub blob: BlobRef,
@@ -230,8 +230,8 @@ pub struct PrivateRef {
 /// A media type such as `text/plain`: printable ASCII with one slash, at most 100 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(extend("pattern" = "^[!-~]+/[!-~]+$", "maxLength" = 100)))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[!-~]+/[!-~]+$", "maxLength" = 100)))]
 pub struct MediaType(String);
 
 impl MediaType {

@@ -3,30 +3,30 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::audit::TransportStanding;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::estimated::Claim;
-use crate::event::payload::estimated::IntervalEnds;
-use crate::event::payload::overlap::Admissibility;
-use crate::event::payload::overlap::CapFigure;
-use crate::event::payload::overlap::GroupFigure;
-use crate::event::payload::overlap::OverlapGrade;
-use crate::event::payload::overlap::OverlapThresholds;
-use crate::event::payload::overlap::ResidualFigures;
-use crate::event::payload::overlap::WeightFigures;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use crate::id::PolicyId;
+use crate::id::Root;
+use crate::id::Text;
+use crate::payload::BlobRef;
+use crate::payload::audit::TransportStanding;
+use crate::payload::estimate::EstimateTerms;
+use crate::payload::estimated::Claim;
+use crate::payload::estimated::IntervalEnds;
+use crate::payload::overlap::Admissibility;
+use crate::payload::overlap::CapFigure;
+use crate::payload::overlap::GroupFigure;
+use crate::payload::overlap::OverlapGrade;
+use crate::payload::overlap::OverlapThresholds;
+use crate::payload::overlap::ResidualFigures;
+use crate::payload::overlap::WeightFigures;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 /// Everything beside the rows that an off-policy estimate depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpeTerms {
     /// As for a direct estimate; folds here are by stable hash.
     pub estimate: EstimateTerms,
@@ -44,7 +44,7 @@ pub struct OpeTerms {
 /// Logged rows that were read, and those that were not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoggedFilter {
     /// Entries of the `logprobs.checked` that say what was filtered before.
     pub checked: Vec<Count>,
@@ -61,7 +61,7 @@ pub struct LoggedFilter {
 /// One row of the estimator guide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuideEntry {
     /// The estimator.
     pub estimator: Text,
@@ -74,7 +74,7 @@ pub struct GuideEntry {
 /// How far logged responses can answer for a policy was diagnosed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpeDiagnosed {
     /// Bhattacharyya affinity of judge scores, with the policy's own draws where there are any, else with weighted ones.
     pub affinity: Finite,
@@ -132,7 +132,7 @@ pub struct OpeDiagnosed {
 /// A share of a mixture of estimators.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackShare {
     /// The estimator.
     pub estimator: Text,
@@ -143,7 +143,7 @@ pub struct StackShare {
 /// The value of one policy was estimated from responses of another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpeEstimated {
     /// The program that computed it.
     pub build: Text,
@@ -189,7 +189,7 @@ pub struct OpeEstimated {
 /// Rows discarded, or not judged, under one clause of the contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClauseCount {
     /// The clause.
     pub clause: Text,
@@ -201,7 +201,7 @@ pub struct ClauseCount {
 /// recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogprobsChecked {
     /// How far sums may differ, in millionths of a nat per 1 + |sum|.
     pub additivity_micro: Micro,

@@ -3,15 +3,15 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::Text;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use crate::id::Text;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 /// What a figure means for a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum OverlapGrade {
     /// The gate is met.
     Good,
@@ -26,7 +26,7 @@ pub enum OverlapGrade {
 /// Whether an estimate may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Admissibility {
     /// As it stands.
     Admissible,
@@ -53,7 +53,7 @@ impl Admissibility {
 /// Where gates of overlap change their verdict (CJE paper, table 9), in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverlapThresholds {
     /// Affinity of judge scores from which overlap is good.
     pub affinity_good_micro: Micro,
@@ -105,7 +105,7 @@ impl Default for OverlapThresholds {
 /// How unevenly weights lie on rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WeightFigures {
     /// Squared coefficient of variation.
     pub cv_squared: Finite,
@@ -131,7 +131,7 @@ pub struct WeightFigures {
 /// A plateau of Hill indices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HillFigures {
     /// Upper quartile.
     pub high: Finite,
@@ -144,7 +144,7 @@ pub struct HillFigures {
 /// The self-normalised estimate under one cap of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapFigure {
     /// The cap, in multiples of the mean weight.
     pub cap: Finite,
@@ -160,7 +160,7 @@ pub struct CapFigure {
 /// Overlap within one group of rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupFigure {
     /// Effective sample size over its rows; absent where all weigh nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,7 +176,7 @@ pub struct GroupFigure {
 /// The test that weighted residuals have mean 0, and the parts of the doubly robust estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResidualFigures {
     /// Correlation of the two parts over rows.
     #[serde(skip_serializing_if = "Option::is_none")]

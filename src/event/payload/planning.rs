@@ -3,18 +3,18 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::PolicyId;
-use crate::event::id::Text;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::estimated::PlanPurpose;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use crate::id::PolicyId;
+use crate::id::Text;
+use crate::payload::estimate::EstimateTerms;
+use crate::payload::estimated::PlanPurpose;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 /// Variance of one policy's value: `evaluation / n + calibration / m`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VarianceSplit {
     /// Variance of one label, in squared label units from 0 to 1.
     pub calibration: Finite,
@@ -40,7 +40,7 @@ pub struct VarianceSplit {
 /// Prices, in millionths of one unit of money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prices {
     /// Of a label.
     pub label_micro: Micro,
@@ -51,7 +51,7 @@ pub struct Prices {
 /// Scores and labels, and what they would show.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvaluationPlan {
     /// Price of all of it.
     pub cost: Finite,
@@ -77,7 +77,7 @@ pub struct EvaluationPlan {
 /// Labels of one policy's audit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditPlan {
     /// Standard deviation of the mean residual of a calibrator with which nothing is wrong, from its few labels.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct AuditPlan {
 /// Rows of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationRows {
     /// Rows of the confirm block under a test by betting; absent beyond ten million.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,7 +114,7 @@ pub struct IterationRows {
 /// What was planned, from which numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanRecorded {
     /// For transport audits.
     #[serde(skip_serializing_if = "Option::is_none")]

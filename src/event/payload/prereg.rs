@@ -3,24 +3,24 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::Base64Bytes;
-use crate::event::id::FamilyId;
-use crate::event::id::ItemId;
-use crate::event::id::ManifestId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::manifest::FamilyMethod;
-use crate::event::payload::manifest::Manifest;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::Base64Bytes;
+use crate::id::FamilyId;
+use crate::id::ItemId;
+use crate::id::ManifestId;
+use crate::id::Root;
+use crate::id::Text;
+use crate::payload::BlobRef;
+use crate::payload::manifest::FamilyMethod;
+use crate::payload::manifest::Manifest;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// A manifest is registered: from here on its numbers are the only ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ManifestRegistered {
     /// Digest of the manifest.
     pub digest: Digest,
@@ -33,7 +33,7 @@ pub struct ManifestRegistered {
 /// The custodian of the confirm data agrees to a version that binds them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ManifestCountersigned {
     /// Digest of that version.
     pub digest: Digest,
@@ -42,7 +42,7 @@ pub struct ManifestCountersigned {
 /// A manifest gets a new version; the old ones are kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ManifestAmended {
     /// 0 words, 1 before the first look, 2 without harm in flight, 3 what is tested.
     pub class: Count,
@@ -61,7 +61,7 @@ pub struct ManifestAmended {
 /// Something was done otherwise than registered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ManifestDeviated {
     /// Digest of the version in force.
     pub digest: Digest,
@@ -82,7 +82,7 @@ pub struct ManifestDeviated {
 /// An analysis plan is committed to, to be revealed later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanSealed {
     /// Salted commitment to the plan.
     pub commitment: Digest,
@@ -95,7 +95,7 @@ pub struct PlanSealed {
 /// A sealed plan is opened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanRevealed {
     /// The manifest that it belongs to.
     pub manifest: ManifestId,
@@ -108,7 +108,7 @@ pub struct PlanRevealed {
 /// A family of tests with one error rate is opened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FamilyOpened {
     /// Its error rate.
     pub alpha_micro: Micro,
@@ -131,7 +131,7 @@ pub struct FamilyOpened {
 /// Units of a confirm set become readable to those who score them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExposureOpened {
     /// Merkle root of the confirm set.
     pub confirm_root: Root,

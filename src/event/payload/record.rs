@@ -3,21 +3,21 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::ClassId;
-use crate::event::id::PatchId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::Role;
-use crate::event::payload::Verdict;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::num::Count;
+use crate::id::ClassId;
+use crate::id::PatchId;
+use crate::id::Root;
+use crate::id::Text;
+use crate::payload::BlobRef;
+use crate::payload::Role;
+use crate::payload::Verdict;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_num::Count;
 
 /// A note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoteRecorded {
     /// Attached content.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub struct NoteRecorded {
 /// One file of reference vectors, as a qualification ran it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QualifiedFile {
     /// Cases in it.
     pub cases: Count,
@@ -46,7 +46,7 @@ pub struct QualifiedFile {
 /// A build was qualified on a machine: reference vectors with known answers were run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QualificationRecorded {
     /// Version of the program.
     pub build: Text,
@@ -61,7 +61,7 @@ pub struct QualificationRecorded {
 /// Whether a read was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ReadOutcome {
     /// It was.
     Allowed,
@@ -72,7 +72,7 @@ pub enum ReadOutcome {
 /// Rows, labels or cards were released to a key, or the release was refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataRead {
     /// The class of data.
     pub class: ClassId,
@@ -93,7 +93,7 @@ pub struct DataRead {
 /// What a reviewer concluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ReviewOutcome {
     /// Nothing stands against it.
     Accepted,
@@ -106,7 +106,7 @@ pub enum ReviewOutcome {
 /// A range of the log was reviewed by a person; a proposed patch, by one who knows its field, if it names one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewRecorded {
     /// What was found.
     pub findings: Text,
@@ -124,7 +124,7 @@ pub struct ReviewRecorded {
 /// An auditor states what a verification of the log at a size showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditAttested {
     /// Root of the tree that was verified.
     pub root: Root,

@@ -4,18 +4,18 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::EventId;
-use crate::event::id::PatchId;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::rubric::RubricLeaf;
-use crate::ground::digest::Digest;
-use crate::num::Count;
+use crate::id::EventId;
+use crate::id::PatchId;
+use crate::id::Text;
+use crate::payload::BlobRef;
+use crate::payload::rubric::RubricLeaf;
+use clover_ground::digest::Digest;
+use clover_num::Count;
 
 /// What a signature on an approval means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Meaning {
     /// Approval: the only meaning that counts where two keys are needed.
     Approve,
@@ -65,7 +65,7 @@ impl std::str::FromStr for Meaning {
 /// A person stands for an accepted patch, by name and with a meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalGranted {
     /// What the person says about it.
     pub comment: Text,
@@ -80,7 +80,7 @@ pub struct ApprovalGranted {
 /// A person refuses an accepted patch; while that is the key's newest word, nothing is committed from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalRefused {
     /// What the person says about it.
     pub comment: Text,
@@ -95,7 +95,7 @@ pub struct ApprovalRefused {
 /// Where an entry stands, and in which tree: `prove` writes the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Inclusion {
     /// Its position.
     pub index: Count,
@@ -106,7 +106,7 @@ pub struct Inclusion {
 /// An accepted patch becomes the next version of the rubric, and of what the judge is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PromptCommitted {
     /// The `patch.accepted`.
     pub acceptance: EventId,

@@ -3,18 +3,18 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::IterationId;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::ground::digest::Digest;
-use crate::num::Count;
+use crate::id::IterationId;
+use crate::id::Text;
+use crate::payload::BlobRef;
+use clover_ground::digest::Digest;
+use clover_num::Count;
 
 macro_rules! parts {
     ($($(#[$doc:meta])* $part:ident = $word:literal, $title:literal;)*) => {
         /// A part of the report of an iteration.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
-        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum ReportPart {
             $($(#[$doc])* $part,)*
         }
@@ -82,7 +82,7 @@ impl std::fmt::Display for ReportPart {
 /// Something that a part of a report does not show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportGap {
     /// The part.
     pub part: ReportPart,
@@ -95,7 +95,7 @@ pub struct ReportGap {
 /// What a report is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ReportLayout {
     /// What entries say, and what is computed from the rows that the iteration read.
     Rows,
@@ -104,7 +104,7 @@ pub enum ReportLayout {
 /// The report of an iteration was given out. `schema/REPORT.md` gives the bundle and its digests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportPublished {
     /// Digest of its table of assumptions.
     pub assumptions_digest: Digest,

@@ -5,14 +5,14 @@ use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
 
-use crate::event::id::EventId;
-use crate::event::id::IterationId;
-use crate::event::id::PatchFamilyId;
-use crate::event::id::PatchId;
-use crate::event::id::Text;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::EventId;
+use crate::id::IterationId;
+use crate::id::PatchFamilyId;
+use crate::id::PatchId;
+use crate::id::Text;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// Most bytes of a source text.
 pub const SOURCE_MAX: usize = 8 << 10;
@@ -20,8 +20,8 @@ pub const SOURCE_MAX: usize = 8 << 10;
 /// A YAML document as it was written: at most 8,192 bytes of UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(extend("maxLength" = 8192)))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("maxLength" = 8192)))]
 pub struct SourceText(String);
 
 impl SourceText {
@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for SourceText {
 /// What stands at a leaf of a rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LeafValue {
     /// A whole number.
     Count(Count),
@@ -64,7 +64,7 @@ pub enum LeafValue {
 /// One leaf of a rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RubricLeaf {
     /// Its dotted path.
     pub path: String,
@@ -75,7 +75,7 @@ pub struct RubricLeaf {
 /// The rubric that an experiment starts from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RubricRegistered {
     /// Its leaves by path.
     pub leaves: Vec<RubricLeaf>,
@@ -90,7 +90,7 @@ pub struct RubricRegistered {
 /// Whether a leaf is set or a list gets more elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ChangeOp {
     /// Elements join the list.
     Append,
@@ -101,7 +101,7 @@ pub enum ChangeOp {
 /// One leaf that a patch changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeafChange {
     /// How.
     pub op: ChangeOp,
@@ -114,7 +114,7 @@ pub struct LeafChange {
 /// Code length of a patch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CodeLength {
     /// Edits to abstention.
     pub abstention_edits: Count,
@@ -133,7 +133,7 @@ pub struct CodeLength {
 /// Who wrote a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum AuthorKind {
     /// A person.
     Human,
@@ -144,7 +144,7 @@ pub enum AuthorKind {
 /// A patch is proposed to the rubric of an open iteration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PatchProposed {
     /// Who wrote it.
     pub author_kind: AuthorKind,
@@ -177,7 +177,7 @@ pub struct PatchProposed {
 /// Where a patch was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RejectStage {
     /// By a gate on the confirm block.
     Confirm,
@@ -192,7 +192,7 @@ pub enum RejectStage {
 /// A patch is rejected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PatchRejected {
     /// The check or gate, such as `cross_family` or P4.
     pub code: Text,
@@ -212,7 +212,7 @@ pub struct PatchRejected {
 /// A patch is taken back by its author.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PatchWithdrawn {
     /// The iteration.
     pub iteration: IterationId,

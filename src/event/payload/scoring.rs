@@ -3,20 +3,20 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::predicate::RowsRead;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::IterationId;
+use crate::id::JudgeId;
+use crate::id::Root;
+use crate::id::Text;
+use crate::payload::BlobRef;
+use crate::payload::predicate::RowsRead;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// How a judge is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum JudgePort {
     /// The text judge of the program itself.
     Builtin,
@@ -40,7 +40,7 @@ impl JudgePort {
 /// How a judge's model is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decoding {
     /// Temperature in millionths.
     pub temperature_micro: Micro,
@@ -49,7 +49,7 @@ pub struct Decoding {
 /// What a judge's raw scores depend on besides the text: one name, one meaning, from its first score on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgeRegistered {
     /// How its model is decoded.
     pub decoding: Decoding,
@@ -75,7 +75,7 @@ pub struct JudgeRegistered {
 /// What the extractor found in rows that a judge scored, with their keys and base scores: written once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvidenceRecorded {
     /// The judge.
     pub judge: JudgeId,
@@ -90,7 +90,7 @@ pub struct EvidenceRecorded {
 /// Recorded rows were scored again, to see whether a judge is deterministic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScoreReplayed {
     /// The judge.
     pub judge: JudgeId,
@@ -107,7 +107,7 @@ pub struct ScoreReplayed {
 /// The rows of an iteration under the rubric that a candidate gives: S of each from its raw record, asked of nobody.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScoresRecomputed {
     /// The program that computed it.
     pub build: Text,

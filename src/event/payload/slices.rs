@@ -3,21 +3,21 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::FamilyId;
-use crate::event::id::IterationId;
-use crate::event::id::SliceId;
-use crate::event::id::Text;
-use crate::event::payload::card::SliceClass;
-use crate::event::payload::predicate::RowsRead;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Probability;
+use crate::id::FamilyId;
+use crate::id::IterationId;
+use crate::id::SliceId;
+use crate::id::Text;
+use crate::payload::card::SliceClass;
+use crate::payload::predicate::RowsRead;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
 
 /// A slice mean after partial pooling.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PooledMean {
     /// High end of the 95 % interval.
     pub high: Finite,
@@ -34,7 +34,7 @@ pub struct PooledMean {
 /// A slice read by itself, with at least 40 labelled rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RawMean {
     /// Mean residual.
     pub mean: Finite,
@@ -53,7 +53,7 @@ pub struct RawMean {
 /// One slice of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedSlice {
     /// Clusters with a labelled row.
     pub clusters: Count,
@@ -79,7 +79,7 @@ pub struct AuditedSlice {
 /// One family of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedFamily {
     /// Variance between slices; absent without spread.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct AuditedFamily {
 /// Residuals of the judge in force were audited on dev, slice by slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResidualsAudited {
     /// Algorithm with its version.
     pub algorithm: Text,
@@ -115,7 +115,7 @@ pub struct ResidualsAudited {
 /// A classified slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassifiedSlice {
     /// Its class.
     pub class: SliceClass,
@@ -134,7 +134,7 @@ pub struct ClassifiedSlice {
 /// Slices are classified, once, and frozen for every later gate of the iteration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlicesClassified {
     /// Digest of `slices`.
     pub classification_hash: Digest,

@@ -3,19 +3,19 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::IterationId;
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::RowsRead;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::num::Finite;
+use crate::id::IterationId;
+use crate::id::Text;
+use crate::payload::Verdict;
+use crate::payload::predicate::GateId;
+use crate::payload::predicate::RowsRead;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_num::Finite;
 
 /// What one gate would say of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateAnswer {
     /// The gate.
     pub gate: GateId,
@@ -27,7 +27,7 @@ pub struct GateAnswer {
 /// pass. The event is its receipt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DevObjectiveQueried {
     /// p0 to p7, in order.
     pub answers: Vec<GateAnswer>,

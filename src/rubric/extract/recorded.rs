@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde::Serialize;
 
-use clover_ground::words;
 use crate::extract::host;
 use crate::extract::sentence::Statement;
+use clover_ground::words;
 
 /// What is known of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,19 +3,19 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::ArmId;
-use crate::event::id::FieldId;
-use crate::event::id::MetricId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::ArmId;
+use crate::id::FieldId;
+use crate::id::MetricId;
+use crate::id::Root;
+use crate::id::Text;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// What a test may conclude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum HypothesisKind {
     /// Other than a margin, on either side of it.
     Different,
@@ -34,7 +34,7 @@ pub enum HypothesisKind {
 /// The claim that is put at risk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hypothesis {
     /// In words, for people.
     pub claim: Text,
@@ -45,7 +45,7 @@ pub struct Hypothesis {
 /// What an estimate is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Population {
     /// Exactly the units under the confirm root.
     Finite,
@@ -56,7 +56,7 @@ pub enum Population {
 /// How units make one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Aggregation {
     /// Their mean.
     Mean,
@@ -65,7 +65,7 @@ pub enum Aggregation {
 /// What stands for a failed or missing score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum MissingRule {
     /// The lowest score for a candidate, the highest for a baseline.
     Conservative,
@@ -76,7 +76,7 @@ pub enum MissingRule {
 /// How repeated draws make one value of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RepRule {
     /// Their mean.
     Mean,
@@ -87,7 +87,7 @@ pub enum RepRule {
 /// How a field is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Comparison {
     /// Equal to the value.
     Eq,
@@ -108,7 +108,7 @@ pub enum Comparison {
 /// A unit is left out when a field, known before its outcome, compares so.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exclusion {
     /// The field.
     pub field: FieldId,
@@ -125,7 +125,7 @@ pub struct Exclusion {
 /// What is estimated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimand {
     /// How units make one number.
     pub aggregation: Aggregation,
@@ -148,7 +148,7 @@ pub struct Estimand {
 /// What an arm is compared as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ArmRole {
     /// What there is.
     Baseline,
@@ -159,7 +159,7 @@ pub enum ArmRole {
 /// One of the things compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arm {
     /// SHA-256 of the thing itself.
     pub artifact_digest: Digest,
@@ -172,7 +172,7 @@ pub struct Arm {
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Direction {
     /// Lower.
     Decrease,
@@ -183,7 +183,7 @@ pub enum Direction {
 /// A metric that must not get worse.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Guardrail {
     /// By how much it may, in millionths of its scale.
     pub margin_micro: Micro,
@@ -194,7 +194,7 @@ pub struct Guardrail {
 /// How much a score of one unit varies when it is scored again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Noise {
     /// Not at all.
     None,
@@ -203,7 +203,7 @@ pub enum Noise {
 /// What is measured, and on which scale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
     /// Largest possible difference of two scores; the scale's width when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -231,7 +231,7 @@ pub struct Metric {
 /// How rows are chosen for labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabelPolicy {
     /// Smallest probability that a row is labelled.
     pub pi_min_micro: Micro,
@@ -242,7 +242,7 @@ pub struct LabelPolicy {
 /// The confirm set that the manifest binds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataBinding {
     /// Merkle root of its units.
     pub confirm_root: Root,

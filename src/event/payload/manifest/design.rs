@@ -3,22 +3,22 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::AccountId;
-use crate::event::id::AnchorSetId;
-use crate::event::id::EnvironmentId;
-use crate::event::id::FamilyId;
-use crate::event::id::FieldId;
-use crate::event::id::JudgeId;
-use crate::event::id::SliceId;
-use crate::event::id::Text;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::AccountId;
+use crate::id::AnchorSetId;
+use crate::id::EnvironmentId;
+use crate::id::FamilyId;
+use crate::id::FieldId;
+use crate::id::JudgeId;
+use crate::id::SliceId;
+use crate::id::Text;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// How scores become calibrated rewards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CalibratorMode {
     /// What cross-validation picks for the baseline binds the candidates.
     Auto,
@@ -31,7 +31,7 @@ pub enum CalibratorMode {
 /// What a slice that must not regress has to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RegressionGuard {
     /// No worse, with an upper bound of .0005.
     Guard,
@@ -42,7 +42,7 @@ pub enum RegressionGuard {
 /// One condition on a field of the rows; each bound that stands has to hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SliceCondition {
     /// The value is one of these.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub struct SliceCondition {
 /// A cell of a partition of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slice {
     /// All of these hold for its rows.
     pub conditions: Vec<SliceCondition>,
@@ -75,7 +75,7 @@ pub struct Slice {
 /// A partition of the rows into at most twelve cells; what is in none is `other`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SliceFamily {
     /// Its cells.
     pub cells: Vec<Slice>,
@@ -86,7 +86,7 @@ pub struct SliceFamily {
 /// One environment in which the judge has to hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationEnvironment {
     /// Its name.
     pub environment: EnvironmentId,
@@ -99,7 +99,7 @@ pub struct IterationEnvironment {
 /// What an iteration runs on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationDesign {
     /// Stored rows that hold the scale; without them gate P5 is inconclusive.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -61,15 +61,15 @@ pub use test::STRATA_MAX;
 pub use test::Side;
 pub use test::Test;
 
-use crate::event::id::ExperimentId;
-use crate::event::id::ManifestId;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::budget::at_least_one;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::ExperimentId;
+use crate::id::ManifestId;
+use crate::id::Text;
+use crate::payload::BlobRef;
+use crate::payload::budget::at_least_one;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// Domain label of a manifest's digest.
 pub const MANIFEST_LABEL: &str = "clover/manifest/v1";
@@ -83,7 +83,7 @@ pub const PLAN_LABEL: &str = "clover/plan/v1";
 /// What a manifest is for; each template needs its own sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Template {
     /// A sequential test of a candidate.
     Gate,
@@ -142,7 +142,7 @@ pub const OWNED: [(&str, Template); 5] = [
 /// A plan that binds: every number that a gate, an audit or an iteration uses comes from here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Manifest {
     /// What will be run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,7 +207,7 @@ pub struct Manifest {
     pub transport: Option<TransportPlan>,
     /// 1, 2, 3 and so on.
     #[serde(deserialize_with = "at_least_one")]
-    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub version: Count,
     /// A search over workflows.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,18 +3,18 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::EnvironmentId;
-use crate::event::id::PatchFamilyId;
-use crate::event::id::Root;
-use crate::event::payload::manifest::design::IterationDesign;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::EnvironmentId;
+use crate::id::PatchFamilyId;
+use crate::id::Root;
+use crate::payload::manifest::design::IterationDesign;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// One environment that is audited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedEnvironment {
     /// Clusters that are there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub struct AuditedEnvironment {
 /// Audits of a calibrated judge in other environments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransportPlan {
     /// Error rate of the family of audits.
     pub alpha_micro: Micro,
@@ -55,7 +55,7 @@ pub struct TransportPlan {
 /// The test of the confirm block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ConfirmTest {
     /// Exact, by betting.
     Betting,
@@ -82,7 +82,7 @@ impl ConfirmTest {
 /// Looks at the confirm block, and what stops them early; for `confirm_test: sequential`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SequentialPlan {
     /// Bound on the probability to stop a candidate as harmful that is not worse.
     pub alpha_harm_micro: Micro,
@@ -95,7 +95,7 @@ pub struct SequentialPlan {
 /// How the confirm block is kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ConfirmSeparation {
     /// By the hash of the cluster.
     Hashed,
@@ -106,7 +106,7 @@ pub enum ConfirmSeparation {
 /// Which thresholds bind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Profile {
     /// As the paper prints them.
     Literal,
@@ -117,7 +117,7 @@ pub enum Profile {
 /// Which distance bounds the blast radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ShiftMetric {
     /// Each of the two.
     Both,
@@ -132,7 +132,7 @@ pub enum ShiftMetric {
 /// Parameters of a CLOVER iteration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationPlan {
     /// Error rate of the confirm tests together.
     pub alpha_micro: Micro,
@@ -195,7 +195,7 @@ pub struct IterationPlan {
 /// Weights of the prompt loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossWeights {
     /// Distance from the labels.
     pub absolute_micro: Micro,
@@ -212,7 +212,7 @@ pub struct LossWeights {
 /// Descent on a judge prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SgdPlan {
     /// Items of a batch.
     pub batch: Count,
@@ -247,7 +247,7 @@ pub struct SgdPlan {
 /// What a search may edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum EditAxis {
     /// Prompts only.
     Prompt,
@@ -258,7 +258,7 @@ pub enum EditAxis {
 /// A search over workflows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkflowPlan {
     /// Candidates kept.
     pub beam: Count,

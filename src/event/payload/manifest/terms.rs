@@ -3,18 +3,18 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::Text;
-use crate::event::payload::drift::DriftPlan;
-use crate::event::payload::overlap::OverlapThresholds;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
+use crate::id::Text;
+use crate::payload::drift::DriftPlan;
+use crate::payload::overlap::OverlapThresholds;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
 
 /// What will be run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Analysis {
     /// SHA-256 of the analysis code.
     pub code_digest: Digest,
@@ -33,7 +33,7 @@ pub struct Analysis {
 /// When the work may start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expiry {
     /// No unit is exposed before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct Expiry {
 /// Keys that alone may act under the manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoleBinding {
     /// Looks and decides.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct RoleBinding {
 /// Where diagnostics change their verdict, for the whole experiment; what is absent is judged by the usual numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiagnosticsPlan {
     /// Checks of a judge's drift.
     #[serde(skip_serializing_if = "Option::is_none")]

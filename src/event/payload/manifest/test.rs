@@ -3,16 +3,16 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::FamilyId;
-use crate::event::id::StratumId;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::id::FamilyId;
+use crate::id::StratumId;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// A betting strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum BettorName {
     /// Approximate growth-rate adaptive bets, capped.
     Agrapa,
@@ -25,7 +25,7 @@ pub enum BettorName {
 /// How the test bets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bettor {
     /// Largest bet, for capped bettors.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub struct Bettor {
 /// Which side is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Side {
     /// The mean is at least the null.
     Lower,
@@ -53,7 +53,7 @@ pub enum Side {
 /// What nobody could choose, and the order of units is drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Beacon {
     /// A round of the drand network.
     Drand,
@@ -67,7 +67,7 @@ pub const STRATA_MAX: usize = 64;
 /// What is expected of a stratum of the confirm set, before any of its outcomes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
     /// Mean difference that is expected of its units: candidate less baseline, in millionths of the metric.
     pub predicted_micro: Micro,
@@ -80,7 +80,7 @@ pub struct Prediction {
 /// The test of a gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Test {
     /// Error rate of stopping for harm.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ pub struct Test {
 /// How a family keeps its error rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum FamilyMethod {
     /// Closed e-BH.
     ClosedEbh,
@@ -139,7 +139,7 @@ pub enum FamilyMethod {
 /// The family that the manifest belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Multiplicity {
     /// The family.
     pub family: FamilyId,
@@ -152,7 +152,7 @@ pub struct Multiplicity {
 /// What a simulation before registration showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Preflight {
     /// Smallest number of units that could decide.
     pub horizon_n: Count,

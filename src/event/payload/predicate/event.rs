@@ -3,26 +3,26 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::EventId;
-use crate::event::id::IterationId;
-use crate::event::id::PatchId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::gate::DrawnFrom;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::SequentialLook;
-use crate::event::payload::predicate::Thresholds;
-use crate::event::payload::predicate::Verdicts;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
+use crate::id::EventId;
+use crate::id::IterationId;
+use crate::id::PatchId;
+use crate::id::Root;
+use crate::id::Text;
+use crate::payload::gate::DrawnFrom;
+use crate::payload::predicate::Evidence;
+use crate::payload::predicate::GateId;
+use crate::payload::predicate::GateSplit;
+use crate::payload::predicate::SequentialLook;
+use crate::payload::predicate::Thresholds;
+use crate::payload::predicate::Verdicts;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
 
 /// What a computation read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RowsRead {
     /// Digest of the rows as they were read.
     pub digest: Digest,
@@ -35,7 +35,7 @@ pub struct RowsRead {
 /// The calibrators that a gate compares, by their digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateCalibrators {
     /// Of the rubric in force.
     pub baseline: Digest,
@@ -46,7 +46,7 @@ pub struct GateCalibrators {
 /// A gate was evaluated for a candidate: once for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateEvaluated {
     /// The battery that P7 says it of; absent for other gates, and where nobody was attacked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ pub struct GateEvaluated {
 /// A hypothesis that goes to confirm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SealedHypothesis {
     /// Hash of the patch, or of the composite.
     pub candidate: Digest,
@@ -94,7 +94,7 @@ pub struct SealedHypothesis {
 /// Candidates are sealed: what confirm will be asked, and no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CandidatesSealed {
     /// Hypotheses among which alpha is divided.
     pub divisor: Count,
@@ -107,7 +107,7 @@ pub struct CandidatesSealed {
 /// The confirm block of an iteration is unsealed: its one exposure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfirmUnsealed {
     /// The charge of the peek.
     pub charge: EventId,
@@ -122,7 +122,7 @@ pub struct ConfirmUnsealed {
 /// One hypothesis at a look.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LookedHypothesis {
     /// Hash of the patch, or of the composite.
     pub candidate: Digest,
@@ -134,7 +134,7 @@ pub struct LookedHypothesis {
 /// the order that the first checkpoint after the sealing draws.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfirmLooked {
     /// The checkpoint that the order is drawn from.
     pub beacon: DrawnFrom,
@@ -159,7 +159,7 @@ pub struct ConfirmLooked {
 /// A patch is accepted: every gate passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PatchAccepted {
     /// Hash of the patch.
     pub candidate: Digest,

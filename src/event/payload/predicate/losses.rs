@@ -3,17 +3,17 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::FamilyId;
-use crate::event::id::SliceId;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
-use crate::num::Probability;
+use crate::id::FamilyId;
+use crate::id::SliceId;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
+use clover_num::Probability;
 
 /// A mean of paired loss differences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossMean {
     /// Clusters.
     pub clusters: Count,
@@ -29,7 +29,7 @@ pub struct LossMean {
 /// Calibration errors of both rewards on the baseline's bins.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CalibrationChange {
     /// Of the baseline.
     pub baseline: Finite,
@@ -42,7 +42,7 @@ pub struct CalibrationChange {
 /// A protected slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GreenSlice {
     /// By how much the share of abstentions among its logs rises.
     pub abstention_rise: Finite,
@@ -73,7 +73,7 @@ pub struct GreenSlice {
 /// All protected slices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Greens {
     /// In the order of the classification.
     pub slices: Vec<GreenSlice>,
@@ -84,7 +84,7 @@ pub struct Greens {
 /// A confirm block.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfirmLoss {
     /// Largest difference that any labels could give.
     pub bound: Finite,
@@ -112,7 +112,7 @@ pub struct ConfirmLoss {
 /// What ended the sequential test of a hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum SequentialStop {
     /// Nothing yet.
     Continue,
@@ -139,7 +139,7 @@ impl SequentialStop {
 /// The sequential test of a hypothesis as far as labels are shown; what came after its stop counts for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SequentialLook {
     /// Largest difference that any labels of the block could give: known before the first.
     pub bound: Finite,
@@ -158,7 +158,7 @@ pub struct SequentialLook {
 /// Whether a gain could be calibration noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CalibrationShare {
     /// Change of the squared error on confirm.
     pub confirm_change: Finite,

@@ -33,18 +33,18 @@ pub use moves::Transported;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::payload::Verdict;
-use crate::event::payload::manifest::ConfirmTest;
-use crate::event::payload::manifest::Profile;
-use crate::event::payload::manifest::RegressionGuard;
-use crate::event::payload::manifest::ShiftMetric;
-use crate::num::Count;
-use crate::num::Micro;
+use crate::payload::Verdict;
+use crate::payload::manifest::ConfirmTest;
+use crate::payload::manifest::Profile;
+use crate::payload::manifest::RegressionGuard;
+use crate::payload::manifest::ShiftMetric;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// A gate of the acceptance predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum GateId {
     /// Admissible.
     P0,
@@ -113,7 +113,7 @@ impl std::fmt::Display for GateId {
 /// On which rows a gate was evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum GateSplit {
     /// The confirm block, after it was unsealed.
     Confirm,
@@ -134,7 +134,7 @@ impl GateSplit {
 /// What the gates hold a candidate to, as registered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Thresholds {
     /// Error rate of the confirm tests together.
     pub alpha_micro: Micro,
@@ -171,7 +171,7 @@ pub struct Thresholds {
 /// Sufficient statistics of one gate: all that its verdict needs besides the thresholds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Evidence {
     /// Of the patch itself.
     P0(Admissible),
@@ -219,7 +219,7 @@ impl Evidence {
 /// What each profile says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdicts {
     /// Under the thresholds as the paper prints them.
     pub literal: Verdict,

@@ -3,19 +3,19 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::AttackId;
-use crate::event::id::EnvironmentId;
-use crate::event::id::FamilyId;
-use crate::event::id::PolicyId;
-use crate::event::payload::Verdict;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Probability;
+use crate::id::AttackId;
+use crate::id::EnvironmentId;
+use crate::id::FamilyId;
+use crate::id::PolicyId;
+use crate::payload::Verdict;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
 
 /// The patch and the iteration it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Admissible {
     /// Whether its inputs are those that were declared.
     pub inputs_declared: bool,
@@ -34,7 +34,7 @@ pub struct Admissible {
 /// How far a candidate moves the rewards of the same rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blast {
     /// Largest difference of the two counts of rewards up to a value.
     pub ks_count: Count,
@@ -47,7 +47,7 @@ pub struct Blast {
 /// One anchor set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnchorDrift {
     /// Magnitude of the mean change of the reward.
     pub drift: Finite,
@@ -60,7 +60,7 @@ pub struct AnchorDrift {
 /// The anchor sets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Anchors {
     /// In order of registration.
     pub anchors: Vec<AnchorDrift>,
@@ -69,7 +69,7 @@ pub struct Anchors {
 /// One environment under the candidate's calibrator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestedEnvironment {
     /// Whether the baseline fails there too: then the failure is not the patch's.
     pub baseline_fails: bool,
@@ -98,7 +98,7 @@ pub struct TestedEnvironment {
 /// All environments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Transported {
     /// In order of registration.
     pub environments: Vec<TestedEnvironment>,
@@ -107,7 +107,7 @@ pub struct Transported {
 /// One attack of the battery.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttackUplift {
     /// The attack.
     pub attack: AttackId,
@@ -125,7 +125,7 @@ pub struct AttackUplift {
 /// The battery; without attacks nobody looked, as with imported scores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gaming {
     /// Attacks by name.
     pub attacks: Vec<AttackUplift>,

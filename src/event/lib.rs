@@ -12,7 +12,7 @@ pub mod id;
 pub mod ids;
 pub mod payload;
 pub mod registry;
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 mod schema;
 mod template;
 
