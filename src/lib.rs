@@ -23,6 +23,49 @@
 //! | 7 | [`export`] | what leaves the ledger |
 //! | 8 | [`cli`] | the command line: wording, hints, exit codes |
 //!
+//! # A ledger in a few lines
+//!
+//! ```
+//! use std::sync::Arc;
+//! use clover::event::payload::{Role, Roles, Verdict, custody::Separation, record::NoteRecorded};
+//! use clover::ground::{ambient::Ambient, sign::Signer};
+//! use clover::ledger::{Command, CreateLedger, Ledger, LedgerOptions, verify};
+//! use clover::workflow::RULEBOOK;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let ambient = Arc::new(Ambient::system());
+//! let owner = Signer::from_seed(&ambient.random()?);
+//! let create = CreateLedger {
+//!     origin: "example.org/lab".parse()?,
+//!     holder: "Ada".parse()?,
+//!     human: true,
+//!     roles: Roles::new([Role::Owner]).ok_or("no roles")?,
+//!     separation: Separation::Solo,
+//!     rulebook: clover::ledger::rulebooks::NEWEST,
+//!     owner: &owner,
+//!     layout: clover::store::CreateOptions::default(),
+//! };
+//! let options = LedgerOptions {
+//!     store: clover::store::OpenOptions::default(),
+//!     log_key: Some(Signer::from_seed(&ambient.random()?)),
+//!     pins: Some(folder.path().join("pins")),
+//! };
+//! let path = folder.path().join("ledger.db");
+//! let mut ledger = Ledger::create(&path, create, ambient.clone(), &RULEBOOK, options)?;
+//!
+//! let text = clover::event::id::Text::new("first light").ok_or("too long")?;
+//! let note = Command::new(NoteRecorded { blob: None, text }, None);
+//! let appended = ledger.append(&[note], &owner)?;
+//! assert_eq!(appended[0].seq, 1);
+//!
+//! let options = verify::VerifyOptions::default();
+//! let report = verify::verify_store(ledger.store(), &options, &RULEBOOK, &ambient, &mut |_, _| {})?;
+//! assert_eq!(report.verdict, Verdict::Pass);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # What holds
 //!
 //! * Sign bytes, store those bytes, verify before parsing. Nothing re-serialises to verify.
@@ -84,16 +127,16 @@
 pub use clover_attack as attack;
 pub use clover_event as event;
 pub use clover_ground as ground;
+pub use clover_store as store;
+pub use clover_ledger as ledger;
 pub use clover_num as num;
 pub use clover_rubric as rubric;
 pub use clover_stats as stats;
 
 pub mod cli;
 pub mod export;
-pub mod ledger;
 pub mod projection;
 pub mod report;
 pub mod session;
-pub mod store;
 pub mod view;
 pub mod workflow;

@@ -1,15 +1,15 @@
 //! Signing and judging checkpoints with the log's keys.
 
-use crate::event::id::Vkey;
-use crate::ground::digest::Digest;
-use crate::ground::note::Checkpoint;
-use crate::ground::note::CheckpointError;
-use crate::ground::note::KeyName;
-use crate::ground::note::NoteError;
-use crate::ground::note::SignedCheckpoint;
-use crate::ground::note::VerifierKey;
-use crate::ground::sign::Signer;
-use crate::ledger::keyring::Keyring;
+use clover_event::id::Vkey;
+use clover_ground::digest::Digest;
+use clover_ground::note::Checkpoint;
+use clover_ground::note::CheckpointError;
+use clover_ground::note::KeyName;
+use clover_ground::note::NoteError;
+use clover_ground::note::SignedCheckpoint;
+use clover_ground::note::VerifierKey;
+use clover_ground::sign::Signer;
+use crate::keyring::Keyring;
 
 /// Signs the checkpoint of `size` entries with the log key, and with the next one too where the tree's
 /// newest entries rotate it.

@@ -4,15 +4,15 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use crate::event::Event;
-use crate::event::Header;
-use crate::event::Payload;
-use crate::event::header::Decoded;
-use crate::event::id::EventId;
-use crate::event::registry::PayloadError;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
+use clover_event::Event;
+use clover_event::Header;
+use clover_event::Payload;
+use clover_event::header::Decoded;
+use clover_event::id::EventId;
+use clover_event::registry::PayloadError;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
 
 /// A body that was read: an event, or a header whose payload is none.
 #[derive(Debug)]

@@ -3,17 +3,17 @@
 use std::any::Any;
 use std::fmt;
 
-use crate::event::Event;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::ledger::error::LedgerError;
-use crate::ledger::history::Before;
-use crate::ledger::history::History;
-use crate::ledger::rule_names::RuleName;
-use crate::store::RowChange;
+use clover_event::Event;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use crate::error::LedgerError;
+use crate::history::Before;
+use crate::history::History;
+use crate::rule_names::RuleName;
+use clover_store::RowChange;
 
 /// An event that stands, or is about to stand, at a position of the log.
 #[derive(Clone, Copy, Debug)]
@@ -97,16 +97,16 @@ pub fn unmet(expected: impl Into<String>, found: impl Into<String>) -> Checked {
 }
 
 /// Goes on where a condition holds; else the question is answered with what was expected and what was found.
+#[macro_export]
 macro_rules! ensure {
     ($condition:expr, $expected:expr, $found:expr $(,)?) => {{
         // A comparison with what is no number does not hold.
         let holds: bool = $condition;
         if !holds {
-            return $crate::ledger::unmet($expected, $found);
+            return $crate::unmet($expected, $found);
         }
     }};
 }
-pub(crate) use ensure;
 
 /// A fact that a question cannot do without.
 pub trait Required<T> {

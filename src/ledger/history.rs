@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use crate::event::Event;
-use crate::ground::digest::Digest;
-use crate::ledger::error::LedgerError;
-use crate::ledger::open::Ledger;
-use crate::ledger::read;
-use crate::ledger::verify::BlobSource;
-use crate::store::Reader;
-use crate::store::StoreError;
+use clover_event::Event;
+use clover_ground::digest::Digest;
+use crate::error::LedgerError;
+use crate::open::Ledger;
+use crate::read;
+use crate::verify::BlobSource;
+use clover_store::Reader;
+use clover_store::StoreError;
 
 /// Takes an event with its position, and says whether to go on.
 pub(super) type Take<'a> = &'a mut dyn FnMut(u64, &Event) -> ControlFlow<()>;

@@ -6,24 +6,24 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::Event;
-use crate::event::Header;
-use crate::event::Payload;
-use crate::event::id::Base64Bytes;
-use crate::event::id::HolderId;
-use crate::event::id::SealRecipient;
-use crate::event::id::Vkey;
-use crate::event::payload::Role;
-use crate::event::payload::Roles;
-use crate::event::payload::custody::Separation;
-use crate::ground::keyfile;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
-use crate::ledger::names;
-use crate::ledger::rulebooks;
-use crate::ledger::rulebooks::Adopted;
-use crate::ledger::rulebooks::Question;
-use crate::num::Count;
+use clover_event::Event;
+use clover_event::Header;
+use clover_event::Payload;
+use clover_event::id::Base64Bytes;
+use clover_event::id::HolderId;
+use clover_event::id::SealRecipient;
+use clover_event::id::Vkey;
+use clover_event::payload::Role;
+use clover_event::payload::Roles;
+use clover_event::payload::custody::Separation;
+use clover_ground::keyfile;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use crate::names;
+use crate::rulebooks;
+use crate::rulebooks::Adopted;
+use crate::rulebooks::Question;
+use clover_num::Count;
 
 /// How a key ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! Lines of entries, hashed side by side.
 
-use crate::event::entry;
-use crate::event::entry::LINE_LEN_MAX;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::store::EntryRef;
+use clover_event::entry;
+use clover_event::entry::LINE_LEN_MAX;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_store::EntryRef;
 
 /// Lines whose leaf hashes are wanted, one after the other.
 #[derive(Default)]

@@ -7,25 +7,25 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::event::Entry;
-use crate::event::Event;
-use crate::event::header;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::note::SignedCheckpoint;
-use crate::ledger::append;
-use crate::ledger::catch_up;
-use crate::ledger::error::LedgerError;
-use crate::ledger::fold::Candidate;
-use crate::ledger::fold::Rulebook;
-use crate::ledger::fold::VerifiedEvent;
-use crate::ledger::open::Head;
-use crate::ledger::verify::read_lines;
-use crate::store::CreateOptions;
-use crate::store::OpenOptions;
-use crate::store::Store;
-use crate::store::StoredCheckpoint;
-use crate::store::StoredEntry;
+use clover_event::Entry;
+use clover_event::Event;
+use clover_event::header;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::note::SignedCheckpoint;
+use crate::append;
+use crate::catch_up;
+use crate::error::LedgerError;
+use crate::fold::Candidate;
+use crate::fold::Rulebook;
+use crate::fold::VerifiedEvent;
+use crate::open::Head;
+use crate::verify::read_lines;
+use clover_store::CreateOptions;
+use clover_store::OpenOptions;
+use clover_store::Store;
+use clover_store::StoredCheckpoint;
+use clover_store::StoredEntry;
 
 /// Entries of one transaction.
 const PART: usize = 8_192;

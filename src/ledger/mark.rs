@@ -7,10 +7,10 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::ground::ambient;
-use crate::ground::digest::Digest;
-use crate::ledger::pin::Pin;
-use crate::store::StoredSnapshot;
+use clover_ground::ambient;
+use clover_ground::digest::Digest;
+use crate::pin::Pin;
+use clover_store::StoredSnapshot;
 
 /// First line of a mark.
 const HEAD: &str = "clover checked 1";

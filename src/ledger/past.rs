@@ -4,13 +4,13 @@ use std::fmt;
 
 use rayon::prelude::*;
 
-use crate::event::Event;
-use crate::ground::digest::Digest;
-use crate::ledger::error::LedgerError;
-use crate::ledger::open::Ledger;
-use crate::ledger::read;
-use crate::ledger::read::Read;
-use crate::ledger::under::Under;
+use clover_event::Event;
+use clover_ground::digest::Digest;
+use crate::error::LedgerError;
+use crate::open::Ledger;
+use crate::read;
+use crate::read::Read;
+use crate::under::Under;
 
 /// Entries from which on it is worth to decode them on all cores.
 const DECODED_TOGETHER: usize = 256;

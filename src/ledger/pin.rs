@@ -9,10 +9,10 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::ground::ambient;
-use crate::ground::ambient::AmbientError;
-use crate::ground::digest::Digest;
-use crate::ground::note::SignedCheckpoint;
+use clover_ground::ambient;
+use clover_ground::ambient::AmbientError;
+use clover_ground::digest::Digest;
+use clover_ground::note::SignedCheckpoint;
 
 /// How long a pin that another process moves is waited for. The append before it stands: a pin may lag.
 const LOCK_WAIT: Duration = Duration::from_secs(5);

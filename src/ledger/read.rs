@@ -10,27 +10,27 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 
-use crate::event::Event;
-use crate::event::header;
-use crate::event::id::EventId;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::merkle::Tiler;
-use crate::ground::note::ProofFile;
-use crate::ground::note::SignedCheckpoint;
-use crate::ledger::append;
-use crate::ledger::append::SPREAD_MIN;
-use crate::ledger::checkpoint;
-use crate::ledger::error::LedgerError;
-use crate::ledger::keyring::Keyring;
-use crate::ledger::open;
-use crate::ledger::open::Ledger;
-use crate::ledger::past::Past;
-use crate::ledger::under::Kept;
-use crate::ledger::under::Under;
-use crate::store::Reader;
-use crate::store::Store;
-use crate::store::StoredEntry;
+use clover_event::Event;
+use clover_event::header;
+use clover_event::id::EventId;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::merkle::Tiler;
+use clover_ground::note::ProofFile;
+use clover_ground::note::SignedCheckpoint;
+use crate::append;
+use crate::append::SPREAD_MIN;
+use crate::checkpoint;
+use crate::error::LedgerError;
+use crate::keyring::Keyring;
+use crate::open;
+use crate::open::Ledger;
+use crate::past::Past;
+use crate::under::Kept;
+use crate::under::Under;
+use clover_store::Reader;
+use clover_store::Store;
+use clover_store::StoredEntry;
 
 /// A log entry with its decoded event.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,16 +1,16 @@
 //! Opening a head: from snapshots that this machine knows, else from the entries.
 
-use crate::ledger::catch_up;
-use crate::ledger::error::LedgerError;
-use crate::ledger::fold::Rulebook;
-use crate::ledger::mark;
-use crate::ledger::mark::Checked;
-use crate::ledger::open;
-use crate::ledger::open::Head;
-use crate::ledger::state::CUSTODY;
-use crate::ledger::state::State;
-use crate::store::Reader;
-use crate::store::StoredSnapshot;
+use crate::catch_up;
+use crate::error::LedgerError;
+use crate::fold::Rulebook;
+use crate::mark;
+use crate::mark::Checked;
+use crate::open;
+use crate::open::Head;
+use crate::state::CUSTODY;
+use crate::state::State;
+use clover_store::Reader;
+use clover_store::StoredSnapshot;
 
 /// The snapshots of all folds, of one size and this rulebook.
 type Snapshots = Vec<(&'static str, StoredSnapshot)>;

@@ -354,7 +354,7 @@ mod tests {
         reason = "a test reads and writes the page itself"
     )]
     use super::*;
-    use crate::ground::page;
+    use clover_ground::page;
 
     const EXPORTED: &str = "| # | rule | meaning | what an auditor should do |";
     const OF_DATABASE: &str = "| rule | meaning | what to do |";

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::ledger::fold::Breach;
-use crate::ledger::rule_names::RuleName;
+use crate::fold::Breach;
+use crate::rule_names::RuleName;
 
 /// The rulebook of a ledger that names none.
 pub const UNNAMED: u32 = 17;

@@ -7,31 +7,31 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::Event;
-use crate::event::Header;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::payload::Role;
-use crate::event::payload::custody::KeyAdded;
-use crate::event::payload::custody::LedgerCreated;
-use crate::event::payload::custody::Separation;
-use crate::ground::digest::Digest;
-use crate::ground::keyfile;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::PublicKey;
-use crate::ground::time::Timestamp;
-use crate::ledger::claim::Claim;
-use crate::ledger::fold::Breach;
-use crate::ledger::fold::Candidate;
-use crate::ledger::fold::Fact;
-use crate::ledger::fold::said;
-use crate::ledger::keyring::Keyring;
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::rulebooks;
-use crate::ledger::signers;
-use crate::ledger::state::State;
-use crate::num::Count;
+use clover_event::Event;
+use clover_event::Header;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::payload::Role;
+use clover_event::payload::custody::KeyAdded;
+use clover_event::payload::custody::LedgerCreated;
+use clover_event::payload::custody::Separation;
+use clover_ground::digest::Digest;
+use clover_ground::keyfile;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::PublicKey;
+use clover_ground::time::Timestamp;
+use crate::claim::Claim;
+use crate::fold::Breach;
+use crate::fold::Candidate;
+use crate::fold::Fact;
+use crate::fold::said;
+use crate::keyring::Keyring;
+use crate::rule_names::RuleName;
+use crate::rulebooks;
+use crate::signers;
+use crate::state::State;
+use clover_num::Count;
 
 /// How far a clock may stand behind the head, and `at` away from what it claims, in seconds.
 pub const CLOCK_TOLERANCE_SECONDS: i64 = 300;
@@ -102,7 +102,7 @@ pub(super) fn genesis_of<'a>(claim: &Claim<'a>) -> Option<&'a LedgerCreated> {
 }
 
 fn payload(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
-    use crate::event::registry::PayloadError;
+    use clover_event::registry::PayloadError;
     match claim.payload {
         Ok(payload) => {
             let (newest, v) = (payload.kind().version(), claim.v);

@@ -5,16 +5,16 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::Event;
-use crate::event::Kind;
-use crate::ground::canon;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::PublicKey;
-use crate::ledger::fold::Fold;
-use crate::ledger::fold::Rulebook;
-use crate::ledger::fold::VerifiedEvent;
-use crate::ledger::keyring::Keyring;
-use crate::ledger::rulebooks::Question;
+use clover_event::Event;
+use clover_event::Kind;
+use clover_ground::canon;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::PublicKey;
+use crate::fold::Fold;
+use crate::fold::Rulebook;
+use crate::fold::VerifiedEvent;
+use crate::keyring::Keyring;
+use crate::rulebooks::Question;
 
 /// Name under which the custody fold is kept.
 pub const CUSTODY: &str = "custody";
@@ -118,8 +118,8 @@ impl State {
     pub(super) fn apply_counters(
         &mut self,
         seq: u64,
-        recorded_at: crate::ground::time::Timestamp,
-        header: &crate::event::Header,
+        recorded_at: clover_ground::time::Timestamp,
+        header: &clover_event::Header,
     ) {
         self.size = seq + 1;
         self.keyring.apply_header(seq, recorded_at, header);

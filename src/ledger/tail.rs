@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use crate::ground::digest::Digest;
+use clover_ground::digest::Digest;
 
 /// Runs before they are merged into one.
 const RUNS_MAX: usize = 16;

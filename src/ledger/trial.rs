@@ -1,29 +1,29 @@
 //! A history in memory on which events are tried: judged by the rules that admit and re-judge, taken in, and taken back.
 //!
 //! It has no file, checks no signature and computes no numbers again. It serves searches over many short
-//! continuations of one history; what it lets pass, [`crate::ledger::verify`] lets pass too, once it is signed.
+//! continuations of one history; what it lets pass, [`crate::verify`] lets pass too, once it is signed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::Entry;
-use crate::event::Event;
-use crate::event::header;
-use crate::event::header::Decoded;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::ledger::append;
-use crate::ledger::catch_up;
-use crate::ledger::claim::Claim;
-use crate::ledger::fold::Breach;
-use crate::ledger::fold::Candidate;
-use crate::ledger::fold::Fact;
-use crate::ledger::fold::Rulebook;
-use crate::ledger::fold::VerifiedEvent;
-use crate::ledger::keyring::Keyring;
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::rules;
-use crate::ledger::state::State;
+use clover_event::Entry;
+use clover_event::Event;
+use clover_event::header;
+use clover_event::header::Decoded;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use crate::append;
+use crate::catch_up;
+use crate::claim::Claim;
+use crate::fold::Breach;
+use crate::fold::Candidate;
+use crate::fold::Fact;
+use crate::fold::Rulebook;
+use crate::fold::VerifiedEvent;
+use crate::keyring::Keyring;
+use crate::rule_names::RuleName;
+use crate::rules;
+use crate::state::State;
 
 /// What entries said of one digest, in their order.
 #[derive(Clone, Copy, Debug)]

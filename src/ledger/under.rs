@@ -11,19 +11,19 @@ use std::sync::PoisonError;
 
 use rayon::prelude::*;
 
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::merkle::LEAVES_AT_ONCE;
-use crate::ground::merkle::ReadError;
-use crate::ground::merkle::TILE_WIDTH;
-use crate::ground::merkle::Tile;
-use crate::ground::merkle::TileSource;
-use crate::ground::merkle::Tiler;
-use crate::ledger::error::LedgerError;
-use crate::ledger::lines::Lines;
-use crate::store::Reader;
-use crate::store::StoreError;
-use crate::store::StoredEntry;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::merkle::LEAVES_AT_ONCE;
+use clover_ground::merkle::ReadError;
+use clover_ground::merkle::TILE_WIDTH;
+use clover_ground::merkle::Tile;
+use clover_ground::merkle::TileSource;
+use clover_ground::merkle::Tiler;
+use crate::error::LedgerError;
+use crate::lines::Lines;
+use clover_store::Reader;
+use clover_store::StoreError;
+use clover_store::StoredEntry;
 
 /// Tiles kept in memory; past that those of the lowest level are read and checked again.
 const KEPT_MAX: usize = 2_048;

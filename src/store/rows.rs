@@ -9,14 +9,14 @@ use rusqlite::ToSql;
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
 use rusqlite::types::ValueRef;
 
-use crate::ground::digest::Digest;
-use crate::store::Reader;
-use crate::store::RowsIn;
-use crate::store::StoreError;
-use crate::store::entries::Ascending;
-use crate::store::entries::count;
-use crate::store::entries::out_of_order;
-use crate::store::entries::sql_int;
+use clover_ground::digest::Digest;
+use crate::Reader;
+use crate::RowsIn;
+use crate::StoreError;
+use crate::entries::Ascending;
+use crate::entries::count;
+use crate::entries::out_of_order;
+use crate::entries::sql_int;
 
 /// A row of `scores`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
 
-use crate::ground::digest::Digest;
-use crate::store::Reader;
-use crate::store::StoreError;
-use crate::store::WriteTxn;
-use crate::store::entries::Ascending;
-use crate::store::entries::count;
-use crate::store::entries::digest;
-use crate::store::entries::sql_int;
+use clover_ground::digest::Digest;
+use crate::Reader;
+use crate::StoreError;
+use crate::WriteTxn;
+use crate::entries::Ascending;
+use crate::entries::count;
+use crate::entries::digest;
+use crate::entries::sql_int;
 
 const HEAD: &str = "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1";
 const AT: &str = "SELECT size, note FROM checkpoints WHERE size = ?1";

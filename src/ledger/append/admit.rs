@@ -1,43 +1,43 @@
 //! Judging prepared events in order and taking them into memory.
 
-use crate::event::Payload;
-use crate::event::Seen;
-use crate::event::entry;
-use crate::event::header;
-use crate::event::header::Decoded;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::time::Timestamp;
-use crate::ledger::append::Appended;
-use crate::ledger::append::Batch;
-use crate::ledger::append::Before;
-use crate::ledger::append::Prepared;
-use crate::ledger::append::forbid_breach;
-use crate::ledger::append::need_breach;
-use crate::ledger::append::plan;
-use crate::ledger::append::read_breach;
-use crate::ledger::append::says_breach;
-use crate::ledger::catch_up;
-use crate::ledger::claim::Claim;
-use crate::ledger::claim::Said;
-use crate::ledger::error::LedgerError;
-use crate::ledger::fold::AtHand;
-use crate::ledger::fold::Breach;
-use crate::ledger::fold::Candidate;
-use crate::ledger::fold::Computing;
-use crate::ledger::fold::Fact;
-use crate::ledger::fold::Rulebook;
-use crate::ledger::fold::VerifiedEvent;
-use crate::ledger::fold::said;
-use crate::ledger::history::Before as History;
-use crate::ledger::open;
-use crate::ledger::open::Head;
-use crate::ledger::read;
-use crate::ledger::read::Measured;
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::rules;
-use crate::ledger::state::State;
-use crate::store::Reader;
+use clover_event::Payload;
+use clover_event::Seen;
+use clover_event::entry;
+use clover_event::header;
+use clover_event::header::Decoded;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::time::Timestamp;
+use crate::append::Appended;
+use crate::append::Batch;
+use crate::append::Before;
+use crate::append::Prepared;
+use crate::append::forbid_breach;
+use crate::append::need_breach;
+use crate::append::plan;
+use crate::append::read_breach;
+use crate::append::says_breach;
+use crate::catch_up;
+use crate::claim::Claim;
+use crate::claim::Said;
+use crate::error::LedgerError;
+use crate::fold::AtHand;
+use crate::fold::Breach;
+use crate::fold::Candidate;
+use crate::fold::Computing;
+use crate::fold::Fact;
+use crate::fold::Rulebook;
+use crate::fold::VerifiedEvent;
+use crate::fold::said;
+use crate::history::Before as History;
+use crate::open;
+use crate::open::Head;
+use crate::read;
+use crate::read::Measured;
+use crate::rule_names::RuleName;
+use crate::rules;
+use crate::state::State;
+use clover_store::Reader;
 
 /// Judges prepared events in order and takes them into memory. On error `head` has moved and must be
 /// reloaded.
@@ -359,7 +359,7 @@ impl Givers {
 
 /// What the stored entries measured whose values the batch reads, in one pass over them.
 fn stored_values(
-    under: crate::ledger::under::Under<'_>,
+    under: crate::under::Under<'_>,
     wanted: &[Wanted],
     givers: &Givers,
 ) -> Result<Vec<(u64, Measured)>, LedgerError> {

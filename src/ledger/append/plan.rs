@@ -6,34 +6,34 @@ use std::sync::Arc;
 
 use smol_str::SmolStr;
 
-use crate::event::Draft;
-use crate::event::Header;
-use crate::event::Kind;
-use crate::event::PAYLOAD_TYPE;
-use crate::event::Payload;
-use crate::event::Seen;
-use crate::event::header;
-use crate::event::header::Decoded;
-use crate::event::id::Root;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::PublicKey;
-use crate::ground::sign::Signer;
-use crate::ground::time::Timestamp;
-use crate::ledger::append::Appended;
-use crate::ledger::append::Command;
-use crate::ledger::append::Prepared;
-use crate::ledger::append::SignedEvent;
-use crate::ledger::append::Slot;
-use crate::ledger::append::spread;
-use crate::ledger::error::LedgerError;
-use crate::ledger::fold::Breach;
-use crate::ledger::fold::Rule;
-use crate::ledger::open::Head;
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::tail::Tail;
-use crate::num::Count;
-use crate::store::Reader;
+use clover_event::Draft;
+use clover_event::Header;
+use clover_event::Kind;
+use clover_event::PAYLOAD_TYPE;
+use clover_event::Payload;
+use clover_event::Seen;
+use clover_event::header;
+use clover_event::header::Decoded;
+use clover_event::id::Root;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::PublicKey;
+use clover_ground::sign::Signer;
+use clover_ground::time::Timestamp;
+use crate::append::Appended;
+use crate::append::Command;
+use crate::append::Prepared;
+use crate::append::SignedEvent;
+use crate::append::Slot;
+use crate::append::spread;
+use crate::error::LedgerError;
+use crate::fold::Breach;
+use crate::fold::Rule;
+use crate::open::Head;
+use crate::rule_names::RuleName;
+use crate::tail::Tail;
+use clover_num::Count;
+use clover_store::Reader;
 
 /// Finds the commands whose natural key is recorded already, in the log or earlier in the batch; gives the
 /// keys too.
@@ -87,7 +87,7 @@ pub(super) fn known_commands(
 }
 
 /// The entries that first gave these digests, which are sorted.
-pub(in crate::ledger) fn find(
+pub(crate) fn find(
     head: &Head,
     reader: Reader<'_>,
     sorted: &[Digest],

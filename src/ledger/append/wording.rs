@@ -1,11 +1,11 @@
 //! The wording of breaches of what is exact only over the whole history, the same at append and in `verify`.
 
-use crate::ground::digest::Digest;
-use crate::ledger::fold::Breach;
-use crate::ledger::rule_names::RuleName;
+use clover_ground::digest::Digest;
+use crate::fold::Breach;
+use crate::rule_names::RuleName;
 
 /// The breach of a value that is read, the same at append and in `verify`. `found` is the entry and what it says.
-pub(in crate::ledger) fn read_breach(
+pub(crate) fn read_breach(
     rule: RuleName,
     value: i64,
     after: u64,
@@ -22,7 +22,7 @@ pub(in crate::ledger) fn read_breach(
 }
 
 /// The wording of an unmet need, the same at append and in `verify`.
-pub(in crate::ledger) fn need_breach(
+pub(crate) fn need_breach(
     rule: RuleName,
     digest: &Digest,
     before: u64,
@@ -57,13 +57,13 @@ pub(in crate::ledger) fn need_breach(
 }
 
 /// The wording of a number that the named event did not record, the same at append and in `verify`.
-pub(in crate::ledger) fn says_breach(rule: RuleName, event: u64) -> Breach {
+pub(crate) fn says_breach(rule: RuleName, event: u64) -> Breach {
     let found = format!("seq {event}, which recorded another number or none");
     Breach::new(rule, "the recorded number of the event it names", found)
 }
 
 /// The wording of what must not have been there, the same at append and in `verify`.
-pub(in crate::ledger) fn forbid_breach(rule: RuleName, earlier: u64) -> Breach {
+pub(crate) fn forbid_breach(rule: RuleName, earlier: u64) -> Breach {
     let expected = match rule {
         RuleName::Purpose => {
             "a draw labelled for one purpose: calibrate, audit, or sealed in one design, never two"

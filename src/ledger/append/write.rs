@@ -1,30 +1,30 @@
 //! Writing a judged batch inside its transaction, under a signed checkpoint.
 
-use crate::event::Event;
-use crate::ground::note::KeyName;
-use crate::ground::note::SignedCheckpoint;
-use crate::ground::sign::Signer;
-use crate::ground::time::Timestamp;
-use crate::ledger::append::Batch;
-use crate::ledger::append::Prepared;
-use crate::ledger::checkpoint;
-use crate::ledger::claim::Said;
-use crate::ledger::error::LedgerError;
-use crate::ledger::fold::Candidate;
-use crate::ledger::fold::VerifiedEvent;
-use crate::ledger::mark;
-use crate::ledger::open::Head;
-use crate::store::EntryRef;
-use crate::store::RowsIn;
-use crate::store::StoredCheckpoint;
-use crate::store::StoredSnapshot;
-use crate::store::WriteTxn;
+use clover_event::Event;
+use clover_ground::note::KeyName;
+use clover_ground::note::SignedCheckpoint;
+use clover_ground::sign::Signer;
+use clover_ground::time::Timestamp;
+use crate::append::Batch;
+use crate::append::Prepared;
+use crate::checkpoint;
+use crate::claim::Said;
+use crate::error::LedgerError;
+use crate::fold::Candidate;
+use crate::fold::VerifiedEvent;
+use crate::mark;
+use crate::open::Head;
+use clover_store::EntryRef;
+use clover_store::RowsIn;
+use clover_store::StoredCheckpoint;
+use clover_store::StoredSnapshot;
+use clover_store::WriteTxn;
 
 /// Entries after which fold snapshots are written again.
 const SNAPSHOT_EVERY: u64 = 1024;
 /// Digests held in memory before the index takes them in: the more, the fewer pages each batch of them
 /// touches.
-pub(in crate::ledger) const TAIL_MAX: usize = 400_000;
+pub(crate) const TAIL_MAX: usize = 400_000;
 /// Events up to which a batch is indexed in its own transaction, once enough are there to index.
 const BATCH_SMALL: usize = 4_096;
 /// Digests that are worth the pages of the index which they dirty: a lone append leaves them to a later one.
@@ -115,7 +115,7 @@ pub(super) fn write_head(
 }
 
 /// Lets the index take in the tail.
-pub(in crate::ledger) fn index(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerError> {
+pub(crate) fn index(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerError> {
     let digests = head.tail.take();
     let size = head.size();
     txn.index_digests(digests.iter().map(|(digest, seq)| (digest, *seq)), size)?;
@@ -149,7 +149,7 @@ fn entries(
 }
 
 /// Writes every fold's snapshot of the head.
-pub(in crate::ledger) fn write_snapshots(
+pub(crate) fn write_snapshots(
     txn: &WriteTxn<'_>,
     head: &mut Head,
 ) -> Result<(), LedgerError> {

@@ -1,13 +1,13 @@
 //! What is computed again from the entries before, under `--recompute`.
 
-use crate::ledger::error::LedgerError;
-use crate::ledger::fold::AtHand;
-use crate::ledger::fold::Breach;
-use crate::ledger::fold::Candidate;
-use crate::ledger::history::Before;
-use crate::ledger::verify::VerifyError;
-use crate::ledger::verify::file::FileView;
-use crate::ledger::verify::judge::Judge;
+use crate::error::LedgerError;
+use crate::fold::AtHand;
+use crate::fold::Breach;
+use crate::fold::Candidate;
+use crate::history::Before;
+use crate::verify::VerifyError;
+use crate::verify::file::FileView;
+use crate::verify::judge::Judge;
 
 impl Judge<'_> {
     /// Computes an event again from the entries before it where that is asked for, else counts it; lines are kept for those

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::ground::ambient::Ambient;
-use crate::ground::note::SignedCheckpoint;
-use crate::ledger::Rulebook;
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::verify::Progress;
-use crate::ledger::verify::VerifyError;
-use crate::ledger::verify::VerifyOptions;
-use crate::ledger::verify::file::walk_rules;
-use crate::ledger::verify::integrity::take_integrity;
-use crate::ledger::verify::judge::Judge;
-use crate::ledger::verify::report::Report;
-use crate::store::Store;
-use crate::store::StoreError;
+use clover_ground::ambient::Ambient;
+use clover_ground::note::SignedCheckpoint;
+use crate::Rulebook;
+use crate::rule_names::RuleName;
+use crate::verify::Progress;
+use crate::verify::VerifyError;
+use crate::verify::VerifyOptions;
+use crate::verify::file::walk_rules;
+use crate::verify::integrity::take_integrity;
+use crate::verify::judge::Judge;
+use crate::verify::report::Report;
+use clover_store::Store;
+use clover_store::StoreError;
 
 /// Verifies the entries of a file whose other tables cannot be read: what stands in the way is a finding, and the walk goes on.
 ///

@@ -1,12 +1,12 @@
 //! The digest index held against the sorted facts of all entries.
 
-use crate::ground::digest::Digest;
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::verify::VerifyError;
-use crate::ledger::verify::report::Findings;
-use crate::ledger::verify::sorter::Op;
-use crate::ledger::verify::sorter::Record;
-use crate::store::Reader;
+use clover_ground::digest::Digest;
+use crate::rule_names::RuleName;
+use crate::verify::VerifyError;
+use crate::verify::report::Findings;
+use crate::verify::sorter::Op;
+use crate::verify::sorter::Record;
+use clover_store::Reader;
 
 /// Index rows read at a time.
 const INDEX_PAGE: usize = 4_096;

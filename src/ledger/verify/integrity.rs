@@ -1,10 +1,10 @@
 //! What `SQLite` and the schema say of the whole file.
 
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::verify::judge::Judge;
-use crate::store::Fault;
-use crate::store::Part;
-use crate::store::StoreError;
+use crate::rule_names::RuleName;
+use crate::verify::judge::Judge;
+use clover_store::Fault;
+use clover_store::Part;
+use clover_store::StoreError;
 
 /// The rule that a part of the file breaks.
 fn rule_of(part: Part) -> RuleName {

@@ -4,44 +4,44 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::event::Event;
-use crate::event::PAYLOAD_TYPE;
-use crate::event::Seen;
-use crate::ground::ambient::Ambient;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::merkle::TILE_WIDTH;
-use crate::ground::merkle::Tiler;
-use crate::ground::note::SignedCheckpoint;
-use crate::ground::sign;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::PublicKey;
-use crate::ground::time::Timestamp;
-use crate::ledger::claim::Claim;
-use crate::ledger::claim::Said;
-use crate::ledger::fold::Breach;
-use crate::ledger::fold::Candidate;
-use crate::ledger::fold::Computing;
-use crate::ledger::fold::Fact;
-use crate::ledger::fold::Rulebook;
-use crate::ledger::fold::VerifiedEvent;
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::rules;
-use crate::ledger::state::State;
-use crate::ledger::verify::BlobSource;
-use crate::ledger::verify::VerifyError;
-use crate::ledger::verify::VerifyOptions;
-use crate::ledger::verify::file::FileView;
-use crate::ledger::verify::report::Divergent;
-use crate::ledger::verify::report::Findings;
-use crate::ledger::verify::report::Report;
-use crate::ledger::verify::sets::root_digest;
-use crate::ledger::verify::sorter::Op;
-use crate::ledger::verify::sorter::Record;
-use crate::ledger::verify::sorter::Sorter;
-use crate::ledger::verify::times::Times;
-use crate::ledger::verify::work::Digested;
-use crate::ledger::verify::work::Signature;
+use clover_event::Event;
+use clover_event::PAYLOAD_TYPE;
+use clover_event::Seen;
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::merkle::TILE_WIDTH;
+use clover_ground::merkle::Tiler;
+use clover_ground::note::SignedCheckpoint;
+use clover_ground::sign;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::PublicKey;
+use clover_ground::time::Timestamp;
+use crate::claim::Claim;
+use crate::claim::Said;
+use crate::fold::Breach;
+use crate::fold::Candidate;
+use crate::fold::Computing;
+use crate::fold::Fact;
+use crate::fold::Rulebook;
+use crate::fold::VerifiedEvent;
+use crate::rule_names::RuleName;
+use crate::rules;
+use crate::state::State;
+use crate::verify::BlobSource;
+use crate::verify::VerifyError;
+use crate::verify::VerifyOptions;
+use crate::verify::file::FileView;
+use crate::verify::report::Divergent;
+use crate::verify::report::Findings;
+use crate::verify::report::Report;
+use crate::verify::sets::root_digest;
+use crate::verify::sorter::Op;
+use crate::verify::sorter::Record;
+use crate::verify::sorter::Sorter;
+use crate::verify::times::Times;
+use crate::verify::work::Digested;
+use crate::verify::work::Signature;
 
 /// Rules whose breach keeps an entry from changing state: nobody with the right to say it said it.
 const UNFIT: [RuleName; 3] = [RuleName::Key, RuleName::Role, RuleName::Signature];
@@ -470,7 +470,7 @@ impl<'a> Judge<'a> {
 
     fn apply(&mut self, candidate: Candidate<'_>) -> Result<(), VerifyError> {
         let verified = VerifiedEvent::new(candidate);
-        if let crate::event::Payload::KeyAdded(added) = &candidate.event.payload
+        if let clover_event::Payload::KeyAdded(added) = &candidate.event.payload
             && added.proof.is_none()
         {
             self.unproven_keys += 1;

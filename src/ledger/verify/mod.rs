@@ -21,21 +21,21 @@ mod work;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use crate::ground::ambient::Ambient;
-use crate::ground::ambient::AmbientError;
-use crate::ground::digest::Digest;
-use crate::ground::note::SignedCheckpoint;
-use crate::ground::note::VerifierKey;
-use crate::ledger::fold::Rulebook;
-use crate::store::Store;
-use crate::store::StoreError;
+use clover_ground::ambient::Ambient;
+use clover_ground::ambient::AmbientError;
+use clover_ground::digest::Digest;
+use clover_ground::note::SignedCheckpoint;
+use clover_ground::note::VerifierKey;
+use crate::fold::Rulebook;
+use clover_store::Store;
+use clover_store::StoreError;
 
 pub use report::Divergent;
 pub use report::Finding;
 pub use report::First;
 pub use report::Report;
 pub use report::Taint;
-pub(in crate::ledger) use work::read_lines;
+pub(crate) use work::read_lines;
 
 /// How signatures are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::event::payload::Verdict;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ledger::fold::Breach;
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::rulebooks;
-use crate::ledger::rulebooks::Adopted;
+use clover_event::payload::Verdict;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use crate::fold::Breach;
+use crate::rule_names::RuleName;
+use crate::rulebooks;
+use crate::rulebooks::Adopted;
 
 /// Findings kept in a report; more are counted only.
 const KEPT_MAX: usize = 10_000;

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use crate::ground::ambient::Ambient;
-use crate::ground::digest::Digest;
-use crate::ledger::append;
-use crate::ledger::fold::Fact;
-use crate::ledger::rule_names::RuleName;
-use crate::ledger::verify::VerifyError;
-use crate::ledger::verify::judge::Judge;
-use crate::ledger::verify::report::Findings;
-use crate::ledger::verify::sorter::Op;
-use crate::ledger::verify::sorter::Record;
-use crate::ledger::verify::sorter::Sorter;
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use crate::append;
+use crate::fold::Fact;
+use crate::rule_names::RuleName;
+use crate::verify::VerifyError;
+use crate::verify::judge::Judge;
+use crate::verify::report::Findings;
+use crate::verify::sorter::Op;
+use crate::verify::sorter::Record;
+use crate::verify::sorter::Sorter;
 
 impl Judge<'_> {
     pub(super) fn give_judged(

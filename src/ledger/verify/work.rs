@@ -13,29 +13,29 @@ use std::sync::Mutex;
 use std::sync::RwLock;
 use std::sync::mpsc;
 
-use crate::event::PAYLOAD_TYPE;
-use crate::event::Payload;
-use crate::event::entry::Entry;
-use crate::event::entry::LINE_LEN_MAX;
-use crate::event::header;
-use crate::ground::digest::Digest;
-use crate::ground::merkle::LEAVES_AT_ONCE;
-use crate::ground::sign;
-use crate::ground::sign::BatchItem;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::PublicKey;
-use crate::ground::time::Timestamp;
-use crate::ledger::catch_up;
-use crate::ledger::claim;
-use crate::ledger::claim::Said;
-use crate::ledger::fold::Candidate;
-use crate::ledger::fold::Fact;
-use crate::ledger::fold::Rulebook;
-use crate::ledger::lines::Lines;
-use crate::ledger::verify::Signatures;
-use crate::ledger::verify::VerifyError;
-use crate::ledger::verify::VerifyOptions;
-use crate::store::StoredEntry;
+use clover_event::PAYLOAD_TYPE;
+use clover_event::Payload;
+use clover_event::entry::Entry;
+use clover_event::entry::LINE_LEN_MAX;
+use clover_event::header;
+use clover_ground::digest::Digest;
+use clover_ground::merkle::LEAVES_AT_ONCE;
+use clover_ground::sign;
+use clover_ground::sign::BatchItem;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::PublicKey;
+use clover_ground::time::Timestamp;
+use crate::catch_up;
+use crate::claim;
+use crate::claim::Said;
+use crate::fold::Candidate;
+use crate::fold::Fact;
+use crate::fold::Rulebook;
+use crate::lines::Lines;
+use crate::verify::Signatures;
+use crate::verify::VerifyError;
+use crate::verify::VerifyOptions;
+use clover_store::StoredEntry;
 
 /// Entries a worker takes at a time; also the size of a signature batch, which larger batches make cheaper.
 const CHUNK: usize = 256;
@@ -120,7 +120,7 @@ impl Directory {
 ///
 /// # Errors
 /// [`VerifyError::Read`].
-pub(in crate::ledger) fn read_lines(
+pub(crate) fn read_lines(
     mut lines: Box<dyn BufRead + Send + '_>,
     give: &mut dyn FnMut(Vec<u8>) -> bool,
 ) -> Result<(), VerifyError> {
