@@ -127,15 +127,15 @@
 pub use clover_attack as attack;
 pub use clover_event as event;
 pub use clover_ground as ground;
-pub use clover_store as store;
 pub use clover_ledger as ledger;
 pub use clover_num as num;
+pub use clover_projection as projection;
 pub use clover_rubric as rubric;
 pub use clover_stats as stats;
+pub use clover_store as store;
 
 pub mod cli;
 pub mod export;
-pub mod projection;
 pub mod report;
 pub mod session;
 pub mod view;

@@ -6,16 +6,6 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 
-use clover_event::Event;
-use clover_event::PAYLOAD_TYPE;
-use clover_event::Payload;
-use clover_event::header;
-use clover_ground::digest::Digest;
-use clover_ground::merkle::LEAVES_AT_ONCE;
-use clover_ground::sign;
-use clover_ground::sign::KeyId;
-use clover_ground::sign::PublicKey;
-use clover_ground::time::Timestamp;
 use crate::checkpoint;
 use crate::error::Divergence;
 use crate::error::LedgerError;
@@ -30,6 +20,16 @@ use crate::open::Ledger;
 use crate::open::parse_checkpoint;
 use crate::rules;
 use crate::state::State;
+use clover_event::Event;
+use clover_event::PAYLOAD_TYPE;
+use clover_event::Payload;
+use clover_event::header;
+use clover_ground::digest::Digest;
+use clover_ground::merkle::LEAVES_AT_ONCE;
+use clover_ground::sign;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::PublicKey;
+use clover_ground::time::Timestamp;
 use clover_store::Reader;
 use clover_store::StoredEntry;
 

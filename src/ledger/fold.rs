@@ -3,16 +3,16 @@
 use std::any::Any;
 use std::fmt;
 
+use crate::error::LedgerError;
+use crate::history::Before;
+use crate::history::History;
+use crate::rule_names::RuleName;
 use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
-use crate::error::LedgerError;
-use crate::history::Before;
-use crate::history::History;
-use crate::rule_names::RuleName;
 use clover_store::RowChange;
 
 /// An event that stands, or is about to stand, at a position of the log.

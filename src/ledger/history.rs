@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use clover_event::Event;
-use clover_ground::digest::Digest;
 use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::read;
 use crate::verify::BlobSource;
+use clover_event::Event;
+use clover_ground::digest::Digest;
 use clover_store::Reader;
 use clover_store::StoreError;
 

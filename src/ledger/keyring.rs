@@ -6,6 +6,10 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::names;
+use crate::rulebooks;
+use crate::rulebooks::Adopted;
+use crate::rulebooks::Question;
 use clover_event::Event;
 use clover_event::Header;
 use clover_event::Payload;
@@ -19,10 +23,6 @@ use clover_event::payload::custody::Separation;
 use clover_ground::keyfile;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
-use crate::names;
-use crate::rulebooks;
-use crate::rulebooks::Adopted;
-use crate::rulebooks::Question;
 use clover_num::Count;
 
 /// How a key ended.

@@ -7,12 +7,6 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use clover_event::Entry;
-use clover_event::Event;
-use clover_event::header;
-use clover_ground::digest::Digest;
-use clover_ground::merkle;
-use clover_ground::note::SignedCheckpoint;
 use crate::append;
 use crate::catch_up;
 use crate::error::LedgerError;
@@ -21,6 +15,12 @@ use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
 use crate::open::Head;
 use crate::verify::read_lines;
+use clover_event::Entry;
+use clover_event::Event;
+use clover_event::header;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::note::SignedCheckpoint;
 use clover_store::CreateOptions;
 use clover_store::OpenOptions;
 use clover_store::Store;

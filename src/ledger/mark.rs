@@ -7,9 +7,9 @@
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::pin::Pin;
 use clover_ground::ambient;
 use clover_ground::digest::Digest;
-use crate::pin::Pin;
 use clover_store::StoredSnapshot;
 
 /// First line of a mark.

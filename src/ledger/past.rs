@@ -4,13 +4,13 @@ use std::fmt;
 
 use rayon::prelude::*;
 
-use clover_event::Event;
-use clover_ground::digest::Digest;
 use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::read;
 use crate::read::Read;
 use crate::under::Under;
+use clover_event::Event;
+use clover_ground::digest::Digest;
 
 /// Entries from which on it is worth to decode them on all cores.
 const DECODED_TOGETHER: usize = 256;

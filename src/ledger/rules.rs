@@ -7,6 +7,16 @@
 
 use std::collections::BTreeSet;
 
+use crate::claim::Claim;
+use crate::fold::Breach;
+use crate::fold::Candidate;
+use crate::fold::Fact;
+use crate::fold::said;
+use crate::keyring::Keyring;
+use crate::rule_names::RuleName;
+use crate::rulebooks;
+use crate::signers;
+use crate::state::State;
 use clover_event::Event;
 use clover_event::Header;
 use clover_event::Kind;
@@ -21,16 +31,6 @@ use clover_ground::keyfile;
 use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
 use clover_ground::time::Timestamp;
-use crate::claim::Claim;
-use crate::fold::Breach;
-use crate::fold::Candidate;
-use crate::fold::Fact;
-use crate::fold::said;
-use crate::keyring::Keyring;
-use crate::rule_names::RuleName;
-use crate::rulebooks;
-use crate::signers;
-use crate::state::State;
 use clover_num::Count;
 
 /// How far a clock may stand behind the head, and `at` away from what it claims, in seconds.

@@ -11,6 +11,8 @@ use std::sync::PoisonError;
 
 use rayon::prelude::*;
 
+use crate::error::LedgerError;
+use crate::lines::Lines;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::LEAVES_AT_ONCE;
@@ -19,8 +21,6 @@ use clover_ground::merkle::TILE_WIDTH;
 use clover_ground::merkle::Tile;
 use clover_ground::merkle::TileSource;
 use clover_ground::merkle::Tiler;
-use crate::error::LedgerError;
-use crate::lines::Lines;
 use clover_store::Reader;
 use clover_store::StoreError;
 use clover_store::StoredEntry;

@@ -10,27 +10,27 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ClassId;
-use crate::event::id::ExperimentId;
-use crate::event::id::HolderId;
-use crate::event::payload::Role;
-use crate::event::payload::Roles;
-use crate::event::payload::custody::Separation;
-use crate::event::payload::record::DataRead;
-use crate::event::payload::record::ReadOutcome;
-use crate::ground::keyfile;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
-use crate::ledger::Breach;
-use crate::ledger::Candidate;
-use crate::ledger::Fold;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ClassId;
+use clover_event::id::ExperimentId;
+use clover_event::id::HolderId;
+use clover_event::payload::Role;
+use clover_event::payload::Roles;
+use clover_event::payload::custody::Separation;
+use clover_event::payload::record::DataRead;
+use clover_event::payload::record::ReadOutcome;
+use clover_ground::keyfile;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_ledger::Breach;
+use clover_ledger::Candidate;
+use clover_ledger::Fold;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

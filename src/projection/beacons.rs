@@ -5,12 +5,12 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::payload::gate::DrawnFrom;
-use crate::ledger::Fold;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::payload::gate::DrawnFrom;
+use clover_ledger::Fold;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
 
 /// It takes in every kind: the first entry that names a checkpoint may be of any.
 pub const READS: &[Kind] = Kind::ALL;

@@ -10,21 +10,21 @@ use serde::Serializer;
 use serde::ser::SerializeMap;
 use serde::ser::SerializeStruct;
 
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::PatchId;
-use crate::event::payload::Verdict;
-use crate::event::payload::report::ReportGap;
-use crate::event::payload::report::ReportLayout;
-use crate::event::payload::report::ReportPart;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::PatchId;
+use clover_event::payload::Verdict;
+use clover_event::payload::report::ReportGap;
+use clover_event::payload::report::ReportLayout;
+use clover_event::payload::report::ReportPart;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 
 /// Label of the digest of a bundle of what entries say.
 pub const BUNDLE_LABEL: &str = "clover/iteration-report/v1";
@@ -505,13 +505,13 @@ impl Bundle {
 }
 
 /// A text that an event takes.
-fn bounded(text: &str) -> crate::event::id::Text {
+fn bounded(text: &str) -> clover_event::id::Text {
     let clean: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(900)
         .collect();
-    crate::event::id::Text::new(clean).expect("BUG: at most 3,600 bytes without control characters")
+    clover_event::id::Text::new(clean).expect("BUG: at most 3,600 bytes without control characters")
 }
 
 /// Names of candidates: what people call them.

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::registry::Scope;
-use crate::ledger::Breach;
-use crate::ledger::Candidate;
-use crate::ledger::Fold;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
-use crate::ledger::rules::FORMAT;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::registry::Scope;
+use clover_ledger::Breach;
+use clover_ledger::Candidate;
+use clover_ledger::Fold;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
+use clover_ledger::rules::FORMAT;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::ExperimentRegistered, Kind::ExperimentClosed];

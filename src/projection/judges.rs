@@ -1,15 +1,15 @@
 //! The rule `judge`: what is said of a judge's raw scores names a judge that was registered.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::JudgeId;
-use crate::event::registry;
-use crate::ledger::Breach;
-use crate::ledger::Candidate;
-use crate::ledger::Fact;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::JudgeId;
+use clover_event::registry;
+use clover_ledger::Breach;
+use clover_ledger::Candidate;
+use clover_ledger::Fact;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
 
 /// Fewest keys that a re-score takes.
 pub const REPLAYED_MIN: u64 = 30;

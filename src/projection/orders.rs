@@ -1,51 +1,51 @@
 //! Orders: the units of a confirm set by name, and the order drawn from a checkpoint that nobody could choose; the
 //! rule `order`. Membership is exact over the whole history by digests; the fold keeps right edges of trees.
 
-use crate::event::payload::manifest::Test;
-use crate::ledger::Breaches;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
+use clover_event::payload::manifest::Test;
+use clover_ledger::Breaches;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::Header;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::Seen;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::Root;
-use crate::event::id::StratumId;
-use crate::event::payload::gate::DrawnFrom;
-use crate::event::payload::gate::OrderDrawn;
-use crate::event::payload::gate::OrderListed;
-use crate::event::payload::gate::UnitsListed;
-use crate::event::payload::manifest::Beacon;
-use crate::event::payload::manifest::DataBinding;
-use crate::event::payload::manifest::STRATA_MAX;
-use crate::event::payload::manifest::Template;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ledger::Breach;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Fact;
-use crate::ledger::Fold;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::unmet;
-use crate::projection::beacons::Beacons;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
-use crate::projection::splits;
-use crate::projection::splits::Part;
+use crate::beacons::Beacons;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use crate::splits;
+use crate::splits::Part;
+use clover_event::Header;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::Seen;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::Root;
+use clover_event::id::StratumId;
+use clover_event::payload::gate::DrawnFrom;
+use clover_event::payload::gate::OrderDrawn;
+use clover_event::payload::gate::OrderListed;
+use clover_event::payload::gate::UnitsListed;
+use clover_event::payload::manifest::Beacon;
+use clover_event::payload::manifest::DataBinding;
+use clover_event::payload::manifest::STRATA_MAX;
+use clover_event::payload::manifest::Template;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ledger::Breach;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Fact;
+use clover_ledger::Fold;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
+use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::OrderDrawn, Kind::OrderListed, Kind::UnitsListed];
@@ -200,11 +200,7 @@ impl Fold for Orders {
 }
 
 /// Digest under which a unit is known to be one of a confirm set.
-pub(in crate::projection) fn listed_in(
-    experiment: Option<&ExperimentId>,
-    root: Root,
-    unit: &ItemId,
-) -> Digest {
+pub(crate) fn listed_in(experiment: Option<&ExperimentId>, root: Root, unit: &ItemId) -> Digest {
     canon::digest("clover/unit/v1", &(experiment, root, unit))
 }
 
@@ -564,7 +560,7 @@ fn check_units_of(state: &State, header: &Header, ground: &Ground<'_>) -> Checke
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::num::Count;
+    use clover_num::Count;
 
     #[test]
     fn the_order_of_the_format_page_holds() {

@@ -4,12 +4,12 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use crate::event::Event;
-use crate::event::Statement;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
+use clover_event::Event;
+use clover_event::Statement;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
 
 /// What an event says, and where it stands.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,21 +1,21 @@
 //! The rule `report`: what may be given out as the report of an iteration. It moves no read model; published reports are
 //! read from the log.
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::payload::report::ReportPart;
-use crate::event::payload::report::ReportPublished;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::projection::decisions::AllDecisions;
-use crate::projection::iterations::Iterations;
+use crate::decisions::AllDecisions;
+use crate::iterations::Iterations;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::payload::report::ReportPart;
+use clover_event::payload::report::ReportPublished;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
 
 /// The rule `report`.
 #[derive(Clone, Copy, Debug)]

@@ -1,15 +1,15 @@
 //! Row models: what each data event adds to the plain tables.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::ledger::LabelRow;
-use crate::ledger::RevealRow;
-use crate::ledger::RowChange;
-use crate::ledger::RowModel;
-use crate::ledger::ScoreRow;
-use crate::ledger::SealRow;
-use crate::ledger::VerifiedEvent;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_ledger::LabelRow;
+use clover_ledger::RevealRow;
+use clover_ledger::RowChange;
+use clover_ledger::RowModel;
+use clover_ledger::ScoreRow;
+use clover_ledger::SealRow;
+use clover_ledger::VerifiedEvent;
 
 /// `scores`
 #[derive(Clone, Copy, Debug)]

@@ -1,20 +1,20 @@
 //! Seals and charges: a reveal opens what was sealed and accepted, after it was paid for. Exact over the whole history,
 //! by digests, so that no state grows with the number of labels.
 
-use crate::event::Payload;
-use crate::event::id::DesignId;
-use crate::event::id::ExperimentId;
-use crate::event::id::RowId;
-use crate::event::payload::label::LabelRevealed;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::seal;
-use crate::ledger::Candidate;
-use crate::ledger::Fact;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::projection::budgets::Budgets;
+use crate::budgets::Budgets;
+use clover_event::Payload;
+use clover_event::id::DesignId;
+use clover_event::id::ExperimentId;
+use clover_event::id::RowId;
+use clover_event::payload::label::LabelRevealed;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::seal;
+use clover_ledger::Candidate;
+use clover_ledger::Fact;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
 
 /// The rules `seal` and `charge`.
 #[derive(Clone, Copy, Debug)]

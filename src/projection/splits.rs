@@ -2,47 +2,47 @@
 //! `split`. Membership is exact over the whole history by digests; the fold keeps the right edge of each
 //! part's tree.
 
-use crate::ledger::Breaches;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
+use clover_ledger::Breaches;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::Root;
-use crate::event::id::SplitId;
-use crate::event::payload::Verdict;
-use crate::event::payload::intake::ListedBy;
-use crate::event::payload::intake::PartRoot;
-use crate::event::payload::intake::Separation;
-use crate::event::payload::intake::SplitPart;
-use crate::event::payload::intake::SplitsFormed;
-use crate::event::payload::intake::SplitsListed;
-use crate::event::payload::label::DesignPurpose;
-use crate::event::payload::label::LabelSealed;
-use crate::event::payload::label::draw_of_row;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::digest::blake2b_64;
-use crate::ground::merkle;
-use crate::ground::merkle::Frontier;
-use crate::ground::time::Timestamp;
-use crate::ledger::Breach;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Fact;
-use crate::ledger::Fold;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
-use crate::projection::designs::Designs;
+use crate::designs::Designs;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::Root;
+use clover_event::id::SplitId;
+use clover_event::payload::Verdict;
+use clover_event::payload::intake::ListedBy;
+use clover_event::payload::intake::PartRoot;
+use clover_event::payload::intake::Separation;
+use clover_event::payload::intake::SplitPart;
+use clover_event::payload::intake::SplitsFormed;
+use clover_event::payload::intake::SplitsListed;
+use clover_event::payload::label::DesignPurpose;
+use clover_event::payload::label::LabelSealed;
+use clover_event::payload::label::draw_of_row;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::digest::blake2b_64;
+use clover_ground::merkle;
+use clover_ground::merkle::Frontier;
+use clover_ground::time::Timestamp;
+use clover_ledger::Breach;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Fact;
+use clover_ledger::Fold;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::SplitsListed, Kind::SplitsFormed];
@@ -196,7 +196,7 @@ impl Fold for Splits {
                 let is_placed = of.open.take().is_some_and(|open| open.by.is_some());
                 of.formed.entry(formed.split.clone()).or_insert(Formed {
                     counts: [&formed.confirm, &formed.dev, &formed.fit].map(|p| p.count.value()),
-                    gap_seconds: formed.gap_seconds.map(crate::num::Count::value),
+                    gap_seconds: formed.gap_seconds.map(clover_num::Count::value),
                     is_placed,
                     seed: formed.seed.value(),
                     separation: formed.separation,
@@ -429,7 +429,7 @@ fn check_forming(of: Option<&OfExperiment>, new: &SplitsFormed) -> Checked {
 
 /// What a split says of time fits together.
 fn check_apart(new: &SplitsFormed) -> Checked {
-    let gap = new.gap_seconds.map(crate::num::Count::value);
+    let gap = new.gap_seconds.map(clover_num::Count::value);
     match (new.separation, new.gap, gap) {
         (Separation::Hashed, Verdict::NotChecked, None) => Ok(()),
         (Separation::Time, Verdict::Pass, Some(gap)) if gap >= GAP_SECONDS_MIN => {

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Event;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::payload::record::ReadOutcome;
-use crate::ground::sign::KeyId;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::reader::Model;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::reader::Model;
+use clover_event::Event;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::payload::record::ReadOutcome;
+use clover_ground::sign::KeyId;
 
 /// Events of one kind by one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

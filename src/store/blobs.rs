@@ -3,12 +3,12 @@
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
 
-use clover_ground::digest::Digest;
 use crate::Reader;
 use crate::StoreError;
 use crate::WriteTxn;
 use crate::entries::Ascending;
 use crate::entries::digest;
+use clover_ground::digest::Digest;
 
 const SELECT: &str = "SELECT bytes FROM blobs WHERE digest = ?1";
 const LENGTH: &str = "SELECT length(bytes) FROM blobs WHERE digest = ?1";

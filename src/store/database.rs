@@ -11,8 +11,8 @@ use rusqlite::Transaction;
 use rusqlite::TransactionBehavior;
 use rusqlite::config::DbConfig;
 
-use clover_ground::ambient;
 use crate::StoreError;
+use clover_ground::ambient;
 
 /// `PRAGMA application_id` of a ledger file: "Clvr".
 pub(super) const APPLICATION_ID: i64 = 0x436c_7672;
@@ -502,12 +502,12 @@ fn configure(conn: &Connection, options: OpenOptions) -> Result<(), StoreError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clover_ground::digest::Digest;
-    use clover_ground::sign::KeyId;
-    use clover_ground::time::Timestamp;
     use crate::EntryRef;
     use crate::RowChange;
     use crate::ScoreRow;
+    use clover_ground::digest::Digest;
+    use clover_ground::sign::KeyId;
+    use clover_ground::time::Timestamp;
 
     #[test]
     fn released_migrations_never_change() {

@@ -4,14 +4,14 @@ use rusqlite::OptionalExtension as _;
 use rusqlite::Row;
 use rusqlite::params;
 
-use clover_ground::digest::Digest;
-use clover_ground::sign::KeyId;
-use clover_ground::time::Timestamp;
 use crate::Fault;
 use crate::Part;
 use crate::Reader;
 use crate::RowsIn;
 use crate::StoreError;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
 
 const INSERT: &str = "INSERT OR FAIL INTO entries (seq, author, author_seq, recorded_at, body, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const SELECT_LONG: &str = "SELECT seq, author, author_seq, recorded_at, body, signature FROM entries \

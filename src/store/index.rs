@@ -6,7 +6,6 @@
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
 
-use clover_ground::digest::Digest;
 use crate::Reader;
 use crate::StoreError;
 use crate::WriteTxn;
@@ -14,6 +13,7 @@ use crate::entries::Ascending;
 use crate::entries::count;
 use crate::entries::digest;
 use crate::entries::sql_int;
+use clover_ground::digest::Digest;
 
 const LOOKUP: &str = "SELECT seq FROM digest_index WHERE digest = ?1";
 const PAGE: &str =

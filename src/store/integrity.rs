@@ -4,12 +4,12 @@ use std::io::Read as _;
 
 use rusqlite::Connection;
 
-use clover_ground::ambient;
 use crate::Store;
 use crate::StoreError;
 use crate::database::APPLICATION_ID;
 use crate::database::MIGRATIONS;
 use crate::database::schema_rows;
+use clover_ground::ambient;
 
 /// A part of the file that can be wrong by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

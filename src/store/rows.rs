@@ -9,7 +9,6 @@ use rusqlite::ToSql;
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
 use rusqlite::types::ValueRef;
 
-use clover_ground::digest::Digest;
 use crate::Reader;
 use crate::RowsIn;
 use crate::StoreError;
@@ -17,6 +16,7 @@ use crate::entries::Ascending;
 use crate::entries::count;
 use crate::entries::out_of_order;
 use crate::entries::sql_int;
+use clover_ground::digest::Digest;
 
 /// A row of `scores`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
 
-use clover_ground::digest::Digest;
 use crate::Reader;
 use crate::StoreError;
 use crate::WriteTxn;
@@ -11,6 +10,7 @@ use crate::entries::Ascending;
 use crate::entries::count;
 use crate::entries::digest;
 use crate::entries::sql_int;
+use clover_ground::digest::Digest;
 
 const SELECT: &str = "SELECT rulebook, size, root, state FROM snapshots WHERE fold = ?1";
 const NAMES: &str = "SELECT fold FROM snapshots ORDER BY fold";

@@ -3,7 +3,6 @@
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
 
-use clover_ground::digest::Digest;
 use crate::Reader;
 use crate::StoreError;
 use crate::WriteTxn;
@@ -11,6 +10,7 @@ use crate::entries::Ascending;
 use crate::entries::count;
 use crate::entries::digest;
 use crate::entries::sql_int;
+use clover_ground::digest::Digest;
 
 const HEAD: &str = "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1";
 const AT: &str = "SELECT size, note FROM checkpoints WHERE size = ?1";

@@ -12,8 +12,8 @@ use rusqlite::TransactionBehavior;
 use rusqlite::params;
 use zeroize::Zeroizing;
 
-use clover_ground::digest::Digest;
 use crate::StoreError;
+use clover_ground::digest::Digest;
 
 const SCHEMA: &str = include_str!("../../migrations/vault_0001_create_vault.sql");
 const SUBJECT: &str = "SELECT secret FROM subjects WHERE subject = ?1";

@@ -24,6 +24,16 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use crate::catch_up;
+use crate::claim;
+use crate::claim::Said;
+use crate::error::LedgerError;
+use crate::fold::Computing;
+use crate::open::Head;
+use crate::open::Ledger;
+use crate::pin::PinError;
+use crate::read::Recorded;
+use crate::rules;
 use clover_event::Event;
 use clover_event::PAYLOAD_TYPE;
 use clover_event::Payload;
@@ -40,16 +50,6 @@ use clover_ground::sign::Signer;
 use clover_ground::sign::Unverified;
 use clover_ground::sign::Verified;
 use clover_ground::time::Timestamp;
-use crate::catch_up;
-use crate::claim;
-use crate::claim::Said;
-use crate::error::LedgerError;
-use crate::fold::Computing;
-use crate::open::Head;
-use crate::open::Ledger;
-use crate::pin::PinError;
-use crate::read::Recorded;
-use crate::rules;
 use clover_store::Durability;
 use clover_store::Reader;
 

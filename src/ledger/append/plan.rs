@@ -6,6 +6,18 @@ use std::sync::Arc;
 
 use smol_str::SmolStr;
 
+use crate::append::Appended;
+use crate::append::Command;
+use crate::append::Prepared;
+use crate::append::SignedEvent;
+use crate::append::Slot;
+use crate::append::spread;
+use crate::error::LedgerError;
+use crate::fold::Breach;
+use crate::fold::Rule;
+use crate::open::Head;
+use crate::rule_names::RuleName;
+use crate::tail::Tail;
 use clover_event::Draft;
 use clover_event::Header;
 use clover_event::Kind;
@@ -20,18 +32,6 @@ use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
-use crate::append::Appended;
-use crate::append::Command;
-use crate::append::Prepared;
-use crate::append::SignedEvent;
-use crate::append::Slot;
-use crate::append::spread;
-use crate::error::LedgerError;
-use crate::fold::Breach;
-use crate::fold::Rule;
-use crate::open::Head;
-use crate::rule_names::RuleName;
-use crate::tail::Tail;
 use clover_num::Count;
 use clover_store::Reader;
 

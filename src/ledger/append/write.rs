@@ -1,10 +1,5 @@
 //! Writing a judged batch inside its transaction, under a signed checkpoint.
 
-use clover_event::Event;
-use clover_ground::note::KeyName;
-use clover_ground::note::SignedCheckpoint;
-use clover_ground::sign::Signer;
-use clover_ground::time::Timestamp;
 use crate::append::Batch;
 use crate::append::Prepared;
 use crate::checkpoint;
@@ -14,6 +9,11 @@ use crate::fold::Candidate;
 use crate::fold::VerifiedEvent;
 use crate::mark;
 use crate::open::Head;
+use clover_event::Event;
+use clover_ground::note::KeyName;
+use clover_ground::note::SignedCheckpoint;
+use clover_ground::sign::Signer;
+use clover_ground::time::Timestamp;
 use clover_store::EntryRef;
 use clover_store::RowsIn;
 use clover_store::StoredCheckpoint;
@@ -149,10 +149,7 @@ fn entries(
 }
 
 /// Writes every fold's snapshot of the head.
-pub(crate) fn write_snapshots(
-    txn: &WriteTxn<'_>,
-    head: &mut Head,
-) -> Result<(), LedgerError> {
+pub(crate) fn write_snapshots(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerError> {
     let mut all = Vec::new();
     for (name, state) in head.state.snapshots() {
         let rulebook = head.state.rulebook().version;

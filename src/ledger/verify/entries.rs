@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use clover_ground::ambient::Ambient;
-use clover_ground::note::SignedCheckpoint;
 use crate::Rulebook;
 use crate::rule_names::RuleName;
 use crate::verify::Progress;
@@ -13,6 +11,8 @@ use crate::verify::file::walk_rules;
 use crate::verify::integrity::take_integrity;
 use crate::verify::judge::Judge;
 use crate::verify::report::Report;
+use clover_ground::ambient::Ambient;
+use clover_ground::note::SignedCheckpoint;
 use clover_store::Store;
 use clover_store::StoreError;
 

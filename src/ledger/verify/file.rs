@@ -7,13 +7,6 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use clover_ground::ambient::Ambient;
-use clover_ground::digest::Digest;
-use clover_ground::merkle::LEAVES_AT_ONCE;
-use clover_ground::merkle::Tile;
-use clover_ground::note::SignedCheckpoint;
-use clover_ground::note::VerifierKey;
-use clover_ground::sign::KeyId;
 use crate::checkpoint;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
@@ -29,6 +22,13 @@ use crate::verify::report::Findings;
 use crate::verify::report::Report;
 use crate::verify::work;
 use crate::verify::work::Raw;
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use clover_ground::merkle::LEAVES_AT_ONCE;
+use clover_ground::merkle::Tile;
+use clover_ground::note::SignedCheckpoint;
+use clover_ground::note::VerifierKey;
+use clover_ground::sign::KeyId;
 use clover_store::EntryRef;
 use clover_store::Reader;
 use clover_store::RowCursor;

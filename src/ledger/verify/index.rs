@@ -1,11 +1,11 @@
 //! The digest index held against the sorted facts of all entries.
 
-use clover_ground::digest::Digest;
 use crate::rule_names::RuleName;
 use crate::verify::VerifyError;
 use crate::verify::report::Findings;
 use crate::verify::sorter::Op;
 use crate::verify::sorter::Record;
+use clover_ground::digest::Digest;
 use clover_store::Reader;
 
 /// Index rows read at a time.

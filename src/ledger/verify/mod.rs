@@ -21,12 +21,12 @@ mod work;
 use std::io::BufRead;
 use std::sync::Arc;
 
+use crate::fold::Rulebook;
 use clover_ground::ambient::Ambient;
 use clover_ground::ambient::AmbientError;
 use clover_ground::digest::Digest;
 use clover_ground::note::SignedCheckpoint;
 use clover_ground::note::VerifierKey;
-use crate::fold::Rulebook;
 use clover_store::Store;
 use clover_store::StoreError;
 

@@ -1,6 +1,6 @@
 //! What each assumption says, what uses it, and which parts of it are looked at. CLOVER v1.1, section 12.
 
-use crate::event::payload::assumption::Assumption;
+use clover_event::payload::assumption::Assumption;
 
 /// Something that one diagnostic says of an assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,18 +23,18 @@ pub use standing::rows;
 pub use standing::standing;
 pub use updates::READS;
 
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::ProtocolId;
-use crate::event::payload::assumption::Assumption;
-use crate::event::payload::assumption::SdpVersionRegistered;
-use crate::event::payload::predicate::Evidence as GateEvidence;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
-use crate::ledger::Fold;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::ProtocolId;
+use clover_event::payload::assumption::Assumption;
+use clover_event::payload::assumption::SdpVersionRegistered;
+use clover_event::payload::predicate::Evidence as GateEvidence;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_ledger::Fold;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
 
 /// What is known of an assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

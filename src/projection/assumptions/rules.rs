@@ -1,36 +1,36 @@
 //! The rules `sdp`, `waiver` and `blocked`: under which protocol people label, who may waive what, and what no
 //! experiment may do whose judge contradicted itself.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::DesignId;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::payload::assumption::Assumption;
-use crate::event::payload::assumption::AssumptionCountersigned;
-use crate::event::payload::assumption::AssumptionWaived;
-use crate::event::payload::assumption::BridgeAssessed;
-use crate::event::payload::custody::Separation;
-use crate::event::payload::iteration::IterationOutcome;
-use crate::event::payload::rubric::LeafValue;
-use crate::ground::sign::KeyId;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::projection::assumptions::Assumptions;
-use crate::projection::assumptions::Row;
-use crate::projection::assumptions::Waiver;
-use crate::projection::designs::Designs;
-use crate::projection::iterations::Iterations;
-use crate::projection::rubrics::Rubrics;
+use crate::assumptions::Assumptions;
+use crate::assumptions::Row;
+use crate::assumptions::Waiver;
+use crate::designs::Designs;
+use crate::iterations::Iterations;
+use crate::rubrics::Rubrics;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::DesignId;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::payload::assumption::Assumption;
+use clover_event::payload::assumption::AssumptionCountersigned;
+use clover_event::payload::assumption::AssumptionWaived;
+use clover_event::payload::assumption::BridgeAssessed;
+use clover_event::payload::custody::Separation;
+use clover_event::payload::iteration::IterationOutcome;
+use clover_event::payload::rubric::LeafValue;
+use clover_ground::sign::KeyId;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
 
 /// Steps that need a judge who does not contradict itself: none is taken in an experiment with a
 /// `score.conflict`. What is only recorded (scores, labels, deviations, the end) goes on.

@@ -1,16 +1,16 @@
 //! The rows of the assumptions ledger as of a ledger time: folded facts, their age, and waivers in force.
 
-use crate::event::id::ExperimentId;
-use crate::event::payload::assumption::Assumption;
-use crate::ground::time::Timestamp;
-use crate::ledger::State;
-use crate::projection::access::Access;
-use crate::projection::assumptions::Assumptions;
-use crate::projection::assumptions::Evidence;
-use crate::projection::assumptions::Row;
-use crate::projection::assumptions::Status;
-use crate::projection::assumptions::Waiver;
-use crate::projection::assumptions::entry;
+use crate::access::Access;
+use crate::assumptions::Assumptions;
+use crate::assumptions::Evidence;
+use crate::assumptions::Row;
+use crate::assumptions::Status;
+use crate::assumptions::Waiver;
+use crate::assumptions::entry;
+use clover_event::id::ExperimentId;
+use clover_event::payload::assumption::Assumption;
+use clover_ground::time::Timestamp;
+use clover_ledger::State;
 
 /// Quarters after which what was found of the bridge is stale: CLOVER v1.1, section 11.
 const QUARTERS_MAX: i64 = 2;

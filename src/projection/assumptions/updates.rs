@@ -1,29 +1,29 @@
 //! Which kinds say what of which assumptions: one line a kind.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::payload::Verdict;
-use crate::event::payload::assumption::Assessed;
-use crate::event::payload::assumption::Assumption;
-use crate::event::payload::assumption::BridgeAssessed;
-use crate::event::payload::assumption::BridgeKind;
-use crate::event::payload::audit::CoverageChecked;
-use crate::event::payload::audit::OuaEstimated;
-use crate::event::payload::estimate::CalibratorFitted;
-use crate::event::payload::estimated::CalibratorKind;
-use crate::event::payload::intake::Separation;
-use crate::event::payload::overlap::OverlapGrade;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::LossMean;
-use crate::event::payload::rubric::LeafChange;
-use crate::event::payload::rubric::LeafValue;
-use crate::ground::time::Timestamp;
-use crate::num::Finite;
-use crate::projection::assumptions::OfExperiment;
-use crate::projection::assumptions::Status;
-use crate::projection::batteries;
+use crate::assumptions::OfExperiment;
+use crate::assumptions::Status;
+use crate::batteries;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::payload::Verdict;
+use clover_event::payload::assumption::Assessed;
+use clover_event::payload::assumption::Assumption;
+use clover_event::payload::assumption::BridgeAssessed;
+use clover_event::payload::assumption::BridgeKind;
+use clover_event::payload::audit::CoverageChecked;
+use clover_event::payload::audit::OuaEstimated;
+use clover_event::payload::estimate::CalibratorFitted;
+use clover_event::payload::estimated::CalibratorKind;
+use clover_event::payload::intake::Separation;
+use clover_event::payload::overlap::OverlapGrade;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::LossMean;
+use clover_event::payload::rubric::LeafChange;
+use clover_event::payload::rubric::LeafValue;
+use clover_ground::time::Timestamp;
+use clover_num::Finite;
 
 /// Share of the variance from which an iteration may pause for labels.
 const PAUSE_SHARE: f64 = 0.30;
@@ -285,8 +285,8 @@ fn assessed(status: Assessed) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::payload::rubric::ChangeOp;
-    use crate::num::Count;
+    use clover_event::payload::rubric::ChangeOp;
+    use clover_num::Count;
 
     fn change(path: &str, value: LeafValue) -> LeafChange {
         LeafChange {

@@ -1,27 +1,27 @@
 //! What estimates and comparisons may claim, from rulebook 18 on: the part of the rule `transport` that asks for a passed
 //! audit or own labels behind each word.
 
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::payload::audit::TransportTested;
-use crate::event::payload::estimate::ContrastRecorded;
-use crate::event::payload::estimate::EstimateRecorded;
-use crate::event::payload::estimated::Claim;
-use crate::event::payload::estimated::IntervalEnds;
-use crate::event::payload::estimated::Reading;
-use crate::event::payload::estimated::TransportState;
-use crate::event::payload::ope::OpeDiagnosed;
-use crate::event::payload::overlap::Admissibility;
-use crate::ground::digest::Digest;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::State;
-use crate::ledger::ensure;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::unmet;
-use crate::projection::audits::Audits;
-use crate::projection::audits::BOUNDED_AUDIT;
+use crate::audits::Audits;
+use crate::audits::BOUNDED_AUDIT;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
+use clover_event::payload::audit::TransportTested;
+use clover_event::payload::estimate::ContrastRecorded;
+use clover_event::payload::estimate::EstimateRecorded;
+use clover_event::payload::estimated::Claim;
+use clover_event::payload::estimated::IntervalEnds;
+use clover_event::payload::estimated::Reading;
+use clover_event::payload::estimated::TransportState;
+use clover_event::payload::ope::OpeDiagnosed;
+use clover_event::payload::overlap::Admissibility;
+use clover_ground::digest::Digest;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::State;
+use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
 
 /// The row of the guide that stands for the policy's own draws.
 const DIRECT: &str = "direct";

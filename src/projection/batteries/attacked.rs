@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::payload::battery::ExploitDiscovered;
-use crate::event::payload::judge::ScoreRecorded;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::num::Count;
-use crate::projection::reader::LogReader;
-use crate::projection::reader::Model;
+use crate::reader::LogReader;
+use crate::reader::Model;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
+use clover_event::payload::battery::ExploitDiscovered;
+use clover_event::payload::judge::ScoreRecorded;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_num::Count;
 
 /// Scores of one judge and exploits of its experiment, in order.
 #[derive(Debug, Default)]

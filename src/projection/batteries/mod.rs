@@ -17,22 +17,22 @@ pub use rules::EDITS;
 pub use rules::EXPLOITS_MAX;
 pub use rules::verdict;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::FamilyId;
-use crate::event::id::IterationId;
-use crate::event::id::SliceId;
-use crate::event::payload::battery::BatteryEvaluated;
-use crate::event::payload::card::StressDelta;
-use crate::event::payload::predicate::Gaming;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ledger::Fold;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
-use crate::num::Micro;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::FamilyId;
+use clover_event::id::IterationId;
+use clover_event::id::SliceId;
+use clover_event::payload::battery::BatteryEvaluated;
+use clover_event::payload::card::StressDelta;
+use clover_event::payload::predicate::Gaming;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ledger::Fold;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
+use clover_num::Micro;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

@@ -1,36 +1,36 @@
 //! The rule `battery`: what a battery and an exploit may say, and what cards and P7 may say of them.
 
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::payload::Role;
-use crate::event::payload::Verdict;
-use crate::event::payload::battery::BatteryEvaluated;
-use crate::event::payload::battery::ExploitDiscovered;
-use crate::event::payload::battery::Violation;
-use crate::event::payload::card::CardPublished;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::ground::digest::Digest;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::num::Finite;
-use crate::projection::batteries::Batteries;
-use crate::projection::batteries::EXPLOIT_MICRO;
-use crate::projection::batteries::RISE_MICRO;
-use crate::projection::batteries::gaming_digest;
-use crate::projection::decisions::AllDecisions;
-use crate::projection::decisions::Live;
-use crate::projection::decisions::live;
+use crate::batteries::Batteries;
+use crate::batteries::EXPLOIT_MICRO;
+use crate::batteries::RISE_MICRO;
+use crate::batteries::gaming_digest;
+use crate::decisions::AllDecisions;
+use crate::decisions::Live;
+use crate::decisions::live;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::payload::Role;
+use clover_event::payload::Verdict;
+use clover_event::payload::battery::BatteryEvaluated;
+use clover_event::payload::battery::ExploitDiscovered;
+use clover_event::payload::battery::Violation;
+use clover_event::payload::card::CardPublished;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_ground::digest::Digest;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
+use clover_num::Finite;
 
 /// Attacks without which a battery is not whole.
 pub const ATTACKS: [&str; 7] = [
@@ -196,7 +196,7 @@ fn check_listed(said: &BatteryEvaluated) -> Checked {
     {
         return unmet("attacks in order of name, each once", "another order");
     }
-    let aligned = |of: &crate::event::payload::battery::SliceStressed| {
+    let aligned = |of: &clover_event::payload::battery::SliceStressed| {
         of.means_micro.len() == attacks.len() && of.seeds.len() == attacks.len()
     };
     if !said.slices.iter().all(aligned) {
@@ -256,8 +256,8 @@ fn check_measured(said: &BatteryEvaluated, known: u64) -> Checked {
         let expected = "before_micro where a candidate is attacked, and only there";
         return unmet(expected, "otherwise");
     }
-    let worse = |of: &&crate::event::payload::battery::ExploitMeasured| {
-        let before = of.before_micro.map_or(i64::MAX, crate::num::Micro::value);
+    let worse = |of: &&clover_event::payload::battery::ExploitMeasured| {
+        let before = of.before_micro.map_or(i64::MAX, clover_num::Micro::value);
         let now = of.uplift_micro.value();
         if before <= EXPLOIT_MICRO {
             now > EXPLOIT_MICRO

@@ -6,35 +6,35 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::AccountId;
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::Root;
-use crate::event::payload::label::DesignPurpose;
-use crate::event::payload::label::LabelRevealed;
-use crate::event::payload::label::LabelSealed;
-use crate::event::registry;
-use crate::ground::time::Timestamp;
-use crate::ledger::Checked;
-use crate::ledger::Fact;
-use crate::ledger::Fold;
-use crate::ledger::Required;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::ensure;
-use crate::ledger::fold;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::unmet;
-use crate::projection::decisions::AllDecisions;
-use crate::projection::decisions::rules::plan_of;
-use crate::projection::iterations::Iteration;
-use crate::projection::iterations::Iterations;
-use crate::projection::iterations::PEEKS_MAX;
-use crate::projection::splits::Splits;
+use crate::decisions::AllDecisions;
+use crate::decisions::rules::plan_of;
+use crate::iterations::Iteration;
+use crate::iterations::Iterations;
+use crate::iterations::PEEKS_MAX;
+use crate::splits::Splits;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::AccountId;
+use clover_event::id::DesignId;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::Root;
+use clover_event::payload::label::DesignPurpose;
+use clover_event::payload::label::LabelRevealed;
+use clover_event::payload::label::LabelSealed;
+use clover_event::registry;
+use clover_ground::time::Timestamp;
+use clover_ledger::Checked;
+use clover_ledger::Fact;
+use clover_ledger::Fold;
+use clover_ledger::Required;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::ensure;
+use clover_ledger::fold;
+use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -193,7 +193,7 @@ pub(super) fn is_confirm(state: &State, experiment: &ExperimentId, design: &Desi
 /// window.
 ///
 /// # Errors
-/// [`Unmet`](crate::ledger::Unmet): what was expected, and what stands there.
+/// [`Unmet`](clover_ledger::Unmet): what was expected, and what stands there.
 pub fn check_unsealing(
     state: &State,
     experiment: &ExperimentId,

@@ -1,13 +1,13 @@
 //! Which hypotheses may be sealed.
 
-use crate::event::payload::predicate::SealedHypothesis;
-use crate::ground::digest::Digest;
-use crate::ledger::Checked;
-use crate::ledger::unmet;
-use crate::projection::decisions::composite_of;
-use crate::projection::iterations::Candidate as Patch;
-use crate::projection::iterations::CandidateState;
-use crate::projection::iterations::Iteration;
+use crate::decisions::composite_of;
+use crate::iterations::Candidate as Patch;
+use crate::iterations::CandidateState;
+use crate::iterations::Iteration;
+use clover_event::payload::predicate::SealedHypothesis;
+use clover_ground::digest::Digest;
+use clover_ledger::Checked;
+use clover_ledger::unmet;
 
 /// Hypotheses are patches that stand, one a family, and at most one composite of two of them, in order of hash.
 pub(super) fn check(it: &Iteration, sealed: &[SealedHypothesis]) -> Checked {

@@ -1,20 +1,20 @@
 //! Reviews by people who know the field, without which nothing is sealed where stakes are high.
 //! Source: CLOVER v1.1, section 10.4.
 
-use crate::event::id::IterationId;
-use crate::event::payload::manifest::Slice;
-use crate::event::payload::record::ReviewOutcome;
-use crate::ground::digest::Digest;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::projection::decisions::rules::plan_of;
-use crate::projection::iterations::Iteration;
-use crate::projection::iterations::Iterations;
-use crate::projection::releases::STAKES_MICRO;
+use crate::decisions::rules::plan_of;
+use crate::iterations::Iteration;
+use crate::iterations::Iterations;
+use crate::releases::STAKES_MICRO;
+use clover_event::id::IterationId;
+use clover_event::payload::manifest::Slice;
+use clover_event::payload::record::ReviewOutcome;
+use clover_ground::digest::Digest;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
 
 /// The first slice of an iteration with high stakes, in words; `None` where none has.
 fn high_stakes(state: &State, it: &Iteration) -> Result<Option<String>, Unmet> {
@@ -54,7 +54,7 @@ pub(super) fn check(state: &State, it: &Iteration, patches: &[Digest]) -> Checke
 /// Whether each of some patches has the review that lets it be sealed, where stakes are high.
 ///
 /// # Errors
-/// [`Unmet`](crate::ledger::Unmet): which review was expected, and what was found.
+/// [`Unmet`](clover_ledger::Unmet): which review was expected, and what was found.
 pub fn check_reviewed(state: &State, iteration: &IterationId, patches: &[Digest]) -> Checked {
     let it = state.fold::<Iterations>().by_id.get(iteration);
     let it = it.required(&format!("an iteration {iteration}"))?;

@@ -1,46 +1,46 @@
 //! The rule `predicate`: the order of an iteration's steps, and what a gate event may say.
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::payload::Role;
-use crate::event::payload::card::CardPublished;
-use crate::event::payload::diagnosis::IterationPausedForLabels;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::estimate::IterationTerms;
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::predicate::GateCalibrators;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::scoring::ScoresRecomputed;
-use crate::event::payload::slices::SlicesClassified;
-use crate::event::payload::synthesis::DevObjectiveQueried;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::projection::access::Access;
-use crate::projection::decisions::AllDecisions;
-use crate::projection::decisions::CONFIRM_GATES;
-use crate::projection::decisions::DEV_GATES;
-use crate::projection::decisions::Decisions;
-use crate::projection::decisions::block;
-use crate::projection::decisions::composite_of;
-use crate::projection::decisions::sequence;
-use crate::projection::decisions::thresholds_of;
-use crate::projection::iterations::CandidateState;
-use crate::projection::iterations::Iteration;
-use crate::projection::iterations::Iterations;
-use crate::projection::manifests::Manifests;
+use crate::access::Access;
+use crate::decisions::AllDecisions;
+use crate::decisions::CONFIRM_GATES;
+use crate::decisions::DEV_GATES;
+use crate::decisions::Decisions;
+use crate::decisions::block;
+use crate::decisions::composite_of;
+use crate::decisions::sequence;
+use crate::decisions::thresholds_of;
+use crate::iterations::CandidateState;
+use crate::iterations::Iteration;
+use crate::iterations::Iterations;
+use crate::manifests::Manifests;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::payload::Role;
+use clover_event::payload::card::CardPublished;
+use clover_event::payload::diagnosis::IterationPausedForLabels;
+use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::estimate::IterationTerms;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::predicate::GateCalibrators;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::scoring::ScoresRecomputed;
+use clover_event::payload::slices::SlicesClassified;
+use clover_event::payload::synthesis::DevObjectiveQueried;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
 
 /// Label of the digest of a classification.
 pub const CLASSIFICATION_LABEL: &str = "clover/classification/v1";
@@ -54,7 +54,7 @@ const PAUSE_SHARE: f64 = 0.30;
 pub struct Predicate;
 
 /// An open iteration with what was decided in it.
-pub(in crate::projection) struct Live<'a> {
+pub(crate) struct Live<'a> {
     /// The iteration.
     pub it: &'a Iteration,
     /// Its decisions; `None` before the first.
@@ -62,7 +62,7 @@ pub(in crate::projection) struct Live<'a> {
 }
 
 /// The iteration that an event names, open and of the event's experiment.
-pub(in crate::projection) fn live<'a>(
+pub(crate) fn live<'a>(
     state: &'a State,
     experiment: &ExperimentId,
     id: &IterationId,
@@ -97,7 +97,7 @@ impl Live<'_> {
     }
 
     /// An iteration that was paused takes no further step.
-    pub(in crate::projection) fn check_going_on(&self, what: &str) -> Checked {
+    pub(crate) fn check_going_on(&self, what: &str) -> Checked {
         if let Some(seq) = self.seq(|of| Some(of.paused.as_ref()?.seq)) {
             return unmet(
                 format!("{what} in an iteration that goes on"),
@@ -108,7 +108,7 @@ impl Live<'_> {
     }
 
     /// Nothing of the kind comes once confirm was unsealed.
-    pub(in crate::projection) fn check_sealed(&self, what: &str) -> Checked {
+    pub(crate) fn check_sealed(&self, what: &str) -> Checked {
         let unsealed = self.seq(|of| Some(of.unsealed.as_ref()?.seq));
         if let Some(seq) = unsealed.or(self.it.unsealed_seq) {
             return unmet(
@@ -120,7 +120,7 @@ impl Live<'_> {
     }
 
     /// A candidate is a patch of the iteration that stands, or a composite of two.
-    pub(in crate::projection) fn check_candidate(&self, candidate: Digest) -> Checked {
+    pub(crate) fn check_candidate(&self, candidate: Digest) -> Checked {
         ensure!(
             is_candidate(self.it, candidate),
             "a patch that stands, or a composite of two",
@@ -423,10 +423,7 @@ fn check_dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) ->
 }
 
 /// What the manifest of an iteration says of iterations.
-pub(in crate::projection) fn plan_of<'a>(
-    state: &'a State,
-    it: &Iteration,
-) -> Option<&'a IterationPlan> {
+pub(crate) fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a IterationPlan> {
     let (_, record) = state.fold::<Manifests>().of_digest(it.digest)?;
     record.version(it.digest)?.manifest.iteration.as_ref()
 }
@@ -508,14 +505,13 @@ fn check_registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Che
 
 /// Hashes of patches that stand, with their families.
 pub(super) fn standing(it: &Iteration) -> Vec<Digest> {
-    let stands = |candidate: &&crate::projection::iterations::Candidate| {
-        candidate.state == CandidateState::Proposed
-    };
+    let stands =
+        |candidate: &&crate::iterations::Candidate| candidate.state == CandidateState::Proposed;
     let all = it.candidates.values().filter(stands);
     all.map(|candidate| candidate.patch_hash).collect()
 }
 
-pub(in crate::projection) fn is_candidate(it: &Iteration, hash: Digest) -> bool {
+pub(crate) fn is_candidate(it: &Iteration, hash: Digest) -> bool {
     let standing = standing(it);
     let of_two = |a: &Digest| standing.iter().any(|b| composite_of(&[*a, *b]) == hash);
     standing.contains(&hash) || standing.iter().any(of_two)

@@ -1,7 +1,7 @@
 //! Which of the candidates that passed are taken.
 
-use crate::ground::digest::Digest;
-use crate::num::Finite;
+use clover_ground::digest::Digest;
+use clover_num::Finite;
 
 /// Patches that one iteration accepts at most.
 pub const ACCEPTED_MAX: usize = 2;

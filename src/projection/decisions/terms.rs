@@ -1,10 +1,10 @@
 //! What the gates of an iteration hold a candidate to: numbers of its manifest, and nothing else.
 
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::manifest::RegressionGuard;
-use crate::event::payload::predicate::Thresholds;
-use crate::num::Count;
-use crate::num::Micro;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::manifest::RegressionGuard;
+use clover_event::payload::predicate::Thresholds;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// Largest mean absolute uplift of style stripping: CLOVER v1.1, section 7.
 const STYLE_MAX_MICRO: i64 = 20_000;

@@ -8,20 +8,20 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::payload::deployment::DeploymentActivated;
-use crate::event::payload::deployment::DeploymentRolledBack;
-use crate::event::payload::deployment::RecalibrationCompleted;
-use crate::event::payload::deployment::Versions;
-use crate::event::payload::estimated::TransportState;
-use crate::ground::digest::Digest;
-use crate::ledger::Fold;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::payload::deployment::DeploymentActivated;
+use clover_event::payload::deployment::DeploymentRolledBack;
+use clover_event::payload::deployment::RecalibrationCompleted;
+use clover_event::payload::deployment::Versions;
+use clover_event::payload::estimated::TransportState;
+use clover_ground::digest::Digest;
+use clover_ledger::Fold;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

@@ -3,20 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::payload::deployment::DeploymentActivated;
-use crate::event::payload::deployment::RecalibrationCompleted;
-use crate::event::payload::rubric::RubricLeaf;
-use crate::ground::digest::Digest;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::projection::reader::LogReader;
-use crate::projection::reader::Model;
-use crate::projection::reader::Said;
+use crate::reader::LogReader;
+use crate::reader::Model;
+use crate::reader::Said;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::payload::deployment::DeploymentActivated;
+use clover_event::payload::deployment::RecalibrationCompleted;
+use clover_event::payload::rubric::RubricLeaf;
+use clover_ground::digest::Digest;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
 
 /// A version of a rubric as it was registered or committed.
 #[derive(Clone, Debug)]

@@ -1,21 +1,21 @@
 //! Anchors of a judge as the log says them: the set, the judge's scores, and every earlier check of them.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::AnchorSetId;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::id::Root;
-use crate::event::payload::iteration::AnchorSetRegistered;
-use crate::event::payload::judge::ScoreRecorded;
-use crate::event::payload::scoring::JudgePort;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::num::Micro;
-use crate::projection::reader::LogReader;
-use crate::projection::reader::Model;
-use crate::projection::reader::Said;
+use crate::reader::LogReader;
+use crate::reader::Model;
+use crate::reader::Said;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::AnchorSetId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::Root;
+use clover_event::payload::iteration::AnchorSetRegistered;
+use clover_event::payload::judge::ScoreRecorded;
+use clover_event::payload::scoring::JudgePort;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_num::Micro;
 
 /// What the log says of one anchor set and one judge.
 #[derive(Debug, Default)]

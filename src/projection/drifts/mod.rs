@@ -8,41 +8,40 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::id::ManifestId;
-use crate::event::payload::Verdict;
-use crate::event::payload::audit::AuditTerms;
-use crate::event::payload::decision::Outcome;
-use crate::event::payload::drift::DriftPlan;
-use crate::event::payload::drift::JudgeDriftChecked;
-use crate::event::payload::gate::GateSource;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::overlap::OverlapThresholds;
-use crate::event::registry;
-use crate::ground::digest::Digest;
-use crate::ledger;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Fact;
-use crate::ledger::Fold;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::ensure;
-use crate::ledger::fold;
-use crate::ledger::unmet;
-use crate::num::Micro;
-use crate::projection::gates::Gate;
-use crate::projection::gates::Gates;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
+use crate::gates::Gate;
+use crate::gates::Gates;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::ManifestId;
+use clover_event::payload::Verdict;
+use clover_event::payload::audit::AuditTerms;
+use clover_event::payload::decision::Outcome;
+use clover_event::payload::drift::DriftPlan;
+use clover_event::payload::drift::JudgeDriftChecked;
+use clover_event::payload::gate::GateSource;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::overlap::OverlapThresholds;
+use clover_event::registry;
+use clover_ground::digest::Digest;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Fact;
+use clover_ledger::Fold;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::ensure;
+use clover_ledger::fold;
+use clover_ledger::unmet;
+use clover_num::Micro;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::JudgeDriftChecked];
@@ -196,7 +195,11 @@ impl Rule for Drifting {
     }
 }
 
-fn check_drift(state: &State, experiment: &ExperimentId, payload: &Payload) -> ledger::Checked {
+fn check_drift(
+    state: &State,
+    experiment: &ExperimentId,
+    payload: &Payload,
+) -> clover_ledger::Checked {
     match payload {
         Payload::JudgeDriftChecked(said) => check_follows(said),
         Payload::GateOpened(said) => {
@@ -220,7 +223,7 @@ fn check_drift(state: &State, experiment: &ExperimentId, payload: &Payload) -> l
     }
 }
 
-fn check_gate(state: &State, gate: &ManifestId) -> ledger::Checked {
+fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::Checked {
     // An act on a gate that nobody opened is refused by the rule `gate`.
     let Some(of) = state.fold::<Gates>().by_id.get(gate) else {
         return Ok(());
@@ -229,7 +232,7 @@ fn check_gate(state: &State, gate: &ManifestId) -> ledger::Checked {
 }
 
 /// A stale gate waits for a deviation.
-fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> ledger::Checked {
+fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::Checked {
     let Some(Stale { check_seq, judge }) = stale else {
         return Ok(());
     };
@@ -244,7 +247,7 @@ fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> ledger::Checked {
 }
 
 /// Verdicts follow from the figures beside them, and every row has its score.
-fn check_follows(said: &JudgeDriftChecked) -> ledger::Checked {
+fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::Checked {
     let rows = said.scores_micro.len() as u64;
     let by_policy = said.policies.iter().map(|of| of.rows.value());
     let by_policy = by_policy.fold(0_u64, u64::saturating_add);
@@ -283,7 +286,11 @@ fn check_follows(said: &JudgeDriftChecked) -> ledger::Checked {
 }
 
 /// Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones.
-fn check_graded(state: &State, experiment: &ExperimentId, payload: &Payload) -> ledger::Checked {
+fn check_graded(
+    state: &State,
+    experiment: &ExperimentId,
+    payload: &Payload,
+) -> clover_ledger::Checked {
     let manifests = state.fold::<Manifests>();
     let table_9 = Some(OverlapThresholds::default());
     match payload {
@@ -360,7 +367,7 @@ fn check_registered<T: PartialEq>(
     of: impl Fn(&Manifest) -> Option<T>,
     usual: Option<T>,
     (found, manifest): (T, Option<Digest>),
-) -> ledger::Checked {
+) -> clover_ledger::Checked {
     let mut planned = planned(manifests, experiment, of);
     let Some(digest) = manifest else {
         if let Some((id, digest, _)) = planned.next() {

@@ -1,44 +1,44 @@
 //! Looks, decisions, continuations, closed families and promotions: what recorded facts demand of them.
 
-use crate::event::id::ExperimentId;
-use crate::event::id::ManifestId;
-use crate::event::payload::decision::EvidenceClass;
-use crate::event::payload::decision::FamilyClosed;
-use crate::event::payload::decision::GateContinued;
-use crate::event::payload::decision::GateDecided;
-use crate::event::payload::decision::GateLooked;
-use crate::event::payload::decision::Grade;
-use crate::event::payload::decision::Outcome;
-use crate::event::payload::decision::PromotionIssued;
-use crate::event::payload::decision::PromotionRevoked;
-use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::FamilyMethod;
-use crate::event::payload::manifest::HypothesisKind;
-use crate::event::payload::manifest::Test;
-use crate::event::payload::prereg::ManifestAmended;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::unmet;
-use crate::num::Finite;
-use crate::projection::gates::Gate;
-use crate::projection::gates::Gates;
-use crate::projection::gates::elsewhere;
-use crate::projection::gates::grade;
-use crate::projection::gates::holds;
-use crate::projection::gates::outcome_of;
-use crate::projection::gates::rules::family_of;
-use crate::projection::manifests;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
+use crate::gates::Gate;
+use crate::gates::Gates;
+use crate::gates::elsewhere;
+use crate::gates::grade;
+use crate::gates::holds;
+use crate::gates::outcome_of;
+use crate::gates::rules::family_of;
+use crate::manifests;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use clover_event::id::ExperimentId;
+use clover_event::id::ManifestId;
+use clover_event::payload::decision::EvidenceClass;
+use clover_event::payload::decision::FamilyClosed;
+use clover_event::payload::decision::GateContinued;
+use clover_event::payload::decision::GateDecided;
+use clover_event::payload::decision::GateLooked;
+use clover_event::payload::decision::Grade;
+use clover_event::payload::decision::Outcome;
+use clover_event::payload::decision::PromotionIssued;
+use clover_event::payload::decision::PromotionRevoked;
+use clover_event::payload::manifest::ArmRole;
+use clover_event::payload::manifest::FamilyMethod;
+use clover_event::payload::manifest::HypothesisKind;
+use clover_event::payload::manifest::Test;
+use clover_event::payload::prereg::ManifestAmended;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
+use clover_num::Finite;
 
 /// The test of the version in force: an opened gate has one.
 fn test_in_force(record: &Record) -> Result<&Test, Unmet> {
@@ -497,7 +497,7 @@ fn check_counted(state: &State, said: &PromotionIssued) -> Checked {
         return Ok(());
     }
     let tests = elsewhere::tests_of(state, said.candidate_digest).len() as u64;
-    let found = said.tests.map(crate::num::Count::value);
+    let found = said.tests.map(clover_num::Count::value);
     ensure!(
         found == Some(tests),
         format!("tests {tests}, the gates that tested the candidate in this ledger"),

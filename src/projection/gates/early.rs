@@ -1,28 +1,28 @@
 //! The part of the rule `exposure` that keeps units of gates from being scored before they are exposed, or off the scale:
 //! what an observation could not take is not recorded.
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::JudgeId;
-use crate::event::id::ManifestId;
-use crate::event::id::Root;
-use crate::event::payload::label::draw_of_row;
-use crate::event::payload::manifest::Template;
-use crate::event::payload::prereg::ExposureOpened;
-use crate::ledger::Checked;
-use crate::ledger::Fact;
-use crate::ledger::Required;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::ensure;
-use crate::ledger::rulebooks::Question;
-use crate::projection::gates::Gates;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
-use crate::projection::orders;
-use crate::projection::orders::Orders;
+use crate::gates::Gates;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use crate::orders;
+use crate::orders::Orders;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::JudgeId;
+use clover_event::id::ManifestId;
+use clover_event::id::Root;
+use clover_event::payload::label::draw_of_row;
+use clover_event::payload::manifest::Template;
+use clover_event::payload::prereg::ExposureOpened;
+use clover_ledger::Checked;
+use clover_ledger::Fact;
+use clover_ledger::Required;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 
 /// Whose value an event records: the arm and the unit, and the judge with its score where it is one.
 struct Value {

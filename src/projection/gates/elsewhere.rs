@@ -1,22 +1,22 @@
 //! Where else a candidate is tested: one candidate's evidence counts in one family, wherever it is tested.
 
-use crate::event::id::ManifestId;
-use crate::event::payload::gate::GateOpened;
-use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Template;
-use crate::ground::digest::Digest;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::State;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::unmet;
-use crate::projection::gates::Gates;
-use crate::projection::gates::rules::family_of;
-use crate::projection::manifests;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::orders::Orders;
+use crate::gates::Gates;
+use crate::gates::rules::family_of;
+use crate::manifests;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::orders::Orders;
+use clover_event::id::ManifestId;
+use clover_event::payload::gate::GateOpened;
+use clover_event::payload::manifest::ArmRole;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Template;
+use clover_ground::digest::Digest;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
 
 /// One candidate's scores are evidence in one family: whoever may test it at a level of another family chooses among orders,
 /// units or experiments. Before [`Question::OneFamily`] it was one judge's scores in one experiment, and a manifest that was

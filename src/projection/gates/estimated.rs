@@ -3,27 +3,27 @@
 //!
 //! The sample is drawn from the first checkpoint after the decision: nobody could fit a prediction to who would be labelled.
 
-use crate::event::Seen;
-use crate::event::id::ItemId;
-use crate::event::payload::decision::EvidenceClass;
-use crate::event::payload::decision::GateEstimated;
-use crate::event::payload::decision::Grade;
-use crate::event::payload::gate::DrawnFrom;
-use crate::event::payload::manifest::HypothesisKind;
-use crate::event::payload::manifest::Manifest;
-use crate::ground::digest::Digest;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::State;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::num::Micro;
-use crate::projection::gates::Gate;
-use crate::projection::gates::grade;
-use crate::projection::manifests::Record;
-use crate::projection::orders;
-use crate::projection::orders::Orders;
+use crate::gates::Gate;
+use crate::gates::grade;
+use crate::manifests::Record;
+use crate::orders;
+use crate::orders::Orders;
+use clover_event::Seen;
+use clover_event::id::ItemId;
+use clover_event::payload::decision::EvidenceClass;
+use clover_event::payload::decision::GateEstimated;
+use clover_event::payload::decision::Grade;
+use clover_event::payload::gate::DrawnFrom;
+use clover_event::payload::manifest::HypothesisKind;
+use clover_event::payload::manifest::Manifest;
+use clover_ground::digest::Digest;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::State;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
+use clover_num::Micro;
 
 /// Labelled units before which nothing is said.
 pub const LABELS_MIN: u64 = 25;
@@ -81,7 +81,7 @@ pub fn graded(
     gate: &Gate,
     record: &Record,
     state: &State,
-    now: crate::ground::time::Timestamp,
+    now: clover_ground::time::Timestamp,
 ) -> Grade {
     grade::least(Grade::Asymptotic, grade::graded(gate, record, state, now))
 }
@@ -180,8 +180,8 @@ fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::id::Root;
-    use crate::num::Count;
+    use clover_event::id::Root;
+    use clover_num::Count;
 
     #[test]
     fn the_sample_of_the_format_page_holds() {

@@ -1,20 +1,20 @@
 //! How far a claim may be trusted: derived from what was recorded, never stated freely.
 
-use crate::event::payload::Role;
-use crate::event::payload::decision::EvidenceClass;
-use crate::event::payload::decision::Grade;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
-use crate::ledger::State;
-use crate::ledger::names;
-use crate::ledger::rulebooks::Question;
-use crate::projection::gates::Gate;
-use crate::projection::gates::Gates;
-use crate::projection::manifests;
-use crate::projection::manifests::Deviation;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
+use crate::gates::Gate;
+use crate::gates::Gates;
+use crate::manifests;
+use crate::manifests::Deviation;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use clover_event::payload::Role;
+use clover_event::payload::decision::EvidenceClass;
+use clover_event::payload::decision::Grade;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_ledger::State;
+use clover_ledger::names;
+use clover_ledger::rulebooks::Question;
 
 /// The grade of a gate's claim at a time: `void` where its sealed plan was not revealed by its day, its manifest was
 /// superseded, or the key that registered a version was compromised before; `exploratory` after a deviation with an outcome

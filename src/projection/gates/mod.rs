@@ -34,36 +34,36 @@ pub use rules::Gating;
 pub use rules::may_open;
 pub use rules::testable;
 
-use crate::event::Event;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::FamilyId;
-use crate::event::id::ItemId;
-use crate::event::id::ManifestId;
-use crate::event::id::StratumId;
-use crate::event::payload::decision::EvidenceClass;
-use crate::event::payload::decision::GateEstimated;
-use crate::event::payload::decision::GateLooked;
-use crate::event::payload::decision::Grade;
-use crate::event::payload::decision::LogWealth;
-use crate::event::payload::decision::Outcome;
-use crate::event::payload::decision::Standing;
-use crate::event::payload::gate::GateObserved;
-use crate::event::payload::gate::GateOpened;
-use crate::event::payload::gate::GateSource;
-use crate::event::payload::manifest::BettorName;
-use crate::event::payload::manifest::Test;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ledger::Fold;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Probability;
+use clover_event::Event;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::FamilyId;
+use clover_event::id::ItemId;
+use clover_event::id::ManifestId;
+use clover_event::id::StratumId;
+use clover_event::payload::decision::EvidenceClass;
+use clover_event::payload::decision::GateEstimated;
+use clover_event::payload::decision::GateLooked;
+use clover_event::payload::decision::Grade;
+use clover_event::payload::decision::LogWealth;
+use clover_event::payload::decision::Outcome;
+use clover_event::payload::decision::Standing;
+use clover_event::payload::gate::GateObserved;
+use clover_event::payload::gate::GateOpened;
+use clover_event::payload::gate::GateSource;
+use clover_event::payload::manifest::BettorName;
+use clover_event::payload::manifest::Test;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ledger::Fold;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -368,7 +368,7 @@ pub fn state_after(before: Digest, said: &GateObserved) -> Digest {
     state_link(before, said.t, &said.unit, &deltas)
 }
 
-fn state_link(before: Digest, t: Count, unit: &ItemId, deltas: &[crate::num::Micro]) -> Digest {
+fn state_link(before: Digest, t: Count, unit: &ItemId, deltas: &[clover_num::Micro]) -> Digest {
     canon::digest(STATE_LABEL, &(before, t, unit, deltas))
 }
 

@@ -1,34 +1,34 @@
 //! What one observation may say.
 
-use crate::event::Kind;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::event::payload::gate::GateObserved;
-use crate::event::payload::gate::GateSource;
-use crate::event::payload::gate::Reading;
-use crate::event::payload::label::row_of_draw;
-use crate::event::payload::manifest::Arm;
-use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::Direction;
-use crate::event::payload::manifest::HypothesisKind;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Metric;
-use crate::event::payload::manifest::MissingRule;
-use crate::event::payload::manifest::Test;
-use crate::event::registry;
-use crate::ground::digest::Digest;
-use crate::ledger::Checked;
-use crate::ledger::Fact;
-use crate::ledger::Required;
-use crate::ledger::RuleName;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::projection::gates::Gate;
-use crate::projection::manifests::Record;
+use crate::gates::Gate;
+use crate::manifests::Record;
+use clover_event::Kind;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_event::payload::gate::GateObserved;
+use clover_event::payload::gate::GateSource;
+use clover_event::payload::gate::Reading;
+use clover_event::payload::label::row_of_draw;
+use clover_event::payload::manifest::Arm;
+use clover_event::payload::manifest::ArmRole;
+use clover_event::payload::manifest::Direction;
+use clover_event::payload::manifest::HypothesisKind;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Metric;
+use clover_event::payload::manifest::MissingRule;
+use clover_event::payload::manifest::Test;
+use clover_event::registry;
+use clover_ground::digest::Digest;
+use clover_ledger::Checked;
+use clover_ledger::Fact;
+use clover_ledger::Required;
+use clover_ledger::RuleName;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// Largest difference of two scores, in millionths.
 pub fn scale(metric: &Metric) -> i64 {

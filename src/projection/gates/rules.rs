@@ -1,43 +1,43 @@
 //! The rules `gate`, `observation`, `look`, `decision` and `promotion`, as far as recorded facts decide them. What
 //! looks and closings are worth is computed again elsewhere, under the same names.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ManifestId;
-use crate::event::payload::gate::GateOpened;
-use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::HypothesisKind;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Side;
-use crate::event::payload::manifest::Template;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Fact;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::projection::gates::Gate;
-use crate::projection::gates::Gates;
-use crate::projection::gates::claims;
-use crate::projection::gates::early;
-use crate::projection::gates::elsewhere;
-use crate::projection::gates::estimated;
-use crate::projection::gates::observed;
-use crate::projection::manifests;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
-use crate::projection::orders;
-use crate::projection::orders::Orders;
+use crate::gates::Gate;
+use crate::gates::Gates;
+use crate::gates::claims;
+use crate::gates::early;
+use crate::gates::elsewhere;
+use crate::gates::estimated;
+use crate::gates::observed;
+use crate::manifests;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use crate::orders;
+use crate::orders::Orders;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ManifestId;
+use clover_event::payload::gate::GateOpened;
+use clover_event::payload::manifest::ArmRole;
+use clover_event::payload::manifest::HypothesisKind;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Side;
+use clover_event::payload::manifest::Template;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Fact;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
 
 /// The rules of gates.
 #[derive(Clone, Copy, Debug)]
@@ -261,7 +261,7 @@ fn check_arbiter(record: &Record, author: KeyId) -> Checked {
 }
 
 /// The family that a manifest belongs to.
-pub(super) fn family_of(record: &Record) -> Option<&crate::event::id::FamilyId> {
+pub(super) fn family_of(record: &Record) -> Option<&clover_event::id::FamilyId> {
     let first = record.versions.first()?.manifest.multiplicity.as_ref()?;
     Some(&first.family)
 }
@@ -334,7 +334,7 @@ fn check_sources(manifest: &Manifest, said: &GateOpened) -> Checked {
     let guardrails = metric.guardrails.iter().flatten().map(|one| &one.metric);
     let names: Vec<_> = std::iter::once(&metric.metric).chain(guardrails).collect();
     let found: Vec<_> = said.sources.iter().map(|source| &source.metric).collect();
-    let list = |names: &[&crate::event::id::MetricId]| {
+    let list = |names: &[&clover_event::id::MetricId]| {
         let names = names.iter().map(|name| name.as_str());
         names.collect::<Vec<_>>().join(", ")
     };
@@ -344,7 +344,7 @@ fn check_sources(manifest: &Manifest, said: &GateOpened) -> Checked {
             format!("{} (E_JUDGE_DIGEST)", list(&found)),
         );
     }
-    let one = |source: &crate::event::payload::gate::GateSource| {
+    let one = |source: &clover_event::payload::gate::GateSource| {
         source.judge.is_some() != source.design.is_some()
     };
     if !said.sources.iter().all(one) {
@@ -354,7 +354,7 @@ fn check_sources(manifest: &Manifest, said: &GateOpened) -> Checked {
         );
     }
     // One judge gives a draw one score, which would stand for both metrics.
-    let whose = |source: &crate::event::payload::gate::GateSource| {
+    let whose = |source: &clover_event::payload::gate::GateSource| {
         (source.judge.clone(), source.design.clone())
     };
     for (at, source) in said.sources.iter().enumerate() {

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::payload::decision::GateEstimated;
-use crate::event::payload::label::draw_of_row;
-use crate::event::payload::manifest::Manifest;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::num::Micro;
-use crate::projection::reader::LogReader;
-use crate::projection::reader::Model;
+use crate::reader::LogReader;
+use crate::reader::Model;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::payload::decision::GateEstimated;
+use clover_event::payload::label::draw_of_row;
+use clover_event::payload::manifest::Manifest;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_num::Micro;
 
 /// What is read for an estimate.
 #[derive(Debug, Default)]

@@ -4,21 +4,21 @@
 //! shrunk intervals cover 0, and transport passes. The rule is advice: it takes nothing away from anybody, and an
 //! iteration that opens after it is as good as any other. Source: CLOVER v1.1, section 10.1, step 12.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::payload::Verdict;
-use crate::event::payload::estimated::TransportState;
-use crate::event::payload::iteration::IterationOutcome;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::slices::AuditedSlice;
-use crate::event::payload::slices::ResidualsAudited;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::projection::reader::LogReader;
-use crate::projection::reader::Model;
+use crate::reader::LogReader;
+use crate::reader::Model;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::payload::Verdict;
+use clover_event::payload::estimated::TransportState;
+use clover_event::payload::iteration::IterationOutcome;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::slices::AuditedSlice;
+use clover_event::payload::slices::ResidualsAudited;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
 
 /// Quiet iterations in a row after which a campaign stops.
 pub const PATIENCE: usize = 2;

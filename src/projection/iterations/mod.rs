@@ -13,26 +13,26 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use rules::Iterating;
-pub(in crate::projection) use rules::PEEKS_MAX;
+pub(crate) use rules::PEEKS_MAX;
 
-use crate::event::Event;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::AnchorSetId;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::PatchFamilyId;
-use crate::event::id::PatchId;
-use crate::event::payload::iteration::IterationOutcome;
-use crate::event::payload::record::ReviewOutcome;
-use crate::event::payload::record::ReviewRecorded;
-use crate::event::payload::rubric::PatchProposed;
-use crate::event::payload::rubric::RejectStage;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ledger::Fold;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
+use clover_event::Event;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::AnchorSetId;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::PatchFamilyId;
+use clover_event::id::PatchId;
+use clover_event::payload::iteration::IterationOutcome;
+use clover_event::payload::record::ReviewOutcome;
+use clover_event::payload::record::ReviewRecorded;
+use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::rubric::RejectStage;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ledger::Fold;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

@@ -2,55 +2,55 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::payload::audit::CoverageChecked;
-use crate::event::payload::audit::OuaEstimated;
-use crate::event::payload::battery::BatteryEvaluated;
-use crate::event::payload::battery::ExploitDiscovered;
-use crate::event::payload::card::CardPublished;
-use crate::event::payload::card::SliceClass;
-use crate::event::payload::diagnosis::IterationPausedForLabels;
-use crate::event::payload::diagnosis::LabelProcessAudited;
-use crate::event::payload::diagnosis::PrenticeChecked;
-use crate::event::payload::estimate::CalibratorFitted;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::iteration::IterationClosed;
-use crate::event::payload::iteration::IterationOpened;
-use crate::event::payload::label::row_of_draw;
-use crate::event::payload::predicate::CandidatesSealed;
-use crate::event::payload::predicate::ConfirmLooked;
-use crate::event::payload::predicate::ConfirmUnsealed;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::PatchAccepted;
-use crate::event::payload::predicate::SequentialStop;
-use crate::event::payload::rubric::PatchProposed;
-use crate::event::payload::rubric::PatchRejected;
-use crate::event::payload::scoring::JudgePort;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::event::payload::scoring::ScoreReplayed;
-use crate::event::payload::scoring::ScoresRecomputed;
-use crate::event::payload::slices::ResidualsAudited;
-use crate::event::payload::slices::SlicesClassified;
-use crate::ground::digest::Digest;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::num::Micro;
-use crate::projection::batteries;
-use crate::projection::batteries::Stress;
-use crate::projection::decisions::CONFIRM_GATES;
-use crate::projection::decisions::DEV_GATES;
-use crate::projection::decisions::composite_of;
-use crate::projection::iterations::step::Step;
-use crate::projection::reader::LogReader;
-use crate::projection::reader::Model;
-use crate::projection::reader::Said;
+use crate::batteries;
+use crate::batteries::Stress;
+use crate::decisions::CONFIRM_GATES;
+use crate::decisions::DEV_GATES;
+use crate::decisions::composite_of;
+use crate::iterations::step::Step;
+use crate::reader::LogReader;
+use crate::reader::Model;
+use crate::reader::Said;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
+use clover_event::payload::audit::CoverageChecked;
+use clover_event::payload::audit::OuaEstimated;
+use clover_event::payload::battery::BatteryEvaluated;
+use clover_event::payload::battery::ExploitDiscovered;
+use clover_event::payload::card::CardPublished;
+use clover_event::payload::card::SliceClass;
+use clover_event::payload::diagnosis::IterationPausedForLabels;
+use clover_event::payload::diagnosis::LabelProcessAudited;
+use clover_event::payload::diagnosis::PrenticeChecked;
+use clover_event::payload::estimate::CalibratorFitted;
+use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::iteration::IterationClosed;
+use clover_event::payload::iteration::IterationOpened;
+use clover_event::payload::label::row_of_draw;
+use clover_event::payload::predicate::CandidatesSealed;
+use clover_event::payload::predicate::ConfirmLooked;
+use clover_event::payload::predicate::ConfirmUnsealed;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::PatchAccepted;
+use clover_event::payload::predicate::SequentialStop;
+use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::rubric::PatchRejected;
+use clover_event::payload::scoring::JudgePort;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_event::payload::scoring::ScoreReplayed;
+use clover_event::payload::scoring::ScoresRecomputed;
+use clover_event::payload::slices::ResidualsAudited;
+use clover_event::payload::slices::SlicesClassified;
+use clover_ground::digest::Digest;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_num::Micro;
 
 /// What attacks on the rubric in force earned, as cards show it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -107,7 +107,7 @@ pub struct Record {
     /// Patches.
     pub proposed: Vec<Said<PatchProposed>>,
     /// Patches taken back.
-    pub withdrawn: Vec<crate::event::id::PatchId>,
+    pub withdrawn: Vec<clover_event::id::PatchId>,
     /// Patches and documents that were rejected.
     pub rejected: Vec<Said<PatchRejected>>,
     /// Gates.

@@ -1,45 +1,45 @@
 //! The rule `iteration`: what an iteration opens on, what may happen in it, and that nothing moves once a
 //! confirm label was seen.
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::ManifestId;
-use crate::event::id::PatchId;
-use crate::event::payload::Role;
-use crate::event::payload::budget::Period;
-use crate::event::payload::iteration::AnchorSetRegistered;
-use crate::event::payload::iteration::IterationClosed;
-use crate::event::payload::iteration::IterationOpened;
-use crate::event::payload::iteration::IterationOutcome;
-use crate::event::payload::manifest::IterationDesign;
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::prereg::ManifestAmended;
-use crate::event::payload::rubric::PatchRejected;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::unmet;
-use crate::projection::budgets::Budgets;
-use crate::projection::iterations::CandidateState;
-use crate::projection::iterations::Iteration;
-use crate::projection::iterations::Iterations;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Version;
-use crate::projection::rubrics::Rubrics;
+use crate::budgets::Budgets;
+use crate::iterations::CandidateState;
+use crate::iterations::Iteration;
+use crate::iterations::Iterations;
+use crate::manifests::Manifests;
+use crate::manifests::Version;
+use crate::rubrics::Rubrics;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::ManifestId;
+use clover_event::id::PatchId;
+use clover_event::payload::Role;
+use clover_event::payload::budget::Period;
+use clover_event::payload::iteration::AnchorSetRegistered;
+use clover_event::payload::iteration::IterationClosed;
+use clover_event::payload::iteration::IterationOpened;
+use clover_event::payload::iteration::IterationOutcome;
+use clover_event::payload::manifest::IterationDesign;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::prereg::ManifestAmended;
+use clover_event::payload::rubric::PatchRejected;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
 
 /// Fewest rows of an anchor policy.
 const ANCHOR_ROWS_MIN: u64 = 200;
 /// Most peeks of a quarter.
-pub(in crate::projection) const PEEKS_MAX: u64 = 3;
+pub(crate) const PEEKS_MAX: u64 = 3;
 
 /// The rule `iteration`.
 #[derive(Clone, Copy, Debug)]

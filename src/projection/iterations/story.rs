@@ -2,27 +2,27 @@
 
 use std::ops::ControlFlow;
 
-use crate::event::Event;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::payload::audit::TransportStanding;
-use crate::event::payload::iteration::IterationOpened;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::report::ReportLayout;
-use crate::event::payload::slices::ResidualsAudited;
-use crate::ground::digest::Digest;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::ledger::State;
-use crate::projection::audits::Audits;
-use crate::projection::bundle::Names;
-use crate::projection::reader::LogReader;
-use crate::projection::rubrics::Registered;
-use crate::projection::rubrics::Rubrics;
+use crate::audits::Audits;
+use crate::bundle::Names;
+use crate::reader::LogReader;
+use crate::rubrics::Registered;
+use crate::rubrics::Rubrics;
+use clover_event::Event;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
+use clover_event::payload::audit::TransportStanding;
+use clover_event::payload::iteration::IterationOpened;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::report::ReportLayout;
+use clover_event::payload::slices::ResidualsAudited;
+use clover_ground::digest::Digest;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_ledger::State;
 
 /// An entry with its place.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Test;
-use crate::ground::canon;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Test;
+use clover_ground::canon;
 
 /// A field that differs: canonical JSON of both values, `None` where it is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! What can be wrong with a manifest by itself.
 
-use crate::event::payload::drift::DriftChart;
-use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::ConfirmTest;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::OWNED;
-use crate::event::payload::manifest::Population;
-use crate::event::payload::manifest::Prediction;
-use crate::event::payload::manifest::STRATA_MAX;
-use crate::event::payload::manifest::Test;
-use crate::event::payload::overlap::OverlapThresholds;
-use crate::projection::gates;
-use crate::projection::manifests::design;
+use crate::gates;
+use crate::manifests::design;
+use clover_event::payload::drift::DriftChart;
+use clover_event::payload::manifest::ArmRole;
+use clover_event::payload::manifest::ConfirmTest;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::OWNED;
+use clover_event::payload::manifest::Population;
+use clover_event::payload::manifest::Prediction;
+use clover_event::payload::manifest::STRATA_MAX;
+use clover_event::payload::manifest::Test;
+use clover_event::payload::overlap::OverlapThresholds;
 
 /// What is wrong, and with which field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn check_sections(manifest: &Manifest) -> Sound {
     Ok(())
 }
 
-fn count(value: crate::num::Count) -> i64 {
+fn count(value: clover_num::Count) -> i64 {
     i64::try_from(value.value()).unwrap_or(i64::MAX)
 }
 
@@ -144,7 +144,7 @@ fn plan_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
         out.push(("transport.family_size", count(plan.family_size), 1, MANY));
         let labels = count(plan.labels_per_cluster);
         out.push(("transport.labels_per_cluster", labels, 1, MANY));
-        let micro = crate::num::Micro::MAX;
+        let micro = clover_num::Micro::MAX;
         out.push((
             "transport.margin_micro",
             plan.margin_micro.value(),
@@ -219,7 +219,7 @@ fn diagnostic_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
     let Some(plan) = &manifest.diagnostics else {
         return;
     };
-    let micro = crate::num::Micro::MAX;
+    let micro = clover_num::Micro::MAX;
     if let Some(drift) = &plan.drift {
         let (chart, q) = (drift.chart_micro.value(), drift.q_micro.value());
         let (replicates, tau) = (count(drift.replicates), drift.tau_min_micro.value());
@@ -242,7 +242,7 @@ fn diagnostic_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
 }
 
 fn overlap_ranges(of: &OverlapThresholds, out: &mut Vec<Range>) {
-    let micro = crate::num::Micro::MAX;
+    let micro = clover_num::Micro::MAX;
     // A level that is good is at least the one that is warned of.
     let pairs = [
         (

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::manifest::SliceFamily;
-use crate::projection::manifests::check::Sound;
-use crate::projection::manifests::check::fault;
+use crate::manifests::check::Sound;
+use crate::manifests::check::fault;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::manifest::SliceFamily;
 
 /// Most families of slices, and most slices of a family.
 const SLICES_MAX: usize = 12;

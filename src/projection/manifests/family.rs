@@ -1,16 +1,16 @@
 //! Families: what one is, who may join, and what a member may spend.
 
-use crate::event::id::ManifestId;
-use crate::event::payload::manifest::FamilyMethod;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Multiplicity;
-use crate::event::payload::prereg::FamilyOpened;
-use crate::ledger::Checked;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::projection::manifests::Family;
-use crate::projection::manifests::Manifests;
+use crate::manifests::Family;
+use crate::manifests::Manifests;
+use clover_event::id::ManifestId;
+use clover_event::payload::manifest::FamilyMethod;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Multiplicity;
+use clover_event::payload::prereg::FamilyOpened;
+use clover_ledger::Checked;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
 
 const ONE: i64 = 1_000_000;
 /// Most members of a family that is closed together: its procedures take steps in the cube of them.

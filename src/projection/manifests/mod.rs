@@ -26,26 +26,26 @@ pub use rules::Prereg;
 pub(super) use rules::check_current;
 pub(super) use rules::check_signer;
 
-use crate::event::Event;
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::FamilyId;
-use crate::event::id::ItemId;
-use crate::event::id::ManifestId;
-use crate::event::payload::manifest::Arm;
-use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::FamilyMethod;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Template;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
-use crate::ledger::Fold;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
-use crate::num::Count;
-use crate::projection::gates;
+use crate::gates;
+use clover_event::Event;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::FamilyId;
+use clover_event::id::ItemId;
+use clover_event::id::ManifestId;
+use clover_event::payload::manifest::Arm;
+use clover_event::payload::manifest::ArmRole;
+use clover_event::payload::manifest::FamilyMethod;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Template;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_ledger::Fold;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
+use clover_num::Count;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -297,7 +297,7 @@ impl Manifests {
     }
 
     /// Gates of an experiment: those whose template is `gate`.
-    pub(in crate::projection) fn gates<'a>(
+    pub(crate) fn gates<'a>(
         &'a self,
         experiment: &'a ExperimentId,
     ) -> impl Iterator<Item = (&'a ManifestId, &'a Record)> {
@@ -507,5 +507,5 @@ impl Fold for Manifests {
 /// Units up to and with this one.
 fn after(unit: Count) -> u64 {
     // Below 2^53, so that snapshots hold it exactly.
-    (unit.value() + 1).min(crate::num::INTEGER_MAX)
+    (unit.value() + 1).min(clover_num::INTEGER_MAX)
 }

@@ -1,19 +1,19 @@
 //! The rule `plan`: what will be run is sealed before anybody looks, and is what the manifest binds.
 
-use crate::event::id::ExperimentId;
-use crate::event::payload::manifest::plan_commitment;
-use crate::event::payload::prereg::PlanRevealed;
-use crate::event::payload::prereg::PlanSealed;
-use crate::ground::digest::Digest;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::State;
-use crate::ledger::ensure;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::unmet;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use clover_event::id::ExperimentId;
+use clover_event::payload::manifest::plan_commitment;
+use clover_event::payload::prereg::PlanRevealed;
+use clover_event::payload::prereg::PlanSealed;
+use clover_ground::digest::Digest;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::State;
+use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
 
 /// Whether a plan may be sealed: before the first look, and as the version in force binds it.
 pub(super) fn check_sealing(

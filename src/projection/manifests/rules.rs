@@ -1,36 +1,36 @@
 //! The rules of pre-registration: what is said before anybody looks binds.
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::payload::custody::Separation;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Template;
-use crate::event::payload::prereg::ExposureOpened;
-use crate::event::payload::prereg::ManifestAmended;
-use crate::event::payload::prereg::ManifestRegistered;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::unmet;
-use crate::projection::manifests::Change;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
-use crate::projection::manifests::amend;
-use crate::projection::manifests::check;
-use crate::projection::manifests::exposed;
-use crate::projection::manifests::family;
-use crate::projection::manifests::plan;
+use crate::manifests::Change;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use crate::manifests::amend;
+use crate::manifests::check;
+use crate::manifests::exposed;
+use crate::manifests::family;
+use crate::manifests::plan;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::payload::custody::Separation;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Template;
+use clover_event::payload::prereg::ExposureOpened;
+use clover_event::payload::prereg::ManifestAmended;
+use clover_event::payload::prereg::ManifestRegistered;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
 
 /// The rules `manifest`, `manifest_first`, `amendment`, `stale_version`, `countersign`, `family`, `exposure` and
 /// `plan`.
@@ -189,11 +189,7 @@ fn check_noise(state: &State, manifest: &Manifest) -> Checked {
 }
 
 /// A key that the manifest names signs, and no other; where it names none, the key's role is enough.
-pub(in crate::projection) fn check_signer(
-    role: &str,
-    named: Option<KeyId>,
-    author: KeyId,
-) -> Checked {
+pub(crate) fn check_signer(role: &str, named: Option<KeyId>, author: KeyId) -> Checked {
     let Some(named) = named else {
         return Ok(());
     };
@@ -415,7 +411,7 @@ fn check_superseded(record: &Record) -> Checked {
 /// The digest of a version in force, where the manifest is known and any is. Of an unknown manifest, or of one that no version
 /// brought into force, nothing is stale: the rules `manifest`, `manifest_first`, `countersign` and `gate` refuse it where it
 /// must be there.
-pub(in crate::projection) fn check_current(manifests: &Manifests, digest: Digest) -> Checked {
+pub(crate) fn check_current(manifests: &Manifests, digest: Digest) -> Checked {
     let Some((_, record)) = manifests.of_digest(digest) else {
         return Ok(());
     };

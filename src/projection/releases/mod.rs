@@ -9,20 +9,20 @@ use serde::Serialize;
 
 pub use rules::Approving;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::PatchId;
-use crate::event::payload::predicate::PatchAccepted;
-use crate::event::payload::release::Meaning;
-use crate::event::payload::rubric::LeafChange;
-use crate::ground::digest::Digest;
-use crate::ground::sign::KeyId;
-use crate::ledger::Fold;
-use crate::ledger::VerifiedEvent;
-use crate::ledger::fold;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::PatchId;
+use clover_event::payload::predicate::PatchAccepted;
+use clover_event::payload::release::Meaning;
+use clover_event::payload::rubric::LeafChange;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ledger::Fold;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::fold;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

@@ -1,26 +1,26 @@
 //! The rule `approval`: who may review a proposed patch, and speak for or against an accepted one.
 
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::PatchId;
-use crate::event::payload::custody::Separation;
-use crate::event::payload::record::ReviewRecorded;
-use crate::event::payload::release::Meaning;
-use crate::ground::sign::KeyId;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::ensure;
-use crate::ledger::keyring::KeyRecord;
-use crate::ledger::unmet;
-use crate::projection::iterations::Iterations;
-use crate::projection::releases::Acceptance;
-use crate::projection::releases::Releases;
+use crate::iterations::Iterations;
+use crate::releases::Acceptance;
+use crate::releases::Releases;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::PatchId;
+use clover_event::payload::custody::Separation;
+use clover_event::payload::record::ReviewRecorded;
+use clover_event::payload::release::Meaning;
+use clover_ground::sign::KeyId;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::ensure;
+use clover_ledger::keyring::KeyRecord;
+use clover_ledger::unmet;
 
 /// The rule `approval`.
 #[derive(Clone, Copy, Debug)]

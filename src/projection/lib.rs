@@ -30,9 +30,9 @@ pub mod seals;
 pub mod splits;
 pub mod trail;
 
-use crate::event::Kind;
-use crate::ledger::FoldEntry;
-use crate::ledger::Rulebook;
+use clover_event::Kind;
+use clover_ledger::FoldEntry;
+use clover_ledger::Rulebook;
 
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
