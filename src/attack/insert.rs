@@ -1,9 +1,10 @@
 //! Operators that add text: padding, mimicry, citations, tool traces.
 
-use crate::operator::Host;
-use crate::tables;
 use clover_ground::words;
 use clover_num::draws::Draws;
+
+use crate::operator::Host;
+use crate::tables;
 
 /// One of a table.
 fn pick<'a, T: ?Sized>(table: &[&'a T], draws: &mut Draws) -> &'a T {

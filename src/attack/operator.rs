@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use clover_ground::seed::SeedTree;
+use clover_num::draws::Draws;
+
 use crate::insert;
 use crate::rewrite;
 use crate::style;
-use clover_ground::seed::SeedTree;
-use clover_num::draws::Draws;
 
 /// An operator. Alphabetical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

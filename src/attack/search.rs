@@ -7,13 +7,14 @@
 
 use std::collections::BTreeSet;
 
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_num::draws::Draws;
+
 use crate::battery::Scored;
 use crate::chain::Chain;
 use crate::chain::Step;
 use crate::operator::Operator;
-use clover_ground::canon;
-use clover_ground::digest::Digest;
-use clover_num::draws::Draws;
 
 /// Name and version, as results record it.
 pub const ALGORITHM: &str = "mutation-search/1";

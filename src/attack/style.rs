@@ -1,7 +1,8 @@
 //! Style stripping: what a reader would not miss goes, the words stay.
 
-use crate::tables;
 use clover_ground::words;
+
+use crate::tables;
 
 /// Text without emphasis marks, without headings, quotes, bullets, numbering and rules at the start of lines, without
 /// politeness, and with single spaces. A second time changes nothing.

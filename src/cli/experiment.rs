@@ -12,6 +12,7 @@ use crate::cli::record;
 use crate::cli::ui;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
+use crate::event::id::Text;
 use crate::event::payload::experiment::ExperimentClosed;
 use crate::event::payload::experiment::ExperimentOutcome;
 use crate::event::payload::experiment::ExperimentRegistered;
@@ -121,11 +122,23 @@ fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
     let payload = ExperimentRegistered {
         judges: Some(judges?).filter(|judges| !judges.is_empty()),
         policies: Some(policies?).filter(|policies| !policies.is_empty()),
-        purpose: key::text("purpose", &args.purpose)?,
-        title: key::text("title", &args.title)?,
+        purpose: said("purpose", "what it is to find out", &args.purpose)?,
+        title: said("title", "its name for people", &args.title)?,
     };
     let experiment = record::experiment_id(&args.id)?;
     record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+}
+
+/// Text that says something: the schema admits an empty one, and nobody can read it.
+fn said(what: &str, says: &str, text: &str) -> Result<Text, CliError> {
+    if text.trim().is_empty() {
+        let message = format!("--{what} is empty: it says {says}");
+        return Err(CliError::usage(
+            message,
+            "clover experiment register --help",
+        ));
+    }
+    key::text(what, text)
 }
 
 pub(super) fn table(state: &State) -> String {

@@ -10,6 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
 use crate::cli::patch;
 use crate::cli::ui;
+use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::EventId;
@@ -33,25 +34,27 @@ pub(super) struct Args {
     /// The iteration
     #[arg(long, value_name = "ID")]
     pub iteration: String,
-    /// The optimizer's key that asks; default the only live one
+    /// The optimizer's key that asks: a name, an id or a holder; default the only live one
     #[arg(long, value_name = "KEY")]
     pub requester: Option<String>,
 }
 
-/// The optimizer's key that asks.
-fn requester(bench: &Bench, named: Option<&str>) -> Result<KeyId, CliError> {
-    let keyring = &bench.ledger.state().keyring;
-    let live: Vec<KeyId> = keyring
+/// The optimizer's key that asks, by whatever names a key.
+fn requester(ctx: &Ctx<'_>, bench: &Bench, named: Option<&str>) -> Result<KeyId, CliError> {
+    let state = bench.ledger.state();
+    let live: Vec<KeyId> = state
+        .keyring
         .live_with(Role::Optimizer)
         .map(|(id, _)| *id)
         .collect();
     match (named, &live[..]) {
         (Some(name), _) => {
-            let found = live.iter().find(|id| id.to_string().starts_with(name));
-            found.copied().ok_or_else(|| {
-                let message = format!("no live key {name} in role optimizer");
-                CliError::not_found(message, "clover key list")
-            })
+            let id = wallet::resolve(ctx, state, name)?;
+            if live.contains(&id) {
+                return Ok(id);
+            }
+            let message = format!("no live key {name} in role optimizer");
+            Err(CliError::not_found(message, "clover key list"))
         }
         (None, [only]) => Ok(*only),
         (None, []) => Err(CliError::refused(
@@ -71,7 +74,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     checks.ids.clear();
     checks.hashes.clear();
     let (yaml, written, checked) = patch::passed(ctx, &args.file, &checks)?;
-    let requester = requester(&bench, args.requester.as_deref())?;
+    let requester = requester(ctx, &bench, args.requester.as_deref())?;
     let candidate = checked.hash;
     let hex = candidate.to_hex();
     let fields = [hex.as_str(), id.as_str()];

@@ -6,8 +6,6 @@
 //! and read as a template: what differs from its own re-encoding is not a line.
 
 use clover_ground::base64;
-
-use crate::header::PAYLOAD_TYPE;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::sign::KeyId;
@@ -16,6 +14,8 @@ use clover_ground::sign::Unverified;
 use clover_ground::time::TEXT_LEN;
 use clover_ground::time::Timestamp;
 use clover_num::INTEGER_MAX;
+
+use crate::header::PAYLOAD_TYPE;
 
 /// Longest entry line in bytes, newline excluded (C2SP tlog-tiles holds lengths in 16 bits).
 pub const LINE_LEN_MAX: usize = 65_535;

@@ -6,6 +6,15 @@
 
 use std::borrow::Cow;
 
+use clover_ground::canon;
+use clover_ground::canon::CanonError;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::Signed;
+use clover_ground::sign::Signer;
+use clover_ground::sign::Verified;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -20,15 +29,6 @@ use crate::registry::Kind;
 use crate::registry::Payload;
 use crate::registry::PayloadError;
 use crate::template;
-use clover_ground::canon;
-use clover_ground::canon::CanonError;
-use clover_ground::digest::Digest;
-use clover_ground::sign::KeyId;
-use clover_ground::sign::Signed;
-use clover_ground::sign::Signer;
-use clover_ground::sign::Verified;
-use clover_ground::time::Timestamp;
-use clover_num::Count;
 
 /// DSSE payload type of an event body.
 pub const PAYLOAD_TYPE: &str = "application/vnd.clover.event+json";

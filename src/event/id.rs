@@ -5,6 +5,11 @@ use std::cell::RefCell;
 use std::fmt;
 
 use clover_ground::base64;
+use clover_ground::digest::Digest;
+use clover_ground::note::SigType;
+use clover_ground::note::VerifierKey;
+use clover_ground::seal::AgeError;
+use clover_ground::seal::Recipient;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -15,11 +20,6 @@ use unicode_normalization::IsNormalized;
 use unicode_normalization::is_nfc_quick;
 
 use crate::ids::ID;
-use clover_ground::digest::Digest;
-use clover_ground::note::SigType;
-use clover_ground::note::VerifierKey;
-use clover_ground::seal::AgeError;
-use clover_ground::seal::Recipient;
 
 /// Longest id, in bytes of UTF-8.
 pub const ID_LEN_MAX: usize = 200;

@@ -10,6 +10,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_num::Count;
 use serde::Serialize;
 use serde::Serializer;
 
@@ -136,9 +139,6 @@ use crate::payload::scoring::ScoresRecomputed;
 use crate::payload::slices::ResidualsAudited;
 use crate::payload::slices::SlicesClassified;
 use crate::payload::synthesis::DevObjectiveQueried;
-use clover_ground::canon;
-use clover_ground::digest::Digest;
-use clover_num::Count;
 
 /// Domain label of natural-key digests.
 pub const NATURAL_KEY_LABEL: &str = "clover/natural-key/v1";
@@ -583,8 +583,9 @@ impl Serialize for Kind {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clover_ground::page;
+
+    use super::*;
 
     fn list(kinds: &[Kind]) -> String {
         let kinds = kinds.iter().map(|kind| format!("`{kind}`"));

@@ -9,13 +9,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use clover_ground::canon;
 use serde_json::Value;
 use serde_json::json;
 
 use crate::header;
 use crate::registry;
 use crate::registry::Kind;
-use clover_ground::canon;
 
 /// The folder of the workspace.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

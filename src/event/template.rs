@@ -5,6 +5,13 @@
 
 use std::borrow::Cow;
 
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::TEXT_LEN;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Micro;
+
 use crate::Kind;
 use crate::header::Header;
 use crate::header::REFS_MAX;
@@ -14,12 +21,6 @@ use crate::id::EventId;
 use crate::id::ExperimentId;
 use crate::id::ID_LEN_MAX;
 use crate::id::Root;
-use clover_ground::digest::Digest;
-use clover_ground::sign::KeyId;
-use clover_ground::time::TEXT_LEN;
-use clover_ground::time::Timestamp;
-use clover_num::Count;
-use clover_num::Micro;
 
 const AFTER_DATA: &str = ",\"experiment\":";
 /// Place of its x.

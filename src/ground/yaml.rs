@@ -14,13 +14,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use clover_num::INTEGER_MAX;
 use saphyr_parser::Event;
 use saphyr_parser::Marker;
 use saphyr_parser::Parser;
 use saphyr_parser::ScalarStyle;
 use serde::de::DeserializeOwned;
-
-use clover_num::INTEGER_MAX;
 
 /// Most bytes of a document.
 pub const SIZE_MAX: usize = 1 << 20;

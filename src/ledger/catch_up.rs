@@ -4,6 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc;
 
+use clover_event::Event;
+use clover_event::PAYLOAD_TYPE;
+use clover_event::Payload;
+use clover_event::header;
+use clover_ground::digest::Digest;
+use clover_ground::merkle::LEAVES_AT_ONCE;
+use clover_ground::sign;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::PublicKey;
+use clover_ground::time::Timestamp;
+use clover_store::Reader;
+use clover_store::StoredEntry;
 use rayon::prelude::*;
 
 use crate::checkpoint;
@@ -20,18 +32,6 @@ use crate::open::Ledger;
 use crate::open::parse_checkpoint;
 use crate::rules;
 use crate::state::State;
-use clover_event::Event;
-use clover_event::PAYLOAD_TYPE;
-use clover_event::Payload;
-use clover_event::header;
-use clover_ground::digest::Digest;
-use clover_ground::merkle::LEAVES_AT_ONCE;
-use clover_ground::sign;
-use clover_ground::sign::KeyId;
-use clover_ground::sign::PublicKey;
-use clover_ground::time::Timestamp;
-use clover_store::Reader;
-use clover_store::StoredEntry;
 
 /// Entries decoded at a time.
 const CHUNK: usize = 2048;

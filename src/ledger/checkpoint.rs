@@ -1,6 +1,5 @@
 //! Signing and judging checkpoints with the log's keys.
 
-use crate::keyring::Keyring;
 use clover_event::id::Vkey;
 use clover_ground::digest::Digest;
 use clover_ground::note::Checkpoint;
@@ -10,6 +9,8 @@ use clover_ground::note::NoteError;
 use clover_ground::note::SignedCheckpoint;
 use clover_ground::note::VerifierKey;
 use clover_ground::sign::Signer;
+
+use crate::keyring::Keyring;
 
 /// Signs the checkpoint of `size` entries with the log key, and with the next one too where the tree's
 /// newest entries rotate it.

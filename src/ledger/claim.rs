@@ -2,8 +2,6 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
-
 use clover_event::Event;
 use clover_event::Header;
 use clover_event::Payload;
@@ -13,6 +11,7 @@ use clover_event::registry::PayloadError;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
+use memchr::memmem::Finder;
 
 /// A body that was read: an event, or a header whose payload is none.
 #[derive(Debug)]

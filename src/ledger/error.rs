@@ -1,12 +1,13 @@
 //! What can go wrong on this floor. A rule that says no is [`LedgerError::Refused`]; it left the ledger as
 //! it was.
 
-use crate::fold::Breach;
 use clover_event::header::BodyError;
 use clover_ground::ambient::AmbientError;
 use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
 use clover_store::StoreError;
+
+use crate::fold::Breach;
 
 /// A failed operation on a ledger. Nothing was half-written.
 #[derive(Debug, thiserror::Error)]

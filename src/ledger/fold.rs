@@ -3,10 +3,6 @@
 use std::any::Any;
 use std::fmt;
 
-use crate::error::LedgerError;
-use crate::history::Before;
-use crate::history::History;
-use crate::rule_names::RuleName;
 use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
@@ -14,6 +10,11 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
 use clover_store::RowChange;
+
+use crate::error::LedgerError;
+use crate::history::Before;
+use crate::history::History;
+use crate::rule_names::RuleName;
 
 /// An event that stands, or is about to stand, at a position of the log.
 #[derive(Clone, Copy, Debug)]

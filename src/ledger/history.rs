@@ -2,14 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::LedgerError;
-use crate::open::Ledger;
-use crate::read;
-use crate::verify::BlobSource;
 use clover_event::Event;
 use clover_ground::digest::Digest;
 use clover_store::Reader;
 use clover_store::StoreError;
+
+use crate::error::LedgerError;
+use crate::open::Ledger;
+use crate::read;
+use crate::verify::BlobSource;
 
 /// Takes an event with its position, and says whether to go on.
 pub(super) type Take<'a> = &'a mut dyn FnMut(u64, &Event) -> ControlFlow<()>;

@@ -3,13 +3,6 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::names;
-use crate::rulebooks;
-use crate::rulebooks::Adopted;
-use crate::rulebooks::Question;
 use clover_event::Event;
 use clover_event::Header;
 use clover_event::Payload;
@@ -24,6 +17,13 @@ use clover_ground::keyfile;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
 use clover_num::Count;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::names;
+use crate::rulebooks;
+use crate::rulebooks::Adopted;
+use crate::rulebooks::Question;
 
 /// How a key ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,16 +5,6 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use rayon::prelude::*;
-
-use crate::append;
-use crate::catch_up;
-use crate::error::LedgerError;
-use crate::fold::Candidate;
-use crate::fold::Rulebook;
-use crate::fold::VerifiedEvent;
-use crate::open::Head;
-use crate::verify::read_lines;
 use clover_event::Entry;
 use clover_event::Event;
 use clover_event::header;
@@ -26,6 +16,16 @@ use clover_store::OpenOptions;
 use clover_store::Store;
 use clover_store::StoredCheckpoint;
 use clover_store::StoredEntry;
+use rayon::prelude::*;
+
+use crate::append;
+use crate::catch_up;
+use crate::error::LedgerError;
+use crate::fold::Candidate;
+use crate::fold::Rulebook;
+use crate::fold::VerifiedEvent;
+use crate::open::Head;
+use crate::verify::read_lines;
 
 /// Entries of one transaction.
 const PART: usize = 8_192;

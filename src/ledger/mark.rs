@@ -7,10 +7,11 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::pin::Pin;
 use clover_ground::ambient;
 use clover_ground::digest::Digest;
 use clover_store::StoredSnapshot;
+
+use crate::pin::Pin;
 
 /// First line of a mark.
 const HEAD: &str = "clover checked 1";

@@ -1,15 +1,16 @@
 //! Rules about names: ids of characters that both verifiers know, and holders that nobody takes for one another.
 
-use crate::fold::Breach;
-use crate::keyring::Keyring;
-use crate::rule_names::RuleName;
-use crate::rulebooks::Question;
 use clover_event::Event;
 use clover_event::Header;
 use clover_event::Payload;
 use clover_event::id::HolderId;
 use clover_event::ids;
 use clover_ground::name;
+
+use crate::fold::Breach;
+use crate::keyring::Keyring;
+use crate::rule_names::RuleName;
+use crate::rulebooks::Question;
 
 /// Judges the names in an event: its ids, and the holder of a key that it adds.
 pub(super) fn names(keyring: &Keyring, event: &Event) -> impl Iterator<Item = Breach> {

@@ -4,26 +4,6 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::append::Prepared;
-use crate::catch_up;
-use crate::checkpoint;
-use crate::error::Divergence;
-use crate::error::LedgerError;
-use crate::error::Root64;
-use crate::fold::Computing;
-use crate::fold::Rulebook;
-use crate::mark::Checked;
-use crate::mark::Mark;
-use crate::pin::Pin;
-use crate::pin::PinError;
-use crate::pin::Place;
-use crate::restore;
-use crate::rulebooks;
-use crate::rules;
-use crate::state::State;
-use crate::tail::Tail;
-use crate::under::Kept;
-use crate::under::Under;
 use clover_event::Draft;
 use clover_event::Header;
 use clover_event::entry;
@@ -54,6 +34,27 @@ use clover_store::Store;
 use clover_store::StoreError;
 use clover_store::StoredCheckpoint;
 use clover_store::StoredEntry;
+
+use crate::append::Prepared;
+use crate::catch_up;
+use crate::checkpoint;
+use crate::error::Divergence;
+use crate::error::LedgerError;
+use crate::error::Root64;
+use crate::fold::Computing;
+use crate::fold::Rulebook;
+use crate::mark::Checked;
+use crate::mark::Mark;
+use crate::pin::Pin;
+use crate::pin::PinError;
+use crate::pin::Place;
+use crate::restore;
+use crate::rulebooks;
+use crate::rules;
+use crate::state::State;
+use crate::tail::Tail;
+use crate::under::Kept;
+use crate::under::Under;
 
 /// How to open a ledger.
 #[derive(Debug)]

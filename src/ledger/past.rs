@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use clover_event::Event;
+use clover_ground::digest::Digest;
 use rayon::prelude::*;
 
 use crate::error::LedgerError;
@@ -9,8 +11,6 @@ use crate::open::Ledger;
 use crate::read;
 use crate::read::Read;
 use crate::under::Under;
-use clover_event::Event;
-use clover_ground::digest::Digest;
 
 /// Entries from which on it is worth to decode them on all cores.
 const DECODED_TOGETHER: usize = 256;

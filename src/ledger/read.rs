@@ -8,6 +8,17 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 
+use clover_event::Event;
+use clover_event::header;
+use clover_event::id::EventId;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::merkle::Tiler;
+use clover_ground::note::ProofFile;
+use clover_ground::note::SignedCheckpoint;
+use clover_store::Reader;
+use clover_store::Store;
+use clover_store::StoredEntry;
 use rayon::prelude::*;
 
 use crate::append;
@@ -20,17 +31,6 @@ use crate::open::Ledger;
 use crate::past::Past;
 use crate::under::Kept;
 use crate::under::Under;
-use clover_event::Event;
-use clover_event::header;
-use clover_event::id::EventId;
-use clover_ground::digest::Digest;
-use clover_ground::merkle;
-use clover_ground::merkle::Tiler;
-use clover_ground::note::ProofFile;
-use clover_ground::note::SignedCheckpoint;
-use clover_store::Reader;
-use clover_store::Store;
-use clover_store::StoredEntry;
 
 /// A log entry with its decoded event.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,8 @@
 //! Opening a head: from snapshots that this machine knows, else from the entries.
 
+use clover_store::Reader;
+use clover_store::StoredSnapshot;
+
 use crate::catch_up;
 use crate::error::LedgerError;
 use crate::fold::Rulebook;
@@ -9,8 +12,6 @@ use crate::open;
 use crate::open::Head;
 use crate::state::CUSTODY;
 use crate::state::State;
-use clover_store::Reader;
-use clover_store::StoredSnapshot;
 
 /// The snapshots of all folds, of one size and this rulebook.
 type Snapshots = Vec<(&'static str, StoredSnapshot)>;

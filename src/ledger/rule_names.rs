@@ -171,7 +171,7 @@ rules! {
         "a waiver of what is never waived, by one key, by a machine, or one that had ended"
         => "treat the assumption as it stands without it";
     Blocked "blocked" next "clover assume show CLOVER.J2":
-        "a governed step in an experiment with a score.conflict"
+        "a governed step in an experiment whose judge contradicted itself, or a promotion that rests on one (`ASSUMPTIONS.md`)"
         => "void what rests on that step";
     Calibrator "calibrator" next "clover status":
         "an estimate, contrast, share, coverage or audit by a calibrator of that judge that nobody fitted before (`ESTIMATES.md`)"
@@ -353,8 +353,9 @@ mod tests {
         clippy::disallowed_methods,
         reason = "a test reads and writes the page itself"
     )]
-    use super::*;
     use clover_ground::page;
+
+    use super::*;
 
     const EXPORTED: &str = "| # | rule | meaning | what an auditor should do |";
     const OF_DATABASE: &str = "| rule | meaning | what to do |";

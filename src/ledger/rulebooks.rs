@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 18;
+pub const NEWEST: u32 = 19;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -111,6 +111,12 @@ questions! {
     /// With which judge something may run.
     EvaluatedJudge "evaluated_judge" since 18 rule Deployment:
         "what was accepted runs on a calibrator that its gates were evaluated with, whichever judge is named, or is recalibrated";
+    /// What an iteration may record once its protocol was replaced.
+    ProtocolSteps "protocol_steps" since 19 rule Sdp:
+        "an iteration whose protocol was replaced takes no step of any kind: its patches are rejected or withdrawn, and it closes";
+    /// What stops once a judge contradicted itself.
+    GovernedSteps "governed_steps" since 19 rule Blocked:
+        "after a judge contradicted itself nobody looks at confirm, no gate moves or is decided to hold, and nothing is committed, deployed, tuned or promoted";
 }
 
 /// A rulebook with the entry after which it judges.
@@ -180,6 +186,8 @@ mod tests {
         let both = [adopted(0, 17), adopted(5288, 18)];
         assert_eq!(in_words(&both), "rules 17 through seq 5288, 18 since");
         assert_eq!(not_asked(&both).len(), Question::ALL.len());
-        assert_eq!(not_asked(&[adopted(0, 18)]).len(), 0);
+        let newer = not_asked(&[adopted(0, 18)]);
+        assert_eq!(newer, ["protocol_steps", "governed_steps"]);
+        assert_eq!(not_asked(&[adopted(0, NEWEST)]).len(), 0);
     }
 }

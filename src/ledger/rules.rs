@@ -7,16 +7,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::claim::Claim;
-use crate::fold::Breach;
-use crate::fold::Candidate;
-use crate::fold::Fact;
-use crate::fold::said;
-use crate::keyring::Keyring;
-use crate::rule_names::RuleName;
-use crate::rulebooks;
-use crate::signers;
-use crate::state::State;
 use clover_event::Event;
 use clover_event::Header;
 use clover_event::Kind;
@@ -32,6 +22,17 @@ use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
 use clover_ground::time::Timestamp;
 use clover_num::Count;
+
+use crate::claim::Claim;
+use crate::fold::Breach;
+use crate::fold::Candidate;
+use crate::fold::Fact;
+use crate::fold::said;
+use crate::keyring::Keyring;
+use crate::rule_names::RuleName;
+use crate::rulebooks;
+use crate::signers;
+use crate::state::State;
 
 /// How far a clock may stand behind the head, and `at` away from what it claims, in seconds.
 pub const CLOCK_TOLERANCE_SECONDS: i64 = 300;

@@ -1,13 +1,14 @@
 //! The rule `role`: which live keys may sign a kind.
 
+use clover_event::Kind;
+use clover_event::payload::Role;
+use clover_event::registry::Signers;
+
 use crate::fold::Breach;
 use crate::fold::Candidate;
 use crate::rule_names::RuleName;
 use crate::rulebooks::Question;
 use crate::state::State;
-use clover_event::Kind;
-use clover_event::payload::Role;
-use clover_event::registry::Signers;
 
 /// Who may sign a deviation, where the rulebook asks: it lifts a stop and lowers a grade, so it is for those who answer
 /// for the plan.

@@ -5,16 +5,17 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::fold::Fold;
-use crate::fold::Rulebook;
-use crate::fold::VerifiedEvent;
-use crate::keyring::Keyring;
-use crate::rulebooks::Question;
 use clover_event::Event;
 use clover_event::Kind;
 use clover_ground::canon;
 use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
+
+use crate::fold::Fold;
+use crate::fold::Rulebook;
+use crate::fold::VerifiedEvent;
+use crate::keyring::Keyring;
+use crate::rulebooks::Question;
 
 /// Name under which the custody fold is kept.
 pub const CUSTODY: &str = "custody";

@@ -3,9 +3,8 @@
 //! Kept as sorted runs, one a batch, oldest first: adding a batch is one sort, looking up is one binary
 //! search a run, and the first run that knows a digest names its first giver.
 
-use rayon::prelude::*;
-
 use clover_ground::digest::Digest;
+use rayon::prelude::*;
 
 /// Runs before they are merged into one.
 const RUNS_MAX: usize = 16;

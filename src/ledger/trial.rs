@@ -6,6 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use clover_event::Entry;
+use clover_event::Event;
+use clover_event::header;
+use clover_event::header::Decoded;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+
 use crate::append;
 use crate::catch_up;
 use crate::claim::Claim;
@@ -18,12 +25,6 @@ use crate::keyring::Keyring;
 use crate::rule_names::RuleName;
 use crate::rules;
 use crate::state::State;
-use clover_event::Entry;
-use clover_event::Event;
-use clover_event::header;
-use clover_event::header::Decoded;
-use clover_ground::digest::Digest;
-use clover_ground::time::Timestamp;
 
 /// What entries said of one digest, in their order.
 #[derive(Clone, Copy, Debug)]

@@ -9,10 +9,6 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use rayon::prelude::*;
-
-use crate::error::LedgerError;
-use crate::lines::Lines;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::LEAVES_AT_ONCE;
@@ -24,6 +20,10 @@ use clover_ground::merkle::Tiler;
 use clover_store::Reader;
 use clover_store::StoreError;
 use clover_store::StoredEntry;
+use rayon::prelude::*;
+
+use crate::error::LedgerError;
+use crate::lines::Lines;
 
 /// Tiles kept in memory; past that those of the lowest level are read and checked again.
 const KEPT_MAX: usize = 2_048;

@@ -7,9 +7,6 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde::Serialize;
-
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ClassId;
@@ -31,6 +28,8 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use serde::Deserialize;
+use serde::Serialize;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

@@ -2,15 +2,14 @@
 //! checkpoint above it that an entry named. Nobody could know it when that was written; an order or a sample is drawn
 //! from it.
 
-use serde::Deserialize;
-use serde::Serialize;
-
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::payload::gate::DrawnFrom;
 use clover_ledger::Fold;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use serde::Deserialize;
+use serde::Serialize;
 
 /// It takes in every kind: the first entry that names a checkpoint may be of any.
 pub const READS: &[Kind] = Kind::ALL;

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
-
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::AccountId;
@@ -22,6 +19,8 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use serde::Deserialize;
+use serde::Serialize;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::BudgetOpened, Kind::BudgetCharged];

@@ -5,11 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-use serde::Serializer;
-use serde::ser::SerializeMap;
-use serde::ser::SerializeStruct;
-
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
@@ -25,6 +20,10 @@ use clover_ground::time::Timestamp;
 use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
+use serde::Serialize;
+use serde::Serializer;
+use serde::ser::SerializeMap;
+use serde::ser::SerializeStruct;
 
 /// Label of the digest of a bundle of what entries say.
 pub const BUNDLE_LABEL: &str = "clover/iteration-report/v1";

@@ -3,9 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
-
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
@@ -32,6 +29,8 @@ use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
 use clover_ledger::fold::said;
+use serde::Deserialize;
+use serde::Serialize;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
-
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -18,6 +15,8 @@ use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
 use clover_ledger::rules::FORMAT;
+use serde::Deserialize;
+use serde::Serialize;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::ExperimentRegistered, Kind::ExperimentClosed];

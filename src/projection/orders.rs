@@ -7,15 +7,6 @@ use clover_ledger::Unmet;
 use clover_ledger::ensure;
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::beacons::Beacons;
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
-use crate::splits;
-use crate::splits::Part;
 use clover_event::Header;
 use clover_event::Kind;
 use clover_event::Payload;
@@ -46,6 +37,15 @@ use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::beacons::Beacons;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use crate::splits;
+use crate::splits::Part;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::OrderDrawn, Kind::OrderListed, Kind::UnitsListed];
@@ -559,8 +559,9 @@ fn check_units_of(state: &State, header: &Header, ground: &Ground<'_>) -> Checke
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clover_num::Count;
+
+    use super::*;
 
     #[test]
     fn the_order_of_the_format_page_holds() {

@@ -1,8 +1,6 @@
 //! The rule `report`: what may be given out as the report of an iteration. It moves no read model; published reports are
 //! read from the log.
 
-use crate::decisions::AllDecisions;
-use crate::iterations::Iterations;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::payload::report::ReportPart;
@@ -16,6 +14,9 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
+
+use crate::decisions::AllDecisions;
+use crate::iterations::Iterations;
 
 /// The rule `report`.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,6 @@
 //! Seals and charges: a reveal opens what was sealed and accepted, after it was paid for. Exact over the whole history,
 //! by digests, so that no state grows with the number of labels.
 
-use crate::budgets::Budgets;
 use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
@@ -15,6 +14,8 @@ use clover_ledger::Fact;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
 use clover_ledger::State;
+
+use crate::budgets::Budgets;
 
 /// The rules `seal` and `charge`.
 #[derive(Clone, Copy, Debug)]

@@ -7,10 +7,6 @@ use clover_ledger::ensure;
 use clover_ledger::unmet;
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::designs::Designs;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -43,6 +39,10 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::designs::Designs;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::SplitsListed, Kind::SplitsFormed];

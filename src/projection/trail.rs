@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::reader::Model;
 use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::payload::record::ReadOutcome;
 use clover_ground::sign::KeyId;
+
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::reader::Model;
 
 /// Events of one kind by one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use clover_ground::canon;
+use clover_ground::digest::Digest;
 use serde::Serialize;
 
 use super::kappa;
@@ -21,8 +23,6 @@ use super::patch::Edit;
 use super::patch::Op;
 use super::patch::Patch;
 use super::patch::PatchFault;
-use clover_ground::canon;
-use clover_ground::digest::Digest;
 
 /// Domain label of a patch's hash.
 pub const PATCH_LABEL: &str = "clover/patch/v1";

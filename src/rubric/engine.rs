@@ -13,11 +13,12 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use clover_num::Micro;
+
 use super::evidence::Citation;
 use super::evidence::Evidence;
 use super::evidence::Feature;
 use super::evidence::is_under;
-use clover_num::Micro;
 
 /// Algorithm and version.
 pub const ALGORITHM: &str = "rubric_engine/1";
@@ -259,8 +260,9 @@ fn micro(millionths: i64) -> Micro {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clover_num::Count;
+
+    use super::*;
 
     fn m(millionths: i64) -> Micro {
         Micro::new(millionths).unwrap()

@@ -6,13 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::Serialize;
-
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_num::Count;
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
 
 /// Version of the record: the registry of its keys and what they mean.
 pub const SCHEMA: &str = "evidence/1";

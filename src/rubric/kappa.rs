@@ -138,8 +138,9 @@ fn surplus(of: &BTreeMap<String, u64>, over: &BTreeMap<String, u64>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clover_num::Micro;
+
+    use super::*;
 
     #[test]
     fn texts_split_into_words_numbers_and_signs() {

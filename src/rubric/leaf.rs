@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use clover_ground::canon;
+use clover_num::INTEGER_MAX;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
 use super::evidence::Feature;
 use super::evidence::is_host;
 use super::evidence::is_tag;
-use clover_ground::canon;
-use clover_num::INTEGER_MAX;
-use clover_num::Micro;
 
 /// Most elements of a list.
 pub const LIST_MAX: usize = 50;

@@ -3,6 +3,12 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::yaml::Document;
+use clover_ground::yaml::Place;
+use clover_ground::yaml::YamlError;
+use clover_num::Micro;
 use serde::Serialize;
 
 use super::engine::Obligation;
@@ -11,12 +17,6 @@ use super::engine::Verification;
 use super::evidence::Feature;
 use super::leaf;
 use super::leaf::Value;
-use clover_ground::canon;
-use clover_ground::digest::Digest;
-use clover_ground::yaml::Document;
-use clover_ground::yaml::Place;
-use clover_ground::yaml::YamlError;
-use clover_num::Micro;
 
 /// Domain label of a rubric's hash.
 pub const RUBRIC_LABEL: &str = "clover/rubric/v1";

@@ -14,13 +14,14 @@
 
 use std::collections::BTreeMap;
 
-use super::leaf;
-use super::leaf::Family;
-use super::model::within;
 use clover_ground::canon;
 use clover_ground::yaml::Document;
 use clover_ground::yaml::Place;
 use clover_num::Micro;
+
+use super::leaf;
+use super::leaf::Family;
+use super::model::within;
 
 /// Most bytes of a patch.
 const SIZE_MAX: usize = 8 << 10;

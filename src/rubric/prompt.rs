@@ -8,10 +8,11 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use clover_ground::digest::Digest;
+
 use super::engine::Scored;
 use super::leaf::Value;
 use super::model::Rubric;
-use clover_ground::digest::Digest;
 
 /// Name and version of the template.
 pub const TEMPLATE: &str = "judge_prompt/1";

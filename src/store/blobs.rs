@@ -1,5 +1,6 @@
 //! Blobs by the BLAKE3 digest of their bytes.
 
+use clover_ground::digest::Digest;
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
 
@@ -8,7 +9,6 @@ use crate::StoreError;
 use crate::WriteTxn;
 use crate::entries::Ascending;
 use crate::entries::digest;
-use clover_ground::digest::Digest;
 
 const SELECT: &str = "SELECT bytes FROM blobs WHERE digest = ?1";
 const LENGTH: &str = "SELECT length(bytes) FROM blobs WHERE digest = ?1";

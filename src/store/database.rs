@@ -5,6 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clover_ground::ambient;
 use rusqlite::Connection;
 use rusqlite::OpenFlags;
 use rusqlite::Transaction;
@@ -12,7 +13,6 @@ use rusqlite::TransactionBehavior;
 use rusqlite::config::DbConfig;
 
 use crate::StoreError;
-use clover_ground::ambient;
 
 /// `PRAGMA application_id` of a ledger file: "Clvr".
 pub(super) const APPLICATION_ID: i64 = 0x436c_7672;
@@ -501,13 +501,14 @@ fn configure(conn: &Connection, options: OpenOptions) -> Result<(), StoreError> 
 
 #[cfg(test)]
 mod tests {
+    use clover_ground::digest::Digest;
+    use clover_ground::sign::KeyId;
+    use clover_ground::time::Timestamp;
+
     use super::*;
     use crate::EntryRef;
     use crate::RowChange;
     use crate::ScoreRow;
-    use clover_ground::digest::Digest;
-    use clover_ground::sign::KeyId;
-    use clover_ground::time::Timestamp;
 
     #[test]
     fn released_migrations_never_change() {

@@ -1,5 +1,8 @@
 //! Entries: append in order, read by position or as a stream.
 
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
 use rusqlite::OptionalExtension as _;
 use rusqlite::Row;
 use rusqlite::params;
@@ -9,9 +12,6 @@ use crate::Part;
 use crate::Reader;
 use crate::RowsIn;
 use crate::StoreError;
-use clover_ground::digest::Digest;
-use clover_ground::sign::KeyId;
-use clover_ground::time::Timestamp;
 
 const INSERT: &str = "INSERT OR FAIL INTO entries (seq, author, author_seq, recorded_at, body, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const SELECT_LONG: &str = "SELECT seq, author, author_seq, recorded_at, body, signature FROM entries \

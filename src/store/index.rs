@@ -3,6 +3,7 @@
 //! It is filled in sorted batches by a cursor and may lag behind the log; what lies past the cursor is
 //! the caller's to remember.
 
+use clover_ground::digest::Digest;
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
 
@@ -13,7 +14,6 @@ use crate::entries::Ascending;
 use crate::entries::count;
 use crate::entries::digest;
 use crate::entries::sql_int;
-use clover_ground::digest::Digest;
 
 const LOOKUP: &str = "SELECT seq FROM digest_index WHERE digest = ?1";
 const PAGE: &str =

@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use clover_ground::ambient;
 use rusqlite::Connection;
 
 use crate::Store;
@@ -9,7 +10,6 @@ use crate::StoreError;
 use crate::database::APPLICATION_ID;
 use crate::database::MIGRATIONS;
 use crate::database::schema_rows;
-use clover_ground::ambient;
 
 /// A part of the file that can be wrong by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

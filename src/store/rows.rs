@@ -3,6 +3,7 @@
 //! A pure projection turns an event into [`RowChange`]s; they are inserted in the append's transaction,
 //! and [`RowCursor`] reads them back in lockstep with the log so that `verify` can compare row by row.
 
+use clover_ground::digest::Digest;
 use rusqlite::CachedStatement;
 use rusqlite::Rows;
 use rusqlite::ToSql;
@@ -16,7 +17,6 @@ use crate::entries::Ascending;
 use crate::entries::count;
 use crate::entries::out_of_order;
 use crate::entries::sql_int;
-use clover_ground::digest::Digest;
 
 /// A row of `scores`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

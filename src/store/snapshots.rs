@@ -1,5 +1,6 @@
 //! Fold snapshots: caches of state, bound to rulebook version, size and root.
 
+use clover_ground::digest::Digest;
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
 
@@ -10,7 +11,6 @@ use crate::entries::Ascending;
 use crate::entries::count;
 use crate::entries::digest;
 use crate::entries::sql_int;
-use clover_ground::digest::Digest;
 
 const SELECT: &str = "SELECT rulebook, size, root, state FROM snapshots WHERE fold = ?1";
 const NAMES: &str = "SELECT fold FROM snapshots ORDER BY fold";

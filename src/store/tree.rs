@@ -1,5 +1,6 @@
 //! Checkpoints and full tiles of the tree.
 
+use clover_ground::digest::Digest;
 use rusqlite::OptionalExtension as _;
 use rusqlite::params;
 
@@ -10,7 +11,6 @@ use crate::entries::Ascending;
 use crate::entries::count;
 use crate::entries::digest;
 use crate::entries::sql_int;
-use clover_ground::digest::Digest;
 
 const HEAD: &str = "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1";
 const AT: &str = "SELECT size, note FROM checkpoints WHERE size = ?1";

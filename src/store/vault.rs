@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use clover_ground::digest::Digest;
 use rusqlite::Connection;
 use rusqlite::OptionalExtension as _;
 use rusqlite::Transaction;
@@ -13,7 +14,6 @@ use rusqlite::params;
 use zeroize::Zeroizing;
 
 use crate::StoreError;
-use clover_ground::digest::Digest;
 
 const SCHEMA: &str = include_str!("../../migrations/vault_0001_create_vault.sql");
 const SUBJECT: &str = "SELECT secret FROM subjects WHERE subject = ?1";

@@ -242,6 +242,42 @@ fn the_independent_verifier_finds_what_must_be_found() {
     }
 }
 
+/// A note ends at its limit, whatever it begins with: lines of strangers' signatures may follow the log's own.
+#[test]
+fn a_checkpoint_beyond_its_limit_is_none() {
+    let samples = tampered::all();
+    let good = samples.iter().find(|sample| sample.name == "good").unwrap();
+    let head = good.case.checkpoint.clone().unwrap();
+    let stranger = format!("\u{2014} stranger {}\n", "AAAA".repeat(400));
+    let longer = |lines: usize, zeros: usize| {
+        let lines = stranger.repeat(lines).into_bytes();
+        [head.clone(), lines, vec![b'0'; zeros]].concat()
+    };
+    for (note, is_found) in [
+        (longer(40, 0), false),
+        (longer(41, 0), true),
+        (longer(0, 1 << 21), true),
+    ] {
+        assert_eq!(note.len() > 65_536, is_found);
+        for is_pin in [false, true] {
+            let mut case = good.case.clone();
+            let place = if is_pin {
+                &mut case.pin
+            } else {
+                &mut case.checkpoint
+            };
+            *place = Some(note.clone());
+            let ours = verifiers::ours(&case);
+            let rule = ours.first.as_ref().map(|(_, rule)| rule.as_str());
+            assert_eq!(rule, is_found.then_some("checkpoint"), "{:?}", ours.all);
+            if verifiers::python() {
+                let theirs = verifiers::theirs_of_many(&[case]).remove(0);
+                assert_eq!(theirs, Ok(ours));
+            }
+        }
+    }
+}
+
 /// As an auditor calls it, over the files as they stand: one that holds, and one that does not.
 /// The sample exposes units under a plan whose custodian never agreed; the answer says it, beside the finding.
 #[test]

@@ -2,7 +2,7 @@
 
 import re
 
-from formats.limits import Refused, SIGNATURES_MAX
+from formats.limits import NOTE_MAX, Refused, SIGNATURES_MAX
 from formats.fields import b64, decode_base64, is_key_name
 
 
@@ -14,6 +14,8 @@ class Checkpoint:
         self.origin = self.size = self.root = None
 
     def read(self):
+        if len(self.data) > NOTE_MAX:
+            raise Refused("%s: a checkpoint of at most %d bytes" % (self.name, NOTE_MAX), "a longer file")
         try:
             note = self.data.decode("utf-8")
         except ValueError:

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from formats.limits import NotALedger, show
+from formats.limits import NOTE_MAX, NotALedger, show
 from formats.fields import parse_vkey
 from history.state import State
 from audit.blobs import Blobs
@@ -44,7 +44,7 @@ def run(argv):
     for flag, path in (("--checkpoint", options.checkpoint), ("--against", options.against)):
         if path is not None:
             with open(path, "rb") as file:
-                checkpoints.append(Checkpoint(flag, file.read(1 << 20)))
+                checkpoints.append(Checkpoint(flag, file.read(NOTE_MAX + 1)))
     state = State(Blobs(options.blobs) if options.blobs else None)
     report = Report()
     with open(options.ledger, "rb") as file:

@@ -4,7 +4,6 @@ import hashlib
 import json
 
 from formats.limits import LINE_MAX, NotALedger, PAYLOAD_TYPE, Refused
-from formats.characters import NEWER
 from events.entry import Entry
 from history.folds import apply, track
 from rules.registry import BARS_FOLDING, DATA_RULES, HEADER_RULES, KIND_RULES, LINE_RULES, SCHEMA_RULES
@@ -24,7 +23,6 @@ def judge_line(state, report, questions, position, line):
     judge(state, report, entry, LINE_RULES)
     state.last_recorded = (entry.recorded_at, entry.recorded_text)
     state.times.append(entry.recorded_at)
-    NEWER.clear()
     try:
         entry.read_body()
     except Exception as error:
@@ -34,7 +32,7 @@ def judge_line(state, report, questions, position, line):
     if not judge(state, report, entry, KIND_RULES):
         entry.decoded = not judge(state, report, entry, SCHEMA_RULES)
     broken = judge(state, report, entry, HEADER_RULES)
-    if NEWER and not state.asks("assigned_ids"):
+    if entry.newer and not state.asks("assigned_ids"):
         state.newer.append(position)
     if entry.decoded:
         broken |= judge(state, report, entry, DATA_RULES)

@@ -4,7 +4,7 @@ from formats.limits import BODY_MAX, PAYLOAD_TYPE, REFS_MAX, Refused
 from formats.tree import sha256
 from formats.canonical import encode, parse_canonical
 from formats.fields import (
-    decode_base64, encoded, hex64, ident, integer, listing, micros, nullable, one_of, record, require,
+    Path, decode_base64, encoded, hex64, ident, integer, listing, micros, nullable, one_of, record, require,
     string, timestamp)
 from events.kinds import KINDS
 
@@ -24,9 +24,9 @@ class Entry:
     decoded = False
 
     def __init__(self, position, line):
-        self.position = position
+        self.position, self.newer = position, []      # ids that Unicode 13.0 does not cover
         value = parse_canonical(line)
-        ENTRY(value, "entry")
+        ENTRY(value, Path("entry", self.newer))
         signatures = value["envelope"]["signatures"]
         require(len(signatures) == 1, "entry.envelope.signatures", "one signature", len(signatures))
         self.keyid, self.signature = signatures[0]["keyid"], decode_base64(signatures[0]["sig"])
@@ -38,7 +38,7 @@ class Entry:
         if len(self.payload) > BODY_MAX:
             raise Refused("a body of at most %d bytes" % BODY_MAX, "%d bytes" % len(self.payload))
         body = parse_canonical(self.payload)
-        HEADER(body, "body")
+        HEADER(body, Path("body", self.newer))
         self.id = sha256(self.payload)
         self.kind, self.v, self.ledger, self.data = body["kind"], body["v"], body["ledger"], body["data"]
         self.author, self.author_seq, self.refs = body["author"], body["author_seq"], body["refs"]

@@ -18,6 +18,9 @@ CODES = OF_LEDGER + tuple("ADV BLAST CJE.D1-R3 CJE.J1 CJE.J2-M CJE.T1 CLOVER.J1 
 GOVERNED = ("candidates.sealed", "confirm.unsealed", "exposure.opened", "gate.evaluated", "label.revealed",
             "manifest.amended", "manifest.registered", "patch.accepted", "splits.formed",
             "splits.listed")          # steps that no experiment takes whose judge contradicted itself
+GOVERNED_TOO = ("confirm.looked", "deployment.activated", "gate.continued", "gate.looked", "gate.observed", "gate.opened",
+                "generator.objective_queried", "generator.run_opened", "generator.validated",
+                "prompt.committed")   # the same from rulebook 19 on
 OPTIMIZER_READS = ("card.public", "dev_receipt", "rubric", "schema")
 REPLAYED_MIN = 30                     # keys of a re-score
 GAP_MIN = 172_800                     # seconds between fit and dev, and a confirm block that is apart in time

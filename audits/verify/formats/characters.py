@@ -58,7 +58,6 @@ def assigned_ranges():
 
 
 UNASSIGNED = re.compile("[^%s]" % assigned_ranges())
-NEWER = []                            # ids of the entry at hand that Unicode 13.0 does not cover
 
 
 def skeleton(name):

@@ -1,4 +1,7 @@
-"""Field types of the schemas. A type is a function (value, path) that raises `Refused` when the value is not one."""
+"""Field types of the schemas. A type is a function (value, path) that raises `Refused` when the value is not one.
+
+A path is a `Path`, which also collects what is to be said of ids that are taken.
+"""
 
 import base64
 import binascii
@@ -8,7 +11,7 @@ import unicodedata
 from formats.limits import Refused, SAFE_INTEGER, show
 from formats.ed25519 import P, SMALL_ORDER, point_decode
 from formats.tree import sha256
-from formats.characters import NEWER, UNASSIGNED
+from formats.characters import UNASSIGNED
 
 HEX64 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{6})Z", re.ASCII)
@@ -18,6 +21,19 @@ ORIGIN = re.compile(r"[!-*,-@\[-~]{1,200}", re.ASCII)        # printable ASCII w
 MEDIA = re.compile("[!-~]+/[!-~]+", re.ASCII)
 ROLES = frozenset(("owner registrar scorer labeler custodian arbiter optimizer adversary verifier meta_optimizer "
                    "approver releaser steward auditor").split())
+
+
+class Path:
+    """Where a value stands. `newer` takes the ids on and below it that Unicode 13.0 does not cover."""
+
+    def __init__(self, text_, newer):
+        self.text, self.newer = text_, newer
+
+    def __add__(self, more):
+        return Path(self.text + more, self.newer)
+
+    def __str__(self):
+        return self.text
 
 
 def require(good, path, expected, value):
@@ -61,7 +77,7 @@ def ident(value, path):
     good = (isinstance(value, str) and 1 <= len(value.encode("utf-8")) <= 200 and not CONTROL.search(value)
             and (value.isascii() or unicodedata.is_normalized("NFC", value)))
     if good and not value.isascii() and UNASSIGNED.search(value):
-        NEWER.append(value)
+        path.newer.append(value)
     require(good, path, "an id (NFC, 1..=200 bytes, no control characters)", value)
 
 

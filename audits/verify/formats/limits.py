@@ -12,6 +12,7 @@ SAFE_INTEGER = 2 ** 53 - 1
 ONE, MANY, MICRO_MAX = 10 ** 6, SAFE_INTEGER, 10 ** 12      # one in millionths, and the most of two kinds of numbers
 SKEW = 300 * 1_000_000                # microseconds an author's clock may be off
 CLOCK_AHEAD = 400 * 86_400 * 1_000_000  # microseconds; a step of the ledger's clock by more is named in a note
+NOTE_MAX = 65_536                     # bytes of one note
 SIGNATURES_MAX = 64                   # signature lines of one note
 FINDINGS_SHOWN = 100                  # findings printed as text
 SPKI = bytes.fromhex("302a300506032b6570032100")  # DER prefix of an Ed25519 public key

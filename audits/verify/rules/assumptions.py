@@ -2,7 +2,7 @@
 
 from formats.limits import Refused, show
 from formats.fields import micros
-from events.shapes import GOVERNED, OF_LEDGER
+from events.shapes import GOVERNED, GOVERNED_TOO, HOLDS, OF_LEDGER
 
 
 def rule_access(state, e):
@@ -42,11 +42,20 @@ def rule_sdp(state, e):
 SDP_STEPS = ("candidates.sealed", "card.published", "confirm.unsealed", "gate.evaluated", "iteration.paused_for_labels",
              "label_process.audited", "patch.accepted", "patch.proposed", "prentice.checked", "residuals.audited",
              "scores.recomputed", "slices.classified")
+NO_SDP_STEPS = ("iteration.opened", "patch.rejected", "patch.withdrawn")    # from rulebook 19 on
+OF_TERMS = ("calibrator.fitted", "coverage.checked", "oua.estimated")       # their terms name their iteration
+
+
+def iteration_of(e):
+    """The name of the iteration that an event belongs to, or None."""
+    named = e.data["terms"].get("iteration", {}) if e.kind in OF_TERMS else e.data
+    name = named.get("iteration")
+    return name if isinstance(name, str) else None
 
 
 def protocol_changed(state, e):
     """Why an open iteration cannot go on, or None. Refused where its rubric cannot be found."""
-    it = state.iterations.get(e.data["iteration"])
+    it = state.iterations.get(iteration_of(e))
     if it is None or it.closed is not None:
         return None
     if any(state.bridge.get(kind, ("",))[0] == "fail" for kind in ("construct", "pte", "stability")):
@@ -77,8 +86,9 @@ def protocol_breach(state, e):
         if why and not so:
             return "an end as sdp_changed", why
         return ("a protocol that was replaced, or A0 that fails", "neither") if so and not why else None
-    why = protocol_changed(state, e) if e.kind in SDP_STEPS else None
-    return why and ("no step of %s under another protocol: close it as sdp_changed" % e.data["iteration"], why)
+    step = e.kind not in NO_SDP_STEPS if state.asks("protocol_steps") else e.kind in SDP_STEPS
+    why = protocol_changed(state, e) if step else None
+    return why and ("no step of %s under another protocol: close it as sdp_changed" % iteration_of(e), why)
 
 
 def person_problem(state, e):
@@ -125,8 +135,22 @@ def rule_waiver(state, e):
     return person_problem(state, e) or never_waived(state, code, e.experiment)
 
 
+def governed(state, e):
+    """Whether an event is a step that needs a judge who does not contradict itself."""
+    if e.kind in GOVERNED or not state.asks("governed_steps"):
+        return e.kind in GOVERNED
+    if e.kind == "gate.decided":
+        return e.data["outcome"] in HOLDS
+    return e.kind == "promotion.issued" or e.kind in GOVERNED_TOO
+
+
 def rule_blocked(state, e):
-    since = state.contradicted(e.experiment)
-    if e.kind in GOVERNED and since is not None:
+    if not governed(state, e):
+        return None
+    rests = [e.experiment]
+    if e.kind == "promotion.issued":    # wherever it is issued, it rests on the experiments of its gates
+        rests = [state.manifests[name].experiment for name in e.data["gates"] if name in state.manifests]
+    since = next(filter(None, map(state.contradicted, rests)), None)
+    if since is not None:
         return ("%s in an experiment whose judge never contradicted itself" % e.kind,
                 "CLOVER.J2 fail since seq %d" % since)

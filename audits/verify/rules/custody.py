@@ -1,6 +1,6 @@
 """Rules of keys, roles, experiments and budgets (`schema/KEYS.md`)."""
 
-from formats.characters import NEWER, holder_fault, skeleton
+from formats.characters import holder_fault, skeleton
 from formats.fields import decode_base64, is_usable, parse_vkey
 from events.kinds import CONFLICTS, EXPERIMENTAL
 from events.commitments import key_id_of, possession_message
@@ -37,8 +37,8 @@ def rule_separation(state, e):
 
 
 def rule_assigned(state, e):
-    if NEWER and state.asks("assigned_ids"):
-        return "ids of characters that Unicode 13.0 assigns", NEWER[0]
+    if e.newer and state.asks("assigned_ids"):
+        return "ids of characters that Unicode 13.0 assigns", e.newer[0]
 
 
 def rule_spelling(state, e):

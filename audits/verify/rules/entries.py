@@ -1,7 +1,7 @@
 """Rules of any entry: place, clock, kind, key, signature, numbers, references and blobs (`schema/ENVELOPE.md`)."""
 
 from formats.limits import Refused, SKEW
-from formats.fields import b64, decode_base64, parse_vkey
+from formats.fields import Path, b64, decode_base64, parse_vkey
 from events.kinds import RETIRED
 from events.commitments import key_id_of, pre_authentication
 from history.rulebooks import RULEBOOK_NEWEST, RULEBOOK_UNNAMED
@@ -32,7 +32,7 @@ def rule_kind(state, e):
 
 def rule_schema(_state, e):
     try:
-        e.spec.schema(e.data, "data")
+        e.spec.schema(e.data, Path("data", e.newer))
     except Refused as refused:
         return refused.expected, refused.found
 

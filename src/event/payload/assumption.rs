@@ -1,14 +1,14 @@
 //! What a claim rests on: the label protocol and its bridge to what is meant, and waivers.
 
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_num::Finite;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::id::EventId;
 use crate::id::ProtocolId;
 use crate::id::Text;
-use clover_ground::digest::Digest;
-use clover_ground::time::Timestamp;
-use clover_num::Finite;
 
 /// An assumption of the assumptions ledger. Closed: there are no others. CLOVER v1.1, section 12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,6 +1,10 @@
 //! What supports an estimate: the calibrator's part of its variance, labels where the scores lie, and audits
 //! of whether calibration transfers.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -13,10 +17,6 @@ use crate::payload::estimate::EstimateTerms;
 use crate::payload::estimated::IntervalEnds;
 use crate::payload::estimated::TransportState;
 use crate::payload::predicate::RowsRead;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
 
 /// The calibrator's share in one tenth of a policy's calibrated rewards.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

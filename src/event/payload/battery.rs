@@ -1,5 +1,9 @@
 //! The battery of attacks: what each earned under a rubric, and the exploits that are kept for good.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -15,10 +19,6 @@ use crate::id::SliceId;
 use crate::id::Text;
 use crate::payload::predicate::AttackUplift;
 use crate::payload::predicate::Gaming;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
 
 /// What one attack earned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

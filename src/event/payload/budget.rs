@@ -1,5 +1,6 @@
 //! Budgets are accounts: opened with an amount, charged by events, never overdrawn.
 
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -9,7 +10,6 @@ use crate::id::AccountId;
 use crate::id::Text;
 use crate::id::UnitId;
 use crate::payload::Roles;
-use clover_num::Count;
 
 /// When an account fills again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

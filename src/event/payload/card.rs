@@ -1,5 +1,8 @@
 //! Residual cards: what an optimizer may know of a slice where the judge is off. No text, no label, no score, no row.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -13,9 +16,6 @@ use crate::id::Text;
 use crate::payload::Verdict;
 use crate::payload::intake::SplitPart;
 use crate::payload::manifest::SliceCondition;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// Class of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

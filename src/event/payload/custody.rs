@@ -1,5 +1,9 @@
 //! Who holds the ledger: its creation, keys, policy, erasure and retention.
 
+use clover_ground::digest::Digest;
+use clover_ground::note::Origin;
+use clover_ground::sign::KeyId;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -11,10 +15,6 @@ use crate::id::SealRecipient;
 use crate::id::Text;
 use crate::id::Vkey;
 use crate::payload::Roles;
-use clover_ground::digest::Digest;
-use clover_ground::note::Origin;
-use clover_ground::sign::KeyId;
-use clover_num::Count;
 
 /// How strictly roles are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

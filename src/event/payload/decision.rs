@@ -1,5 +1,11 @@
 //! Gates, second half: looks, decisions, continuations, the closing of families, promotions.
 
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
+use clover_num::Probability;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -11,12 +17,6 @@ use crate::id::Text;
 use crate::payload::gate::DrawnFrom;
 use crate::payload::manifest::Bettor;
 use crate::payload::manifest::FamilyMethod;
-use clover_ground::digest::Digest;
-use clover_ground::time::Timestamp;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
-use clover_num::Probability;
 
 /// Where a gate stands after a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

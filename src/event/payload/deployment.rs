@@ -1,6 +1,10 @@
 //! What judges, and back: activations, guardrails on live rows, rollbacks, and the recalibration that some changes need.
 //! `schema/DEPLOYMENT.md` says what each event must hold to.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -18,10 +22,6 @@ use crate::payload::predicate::Blast;
 use crate::payload::predicate::RowsRead;
 use crate::payload::predicate::Thresholds;
 use crate::payload::predicate::Transported;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Probability;
 
 /// What runs together: no part of it changes without a new deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

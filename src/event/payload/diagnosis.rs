@@ -1,5 +1,8 @@
 //! What an iteration finds out about labels and scores before any patch.
 
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -7,9 +10,6 @@ use crate::id::IterationId;
 use crate::id::Text;
 use crate::payload::Verdict;
 use crate::payload::predicate::RowsRead;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Probability;
 
 /// One column of labelled rows against all rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,11 @@
 //! Whether a judge still scores as it did: its anchors are scored anew and held against their recorded scores.
 //! `schema/DRIFT.md` says how each figure is computed and what a failed check stops.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
+use clover_num::Probability;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -14,11 +19,6 @@ use crate::payload::Verdict;
 use crate::payload::scoring::Decoding;
 use crate::payload::scoring::JudgePort;
 use crate::payload::scoring::JudgeRegistered;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
-use clover_num::Probability;
 
 /// A control chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,10 @@
 //!
 //! Every event carries the terms and the inclusive position by which it can be computed again from the log.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -26,10 +30,6 @@ use crate::payload::estimated::Reading;
 use crate::payload::estimated::Resampling;
 use crate::payload::estimated::ScaleEnds;
 use crate::payload::predicate::RowsRead;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
 
 /// Everything beside the rows that an estimate depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

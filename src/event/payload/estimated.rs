@@ -1,13 +1,13 @@
 //! Words and parts that estimates, audits and plans share.
 
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::id::PolicyId;
 use crate::id::Text;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)* })*) => {$(

@@ -1,5 +1,8 @@
 //! Gates, first half: which units, in which order nobody chose, and what was observed of each.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -11,9 +14,6 @@ use crate::id::MetricId;
 use crate::id::Root;
 use crate::id::StratumId;
 use crate::payload::manifest::Test;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// Units of a confirm set are listed by name, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,10 @@
 //! A generator that is tuned under a frozen judge: what was frozen, what it asked, what fresh labels say of what came
 //! of it, and the way back. `schema/GENERATOR.md` says what each event must hold to. Source: CLOVER v1.1, section 10.3.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -15,10 +19,6 @@ use crate::payload::predicate::Gaming;
 use crate::payload::predicate::RowsRead;
 use crate::payload::predicate::Thresholds;
 use crate::payload::predicate::Transported;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
 
 /// A generator may be tuned: the judge that runs is frozen for it, with so many questions to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! Data with provenance: what was taken in, from which bytes, and which clusters may serve for what.
 
+use clover_ground::time::Timestamp;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -10,8 +12,6 @@ use crate::id::SplitId;
 use crate::payload::BlobRef;
 use crate::payload::PrivateRef;
 use crate::payload::Verdict;
-use clover_ground::time::Timestamp;
-use clover_num::Count;
 
 /// The form of an imported file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! Iterations of a rubric: what is frozen when one opens, and how it ends.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -9,8 +11,6 @@ use crate::id::PolicyId;
 use crate::id::Root;
 use crate::id::Text;
 use crate::payload::manifest::IterationPlan;
-use clover_ground::digest::Digest;
-use clover_num::Count;
 
 /// Stored rows of one anchor policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

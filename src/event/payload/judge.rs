@@ -1,5 +1,8 @@
 //! What judges said.
 
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -10,9 +13,6 @@ use crate::id::ItemId;
 use crate::id::JudgeId;
 use crate::id::PolicyId;
 use crate::payload::PrivateRef;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
 
 /// A judge scored one draw of a policy on one item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,9 @@
 //! What people said, in the open or sealed until it is paid for.
 
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -16,10 +20,6 @@ use crate::id::RaterId;
 use crate::id::RowId;
 use crate::id::SealRecipient;
 use crate::id::StratumId;
-use clover_ground::digest::Digest;
-use clover_ground::time::Timestamp;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// What an open label is for. Confirm labels are sealed, never open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

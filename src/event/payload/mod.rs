@@ -36,13 +36,12 @@ pub mod scoring;
 pub mod slices;
 pub mod synthesis;
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error as _;
-
-use clover_ground::digest::Digest;
-use clover_num::Count;
 
 /// What was found when something was judged. The same four words everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

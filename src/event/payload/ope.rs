@@ -1,5 +1,9 @@
 //! Off-policy: values of a policy from responses that another one gave, and whether those can answer at all.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -18,10 +22,6 @@ use crate::payload::overlap::OverlapGrade;
 use crate::payload::overlap::OverlapThresholds;
 use crate::payload::overlap::ResidualFigures;
 use crate::payload::overlap::WeightFigures;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
 
 /// Everything beside the rows that an off-policy estimate depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! How far logged responses can answer for another policy: words and figures of overlap.
 
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::id::Text;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
 
 /// What a figure means for a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

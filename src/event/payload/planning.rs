@@ -1,5 +1,8 @@
 //! Plans from the ledger's own numbers: how many scores and labels, and what they would show.
 
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -7,9 +10,6 @@ use crate::id::PolicyId;
 use crate::id::Text;
 use crate::payload::estimate::EstimateTerms;
 use crate::payload::estimated::PlanPurpose;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
 
 /// Variance of one policy's value: `evaluation / n + calibration / m`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,9 @@
 //! Pre-registration: what was said before, how it was changed, and when anybody looked.
 
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -12,10 +16,6 @@ use crate::id::Text;
 use crate::payload::BlobRef;
 use crate::payload::manifest::FamilyMethod;
 use crate::payload::manifest::Manifest;
-use clover_ground::digest::Digest;
-use clover_ground::time::Timestamp;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// A manifest is registered: from here on its numbers are the only ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,8 @@
 //! What was looked at and said about the record itself.
 
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -10,9 +13,6 @@ use crate::id::Text;
 use crate::payload::BlobRef;
 use crate::payload::Role;
 use crate::payload::Verdict;
-use clover_ground::digest::Digest;
-use clover_ground::sign::KeyId;
-use clover_num::Count;
 
 /// A note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

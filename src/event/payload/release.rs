@@ -1,6 +1,8 @@
 //! From an accepted patch to the prompt that judges: what people say of it, and the commit.
 //! `schema/DEPLOYMENT.md` says what each event must hold to.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -9,8 +11,6 @@ use crate::id::PatchId;
 use crate::id::Text;
 use crate::payload::BlobRef;
 use crate::payload::rubric::RubricLeaf;
-use clover_ground::digest::Digest;
-use clover_num::Count;
 
 /// What a signature on an approval means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,13 +1,13 @@
 //! Reports that were given out.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::id::IterationId;
 use crate::id::Text;
 use crate::payload::BlobRef;
-use clover_ground::digest::Digest;
-use clover_num::Count;
 
 macro_rules! parts {
     ($($(#[$doc:meta])* $part:ident = $word:literal, $title:literal;)*) => {

@@ -1,5 +1,8 @@
 //! Rubrics and the patches that are proposed to them. `schema/RUBRIC.md` gives the hashes.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
@@ -10,9 +13,6 @@ use crate::id::IterationId;
 use crate::id::PatchFamilyId;
 use crate::id::PatchId;
 use crate::id::Text;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// Most bytes of a source text.
 pub const SOURCE_MAX: usize = 8 << 10;

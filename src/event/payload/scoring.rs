@@ -1,5 +1,8 @@
 //! How judges score: who a judge is, what was found in what it scored, and whether it says the same again.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -9,9 +12,6 @@ use crate::id::Root;
 use crate::id::Text;
 use crate::payload::BlobRef;
 use crate::payload::predicate::RowsRead;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// How a judge is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,9 @@
 //! The residual audit of an iteration, and the classification that all its gates cite.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -9,10 +13,6 @@ use crate::id::SliceId;
 use crate::id::Text;
 use crate::payload::card::SliceClass;
 use crate::payload::predicate::RowsRead;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Probability;
 
 /// A slice mean after partial pooling.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,8 @@
 //! What the optimizer asks of the dev rows: the one answer that it gets, and nothing of the rows.
 
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_num::Finite;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -8,9 +11,6 @@ use crate::id::Text;
 use crate::payload::Verdict;
 use crate::payload::predicate::GateId;
 use crate::payload::predicate::RowsRead;
-use clover_ground::digest::Digest;
-use clover_ground::sign::KeyId;
-use clover_num::Finite;
 
 /// What one gate would say of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::base64;
 use thiserror::Error;
+
+use crate::base64;
 
 use super::checkpoint::CheckpointError;
 use super::checkpoint::SignedCheckpoint;

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use crate::base64;
 use ed25519_dalek::Signer;
 use ed25519_dalek::SigningKey;
 use thiserror::Error;
+
+use crate::base64;
 
 use super::key::KeyName;
 use super::key::NameError;

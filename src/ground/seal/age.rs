@@ -14,7 +14,6 @@
 //! Base64 is standard, without padding, canonical. What an envelope means, and where it is kept,
 //! is the neighbours' business; randomness comes in through [`Entropy`].
 
-use crate::base64;
 use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::KeyInit;
 use chacha20poly1305::aead::Aead;
@@ -24,6 +23,8 @@ use sha2::Sha256;
 use x25519_dalek::PublicKey;
 use x25519_dalek::StaticSecret;
 use zeroize::Zeroizing;
+
+use crate::base64;
 
 use super::age_header::Header;
 use super::age_key::Identity;

@@ -1,10 +1,11 @@
 //! The header of an age envelope: its grammar, and the file key that an identity unwraps from it.
 
-use crate::base64;
 use chacha20poly1305::aead::Aead;
 use hmac::Mac;
 use x25519_dalek::PublicKey;
 use zeroize::Zeroizing;
+
+use crate::base64;
 
 use super::age::AGE_HEADER_MAX;
 use super::age::AGE_STANZAS_MAX;

@@ -4,11 +4,12 @@
 //! ChaCha20-Poly1305 with nonce 0 and the key
 //! `scrypt(passphrase, "age-encryption.org/v1/scrypt" ‖ salt, N, r = 8, p = 1)`. Source: <https://age-encryption.org/v1>.
 
-use crate::base64;
 use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::KeyInit;
 use chacha20poly1305::aead::Aead;
 use zeroize::Zeroizing;
+
+use crate::base64;
 
 use super::age::AGE_VERSION_LINE;
 use super::age::AgeError;

@@ -1,5 +1,15 @@
 //! Judging prepared events in order and taking them into memory.
 
+use clover_event::Payload;
+use clover_event::Seen;
+use clover_event::entry;
+use clover_event::header;
+use clover_event::header::Decoded;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::time::Timestamp;
+use clover_store::Reader;
+
 use crate::append::Appended;
 use crate::append::Batch;
 use crate::append::Before;
@@ -29,15 +39,6 @@ use crate::read::Measured;
 use crate::rule_names::RuleName;
 use crate::rules;
 use crate::state::State;
-use clover_event::Payload;
-use clover_event::Seen;
-use clover_event::entry;
-use clover_event::header;
-use clover_event::header::Decoded;
-use clover_ground::digest::Digest;
-use clover_ground::merkle;
-use clover_ground::time::Timestamp;
-use clover_store::Reader;
 
 /// Judges prepared events in order and takes them into memory. On error `head` has moved and must be
 /// reloaded.

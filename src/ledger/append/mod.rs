@@ -22,18 +22,6 @@ pub(super) use write::write_snapshots;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
-use crate::catch_up;
-use crate::claim;
-use crate::claim::Said;
-use crate::error::LedgerError;
-use crate::fold::Computing;
-use crate::open::Head;
-use crate::open::Ledger;
-use crate::pin::PinError;
-use crate::read::Recorded;
-use crate::rules;
 use clover_event::Event;
 use clover_event::PAYLOAD_TYPE;
 use clover_event::Payload;
@@ -52,6 +40,18 @@ use clover_ground::sign::Verified;
 use clover_ground::time::Timestamp;
 use clover_store::Durability;
 use clover_store::Reader;
+use rayon::prelude::*;
+
+use crate::catch_up;
+use crate::claim;
+use crate::claim::Said;
+use crate::error::LedgerError;
+use crate::fold::Computing;
+use crate::open::Head;
+use crate::open::Ledger;
+use crate::pin::PinError;
+use crate::read::Recorded;
+use crate::rules;
 
 /// Something to be said, not signed yet.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,20 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smol_str::SmolStr;
-
-use crate::append::Appended;
-use crate::append::Command;
-use crate::append::Prepared;
-use crate::append::SignedEvent;
-use crate::append::Slot;
-use crate::append::spread;
-use crate::error::LedgerError;
-use crate::fold::Breach;
-use crate::fold::Rule;
-use crate::open::Head;
-use crate::rule_names::RuleName;
-use crate::tail::Tail;
 use clover_event::Draft;
 use clover_event::Header;
 use clover_event::Kind;
@@ -34,6 +20,20 @@ use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
 use clover_num::Count;
 use clover_store::Reader;
+use smol_str::SmolStr;
+
+use crate::append::Appended;
+use crate::append::Command;
+use crate::append::Prepared;
+use crate::append::SignedEvent;
+use crate::append::Slot;
+use crate::append::spread;
+use crate::error::LedgerError;
+use crate::fold::Breach;
+use crate::fold::Rule;
+use crate::open::Head;
+use crate::rule_names::RuleName;
+use crate::tail::Tail;
 
 /// Finds the commands whose natural key is recorded already, in the log or earlier in the batch; gives the
 /// keys too.

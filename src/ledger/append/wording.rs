@@ -1,8 +1,9 @@
 //! The wording of breaches of what is exact only over the whole history, the same at append and in `verify`.
 
+use clover_ground::digest::Digest;
+
 use crate::fold::Breach;
 use crate::rule_names::RuleName;
-use clover_ground::digest::Digest;
 
 /// The breach of a value that is read, the same at append and in `verify`. `found` is the entry and what it says.
 pub(crate) fn read_breach(

@@ -1,14 +1,5 @@
 //! Writing a judged batch inside its transaction, under a signed checkpoint.
 
-use crate::append::Batch;
-use crate::append::Prepared;
-use crate::checkpoint;
-use crate::claim::Said;
-use crate::error::LedgerError;
-use crate::fold::Candidate;
-use crate::fold::VerifiedEvent;
-use crate::mark;
-use crate::open::Head;
 use clover_event::Event;
 use clover_ground::note::KeyName;
 use clover_ground::note::SignedCheckpoint;
@@ -19,6 +10,16 @@ use clover_store::RowsIn;
 use clover_store::StoredCheckpoint;
 use clover_store::StoredSnapshot;
 use clover_store::WriteTxn;
+
+use crate::append::Batch;
+use crate::append::Prepared;
+use crate::checkpoint;
+use crate::claim::Said;
+use crate::error::LedgerError;
+use crate::fold::Candidate;
+use crate::fold::VerifiedEvent;
+use crate::mark;
+use crate::open::Head;
 
 /// Entries after which fold snapshots are written again.
 const SNAPSHOT_EVERY: u64 = 1024;

@@ -1,12 +1,13 @@
 //! What is said at the end of a walk: what nobody checked, what is worth knowing, and the report.
 
+use clover_event::payload::Verdict;
+
 use crate::rulebooks;
 use crate::verify::Signatures;
 use crate::verify::judge::Judge;
 use crate::verify::report::Divergent;
 use crate::verify::report::Report;
 use crate::verify::report::Taint;
-use clover_event::payload::Verdict;
 
 impl Judge<'_> {
     pub(super) fn remarks(&mut self) {

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use clover_ground::ambient::Ambient;
+use clover_ground::note::SignedCheckpoint;
+use clover_store::Store;
+use clover_store::StoreError;
+
 use crate::Rulebook;
 use crate::rule_names::RuleName;
 use crate::verify::Progress;
@@ -11,10 +16,6 @@ use crate::verify::file::walk_rules;
 use crate::verify::integrity::take_integrity;
 use crate::verify::judge::Judge;
 use crate::verify::report::Report;
-use clover_ground::ambient::Ambient;
-use clover_ground::note::SignedCheckpoint;
-use clover_store::Store;
-use clover_store::StoreError;
 
 /// Verifies the entries of a file whose other tables cannot be read: what stands in the way is a finding, and the walk goes on.
 ///

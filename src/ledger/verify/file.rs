@@ -5,6 +5,21 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use clover_ground::merkle::LEAVES_AT_ONCE;
+use clover_ground::merkle::Tile;
+use clover_ground::note::SignedCheckpoint;
+use clover_ground::note::VerifierKey;
+use clover_ground::sign::KeyId;
+use clover_store::EntryRef;
+use clover_store::Reader;
+use clover_store::RowCursor;
+use clover_store::Store;
+use clover_store::StoreError;
+use clover_store::StoredCheckpoint;
+use clover_store::StoredSnapshot;
+use clover_store::Table;
 use rayon::prelude::*;
 
 use crate::checkpoint;
@@ -22,21 +37,6 @@ use crate::verify::report::Findings;
 use crate::verify::report::Report;
 use crate::verify::work;
 use crate::verify::work::Raw;
-use clover_ground::ambient::Ambient;
-use clover_ground::digest::Digest;
-use clover_ground::merkle::LEAVES_AT_ONCE;
-use clover_ground::merkle::Tile;
-use clover_ground::note::SignedCheckpoint;
-use clover_ground::note::VerifierKey;
-use clover_ground::sign::KeyId;
-use clover_store::EntryRef;
-use clover_store::Reader;
-use clover_store::RowCursor;
-use clover_store::Store;
-use clover_store::StoreError;
-use clover_store::StoredCheckpoint;
-use clover_store::StoredSnapshot;
-use clover_store::Table;
 
 /// Checkpoint signatures checked at a time.
 const NOTES: usize = 256;

@@ -1,12 +1,13 @@
 //! The digest index held against the sorted facts of all entries.
 
+use clover_ground::digest::Digest;
+use clover_store::Reader;
+
 use crate::rule_names::RuleName;
 use crate::verify::VerifyError;
 use crate::verify::report::Findings;
 use crate::verify::sorter::Op;
 use crate::verify::sorter::Record;
-use clover_ground::digest::Digest;
-use clover_store::Reader;
 
 /// Index rows read at a time.
 const INDEX_PAGE: usize = 4_096;

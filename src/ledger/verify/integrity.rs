@@ -1,10 +1,11 @@
 //! What `SQLite` and the schema say of the whole file.
 
-use crate::rule_names::RuleName;
-use crate::verify::judge::Judge;
 use clover_store::Fault;
 use clover_store::Part;
 use clover_store::StoreError;
+
+use crate::rule_names::RuleName;
+use crate::verify::judge::Judge;
 
 /// The rule that a part of the file breaks.
 fn rule_of(part: Part) -> RuleName {

@@ -4,6 +4,20 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use clover_event::Event;
+use clover_event::PAYLOAD_TYPE;
+use clover_event::Seen;
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::merkle::TILE_WIDTH;
+use clover_ground::merkle::Tiler;
+use clover_ground::note::SignedCheckpoint;
+use clover_ground::sign;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::PublicKey;
+use clover_ground::time::Timestamp;
+
 use crate::claim::Claim;
 use crate::claim::Said;
 use crate::fold::Breach;
@@ -29,19 +43,6 @@ use crate::verify::sorter::Sorter;
 use crate::verify::times::Times;
 use crate::verify::work::Digested;
 use crate::verify::work::Signature;
-use clover_event::Event;
-use clover_event::PAYLOAD_TYPE;
-use clover_event::Seen;
-use clover_ground::ambient::Ambient;
-use clover_ground::digest::Digest;
-use clover_ground::merkle;
-use clover_ground::merkle::TILE_WIDTH;
-use clover_ground::merkle::Tiler;
-use clover_ground::note::SignedCheckpoint;
-use clover_ground::sign;
-use clover_ground::sign::KeyId;
-use clover_ground::sign::PublicKey;
-use clover_ground::time::Timestamp;
 
 /// Rules whose breach keeps an entry from changing state: nobody with the right to say it said it.
 const UNFIT: [RuleName; 3] = [RuleName::Key, RuleName::Role, RuleName::Signature];

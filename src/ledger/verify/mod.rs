@@ -21,7 +21,6 @@ mod work;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use crate::fold::Rulebook;
 use clover_ground::ambient::Ambient;
 use clover_ground::ambient::AmbientError;
 use clover_ground::digest::Digest;
@@ -29,6 +28,8 @@ use clover_ground::note::SignedCheckpoint;
 use clover_ground::note::VerifierKey;
 use clover_store::Store;
 use clover_store::StoreError;
+
+use crate::fold::Rulebook;
 
 pub use report::Divergent;
 pub use report::Finding;

@@ -1,11 +1,12 @@
 //! Checkpoints and keys that came from elsewhere: pins, copies that somebody kept, the log key that was named.
 
+use clover_ground::digest::Digest;
+use clover_ground::note::SignedCheckpoint;
+
 use crate::checkpoint;
 use crate::rule_names::RuleName;
 use crate::verify::judge::Judge;
 use crate::verify::report::Divergent;
-use clover_ground::digest::Digest;
-use clover_ground::note::SignedCheckpoint;
 
 impl Judge<'_> {
     /// Holds the root at hand against an outside checkpoint of this size.

@@ -1,14 +1,14 @@
 //! What a verification found, for people and machines.
 
+use clover_event::payload::Verdict;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
 use serde::Serialize;
 
 use crate::fold::Breach;
 use crate::rule_names::RuleName;
 use crate::rulebooks;
 use crate::rulebooks::Adopted;
-use clover_event::payload::Verdict;
-use clover_ground::digest::Digest;
-use clover_ground::sign::KeyId;
 
 /// Findings kept in a report; more are counted only.
 const KEPT_MAX: usize = 10_000;

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+
 use crate::append;
 use crate::fold::Fact;
 use crate::rule_names::RuleName;
@@ -12,8 +15,6 @@ use crate::verify::report::Findings;
 use crate::verify::sorter::Op;
 use crate::verify::sorter::Record;
 use crate::verify::sorter::Sorter;
-use clover_ground::ambient::Ambient;
-use clover_ground::digest::Digest;
 
 impl Judge<'_> {
     pub(super) fn give_judged(

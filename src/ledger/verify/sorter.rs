@@ -6,13 +6,13 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::mpsc;
 
-use rayon::prelude::*;
-
-use crate::rule_names::RuleName;
 use clover_ground::ambient::Ambient;
 use clover_ground::ambient::AmbientError;
 use clover_ground::ambient::Scratch;
 use clover_ground::digest::Digest;
+use rayon::prelude::*;
+
+use crate::rule_names::RuleName;
 
 /// Records held in memory before they are spilled (about 38 MB).
 const RUN_LEN: usize = 600_000;

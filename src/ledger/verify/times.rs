@@ -1,10 +1,11 @@
 //! When each entry was recorded, kept outside memory: a later checkpoint's time is compared with it.
 
-use crate::rules;
-use crate::verify::VerifyError;
 use clover_ground::ambient::Ambient;
 use clover_ground::ambient::Scratch;
 use clover_ground::time::Timestamp;
+
+use crate::rules;
+use crate::verify::VerifyError;
 
 /// `recorded_at` of every entry walked, in an unnamed scratch file.
 pub(super) struct Times {

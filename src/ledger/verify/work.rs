@@ -13,16 +13,6 @@ use std::sync::Mutex;
 use std::sync::RwLock;
 use std::sync::mpsc;
 
-use crate::catch_up;
-use crate::claim;
-use crate::claim::Said;
-use crate::fold::Candidate;
-use crate::fold::Fact;
-use crate::fold::Rulebook;
-use crate::lines::Lines;
-use crate::verify::Signatures;
-use crate::verify::VerifyError;
-use crate::verify::VerifyOptions;
 use clover_event::PAYLOAD_TYPE;
 use clover_event::Payload;
 use clover_event::entry::Entry;
@@ -36,6 +26,17 @@ use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
 use clover_ground::time::Timestamp;
 use clover_store::StoredEntry;
+
+use crate::catch_up;
+use crate::claim;
+use crate::claim::Said;
+use crate::fold::Candidate;
+use crate::fold::Fact;
+use crate::fold::Rulebook;
+use crate::lines::Lines;
+use crate::verify::Signatures;
+use crate::verify::VerifyError;
+use crate::verify::VerifyOptions;
 
 /// Entries a worker takes at a time; also the size of a signature batch, which larger batches make cheaper.
 const CHUNK: usize = 256;

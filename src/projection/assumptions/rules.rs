@@ -1,12 +1,6 @@
 //! The rules `sdp`, `waiver` and `blocked`: under which protocol people label, who may waive what, and what no
 //! experiment may do whose judge contradicted itself.
 
-use crate::assumptions::Assumptions;
-use crate::assumptions::Row;
-use crate::assumptions::Waiver;
-use crate::designs::Designs;
-use crate::iterations::Iterations;
-use crate::rubrics::Rubrics;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
@@ -30,7 +24,17 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
+
+use crate::assumptions::Assumptions;
+use crate::assumptions::Row;
+use crate::assumptions::Waiver;
+use crate::designs::Designs;
+use crate::gates;
+use crate::iterations::Iterations;
+use crate::manifests::Manifests;
+use crate::rubrics::Rubrics;
 
 /// Steps that need a judge who does not contradict itself: none is taken in an experiment with a
 /// `score.conflict`. What is only recorded (scores, labels, deviations, the end) goes on.
@@ -45,10 +49,25 @@ pub const GOVERNED: &[Kind] = &[
     Kind::PatchAccepted,
     Kind::SplitsFormed,
     Kind::SplitsListed,
+];
+
+/// The same from rulebook 19 on: what rests on its scores, or lets something run that does. A decision against a claim, a
+/// rollback, a revocation and every end stay possible.
+const GOVERNED_TOO: &[Kind] = &[
+    Kind::ConfirmLooked,
+    Kind::DeploymentActivated,
+    Kind::GateContinued,
+    Kind::GateLooked,
+    Kind::GateObserved,
+    Kind::GateOpened,
+    Kind::GeneratorObjectiveQueried,
+    Kind::GeneratorRunOpened,
+    Kind::GeneratorValidated,
+    Kind::PromptCommitted,
     // The next governed step goes here.
 ];
 
-/// Steps of an iteration, which none takes once its protocol was replaced.
+/// Steps of an iteration that none took under rulebook 18 once its protocol was replaced.
 const STEPS: &[Kind] = &[
     Kind::CandidatesSealed,
     Kind::CardPublished,
@@ -62,7 +81,15 @@ const STEPS: &[Kind] = &[
     Kind::ResidualsAudited,
     Kind::ScoresRecomputed,
     Kind::SlicesClassified,
-    // The next step goes here.
+];
+
+/// What an iteration still says once its protocol was replaced, from rulebook 19 on: which patches do not go on, and its end.
+/// Every other kind that names an iteration is a step.
+const NO_STEPS: &[Kind] = &[
+    Kind::IterationClosed,
+    Kind::IterationOpened,
+    Kind::PatchRejected,
+    Kind::PatchWithdrawn,
 ];
 
 /// Why an open iteration cannot go on: the label protocol that its rubric names is not in force any more, or the bridge
@@ -117,7 +144,11 @@ fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> Checked {
             Ok(())
         }
         payload => {
-            let is_step = STEPS.contains(&payload.kind());
+            let is_step = if state.asks(Question::ProtocolSteps) {
+                !NO_STEPS.contains(&payload.kind())
+            } else {
+                STEPS.contains(&payload.kind())
+            };
             let Some(id) = payload.iteration().filter(|_| is_step) else {
                 return Ok(());
             };
@@ -165,19 +196,48 @@ impl Rule for Bridge {
     }
 }
 
+/// Whether an event is a step that needs a judge who does not contradict itself.
+fn is_governed(state: &State, payload: &Payload) -> bool {
+    let kind = payload.kind();
+    if GOVERNED.contains(&kind) {
+        return true;
+    }
+    if !state.asks(Question::GovernedSteps) {
+        return false;
+    }
+    match payload {
+        Payload::GateDecided(said) => gates::holds(said.outcome),
+        Payload::PromotionIssued(_) => true,
+        _ => GOVERNED_TOO.contains(&kind),
+    }
+}
+
+/// The first experiment that a step rests on and whose judge contradicted itself, with the entry. A promotion rests on those of
+/// its gates, wherever it is issued; what belongs to no experiment rests on none.
+fn contradicted<'a>(state: &'a State, event: &'a Candidate<'_>) -> Option<(&'a ExperimentId, u64)> {
+    let mut rests: Vec<&ExperimentId> = event.event.header.experiment.iter().collect();
+    if let Payload::PromotionIssued(said) = &event.event.payload {
+        let manifests = state.fold::<Manifests>();
+        let of = |gate| manifests.by_id.get(gate)?.experiment.as_ref();
+        rests = said.gates.iter().filter_map(of).collect();
+    }
+    let assumptions = state.fold::<Assumptions>();
+    let mut failed = rests.into_iter().filter_map(|experiment| {
+        let seq = assumptions.failed(Assumption::CloverJ2, Some(experiment))?;
+        Some((experiment, seq))
+    });
+    failed.next()
+}
+
 /// Whether an experiment may take a governed step.
 fn check_blocked(state: &State, event: &Candidate<'_>) -> Checked {
+    if !is_governed(state, &event.event.payload) {
+        return Ok(());
+    }
+    let Some((experiment, failed)) = contradicted(state, event) else {
+        return Ok(());
+    };
     let kind = event.event.kind();
-    let is_governed = GOVERNED.contains(&kind);
-    // Without an experiment the rule `experiment` refuses each of these kinds.
-    let Some(experiment) = &event.event.header.experiment else {
-        return Ok(());
-    };
-    let assumptions = state.fold::<Assumptions>();
-    let failed = assumptions.failed(Assumption::CloverJ2, Some(experiment));
-    let (Some(failed), true) = (failed, is_governed) else {
-        return Ok(());
-    };
     unmet(
         format!(
             "{kind} in an experiment whose judge never contradicted itself; close {experiment} and register another"

@@ -1,5 +1,10 @@
 //! The rows of the assumptions ledger as of a ledger time: folded facts, their age, and waivers in force.
 
+use clover_event::id::ExperimentId;
+use clover_event::payload::assumption::Assumption;
+use clover_ground::time::Timestamp;
+use clover_ledger::State;
+
 use crate::access::Access;
 use crate::assumptions::Assumptions;
 use crate::assumptions::Evidence;
@@ -7,10 +12,6 @@ use crate::assumptions::Row;
 use crate::assumptions::Status;
 use crate::assumptions::Waiver;
 use crate::assumptions::entry;
-use clover_event::id::ExperimentId;
-use clover_event::payload::assumption::Assumption;
-use clover_ground::time::Timestamp;
-use clover_ledger::State;
 
 /// Quarters after which what was found of the bridge is stale: CLOVER v1.1, section 11.
 const QUARTERS_MAX: i64 = 2;

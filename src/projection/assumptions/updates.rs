@@ -1,8 +1,5 @@
 //! Which kinds say what of which assumptions: one line a kind.
 
-use crate::assumptions::OfExperiment;
-use crate::assumptions::Status;
-use crate::batteries;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::payload::Verdict;
@@ -24,6 +21,10 @@ use clover_event::payload::rubric::LeafChange;
 use clover_event::payload::rubric::LeafValue;
 use clover_ground::time::Timestamp;
 use clover_num::Finite;
+
+use crate::assumptions::OfExperiment;
+use crate::assumptions::Status;
+use crate::batteries;
 
 /// Share of the variance from which an iteration may pause for labels.
 const PAUSE_SHARE: f64 = 0.30;
@@ -284,9 +285,10 @@ fn assessed(status: Assessed) -> Status {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clover_event::payload::rubric::ChangeOp;
     use clover_num::Count;
+
+    use super::*;
 
     fn change(path: &str, value: LeafValue) -> LeafChange {
         LeafChange {

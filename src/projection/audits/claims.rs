@@ -1,8 +1,6 @@
 //! What estimates and comparisons may claim, from rulebook 18 on: the part of the rule `transport` that asks for a passed
 //! audit or own labels behind each word.
 
-use crate::audits::Audits;
-use crate::audits::BOUNDED_AUDIT;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
@@ -22,6 +20,9 @@ use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
+
+use crate::audits::Audits;
+use crate::audits::BOUNDED_AUDIT;
 
 /// The row of the guide that stands for the policy's own draws.
 const DIRECT: &str = "direct";

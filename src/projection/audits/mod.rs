@@ -6,10 +6,6 @@ mod claims;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::designs::Designs;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
@@ -43,6 +39,10 @@ use clover_ledger::fold;
 use clover_ledger::unmet;
 use clover_num::Count;
 use clover_num::Micro;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::designs::Designs;
 
 /// Algorithm of an audit whose width reaches as far as the bound of nearly constant labels; asked for from rulebook 18 on.
 pub const BOUNDED_AUDIT: &str = "transport/2";

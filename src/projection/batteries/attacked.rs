@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::reader::LogReader;
-use crate::reader::Model;
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -15,6 +13,9 @@ use clover_event::payload::judge::ScoreRecorded;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_num::Count;
+
+use crate::reader::LogReader;
+use crate::reader::Model;
 
 /// Scores of one judge and exploits of its experiment, in order.
 #[derive(Debug, Default)]

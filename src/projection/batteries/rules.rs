@@ -1,12 +1,5 @@
 //! The rule `battery`: what a battery and an exploit may say, and what cards and P7 may say of them.
 
-use crate::batteries::Batteries;
-use crate::batteries::EXPLOIT_MICRO;
-use crate::batteries::RISE_MICRO;
-use crate::batteries::gaming_digest;
-use crate::decisions::AllDecisions;
-use crate::decisions::Live;
-use crate::decisions::live;
 use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
@@ -31,6 +24,14 @@ use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
 use clover_num::Finite;
+
+use crate::batteries::Batteries;
+use crate::batteries::EXPLOIT_MICRO;
+use crate::batteries::RISE_MICRO;
+use crate::batteries::gaming_digest;
+use crate::decisions::AllDecisions;
+use crate::decisions::Live;
+use crate::decisions::live;
 
 /// Attacks without which a battery is not whole.
 pub const ATTACKS: [&str; 7] = [

@@ -3,15 +3,6 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::decisions::AllDecisions;
-use crate::decisions::rules::plan_of;
-use crate::iterations::Iteration;
-use crate::iterations::Iterations;
-use crate::iterations::PEEKS_MAX;
-use crate::splits::Splits;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::AccountId;
@@ -35,6 +26,15 @@ use clover_ledger::ensure;
 use clover_ledger::fold;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::decisions::AllDecisions;
+use crate::decisions::rules::plan_of;
+use crate::iterations::Iteration;
+use crate::iterations::Iterations;
+use crate::iterations::PEEKS_MAX;
+use crate::splits::Splits;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

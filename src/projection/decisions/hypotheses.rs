@@ -1,13 +1,14 @@
 //! Which hypotheses may be sealed.
 
-use crate::decisions::composite_of;
-use crate::iterations::Candidate as Patch;
-use crate::iterations::CandidateState;
-use crate::iterations::Iteration;
 use clover_event::payload::predicate::SealedHypothesis;
 use clover_ground::digest::Digest;
 use clover_ledger::Checked;
 use clover_ledger::unmet;
+
+use crate::decisions::composite_of;
+use crate::iterations::Candidate as Patch;
+use crate::iterations::CandidateState;
+use crate::iterations::Iteration;
 
 /// Hypotheses are patches that stand, one a family, and at most one composite of two of them, in order of hash.
 pub(super) fn check(it: &Iteration, sealed: &[SealedHypothesis]) -> Checked {

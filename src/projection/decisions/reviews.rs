@@ -1,10 +1,6 @@
 //! Reviews by people who know the field, without which nothing is sealed where stakes are high.
 //! Source: CLOVER v1.1, section 10.4.
 
-use crate::decisions::rules::plan_of;
-use crate::iterations::Iteration;
-use crate::iterations::Iterations;
-use crate::releases::STAKES_MICRO;
 use clover_event::id::IterationId;
 use clover_event::payload::manifest::Slice;
 use clover_event::payload::record::ReviewOutcome;
@@ -15,6 +11,11 @@ use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
+
+use crate::decisions::rules::plan_of;
+use crate::iterations::Iteration;
+use crate::iterations::Iterations;
+use crate::releases::STAKES_MICRO;
 
 /// The first slice of an iteration with high stakes, in words; `None` where none has.
 fn high_stakes(state: &State, it: &Iteration) -> Result<Option<String>, Unmet> {

@@ -1,18 +1,5 @@
 //! The rule `predicate`: the order of an iteration's steps, and what a gate event may say.
 
-use crate::access::Access;
-use crate::decisions::AllDecisions;
-use crate::decisions::CONFIRM_GATES;
-use crate::decisions::DEV_GATES;
-use crate::decisions::Decisions;
-use crate::decisions::block;
-use crate::decisions::composite_of;
-use crate::decisions::sequence;
-use crate::decisions::thresholds_of;
-use crate::iterations::CandidateState;
-use crate::iterations::Iteration;
-use crate::iterations::Iterations;
-use crate::manifests::Manifests;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
@@ -41,6 +28,20 @@ use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
+
+use crate::access::Access;
+use crate::decisions::AllDecisions;
+use crate::decisions::CONFIRM_GATES;
+use crate::decisions::DEV_GATES;
+use crate::decisions::Decisions;
+use crate::decisions::block;
+use crate::decisions::composite_of;
+use crate::decisions::sequence;
+use crate::decisions::thresholds_of;
+use crate::iterations::CandidateState;
+use crate::iterations::Iteration;
+use crate::iterations::Iterations;
+use crate::manifests::Manifests;
 
 /// Label of the digest of a classification.
 pub const CLASSIFICATION_LABEL: &str = "clover/classification/v1";

@@ -1,31 +1,5 @@
 //! The rules `sealing` and `acceptance`: what goes to confirm, one charged look at it, and who may be accepted.
 
-use crate::assumptions::Assumptions;
-use crate::budgets::Budgets;
-use crate::decisions::ACCEPTED_MAX;
-use crate::decisions::AllDecisions;
-use crate::decisions::CONFIRM_GATES;
-use crate::decisions::DEV_GATES;
-use crate::decisions::Decisions;
-use crate::decisions::GateSaid;
-use crate::decisions::Judged;
-use crate::decisions::Ranked;
-use crate::decisions::block;
-use crate::decisions::hypotheses;
-use crate::decisions::reviews;
-use crate::decisions::rules::Live;
-use crate::decisions::rules::live;
-use crate::decisions::rules::plan_of;
-use crate::decisions::rules::taint;
-use crate::decisions::select;
-use crate::decisions::sequence;
-use crate::decisions::thresholds_of;
-use crate::iterations::Candidate as Patch;
-use crate::iterations::Iteration;
-use crate::iterations::Iterations;
-use crate::seals;
-use crate::splits;
-use crate::splits::Splits;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
@@ -55,6 +29,33 @@ use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
+
+use crate::assumptions::Assumptions;
+use crate::budgets::Budgets;
+use crate::decisions::ACCEPTED_MAX;
+use crate::decisions::AllDecisions;
+use crate::decisions::CONFIRM_GATES;
+use crate::decisions::DEV_GATES;
+use crate::decisions::Decisions;
+use crate::decisions::GateSaid;
+use crate::decisions::Judged;
+use crate::decisions::Ranked;
+use crate::decisions::block;
+use crate::decisions::hypotheses;
+use crate::decisions::reviews;
+use crate::decisions::rules::Live;
+use crate::decisions::rules::live;
+use crate::decisions::rules::plan_of;
+use crate::decisions::rules::taint;
+use crate::decisions::select;
+use crate::decisions::sequence;
+use crate::decisions::thresholds_of;
+use crate::iterations::Candidate as Patch;
+use crate::iterations::Iteration;
+use crate::iterations::Iterations;
+use crate::seals;
+use crate::splits;
+use crate::splits::Splits;
 
 /// Label of the hash of a composite.
 pub const COMPOSITE_LABEL: &str = "clover/composite/v1";

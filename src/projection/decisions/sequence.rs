@@ -4,11 +4,6 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::decisions::rules::Live;
-use crate::orders;
 use clover_event::Header;
 use clover_event::Kind;
 use clover_event::Payload;
@@ -36,6 +31,11 @@ use clover_ledger::VerifiedEvent;
 use clover_ledger::ensure;
 use clover_ledger::fold;
 use clover_ledger::unmet;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::decisions::rules::Live;
+use crate::orders;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

@@ -5,9 +5,6 @@ pub mod rollouts;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
-
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::EventId;
@@ -22,6 +19,8 @@ use clover_ground::digest::Digest;
 use clover_ledger::Fold;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use serde::Deserialize;
+use serde::Serialize;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

@@ -3,9 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::reader::LogReader;
-use crate::reader::Model;
-use crate::reader::Said;
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::EventId;
@@ -17,6 +14,10 @@ use clover_event::payload::rubric::RubricLeaf;
 use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
+
+use crate::reader::LogReader;
+use crate::reader::Model;
+use crate::reader::Said;
 
 /// A version of a rubric as it was registered or committed.
 #[derive(Clone, Debug)]

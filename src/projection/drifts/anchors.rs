@@ -1,8 +1,5 @@
 //! Anchors of a judge as the log says them: the set, the judge's scores, and every earlier check of them.
 
-use crate::reader::LogReader;
-use crate::reader::Model;
-use crate::reader::Said;
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::AnchorSetId;
@@ -16,6 +13,10 @@ use clover_event::payload::scoring::JudgeRegistered;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_num::Micro;
+
+use crate::reader::LogReader;
+use crate::reader::Model;
+use crate::reader::Said;
 
 /// What the log says of one anchor set and one judge.
 #[derive(Debug, Default)]

@@ -5,13 +5,6 @@ pub mod anchors;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::gates::Gate;
-use crate::gates::Gates;
-use crate::manifests::Manifests;
-use crate::manifests::Record;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -42,6 +35,13 @@ use clover_ledger::ensure;
 use clover_ledger::fold;
 use clover_ledger::unmet;
 use clover_num::Micro;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::gates::Gate;
+use crate::gates::Gates;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::JudgeDriftChecked];

@@ -1,16 +1,5 @@
 //! Looks, decisions, continuations, closed families and promotions: what recorded facts demand of them.
 
-use crate::gates::Gate;
-use crate::gates::Gates;
-use crate::gates::elsewhere;
-use crate::gates::grade;
-use crate::gates::holds;
-use crate::gates::outcome_of;
-use crate::gates::rules::family_of;
-use crate::manifests;
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use clover_event::id::ExperimentId;
 use clover_event::id::ManifestId;
 use clover_event::payload::decision::EvidenceClass;
@@ -39,6 +28,18 @@ use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 use clover_num::Finite;
+
+use crate::gates::Gate;
+use crate::gates::Gates;
+use crate::gates::elsewhere;
+use crate::gates::grade;
+use crate::gates::holds;
+use crate::gates::outcome_of;
+use crate::gates::rules::family_of;
+use crate::manifests;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
 
 /// The test of the version in force: an opened gate has one.
 fn test_in_force(record: &Record) -> Result<&Test, Unmet> {

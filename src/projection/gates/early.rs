@@ -1,12 +1,6 @@
 //! The part of the rule `exposure` that keeps units of gates from being scored before they are exposed, or off the scale:
 //! what an observation could not take is not recorded.
 
-use crate::gates::Gates;
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
-use crate::orders;
-use crate::orders::Orders;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
@@ -23,6 +17,13 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
+
+use crate::gates::Gates;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use crate::orders;
+use crate::orders::Orders;
 
 /// Whose value an event records: the arm and the unit, and the judge with its score where it is one.
 struct Value {

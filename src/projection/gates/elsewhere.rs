@@ -1,11 +1,5 @@
 //! Where else a candidate is tested: one candidate's evidence counts in one family, wherever it is tested.
 
-use crate::gates::Gates;
-use crate::gates::rules::family_of;
-use crate::manifests;
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::orders::Orders;
 use clover_event::id::ManifestId;
 use clover_event::payload::gate::GateOpened;
 use clover_event::payload::manifest::ArmRole;
@@ -17,6 +11,13 @@ use clover_ledger::Required;
 use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
+
+use crate::gates::Gates;
+use crate::gates::rules::family_of;
+use crate::manifests;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::orders::Orders;
 
 /// One candidate's scores are evidence in one family: whoever may test it at a level of another family chooses among orders,
 /// units or experiments. Before [`Question::OneFamily`] it was one judge's scores in one experiment, and a manifest that was

@@ -3,11 +3,6 @@
 //!
 //! The sample is drawn from the first checkpoint after the decision: nobody could fit a prediction to who would be labelled.
 
-use crate::gates::Gate;
-use crate::gates::grade;
-use crate::manifests::Record;
-use crate::orders;
-use crate::orders::Orders;
 use clover_event::Seen;
 use clover_event::id::ItemId;
 use clover_event::payload::decision::EvidenceClass;
@@ -24,6 +19,12 @@ use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
 use clover_num::Micro;
+
+use crate::gates::Gate;
+use crate::gates::grade;
+use crate::manifests::Record;
+use crate::orders;
+use crate::orders::Orders;
 
 /// Labelled units before which nothing is said.
 pub const LABELS_MIN: u64 = 25;
@@ -179,9 +180,10 @@ fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> C
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clover_event::id::Root;
     use clover_num::Count;
+
+    use super::*;
 
     #[test]
     fn the_sample_of_the_format_page_holds() {

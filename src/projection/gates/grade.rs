@@ -1,12 +1,5 @@
 //! How far a claim may be trusted: derived from what was recorded, never stated freely.
 
-use crate::gates::Gate;
-use crate::gates::Gates;
-use crate::manifests;
-use crate::manifests::Deviation;
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use clover_event::payload::Role;
 use clover_event::payload::decision::EvidenceClass;
 use clover_event::payload::decision::Grade;
@@ -15,6 +8,14 @@ use clover_ground::time::Timestamp;
 use clover_ledger::State;
 use clover_ledger::names;
 use clover_ledger::rulebooks::Question;
+
+use crate::gates::Gate;
+use crate::gates::Gates;
+use crate::manifests;
+use crate::manifests::Deviation;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
 
 /// The grade of a gate's claim at a time: `void` where its sealed plan was not revealed by its day, its manifest was
 /// superseded, or the key that registered a version was compromised before; `exploratory` after a deviation with an outcome

@@ -1,7 +1,5 @@
 //! What one observation may say.
 
-use crate::gates::Gate;
-use crate::manifests::Record;
 use clover_event::Kind;
 use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
@@ -29,6 +27,9 @@ use clover_ledger::ensure;
 use clover_ledger::unmet;
 use clover_num::Count;
 use clover_num::Micro;
+
+use crate::gates::Gate;
+use crate::manifests::Record;
 
 /// Largest difference of two scores, in millionths.
 pub fn scale(metric: &Metric) -> i64 {

@@ -1,19 +1,6 @@
 //! The rules `gate`, `observation`, `look`, `decision` and `promotion`, as far as recorded facts decide them. What
 //! looks and closings are worth is computed again elsewhere, under the same names.
 
-use crate::gates::Gate;
-use crate::gates::Gates;
-use crate::gates::claims;
-use crate::gates::early;
-use crate::gates::elsewhere;
-use crate::gates::estimated;
-use crate::gates::observed;
-use crate::manifests;
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
-use crate::orders;
-use crate::orders::Orders;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -38,6 +25,20 @@ use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
+
+use crate::gates::Gate;
+use crate::gates::Gates;
+use crate::gates::claims;
+use crate::gates::early;
+use crate::gates::elsewhere;
+use crate::gates::estimated;
+use crate::gates::observed;
+use crate::manifests;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use crate::orders;
+use crate::orders::Orders;
 
 /// The rules of gates.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::reader::LogReader;
-use crate::reader::Model;
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -15,6 +13,9 @@ use clover_event::payload::manifest::Manifest;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_num::Micro;
+
+use crate::reader::LogReader;
+use crate::reader::Model;
 
 /// What is read for an estimate.
 #[derive(Debug, Default)]

@@ -4,8 +4,6 @@
 //! shrunk intervals cover 0, and transport passes. The rule is advice: it takes nothing away from anybody, and an
 //! iteration that opens after it is as good as any other. Source: CLOVER v1.1, section 10.1, step 12.
 
-use crate::reader::LogReader;
-use crate::reader::Model;
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -19,6 +17,9 @@ use clover_event::payload::slices::AuditedSlice;
 use clover_event::payload::slices::ResidualsAudited;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
+
+use crate::reader::LogReader;
+use crate::reader::Model;
 
 /// Quiet iterations in a row after which a campaign stops.
 pub const PATIENCE: usize = 2;

@@ -2,15 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::batteries;
-use crate::batteries::Stress;
-use crate::decisions::CONFIRM_GATES;
-use crate::decisions::DEV_GATES;
-use crate::decisions::composite_of;
-use crate::iterations::step::Step;
-use crate::reader::LogReader;
-use crate::reader::Model;
-use crate::reader::Said;
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::EventId;
@@ -51,6 +42,16 @@ use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_num::Micro;
+
+use crate::batteries;
+use crate::batteries::Stress;
+use crate::decisions::CONFIRM_GATES;
+use crate::decisions::DEV_GATES;
+use crate::decisions::composite_of;
+use crate::iterations::step::Step;
+use crate::reader::LogReader;
+use crate::reader::Model;
+use crate::reader::Said;
 
 /// What attacks on the rubric in force earned, as cards show it.
 #[derive(Clone, Debug, Default, PartialEq)]

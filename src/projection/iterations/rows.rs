@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::reader::LogReader;
-use crate::reader::Model;
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::DesignId;
@@ -30,6 +28,9 @@ use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_num::Micro;
+
+use crate::reader::LogReader;
+use crate::reader::Model;
 
 /// A draw of a policy on an item.
 pub type Key = (PolicyId, ItemId, u64);

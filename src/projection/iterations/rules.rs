@@ -1,13 +1,6 @@
 //! The rule `iteration`: what an iteration opens on, what may happen in it, and that nothing moves once a
 //! confirm label was seen.
 
-use crate::budgets::Budgets;
-use crate::iterations::CandidateState;
-use crate::iterations::Iteration;
-use crate::iterations::Iterations;
-use crate::manifests::Manifests;
-use crate::manifests::Version;
-use crate::rubrics::Rubrics;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
@@ -35,6 +28,14 @@ use clover_ledger::Unmet;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
+
+use crate::budgets::Budgets;
+use crate::iterations::CandidateState;
+use crate::iterations::Iteration;
+use crate::iterations::Iterations;
+use crate::manifests::Manifests;
+use crate::manifests::Version;
+use crate::rubrics::Rubrics;
 
 /// Fewest rows of an anchor policy.
 const ANCHOR_ROWS_MIN: u64 = 200;

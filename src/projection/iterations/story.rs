@@ -2,11 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use crate::audits::Audits;
-use crate::bundle::Names;
-use crate::reader::LogReader;
-use crate::rubrics::Registered;
-use crate::rubrics::Rubrics;
 use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
@@ -23,6 +18,12 @@ use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
+
+use crate::audits::Audits;
+use crate::bundle::Names;
+use crate::reader::LogReader;
+use crate::rubrics::Registered;
+use crate::rubrics::Rubrics;
 
 /// An entry with its place.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Test;
 use clover_ground::canon;
+use serde_json::Value;
 
 /// A field that differs: canonical JSON of both values, `None` where it is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]

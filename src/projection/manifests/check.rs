@@ -1,7 +1,5 @@
 //! What can be wrong with a manifest by itself.
 
-use crate::gates;
-use crate::manifests::design;
 use clover_event::payload::drift::DriftChart;
 use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::manifest::ConfirmTest;
@@ -12,6 +10,9 @@ use clover_event::payload::manifest::Prediction;
 use clover_event::payload::manifest::STRATA_MAX;
 use clover_event::payload::manifest::Test;
 use clover_event::payload::overlap::OverlapThresholds;
+
+use crate::gates;
+use crate::manifests::design;
 
 /// What is wrong, and with which field.
 #[derive(Clone, Debug, PartialEq, Eq)]

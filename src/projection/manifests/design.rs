@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::manifests::check::Sound;
-use crate::manifests::check::fault;
 use clover_event::payload::manifest::IterationPlan;
 use clover_event::payload::manifest::SliceFamily;
+
+use crate::manifests::check::Sound;
+use crate::manifests::check::fault;
 
 /// Most families of slices, and most slices of a family.
 const SLICES_MAX: usize = 12;

@@ -1,14 +1,15 @@
 //! The part of the rule `exposure` that a manifest decides: which units, how often, by whom and when.
 
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::check_signer;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::prereg::ExposureOpened;
 use clover_ledger::Candidate;
 use clover_ledger::Checked;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
+
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::check_signer;
 
 /// Whether these units may be exposed now, under this manifest and by this key.
 pub(super) fn check(

@@ -1,7 +1,5 @@
 //! Families: what one is, who may join, and what a member may spend.
 
-use crate::manifests::Family;
-use crate::manifests::Manifests;
 use clover_event::id::ManifestId;
 use clover_event::payload::manifest::FamilyMethod;
 use clover_event::payload::manifest::Manifest;
@@ -11,6 +9,9 @@ use clover_ledger::Checked;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
+
+use crate::manifests::Family;
+use crate::manifests::Manifests;
 
 const ONE: i64 = 1_000_000;
 /// Most members of a family that is closed together: its procedures take steps in the cube of them.

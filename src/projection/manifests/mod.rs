@@ -26,7 +26,6 @@ pub use rules::Prereg;
 pub(super) use rules::check_current;
 pub(super) use rules::check_signer;
 
-use crate::gates;
 use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
@@ -46,6 +45,8 @@ use clover_ledger::Fold;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
 use clover_num::Count;
+
+use crate::gates;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[

@@ -1,8 +1,5 @@
 //! The rule `plan`: what will be run is sealed before anybody looks, and is what the manifest binds.
 
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use clover_event::id::ExperimentId;
 use clover_event::payload::manifest::plan_commitment;
 use clover_event::payload::prereg::PlanRevealed;
@@ -14,6 +11,10 @@ use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
+
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
 
 /// Whether a plan may be sealed: before the first look, and as the version in force binds it.
 pub(super) fn check_sealing(

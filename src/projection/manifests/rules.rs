@@ -1,14 +1,5 @@
 //! The rules of pre-registration: what is said before anybody looks binds.
 
-use crate::manifests::Change;
-use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
-use crate::manifests::amend;
-use crate::manifests::check;
-use crate::manifests::exposed;
-use crate::manifests::family;
-use crate::manifests::plan;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::payload::custody::Separation;
@@ -31,6 +22,16 @@ use clover_ledger::Unmet;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
+
+use crate::manifests::Change;
+use crate::manifests::Manifests;
+use crate::manifests::Record;
+use crate::manifests::Version;
+use crate::manifests::amend;
+use crate::manifests::check;
+use crate::manifests::exposed;
+use crate::manifests::family;
+use crate::manifests::plan;
 
 /// The rules `manifest`, `manifest_first`, `amendment`, `stale_version`, `countersign`, `family`, `exposure` and
 /// `plan`.

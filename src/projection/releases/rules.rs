@@ -1,8 +1,5 @@
 //! The rule `approval`: who may review a proposed patch, and speak for or against an accepted one.
 
-use crate::iterations::Iterations;
-use crate::releases::Acceptance;
-use crate::releases::Releases;
 use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::PatchId;
@@ -21,6 +18,10 @@ use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::keyring::KeyRecord;
 use clover_ledger::unmet;
+
+use crate::iterations::Iterations;
+use crate::releases::Acceptance;
+use crate::releases::Releases;
 
 /// The rule `approval`.
 #[derive(Clone, Copy, Debug)]

@@ -13,6 +13,9 @@ pub mod vocabulary;
 
 use std::collections::BTreeSet;
 
+use clover_ground::words;
+use clover_num::Count;
+
 use crate::evidence::CITATIONS_MAX;
 use crate::evidence::Citation;
 use crate::evidence::Evidence;
@@ -21,8 +24,6 @@ use crate::extract::recorded::Facts;
 use crate::extract::recorded::Traces;
 use crate::extract::sentence::Reading;
 use crate::extract::vocabulary::Marks;
-use clover_ground::words;
-use clover_num::Count;
 
 pub use host::host;
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use clover_ground::words;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::extract::host;
 use crate::extract::sentence::Statement;
-use clover_ground::words;
 
 /// What is known of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

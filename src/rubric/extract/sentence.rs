@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use clover_ground::words;
+
 use crate::extract::content_words;
 use crate::extract::recorded::Facts;
 use crate::extract::vocabulary;
 use crate::extract::vocabulary::Marks;
 use crate::extract::vocabulary::TOPICS;
-use clover_ground::words;
 
 /// Words of a sentence that puts forward a position against its own.
 const COUNTER_WORDS: usize = 8;

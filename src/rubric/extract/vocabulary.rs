@@ -203,8 +203,9 @@ pub(super) fn marks(folded: &str) -> Marks {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clover_ground::digest::Digest;
+
+    use super::*;
 
     fn lists() -> Vec<Vec<&'static str>> {
         let mut lists = vec![

@@ -49,7 +49,8 @@ pub const AGAIN: Again = Again {
     make: || Box::<Estimates>::default(),
 };
 
-/// What rows of iterations and of versions that run are read from.
+/// What rows of iterations and of versions that run are read from: scores and labels, whatever names an iteration, and whatever
+/// says which rows it read.
 const ROWS: &[Kind] = &[
     Kind::AnchorSetRegistered,
     Kind::BatteryEvaluated,
@@ -58,13 +59,17 @@ const ROWS: &[Kind] = &[
     Kind::CardPublished,
     Kind::ConfirmLooked,
     Kind::ConfirmUnsealed,
+    Kind::CoverageChecked,
     Kind::DataIngested,
     Kind::DeploymentActivated,
     Kind::DevObjectiveQueried,
     Kind::EvidenceRecorded,
     Kind::ExploitDiscovered,
     Kind::GateEvaluated,
+    Kind::GeneratorObjectiveQueried,
     Kind::GeneratorRunOpened,
+    Kind::GeneratorValidated,
+    Kind::GuardrailChecked,
     Kind::IterationClosed,
     Kind::IterationOpened,
     Kind::IterationPausedForLabels,
@@ -75,6 +80,7 @@ const ROWS: &[Kind] = &[
     Kind::LabelRecorded,
     Kind::LabelRevealed,
     Kind::LabelSealed,
+    Kind::OuaEstimated,
     Kind::PatchAccepted,
     Kind::PatchProposed,
     Kind::PatchRejected,
@@ -82,11 +88,13 @@ const ROWS: &[Kind] = &[
     Kind::PrenticeChecked,
     Kind::PromptCommitted,
     Kind::RecalibrationCompleted,
+    Kind::ReportPublished,
     Kind::ResidualsAudited,
     Kind::RubricRegistered,
     Kind::ScoreConflict,
     Kind::ScoreRecorded,
     Kind::ScoreReplayed,
+    Kind::ScoresRecomputed,
     Kind::SlicesClassified,
     Kind::SplitsFormed,
     Kind::SplitsListed,
@@ -227,4 +235,31 @@ fn judge(
     };
     breaches.push(Breach::new(NAME, expected, found));
     Ok(AtHand::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_names_an_iteration_or_says_which_rows_it_read_is_read_again() {
+        let is_named = |kind: &&Kind| {
+            let fields = kind.fields();
+            fields.inputs.is_some() || fields.iteration.is_some()
+        };
+        let missing: Vec<_> = Kind::ALL
+            .iter()
+            .filter(is_named)
+            .filter(|kind| !ROWS.contains(kind))
+            .collect();
+        assert_eq!(missing, Vec::<&Kind>::new());
+    }
+
+    #[test]
+    fn a_list_of_kinds_names_each_once() {
+        for list in [AGAIN.reads, ROWS] {
+            let once: std::collections::BTreeSet<_> = list.iter().collect();
+            assert_eq!(once.len(), list.len());
+        }
+    }
 }

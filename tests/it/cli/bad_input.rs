@@ -51,6 +51,29 @@ fn duplicate_keys() {
     );
 }
 
+/// The schema admits text without a character. An id may hold a space: it is 1 to 200 bytes without control characters.
+#[test]
+fn an_experiment_without_a_name() {
+    let mut desk = Desk::with_ledger();
+    let register = ["experiment", "register", "bad id"];
+    for (title, purpose, parts) in [
+        ("", "testing", ["--title is empty", "its name for people"]),
+        (
+            " \t",
+            "testing",
+            ["--title is empty", "its name for people"],
+        ),
+        ("One", "", ["--purpose is empty", "what it is to find out"]),
+    ] {
+        let said = ["--title", title, "--purpose", purpose];
+        desk.refused(&[&register[..], &said[..]].concat(), 2, &parts);
+    }
+    let register = ["experiment", "register", ""];
+    let said = ["--title", "One", "--purpose", "testing"];
+    let parts = ["experiment \"\"", "expected 1 to 200 bytes"];
+    desk.refused(&[&register[..], &said[..]].concat(), 2, &parts);
+}
+
 #[test]
 fn two_to_the_53() {
     let data = r#"{"account":"a","amount":9007199254740992,"for":"b"}"#;

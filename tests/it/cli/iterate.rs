@@ -164,6 +164,12 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
         .ok("patch objective sim/patch.yaml --iteration it-1 --json")
         .json();
     assert_eq!(asked["data"]["receipt"], again["data"]["receipt"]);
+    // Whoever asks is named as any other key is: by its file, its id or its holder.
+    let ask = "patch objective sim/patch.yaml --iteration it-1 --json --requester";
+    let named = desk.ok(&format!("{ask} owner")).json();
+    assert_eq!(named["data"]["receipt"], asked["data"]["receipt"]);
+    let unknown = desk.run(&format!("{ask} nobody"));
+    says(&unknown, &["no key \"nobody\" in this ledger"]);
     assert_eq!(asked["data"]["gates"].as_array().unwrap().len(), 8);
     desk.ok("iterate propose it-1 sim/patch.yaml");
     let ran = desk.ok("iterate run it-1 --to gate");

@@ -66,7 +66,7 @@ roles    solo separation
 pin      $T/state/clover/pins/b1ccdadd7d2abe6c6a1a30aabd82447bf9d0c6081cd42b885ba693b0bf08a30f
 ";
 const KEY_NEW: &str = "
-seq 1  key.added  b365f04ce1372a7229aa9bd7f5fd3316b62d3c20f0278ed2ae8cbed1bd0b00b7
+seq 1  key.added  24e22eecc30a74849a11ed779adc1ac9d230172b4785f7bfdfbd88af16fe8724
 key 3ee31b7dd5b8774e325da485e22cdd7c2bfbbebf37c2f35720527ff2f3cb3ba7 in $T/config/clover/keys/scorer.pem
 ";
 const KEY_LIST: &str = "
@@ -76,7 +76,7 @@ scorer  3ee31b7dd5b8774e  scorer  machine  scorer            0       live
 cem     abc770d40146e71c  cem     person   custodian         0       live
 ";
 const BULK: &str = "
-appended 2 · already 0 · seq 4..5 · root xRacXmQPgMgAQb5GHZeIqJj3cjG4rJys3wsHQjqvTkI=
+appended 2 · already 0 · seq 4..5 · root sNENwALd+d/NNBrT6ViHxUEQypcNKrO0NJTQ6ZQTDpc=
 ";
 const LOG: &str = r#"
     seq  recorded              kind                   holder        data
@@ -87,14 +87,14 @@ const LOG: &str = r#"
 const SHOW: &str = r#"
 seq         4
 kind        score.recorded v1
-id          9d49ee750c0adc0d3b6d52021c4a5c047650186466db3df4d973846441ae8fc3
+id          ddadaf80aead98c236ed8a35e893e30895891a03ed1bca21b0e421f5f0e37b23
 holder      scorer (scorer)
 author      3ee31b7dd5b8774e325da485e22cdd7c2bfbbebf37c2f35720527ff2f3cb3ba7 number 0
 at          2026-11-20T10:00:00.000000Z
 recorded    2026-11-20T10:00:00.000000Z
 experiment  exp-1
-seen        4 entries, root dtlA2mJUftfcQ2TkV+lOf5WlNH7tx+VvP5zVgvCy4jc=
-leaf        3d24e3923299108722700bf0dbecbde6380baf359d0f2796f27402fc47b7dd12
+seen        4 entries, root vfBCaUMVAkxMrNYK5DokhUG1nQzAaIfJeB3ie3rWUSQ=
+leaf        1fcb1b411b0042230d698348c1dee92f550a5c99204b1034cb4a991c2cff3050
 {
   "draw": 0,
   "item": "a",
@@ -107,7 +107,7 @@ const STATUS: &str = "
 ledger   $T/work/.clover/ledger.db
 origin   ledger.example/cli
 entries  6
-root     xRacXmQPgMgAQb5GHZeIqJj3cjG4rJys3wsHQjqvTkI=
+root     sNENwALd+d/NNBrT6ViHxUEQypcNKrO0NJTQ6ZQTDpc=
 head     2026-11-20T10:00:00Z
 roles    solo: one person may hold all roles, claims are self-governed
 keys     3 live, 0 ended
@@ -118,7 +118,7 @@ experiment  title  registered  standing
 exp-1       One    seq 3       open
 ";
 const VERIFY: &str = "
-VERIFIED  6 events · 2 signers · root xRacXmQPgMgAQb5GHZeIqJj3cjG4rJys3wsHQjqvTkI= · roles solo · rules 18 · signatures: strict · recompute NOT CHECKED
+VERIFIED  6 events · 2 signers · root sNENwALd+d/NNBrT6ViHxUEQypcNKrO0NJTQ6ZQTDpc= · roles solo · rules 19 · signatures: strict · recompute NOT CHECKED
 ";
 const EXPERIMENTS: &str = "
 experiment  title  registered  standing

@@ -1,9 +1,10 @@
-//! What rulebook 18 asks of peeks and of labels that are kept back, by both verifiers.
+//! What rulebooks ask of peeks, of labels that are kept back, and of steps that come too late, by both verifiers.
 
 use crate::support::forger::World;
 use crate::support::tampered::Sample;
 use crate::support::tampered_chosen::stopped_at;
 use crate::support::tampered_chosen::unsealed_after;
+use crate::support::tampered_stopped;
 use crate::support::verifiers;
 
 /// Whether both verifiers find a rule broken at a place.
@@ -33,4 +34,19 @@ fn an_iteration_stops_without_a_label_that_was_kept_back_past_its_day() {
     assert!(is_found(early, "acceptance"));
     let late = stopped_at("2027-01-02T00:00:00.000000Z");
     assert!(!is_found(late, "acceptance"));
+}
+
+/// Rulebooks 17 and 18 let each of these steps pass; the samples of `audits/` show what 19 finds in them.
+#[test]
+fn what_comes_too_late_is_asked_by_rulebook_19_alone() {
+    for sample in tampered_stopped::unasked() {
+        let ours = verifiers::ours(&sample.case);
+        assert_eq!(ours.first, None, "{}", sample.name);
+        if verifiers::python() {
+            let folder = tempfile::tempdir().unwrap();
+            sample.case.write(folder.path());
+            let theirs = verifiers::theirs(&sample.case.arguments(folder.path()));
+            assert_eq!(theirs, ours, "{}", sample.name);
+        }
+    }
 }

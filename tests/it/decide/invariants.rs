@@ -197,6 +197,18 @@ const ALL: [Invariant; 13] = [
         samples: &[
             ("scored-twice", "natural_key"),
             ("step-after-conflict", "blocked"),
+            ("committed-after-conflict", "blocked"),
+            ("confirm-looked-after-conflict", "blocked"),
+            ("deployed-after-conflict", "blocked"),
+            ("gate-continued-after-conflict", "blocked"),
+            ("gate-decided-after-conflict", "blocked"),
+            ("gate-looked-after-conflict", "blocked"),
+            ("gate-observed-after-conflict", "blocked"),
+            ("gate-opened-after-conflict", "blocked"),
+            ("generator-asked-after-conflict", "blocked"),
+            ("generator-validated-after-conflict", "blocked"),
+            ("promoted-after-conflict", "blocked"),
+            ("tuned-after-conflict", "blocked"),
         ],
     },
     // One protocol of labels.
@@ -210,6 +222,10 @@ const ALL: [Invariant; 13] = [
         samples: &[
             ("other-protocol", "sdp"),
             ("gone-on-under-another-protocol", "sdp"),
+            ("asked-under-another-protocol", "sdp"),
+            ("attacked-under-another-protocol", "sdp"),
+            ("fitted-under-another-protocol", "sdp"),
+            ("looked-under-another-protocol", "sdp"),
         ],
     },
     // Back to what ran before.

@@ -32,6 +32,7 @@ pub mod tampered_labelled;
 pub mod tampered_names;
 pub mod tampered_releases;
 pub mod tampered_sequences;
+pub mod tampered_stopped;
 pub mod tampered_table;
 pub mod tuned;
 pub mod valued;

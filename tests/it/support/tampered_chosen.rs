@@ -86,7 +86,12 @@ fn before(story: &Story, name: &str, rulebook: u64) -> World {
 }
 
 /// Says again, at the end of a history, what a story said under a name; `change` may alter it.
-fn again(world: &mut World, story: &Story, name: &str, change: impl FnOnce(&mut Value)) -> usize {
+pub fn again(
+    world: &mut World,
+    story: &Story,
+    name: &str,
+    change: impl FnOnce(&mut Value),
+) -> usize {
     let of = World::of(&story.lines);
     let body = &of.items[story.at(name)].body;
     let (kind, v) = (body["kind"].as_str().unwrap(), body["v"].as_u64().unwrap());

@@ -68,13 +68,26 @@ fn decided(cleo: &[Role]) -> (Teller, Life) {
     (teller, life)
 }
 
-/// A promotion of the gate's candidate, said to be certified and in so many tests: its position.
-fn promoted(world: &mut World, life: &Life, tests: u64) -> usize {
+/// What a promotion of the gate's candidate says that is certified and was in so many tests.
+fn issued(life: &Life, tests: u64) -> Value {
     let arms = life.manifest.arms.as_ref().unwrap();
-    let issued = json!({
+    json!({
         "candidate_digest": arms[1].artifact_digest, "gates": ["m-1"], "grade": "certified", "tests": tests,
-    });
+    })
+}
+
+/// Says it: its position.
+fn promoted(world: &mut World, life: &Life, tests: u64) -> usize {
+    let issued = issued(life, tests);
     world.say(LENA, "promotion.issued", 1, Value::Null, issued)
+}
+
+/// The story of a gate under rulebook 18 whose candidate is promoted, as `issued`.
+pub fn governed() -> Story {
+    let (mut teller, life) = decided(&[Role::Custodian]);
+    let issued = planned::payload("promotion.issued", &issued(&life, 1));
+    teller.say(LENA, "issued", issued);
+    teller.finish()
 }
 
 /// Every sample of this family.

@@ -1,5 +1,8 @@
 //! What a manifest claims and about what: hypothesis, estimand, arms, metric and data.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -8,9 +11,6 @@ use crate::id::FieldId;
 use crate::id::MetricId;
 use crate::id::Root;
 use crate::id::Text;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// What a test may conclude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,8 @@
 //! What an iteration runs on: rubric, slices with their stakes, environments, anchors, seed, account of peeks.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -11,9 +14,6 @@ use crate::id::FieldId;
 use crate::id::JudgeId;
 use crate::id::SliceId;
 use crate::id::Text;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// How scores become calibrated rewards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

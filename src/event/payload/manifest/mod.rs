@@ -61,15 +61,16 @@ pub use test::STRATA_MAX;
 pub use test::Side;
 pub use test::Test;
 
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
+
 use crate::id::ExperimentId;
 use crate::id::ManifestId;
 use crate::id::Text;
 use crate::payload::BlobRef;
 use crate::payload::budget::at_least_one;
-use clover_ground::canon;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// Domain label of a manifest's digest.
 pub const MANIFEST_LABEL: &str = "clover/manifest/v1";

@@ -1,5 +1,8 @@
 //! Plans of the templates that are no gate: transport audits, iterations, prompt descent, workflow search.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -7,9 +10,6 @@ use crate::id::EnvironmentId;
 use crate::id::PatchFamilyId;
 use crate::id::Root;
 use crate::payload::manifest::design::IterationDesign;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// One environment that is audited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,15 +1,15 @@
 //! Analysis, keys and deadlines of a manifest.
 
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::id::Text;
 use crate::payload::drift::DriftPlan;
 use crate::payload::overlap::OverlapThresholds;
-use clover_ground::digest::Digest;
-use clover_ground::sign::KeyId;
-use clover_ground::time::Timestamp;
-use clover_num::Count;
 
 /// What will be run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,13 @@
 //! How a gate is decided, and what that costs its family.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::id::FamilyId;
 use crate::id::StratumId;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// A betting strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,8 @@
 //! Events of the decision: gates, sealing, the one look at confirm, acceptance.
 
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -15,9 +18,6 @@ use crate::payload::predicate::GateSplit;
 use crate::payload::predicate::SequentialLook;
 use crate::payload::predicate::Thresholds;
 use crate::payload::predicate::Verdicts;
-use clover_ground::digest::Digest;
-use clover_num::Count;
-use clover_num::Finite;
 
 /// What a computation read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

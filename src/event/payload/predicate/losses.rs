@@ -1,14 +1,14 @@
 //! Statistics of paired losses: `d = (Y - R')^2 - (Y - R)^2`, negative when better.
 
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
+use clover_num::Probability;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::id::FamilyId;
 use crate::id::SliceId;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Micro;
-use clover_num::Probability;
 
 /// A mean of paired loss differences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

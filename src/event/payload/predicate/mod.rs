@@ -30,6 +30,8 @@ pub use moves::Gaming;
 pub use moves::TestedEnvironment;
 pub use moves::Transported;
 
+use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -38,8 +40,6 @@ use crate::payload::manifest::ConfirmTest;
 use crate::payload::manifest::Profile;
 use crate::payload::manifest::RegressionGuard;
 use crate::payload::manifest::ShiftMetric;
-use clover_num::Count;
-use clover_num::Micro;
 
 /// A gate of the acceptance predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

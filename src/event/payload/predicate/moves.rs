@@ -1,5 +1,8 @@
 //! Statistics of what a candidate moves besides losses: the patch itself, rewards, anchors, environments, attacks.
 
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -8,9 +11,6 @@ use crate::id::EnvironmentId;
 use crate::id::FamilyId;
 use crate::id::PolicyId;
 use crate::payload::Verdict;
-use clover_num::Count;
-use clover_num::Finite;
-use clover_num::Probability;
 
 /// The patch and the iteration it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
