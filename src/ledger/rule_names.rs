@@ -379,9 +379,15 @@ mod tests {
         page::hold("schema/FINDINGS.md", &tables());
     }
 
+    /// The list of rules of the verifier in Python.
+    const VERIFIER: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../audits/verify/rules/registry.py"
+    );
+
     #[test]
     fn the_independent_verifier_has_the_same_order() {
-        let program = std::fs::read_to_string("audits/verify/rules/registry.py").unwrap();
+        let program = std::fs::read_to_string(VERIFIER).unwrap();
         let (_, rest) = program.split_once("\nRULES = (").unwrap();
         let (list, _) = rest.split_once("\n)\n").unwrap();
         let found: Vec<&str> = list.split('"').skip(1).step_by(2).collect();

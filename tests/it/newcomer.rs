@@ -93,7 +93,7 @@ fn a_struct_without_a_line_and_a_line_without_a_reader_are_noticed() {
     }
     assert!(structs >= Kind::ALL.len());
     // The readers are compared with the registry by a test beside their list, and again here.
-    assert!(code("src/projection/mod.rs").contains("fn every_kind_has_a_reader()"));
+    assert!(code("src/projection/lib.rs").contains("fn every_kind_has_a_reader()"));
     for kind in Kind::ALL {
         let every = |fold: &clover::ledger::FoldEntry| fold.reads.len() == Kind::ALL.len();
         let mut folds = RULEBOOK.folds.iter().filter(|fold| !every(fold));

@@ -146,7 +146,17 @@ const ALL: &[&str] = &[
 ];
 
 /// Floors that are crates of their own, with what their manifests may name of the others.
-const MEMBERS: &[&str] = &["num", "stats"];
+const MEMBERS: &[&str] = &[
+    "attack",
+    "event",
+    "ground",
+    "ledger",
+    "num",
+    "projection",
+    "rubric",
+    "stats",
+    "store",
+];
 
 #[test]
 fn members_are_tested_and_name_only_members_below() {
@@ -173,6 +183,8 @@ fn members_are_tested_and_name_only_members_below() {
         let (_, below) = FLOORS.iter().find(|(name, _)| name == member).unwrap();
         for line in text.lines().filter(|line| line.starts_with("clover-")) {
             let other = line["clover-".len()..].split(['.', ' ']).next().unwrap();
+            // The facade at the root has the name clover-ledger.
+            let other = other.strip_suffix("-core").unwrap_or(other);
             if !below.contains(&other) {
                 wrong.push(format!("{member} names {other}"));
             }
@@ -200,6 +212,10 @@ fn modules_name_only_floors_below() {
         let module = file["src/".len()..].split(['/', '.']).next().unwrap();
         // The compiler holds the floors of a crate of its own.
         if ["lib", "main"].contains(&module) || MEMBERS.contains(&module) {
+            continue;
+        }
+        // The manifests of members name what they may, and the compiler holds it.
+        if MEMBERS.contains(&module) {
             continue;
         }
         let Some((_, below)) = FLOORS.iter().find(|(name, _)| *name == module) else {
