@@ -2,8 +2,8 @@
 //!
 //! # The map
 //!
-//! Floors; calls go down, results come up. [`num`] and [`stats`] are crates of their own, held by the compiler; a test
-//! holds the others.
+//! Floors; calls go down, results come up. Those up to [`projection`] are crates of their own: their manifests say what
+//! they may name, and the compiler holds it. A test holds the others.
 //!
 //! | floor | module | what it is |
 //! |---|---|---|

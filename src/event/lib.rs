@@ -12,7 +12,8 @@ pub mod id;
 pub mod ids;
 pub mod payload;
 pub mod registry;
-#[cfg(all(test, feature = "schema"))]
+#[cfg(test)]
+#[cfg(feature = "schema")]
 mod schema;
 mod template;
 

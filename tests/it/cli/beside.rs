@@ -62,7 +62,8 @@ fn labels_of_a_sample_stand_beside_the_verdict() {
         .filter(|line| line.starts_with("unit-"))
         .map(ToOwned::to_owned)
         .collect();
-    assert!((25..40).contains(&drawn.len()), "{drawn:?}");
+    // Each unit by itself with a chance of .9: all 40 of them once in 70 ledgers.
+    assert!((25..=40).contains(&drawn.len()), "{drawn:?}");
     let design =
         r#"{"design":"beside","inclusion_micro":900000,"protocol":"protocol-1","purpose":"audit"}"#;
     desk.ok_words(&[

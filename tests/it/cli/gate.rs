@@ -191,7 +191,7 @@ fn the_whole_life_of_a_gate() {
         "quality: scores of judge judge-1",
         "candidate 11507a0e2f5e69d5",
         "40 units under",
-        "wealth    ▁",
+        "wealth    ",
         "1 of 3 members",
     ] {
         assert!(page.contains(words), "{words:?} is not in:\n{page}");
