@@ -5,7 +5,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
@@ -18,12 +17,11 @@ use crate::cli::ui;
 use crate::cli::wallet;
 use crate::event::payload::Role;
 use crate::ground::ambient;
-use crate::ledger::State;
-use crate::projection::access::Access;
 use crate::session::custody::release;
 use crate::session::custody::release::Class;
 use crate::session::custody::release::Request;
 use crate::view::View;
+use crate::view::access;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -72,53 +70,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 }
 
 fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
-    let (_, ledger, view) = home::view(ctx)?;
-    let state = view.state(&ledger);
-    let access = state.fold::<Access>();
-    let (mut rows, mut data) = (Vec::new(), Vec::new());
-    for (reader, classes) in &access.reads {
-        let key = state.keyring.keys.get(reader);
-        let holder = key.map_or("unknown", |key| key.holder.as_str());
-        for (class, tally) in classes {
-            rows.push(vec![
-                reader.0.short().to_string(),
-                holder.to_owned(),
-                class.to_string(),
-                tally.allowed.to_string(),
-                tally.denied.to_string(),
-                tally.last_seq.to_string(),
-            ]);
-            data.push(json!({
-                "reader": reader.to_string(), "holder": holder, "class": class.as_str(),
-                "allowed": tally.allowed, "denied": tally.denied, "last_seq": tally.last_seq,
-            }));
-        }
-    }
-    let head = ["reader", "holder", "class", "allowed", "denied", "last seq"];
-    let mut text = ui::table(&head, rows);
-    text.push_str(&ui::lines(&taint_lines(state)));
-    let data = json!({"reads": data, "tainted": taints_json(state)});
-    Ok(View::untyped(text, data))
-}
-
-/// A line for each tainted experiment.
-pub(super) fn taint_lines(state: &State) -> Vec<String> {
-    let taints = state.fold::<Access>().taints.iter();
-    taints
-        .map(|(experiment, taint)| ui::escape(&taint.line(experiment)).into_owned())
-        .collect()
-}
-
-pub(super) fn taints_json(state: &State) -> Vec<Value> {
-    let taints = state.fold::<Access>().taints.iter();
-    taints
-        .map(|(experiment, taint)| {
-            json!({
-                "experiment": experiment.as_str(), "class": taint.class.as_str(), "role": taint.role,
-                "reader": taint.reader.to_string(), "seq": taint.seq,
-            })
-        })
-        .collect()
+    let (_, ledger, at) = home::view(ctx)?;
+    Ok(access::list(at.state(&ledger)))
 }
 
 fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<View, CliError> {

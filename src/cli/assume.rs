@@ -386,16 +386,6 @@ fn agreed(ctx: &mut Ctx<'_>, ledger: &Ledger, code: Assumption, agreement: &Agre
     answer
 }
 
-/// As [`failing`], for `--json`.
-pub(super) fn failing_json(state: &State) -> Vec<Value> {
-    let rows = failing(state).into_iter();
-    rows.map(|row| {
-        let experiment = row.experiment.as_ref().map(ExperimentId::as_str);
-        json!({"code": row.code.as_str(), "experiment": experiment})
-    })
-    .collect()
-}
-
 /// Assumptions that fail, with their experiment, for `status`.
 pub(super) fn failing(state: &State) -> Vec<Standing> {
     let all: Vec<_> = state.fold::<Experiments>().by_id.keys().cloned().collect();

@@ -1,15 +1,11 @@
 //! `clover experiment`: register, close, list.
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::experiment_split;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::record;
-use crate::cli::ui;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::id::Text;
@@ -17,9 +13,8 @@ use crate::event::payload::experiment::ExperimentClosed;
 use crate::event::payload::experiment::ExperimentOutcome;
 use crate::event::payload::experiment::ExperimentRegistered;
 use crate::ledger::Command;
-use crate::ledger::State;
-use crate::projection::experiments::Experiments;
 use crate::view::View;
+use crate::view::experiment;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -94,10 +89,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         }
         Verb::Split(args) => experiment_split::run(ctx, &args),
         Verb::List => {
-            let (_, ledger, view) = home::view(ctx)?;
-            let state = view.state(&ledger);
-            let data = json!({"experiments": list_json(state)});
-            Ok(View::untyped(table(state), data))
+            let (_, ledger, at) = home::view(ctx)?;
+            Ok(experiment::list(at.state(&ledger)))
         }
     }
 }
@@ -139,37 +132,4 @@ fn said(what: &str, says: &str, text: &str) -> Result<Text, CliError> {
         ));
     }
     key::text(what, text)
-}
-
-pub(super) fn table(state: &State) -> String {
-    let rows = state
-        .fold::<Experiments>()
-        .by_id
-        .iter()
-        .map(|(id, experiment)| {
-            vec![
-                id.to_string(),
-                experiment.title.clone(),
-                format!("seq {}", experiment.registered_seq),
-                experiment
-                    .closed_seq
-                    .map_or("open".to_owned(), |seq| format!("closed at seq {seq}")),
-            ]
-        });
-    ui::table(
-        &["experiment", "title", "registered", "standing"],
-        rows.collect(),
-    )
-}
-
-pub(super) fn list_json(state: &State) -> Vec<Value> {
-    let experiments = state.fold::<Experiments>().by_id.iter();
-    experiments
-        .map(|(id, experiment)| {
-            json!({
-                "experiment": id.as_str(), "title": experiment.title,
-                "registered_seq": experiment.registered_seq, "closed_seq": experiment.closed_seq,
-            })
-        })
-        .collect()
 }

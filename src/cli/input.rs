@@ -2,6 +2,7 @@
 //! line, the column and the field.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -233,6 +234,19 @@ fn string_end(bytes: &[u8], mut at: usize) -> usize {
         at += if bytes[at] == b'\\' { 2 } else { 1 };
     }
     at.min(bytes.len())
+}
+
+/// `help VERB` and `version`, as other programs have them, in the form of options: `VERB --help` and `--version`.
+pub(super) fn as_options(mut args: Vec<OsString>) -> Vec<OsString> {
+    match args.get(1).and_then(|word| word.to_str()) {
+        Some("help") => {
+            args.remove(1);
+            args.push("--help".into());
+        }
+        Some("version") => args[1] = "--version".into(),
+        _ => {}
+    }
+    args
 }
 
 #[cfg(test)]

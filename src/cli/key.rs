@@ -9,14 +9,11 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::init;
 use crate::cli::submit;
-use crate::cli::ui;
 use crate::cli::wallet;
 use crate::event::id::Text;
 use crate::ground::ambient;
-use crate::ground::keyfile;
 use crate::ground::shell;
 use crate::ground::sign::KeyId;
-use crate::ledger::keyring::KeyRecord;
 use crate::num::Count;
 use crate::session::keys::addition;
 use crate::session::keys::addition::KeyTerms;
@@ -24,6 +21,8 @@ use crate::session::keys::ending;
 use crate::session::keys::files::KeyFiles;
 use crate::session::keys::rotation;
 use crate::view::View;
+use crate::view::appended;
+use crate::view::key;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -201,105 +200,30 @@ fn key_passphrase(
         .map(zeroize::Zeroizing::new))
 }
 
-/// How a key stands.
-pub(super) fn standing(record: &KeyRecord) -> String {
-    match &record.end {
-        None => "live".to_owned(),
-        Some(end) => match end.tainted_since {
-            Some(since) => format!("compromised at seq {}, tainted from {since}", end.seq),
-            None => format!("retired at seq {}", end.seq),
-        },
-    }
-}
-
 fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
-    let (_, ledger, view) = home::view(ctx)?;
-    let state = view.state(&ledger);
+    let (_, ledger, at) = home::view(ctx)?;
     let files = wallet::files(ctx)?;
     let name = |id: &KeyId| {
         let file = files.iter().find(|file| file.id == *id);
         file.map_or(String::new(), |file| file.name.clone())
     };
-    let mut keys: Vec<_> = state.keyring.keys.iter().collect();
-    keys.sort_by_key(|(_, record)| record.added_seq);
-    let rows = keys.iter().map(|(id, record)| {
-        vec![
-            name(id),
-            id.to_string()[..16].to_owned(),
-            record.holder.to_string(),
-            if record.human { "person" } else { "machine" }.to_owned(),
-            record.roles.to_string(),
-            record.next_author_seq.to_string(),
-            standing(record),
-        ]
-    });
-    let head = [
-        "file", "key id", "holder", "held by", "roles", "events", "standing",
-    ];
-    let text = ui::table(&head, rows.collect());
-    let data: Vec<_> = keys
-        .iter()
-        .map(|(id, record)| {
-            json!({
-                "key_id": id.to_string(), "file": name(id), "holder": record.holder.as_str(),
-                "human": record.human, "roles": record.roles.as_slice(),
-                "events": record.next_author_seq, "added_seq": record.added_seq,
-                "standing": standing(record),
-            })
-        })
-        .collect();
-    Ok(View::untyped(text, json!({"keys": data})))
+    Ok(key::list(at.state(&ledger), name))
 }
 
-fn show(ctx: &mut Ctx<'_>, key: &str) -> Result<View, CliError> {
-    let (_, ledger, view) = home::view(ctx)?;
-    let state = view.state(&ledger);
-    let id = wallet::resolve(ctx, state, key)?;
-    let record = &state.keyring.keys[&id];
-    let recipient = record
-        .seal_recipient
-        .as_ref()
-        .map(|recipient| recipient.0.to_string());
-    let mut text = ui::pairs(&[
-        ("key id", id.to_string()),
-        ("holder", record.holder.to_string()),
-        (
-            "held by",
-            if record.human { "person" } else { "machine" }.to_owned(),
-        ),
-        ("roles", record.roles.to_string()),
-        ("added", format!("seq {}", record.added_seq)),
-        ("events", record.next_author_seq.to_string()),
-        ("standing", standing(record)),
-        (
-            "seals to",
-            recipient.clone().unwrap_or_else(|| "none".to_owned()),
-        ),
-    ]);
-    text.push_str(&keyfile::write_public(&record.public_key.0));
-    let data = json!({
-        "key_id": id.to_string(), "holder": record.holder.as_str(), "human": record.human,
-        "roles": record.roles.as_slice(), "added_seq": record.added_seq,
-        "events": record.next_author_seq, "standing": standing(record),
-        "seal_recipient": recipient, "public_key": record.public_key,
-    });
-    Ok(View::untyped(text, data))
+fn show(ctx: &mut Ctx<'_>, named: &str) -> Result<View, CliError> {
+    let (_, ledger, at) = home::view(ctx)?;
+    let state = at.state(&ledger);
+    let id = wallet::resolve(ctx, state, named)?;
+    Ok(key::show(&id, &state.keyring.keys[&id]))
 }
 
 fn export(ctx: &mut Ctx<'_>, args: &ExportArgs) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
-    let Some(key) = args.key.as_deref().filter(|_| !args.log) else {
-        let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
-        let vkey = vkey.unwrap_or_default();
-        return Ok(View::untyped(format!("{vkey}\n"), json!({"log_key": vkey})));
+    let Some(named) = args.key.as_deref().filter(|_| !args.log) else {
+        return Ok(key::log_key(ledger.state()));
     };
-    let id = wallet::resolve(ctx, ledger.state(), key)?;
-    let record = &ledger.state().keyring.keys[&id];
-    let pem = keyfile::write_public(&record.public_key.0);
-    Ok(View::untyped(
-        pem.clone(),
-        json!({"key_id": id.to_string(), "public_key": pem}),
-    ))
+    let id = wallet::resolve(ctx, ledger.state(), named)?;
+    Ok(key::export(&id, &ledger.state().keyring.keys[&id]))
 }
 
 fn end(ctx: &mut Ctx<'_>, args: &RetireArgs, since: Option<u64>) -> Result<View, CliError> {
@@ -333,8 +257,13 @@ fn rotate(ctx: &mut Ctx<'_>, args: &RotateArgs) -> Result<View, CliError> {
     if submission.is_appended() {
         let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
         let vkey = vkey.unwrap_or_default();
+        answer = appended::and(
+            answer,
+            &key::LogKey {
+                log_key: vkey.clone(),
+            },
+        );
         answer.line(format!("log key {vkey}"));
-        answer.facts_mut()["log_key"] = json!(vkey);
     }
     Ok(answer)
 }

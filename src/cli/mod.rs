@@ -405,7 +405,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> std::process::ExitCode {
 
 /// Runs one command line in a world.
 pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> Exit {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let args = input::as_options(args.into_iter().collect());
     let (cli, path) = match parse(&args) {
         Ok(parsed) => parsed,
         Err(error) => {

@@ -8,6 +8,7 @@
 //! command line, server, program  ->  use case  ->  workflow computes  ->  ledger appends
 //! ```
 
+pub mod accounts;
 pub mod append;
 pub mod calibrators;
 pub mod confirm;

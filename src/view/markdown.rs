@@ -74,3 +74,21 @@ fn fence(out: &mut String, text: &str) {
         &format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n')),
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_is_no_markup() {
+        let mut view = View::of(&Value::Null);
+        view.line("# no heading");
+        view.table(&["a|b"], [vec!["one|two".to_owned()]]);
+        view.source("a fence: ```\nand its end");
+        let document = markdown(&view);
+        let expected = "\\# no heading\n\n| a\\|b |\n| --- |\n| one\\|two |\n\n````text\na fence: ```\nand its end\n````\n\n";
+        assert_eq!(document, expected);
+    }
+}

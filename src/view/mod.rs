@@ -7,14 +7,19 @@
 //!
 //! Blocks hold text as it is: a rendering escapes it for its reader, but for [`Block::Source`] in a terminal.
 
+pub mod access;
 pub mod appended;
 pub mod audit;
+pub mod budget;
 pub mod calibrate;
+pub mod experiment;
 pub mod family;
 pub mod json;
+pub mod key;
 pub mod markdown;
 pub mod page;
 pub mod shapes;
+pub mod status;
 pub mod text;
 
 use std::borrow::Cow;

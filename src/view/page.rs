@@ -115,3 +115,46 @@ fn table(out: &mut String, head: &[impl AsRef<str>], rows: &[Vec<String>]) {
     }
     element(out, "</tbody>\n</table></div>");
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_is_text_on_a_page() {
+        let mut view = View::of(&Value::Null).with_next("clover show '<b>'");
+        view.line("<script>alert(1)</script>");
+        view.pairs([("<i>", "\u{202e}</dd>".to_owned())]);
+        view.table(
+            &["n", "word"],
+            [vec!["1,200".to_owned(), "</table>".to_owned()]],
+        );
+        view.source("<pre>\n</pre>");
+        view.blocks.push(Block::Verdict {
+            word: "FAILED".into(),
+            good: false,
+            rest: " <br>".to_owned(),
+        });
+        let page = page("<title>", &view);
+        for (raw, times) in [
+            ("<script", 0),
+            ("<i>", 0),
+            ("</dd>", 1),
+            ("</table>", 1),
+            ("<pre>", 2),
+            ("<b>", 0),
+            ("<br>", 0),
+            ("</title>", 1),
+            ("\u{202e}", 0),
+        ] {
+            assert_eq!(page.matches(raw).count(), times, "{raw} in {page}");
+        }
+        assert!(page.contains("<td class=\"n\">1,200</td>"), "{page}");
+        assert!(
+            page.contains("<span class=\"v fail\">FAILED</span> &lt;br&gt;"),
+            "{page}"
+        );
+    }
+}

@@ -1,12 +1,17 @@
 //! Which facts each verb may answer with: one line a verb. `schema/cli/` holds a JSON Schema per verb, written from the
 //! types; a debug build refuses an answer whose type its verb does not list.
 
+use crate::view::access;
 use crate::view::appended::Bodies;
 use crate::view::appended::Stands;
 use crate::view::appended::StandsAnd;
 use crate::view::audit;
+use crate::view::budget;
 use crate::view::calibrate;
+use crate::view::experiment;
 use crate::view::family;
+use crate::view::key;
+use crate::view::status;
 
 /// Facts that a verb may answer with.
 #[derive(Clone, Copy, Debug)]
@@ -33,18 +38,31 @@ macro_rules! shapes {
 }
 
 shapes! {
+    "access list": access::AccessList;
     "audit decisions": audit::DecisionsShown;
     "audit peeks": audit::PeeksShown;
     "audit plans": audit::PlansShown;
     "audit signers": audit::SignersShown;
     "audit summary": audit::Summary;
+    "budget list": budget::AccountList;
+    "budget show": budget::AccountShown;
     "calibrate apply": calibrate::Applied;
     "calibrate list": calibrate::CalibratorList;
     "calibrate show": calibrate::CalibratorShown;
+    "experiment close": Stands | Bodies;
+    "experiment list": experiment::ExperimentList;
+    "experiment register": Stands | Bodies;
     "family close": StandsAnd<family::Holds> | Bodies;
     "family list": family::FamilyList;
     "family open": Stands | Bodies;
     "family show": family::FamilyShown;
+    "key compromise": Stands | Bodies;
+    "key export": key::KeyExport | key::LogKey;
+    "key list": key::KeyList;
+    "key retire": Stands | Bodies;
+    "key rotate-log": StandsAnd<key::LogKey> | Bodies;
+    "key show": key::KeyShown;
+    "status": status::Status;
 }
 
 /// Whether a verb may answer with facts of this type.

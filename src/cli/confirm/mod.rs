@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -26,6 +25,8 @@ use crate::session::confirm::Peek;
 use crate::session::confirm::Revealed;
 use crate::session::ports::Seat;
 use crate::view::View;
+use crate::view::budget::accounts;
+use crate::view::budget::table;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -213,14 +214,15 @@ fn status(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     ];
     let mut text = ui::table(&head, rows);
     let splits = splits(state, &mut text);
-    if !budget::is_empty(state) {
-        text.push('\n');
-        text.push_str(&budget::table(state, now));
-    }
+    let accounts = accounts(state, now);
     let data = json!({
-        "designs": data, "breaches": breaches, "splits": splits, "budgets": budget::list_json(state, now),
+        "designs": data, "breaches": breaches, "splits": splits, "budgets": accounts,
     });
     let mut answer = View::untyped(text, data);
+    if !accounts.is_empty() {
+        answer.gap();
+        table(&mut answer, &accounts);
+    }
     if breaches > 0 {
         answer.verdict = "breach";
     }

@@ -34,6 +34,7 @@ mod prereg;
 mod program;
 mod qualify;
 mod release;
+mod rendered;
 mod replayed;
 mod reported;
 mod rests;

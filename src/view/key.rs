@@ -1,0 +1,188 @@
+//! Keys: who holds them, what they may sign, how they stand.
+
+use serde::Serialize;
+
+use crate::event::payload::Role;
+use crate::ground::keyfile;
+use crate::ground::sign::KeyId;
+use crate::ledger::State;
+use crate::ledger::keyring::KeyRecord;
+use crate::view::View;
+
+/// Hex digits that a table shows of an id.
+const SHORT: usize = 16;
+
+/// A key of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyRow {
+    /// Its id: SHA-256 of its public key, in hex.
+    pub key_id: String,
+    /// The name of its file here; empty where no file of it is here.
+    pub file: String,
+    /// Who holds it.
+    pub holder: String,
+    /// Whether a person holds it, and no machine.
+    pub human: bool,
+    /// What it may sign.
+    pub roles: Vec<Role>,
+    /// Events that it signed.
+    pub events: u64,
+    /// The entry that added it.
+    pub added_seq: u64,
+    /// `live`, or how it ended and at which entry.
+    pub standing: String,
+}
+
+/// Every key of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyList {
+    /// In the order in which they were added.
+    pub keys: Vec<KeyRow>,
+}
+
+/// One key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyShown {
+    /// Its id: SHA-256 of its public key, in hex.
+    pub key_id: String,
+    /// Who holds it.
+    pub holder: String,
+    /// Whether a person holds it, and no machine.
+    pub human: bool,
+    /// What it may sign.
+    pub roles: Vec<Role>,
+    /// The entry that added it.
+    pub added_seq: u64,
+    /// Events that it signed.
+    pub events: u64,
+    /// `live`, or how it ended and at which entry.
+    pub standing: String,
+    /// The age recipient that labels may be sealed to; `null` where there is none.
+    pub seal_recipient: Option<String>,
+    /// The Ed25519 public key in base64.
+    pub public_key: String,
+}
+
+/// A public key in a file's form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyExport {
+    /// Its id: SHA-256 of its public key, in hex.
+    pub key_id: String,
+    /// The key as PEM.
+    pub public_key: String,
+}
+
+/// The key that signs checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LogKey {
+    /// Its verifier key, `NAME+HASH+BASE64`.
+    pub log_key: String,
+}
+
+/// How a key stands.
+pub fn standing(record: &KeyRecord) -> String {
+    match &record.end {
+        None => "live".to_owned(),
+        Some(end) => match end.tainted_since {
+            Some(since) => format!("compromised at seq {}, tainted from {since}", end.seq),
+            None => format!("retired at seq {}", end.seq),
+        },
+    }
+}
+
+fn held_by(human: bool) -> String {
+    if human { "person" } else { "machine" }.to_owned()
+}
+
+/// Every key; `file` names the file of a key, where one is here.
+pub fn list(state: &State, file: impl Fn(&KeyId) -> String) -> View {
+    let mut keys: Vec<_> = state.keyring.keys.iter().collect();
+    keys.sort_by_key(|(_, record)| record.added_seq);
+    let rows = keys.iter().map(|(id, record)| KeyRow {
+        key_id: id.to_string(),
+        file: file(id),
+        holder: record.holder.to_string(),
+        human: record.human,
+        roles: record.roles.as_slice().to_vec(),
+        events: record.next_author_seq,
+        added_seq: record.added_seq,
+        standing: standing(record),
+    });
+    let facts = KeyList {
+        keys: rows.collect(),
+    };
+    let mut view = View::of(&facts);
+    let rows = facts.keys.iter().zip(&keys).map(|(of, (_, record))| {
+        vec![
+            of.file.clone(),
+            of.key_id.chars().take(SHORT).collect(),
+            of.holder.clone(),
+            held_by(of.human),
+            record.roles.to_string(),
+            of.events.to_string(),
+            of.standing.clone(),
+        ]
+    });
+    let head = [
+        "file", "key id", "holder", "held by", "roles", "events", "standing",
+    ];
+    view.table(&head, rows);
+    view
+}
+
+/// One key, with its public half.
+pub fn show(id: &KeyId, record: &KeyRecord) -> View {
+    let recipient = record.seal_recipient.as_ref();
+    let facts = KeyShown {
+        key_id: id.to_string(),
+        holder: record.holder.to_string(),
+        human: record.human,
+        roles: record.roles.as_slice().to_vec(),
+        added_seq: record.added_seq,
+        events: record.next_author_seq,
+        standing: standing(record),
+        seal_recipient: recipient.map(|recipient| recipient.0.to_string()),
+        public_key: crate::ground::base64::encode(&record.public_key.0),
+    };
+    let mut view = View::of(&facts);
+    let seals_to = facts.seal_recipient.clone();
+    view.pairs([
+        ("key id", facts.key_id.clone()),
+        ("holder", facts.holder.clone()),
+        ("held by", held_by(facts.human)),
+        ("roles", record.roles.to_string()),
+        ("added", format!("seq {}", facts.added_seq)),
+        ("events", facts.events.to_string()),
+        ("standing", facts.standing.clone()),
+        ("seals to", seals_to.unwrap_or_else(|| "none".to_owned())),
+    ]);
+    view.source(keyfile::write_public(&record.public_key.0));
+    view
+}
+
+/// A public key in a file's form.
+pub fn export(id: &KeyId, record: &KeyRecord) -> View {
+    let facts = KeyExport {
+        key_id: id.to_string(),
+        public_key: keyfile::write_public(&record.public_key.0),
+    };
+    let mut view = View::of(&facts);
+    view.source(facts.public_key);
+    view
+}
+
+/// The key that signs checkpoints.
+pub fn log_key(state: &State) -> View {
+    let vkey = state.keyring.log_key().map(ToString::to_string);
+    let facts = LogKey {
+        log_key: vkey.unwrap_or_default(),
+    };
+    let mut view = View::of(&facts);
+    view.line(facts.log_key);
+    view
+}

@@ -1,0 +1,182 @@
+//! What stands in a ledger, and how strictly roles are kept apart.
+
+use serde::Serialize;
+
+use crate::event::id::ExperimentId;
+use crate::event::payload::custody::Separation;
+use crate::ground::time::Timestamp;
+use crate::ledger::State;
+use crate::projection::assumptions::Standing;
+use crate::view::View;
+use crate::view::access;
+use crate::view::access::TaintRow;
+use crate::view::budget;
+use crate::view::budget::AccountRow;
+use crate::view::experiment;
+use crate::view::experiment::ExperimentRow;
+use crate::view::text::thousands;
+
+/// Keys by whether they may sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyCounts {
+    /// Keys that may sign.
+    pub live: u64,
+    /// Keys that were retired or compromised.
+    pub ended: u64,
+}
+
+/// Rows of a table of the database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TableRows {
+    /// The table.
+    pub table: String,
+    /// How many.
+    pub rows: u64,
+}
+
+/// An assumption that fails.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailingRow {
+    /// Its code, such as `J1`.
+    pub code: String,
+    /// The experiment in which it fails; `null` where it fails for all.
+    pub experiment: Option<ExperimentId>,
+}
+
+/// What stands in a ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Status {
+    /// The origin of the log.
+    pub origin: String,
+    /// Entries.
+    pub size: u64,
+    /// The root of their tree, in base64.
+    pub root: String,
+    /// When the newest entry was recorded.
+    pub head: String,
+    /// `strict` or `solo`; `null` before the first entry.
+    pub separation: Option<String>,
+    /// The verifier key of the log.
+    pub log_key: Option<String>,
+    /// Its keys.
+    pub keys: KeyCounts,
+    /// Entries under the pin that is kept beside the ledger; `null` without one.
+    pub pin_size: Option<u64>,
+    /// Rows of the database; empty as of an earlier entry.
+    pub rows: Vec<TableRows>,
+    /// Experiments.
+    pub experiments: Vec<ExperimentRow>,
+    /// Accounts.
+    pub budgets: Vec<AccountRow>,
+    /// Assumptions that fail.
+    pub failing: Vec<FailingRow>,
+    /// Experiments that a read has tainted.
+    pub tainted: Vec<TaintRow>,
+}
+
+/// What only the caller knows: files, and the ledger beside its state.
+#[derive(Debug)]
+pub struct Beside {
+    /// The database.
+    pub database: String,
+    /// The root of the tree, in base64.
+    pub root: String,
+    /// When the newest entry was recorded, to the second.
+    pub head: String,
+    /// The pin in words.
+    pub pin: String,
+    /// Entries under it.
+    pub pin_size: Option<u64>,
+    /// Rows of the database.
+    pub rows: Vec<TableRows>,
+}
+
+/// What stands in a ledger; `now` says which quarter counts.
+pub fn status(state: &State, beside: Beside, failing: &[Standing], now: Timestamp) -> View {
+    let keyring = &state.keyring;
+    let live = keyring.live().count() as u64;
+    let facts = Status {
+        origin: keyring.origin.clone(),
+        size: state.size,
+        root: beside.root,
+        head: beside.head,
+        separation: keyring
+            .separation()
+            .map(|separation| separation.to_string()),
+        log_key: keyring.log_key().map(ToString::to_string),
+        keys: KeyCounts {
+            live,
+            ended: keyring.keys.len() as u64 - live,
+        },
+        pin_size: beside.pin_size,
+        rows: beside.rows,
+        experiments: experiment::rows(state),
+        budgets: budget::accounts(state, now),
+        failing: {
+            let failing = failing.iter().map(|of| FailingRow {
+                code: of.code.to_string(),
+                experiment: of.experiment.clone(),
+            });
+            failing.collect()
+        },
+        tainted: access::taints(state),
+    };
+    let mut view = View::of(&facts);
+    let KeyCounts { live, ended } = facts.keys;
+    let mut pairs = vec![
+        ("ledger", beside.database),
+        ("origin", facts.origin.clone()),
+        ("entries", thousands(facts.size)),
+        ("root", facts.root.clone()),
+        ("head", facts.head.clone()),
+        ("roles", separation(state)),
+        ("keys", format!("{live} live, {ended} ended")),
+        ("pin", beside.pin),
+    ];
+    if !facts.rows.is_empty() {
+        let rows = facts.rows.iter();
+        let rows = rows.map(|of| format!("{} {}", of.table, thousands(of.rows)));
+        pairs.push(("rows", rows.collect::<Vec<_>>().join(" · ")));
+    }
+    let failing = facts.failing.iter().map(|of| match &of.experiment {
+        Some(experiment) => format!("{} fail in {experiment}", of.code),
+        None => format!("{} fail", of.code),
+    });
+    let failing: Vec<_> = failing.collect();
+    for (name, lines) in [("assumed", failing), ("access", access::taint_lines(state))] {
+        if !lines.is_empty() {
+            pairs.push((name, lines.join(" · ")));
+        }
+    }
+    view.pairs(pairs);
+    if !facts.experiments.is_empty() {
+        view.gap();
+        experiment::table(&mut view, &facts.experiments);
+    }
+    if !facts.budgets.is_empty() {
+        view.gap();
+        budget::table(&mut view, &facts.budgets);
+    }
+    view.checkpoint = Some((facts.size, facts.root));
+    view
+}
+
+/// The policy in words.
+fn separation(state: &State) -> String {
+    let loosened = if state.keyring.was_loosened() {
+        "; loosened from strict before"
+    } else {
+        ""
+    };
+    match state.keyring.separation() {
+        Some(Separation::Strict) => "strict: conflicting roles are refused, per holder".to_owned(),
+        Some(Separation::Solo) => {
+            format!("solo: one person may hold all roles, claims are self-governed{loosened}")
+        }
+        None => "unknown".to_owned(),
+    }
+}
