@@ -2,8 +2,8 @@
 //!
 //! # The map
 //!
-//! Floors; calls go down, results come up. Those up to [`projection`] are crates of their own: their manifests say what
-//! they may name, and the compiler holds it. A test holds the others.
+//! Floors; calls go down, results come up. All but [`view`] and [`cli`] are crates of their own: their manifests say
+//! what they may name, and the compiler holds it. A test holds these two.
 //!
 //! | floor | module | what it is |
 //! |---|---|---|
@@ -126,17 +126,17 @@
 
 pub use clover_attack as attack;
 pub use clover_event as event;
+pub use clover_export as export;
 pub use clover_ground as ground;
 pub use clover_ledger as ledger;
 pub use clover_num as num;
 pub use clover_projection as projection;
+pub use clover_report as report;
 pub use clover_rubric as rubric;
+pub use clover_session as session;
 pub use clover_stats as stats;
 pub use clover_store as store;
+pub use clover_workflow as workflow;
 
 pub mod cli;
-pub mod export;
-pub mod report;
-pub mod session;
 pub mod view;
-pub mod workflow;

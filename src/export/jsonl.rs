@@ -5,17 +5,18 @@
 
 use std::io::Write;
 
-use crate::export::ExportError;
-use crate::export::Exported;
-use crate::export::Exporter;
-use crate::export::Progress;
-use crate::export::Request;
-use crate::export::Target;
-use crate::export::beside;
-use crate::export::lines;
-use crate::export::source;
-use crate::ground::ambient;
-use crate::ledger::Ledger;
+use clover_ground::ambient;
+use clover_ledger::Ledger;
+
+use crate::ExportError;
+use crate::Exported;
+use crate::Exporter;
+use crate::Progress;
+use crate::Request;
+use crate::Target;
+use crate::beside;
+use crate::lines;
+use crate::source;
 
 /// The format.
 pub(super) struct Jsonl;

@@ -7,15 +7,16 @@ use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::export::Kept;
-use crate::ground::ambient;
-use crate::ground::ambient::AmbientError;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::merkle::TILE_WIDTH;
-use crate::ground::merkle::Tiler;
-use crate::ground::note::SignedCheckpoint;
-use crate::ledger::LedgerError;
+use clover_ground::ambient;
+use clover_ground::ambient::AmbientError;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::merkle::TILE_WIDTH;
+use clover_ground::merkle::Tiler;
+use clover_ground::note::SignedCheckpoint;
+use clover_ledger::LedgerError;
+
+use crate::Kept;
 
 /// File of the checkpoints kept, one JSON object a line: `{"note":"…"}`, ascending in size.
 pub const CHECKPOINTS: &str = "checkpoints.jsonl";

@@ -4,19 +4,20 @@
 
 use std::path::Path;
 
-use crate::export::ExportError;
-use crate::export::Exported;
-use crate::export::Exporter;
-use crate::export::Progress;
-use crate::export::Request;
-use crate::export::Target;
-use crate::export::beside;
-use crate::export::lines;
-use crate::ground::ambient;
-use crate::ground::merkle;
-use crate::ground::merkle::Tiler;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
+use clover_ground::ambient;
+use clover_ground::merkle;
+use clover_ground::merkle::Tiler;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+
+use crate::ExportError;
+use crate::Exported;
+use crate::Exporter;
+use crate::Progress;
+use crate::Request;
+use crate::Target;
+use crate::beside;
+use crate::lines;
 
 /// The format.
 pub(super) struct Tiles;

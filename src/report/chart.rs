@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::forest::escaped;
+use crate::forest::escaped;
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 400.0;
@@ -140,7 +140,7 @@ fn rounded(low: f64, high: f64) -> (Vec<f64>, usize) {
 impl Chart {
     fn height_of(&self, y: f64) -> f64 {
         if self.log_y {
-            crate::num::math::ln(y.max(f64::MIN_POSITIVE)) / std::f64::consts::LN_10
+            clover_num::math::ln(y.max(f64::MIN_POSITIVE)) / std::f64::consts::LN_10
         } else {
             y
         }

@@ -3,12 +3,13 @@
 
 use std::fmt::Write as _;
 
-use crate::projection::bundle::Bundle;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Row;
-use crate::projection::bundle::Table;
-use crate::report::shown;
+use clover_projection::bundle::Bundle;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Row;
+use clover_projection::bundle::Table;
+
+use crate::shown;
 
 /// Columns of a terminal.
 const COLUMNS: usize = 100;

@@ -5,16 +5,17 @@
 
 use std::fmt::Write as _;
 
-use crate::event::payload::report::ReportPart;
-use crate::projection::bundle::Bundle;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Fact;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Table;
-use crate::report::forest::escaped;
-use crate::report::plot;
-use crate::report::shown;
+use clover_event::payload::report::ReportPart;
+use clover_projection::bundle::Bundle;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Fact;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+
+use crate::forest::escaped;
+use crate::plot;
+use crate::shown;
 
 /// How pages look.
 pub const STYLE: &str = include_str!("style.css");

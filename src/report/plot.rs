@@ -1,16 +1,17 @@
 //! Tables as drawings; the table stays beside each.
 
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Row;
-use crate::projection::bundle::Table;
-use crate::report::chart::Chart;
-use crate::report::chart::Mark;
-use crate::report::chart::Series;
-use crate::report::forest::Forest;
-use crate::report::forest::ForestRow;
-use crate::report::points;
-use crate::report::shown;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Row;
+use clover_projection::bundle::Table;
+
+use crate::chart::Chart;
+use crate::chart::Mark;
+use crate::chart::Series;
+use crate::forest::Forest;
+use crate::forest::ForestRow;
+use crate::points;
+use crate::shown;
 
 /// A drawing of a table, if there is anything to draw.
 pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Row;
-use crate::projection::bundle::Table;
-use crate::report::forest::escaped;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Row;
+use clover_projection::bundle::Table;
+
+use crate::forest::escaped;
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 400.0;

@@ -1,8 +1,8 @@
 //! Cells as people read them: numbers of one column with the same digits, digests short, verdicts as words.
 
-use crate::event::payload::Verdict;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Row;
+use clover_event::payload::Verdict;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Row;
 
 /// Most digits after the point.
 const DIGITS: usize = 4;

@@ -1,14 +1,14 @@
 //! What was charged to an account, and by which events.
 
-use crate::event::Payload;
-use crate::event::payload::budget::Period;
-use crate::event::payload::prereg::ExposureOpened;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
-use crate::ledger::State;
-use crate::projection::budgets::Account;
-use crate::projection::budgets::Budgets;
-use crate::projection::manifests::Manifests;
+use clover_event::Payload;
+use clover_event::payload::budget::Period;
+use clover_event::payload::prereg::ExposureOpened;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_ledger::State;
+use clover_projection::budgets::Account;
+use clover_projection::budgets::Budgets;
+use clover_projection::manifests::Manifests;
 
 /// One charge of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]

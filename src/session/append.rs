@@ -1,27 +1,28 @@
 //! Appending what use cases say, and the same without appending.
 
-use crate::event::Draft;
-use crate::event::Event;
-use crate::event::Header;
-use crate::event::Kind;
-use crate::event::Seen;
-use crate::event::id::EventId;
-use crate::event::id::Root;
-use crate::ground::digest::Digest;
-use crate::ground::sign::Signed;
-use crate::ground::sign::Signer;
-use crate::ground::time::Timestamp;
-use crate::ledger::Appended;
-use crate::ledger::Candidate;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::rules;
-use crate::num::Count;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Notice;
-use crate::session::ports::Ports;
-use crate::session::ports::Watcher;
+use clover_event::Draft;
+use clover_event::Event;
+use clover_event::Header;
+use clover_event::Kind;
+use clover_event::Seen;
+use clover_event::id::EventId;
+use clover_event::id::Root;
+use clover_ground::digest::Digest;
+use clover_ground::sign::Signed;
+use clover_ground::sign::Signer;
+use clover_ground::time::Timestamp;
+use clover_ledger::Appended;
+use clover_ledger::Candidate;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::rules;
+use clover_num::Count;
+
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Notice;
+use crate::ports::Ports;
+use crate::ports::Watcher;
 
 /// Whether a use case appends what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,22 +1,23 @@
 //! Calibrators on record: which there are, and what one says of a new score.
 
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::FieldId;
-use crate::event::payload::estimate::CalibratorFitted;
-use crate::ledger::Ledger;
-use crate::projection::reader::LogReader;
-use crate::projection::reader::Model;
-use crate::session::error::SessionError;
-use crate::session::estimates::EstimateError;
-use crate::session::home::Home;
-use crate::session::texts::Texts;
-use crate::stats::calibrator::Calibrator;
-use crate::stats::direct::Scale;
-use crate::workflow::estimate::compute;
-use crate::workflow::estimate::rows;
-use crate::workflow::estimate::rows::Which;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::FieldId;
+use clover_event::payload::estimate::CalibratorFitted;
+use clover_ledger::Ledger;
+use clover_projection::reader::LogReader;
+use clover_projection::reader::Model;
+use clover_stats::calibrator::Calibrator;
+use clover_stats::direct::Scale;
+use clover_workflow::estimate::compute;
+use clover_workflow::estimate::rows;
+use clover_workflow::estimate::rows::Which;
+
+use crate::error::SessionError;
+use crate::estimates::EstimateError;
+use crate::home::Home;
+use crate::texts::Texts;
 
 /// Least hex digits by which a calibrator's digest is named.
 const DIGITS_MIN: usize = 8;
@@ -48,7 +49,7 @@ impl Fit {
 struct Fits(Vec<Fit>);
 
 impl Model for Fits {
-    fn take(&mut self, seq: u64, event: &crate::event::Event) {
+    fn take(&mut self, seq: u64, event: &clover_event::Event) {
         if let (Payload::CalibratorFitted(said), Some(experiment)) =
             (&event.payload, event.experiment())
         {

@@ -4,30 +4,31 @@ use std::error::Error;
 use std::fmt;
 use std::io::ErrorKind;
 
-use crate::event::header::BodyError;
-use crate::ground::ambient::AmbientError;
-use crate::ground::seal::AgeError;
-use crate::ledger::Breach;
-use crate::ledger::LedgerError;
-use crate::session::confirm::ConfirmError;
-use crate::session::custody::CustodyError;
-use crate::session::deploy::DeployError;
-use crate::session::estimates::EstimateError;
-use crate::session::founding::FoundingError;
-use crate::session::gate::GateError;
-use crate::session::intake::error::IntakeError;
-use crate::session::iterate::IterationError;
-use crate::session::judge::error::JudgingError;
-use crate::session::keys::KeyError;
-use crate::session::label::LabelError;
-use crate::session::prereg::PreregError;
-use crate::session::restore::RestoreError;
-use crate::session::split::SplittingError;
-use crate::session::waivers::WaiverError;
-use crate::store::StoreError;
-use crate::workflow::import::kept::Unread;
-use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::rows::RowsError;
+use clover_event::header::BodyError;
+use clover_ground::ambient::AmbientError;
+use clover_ground::seal::AgeError;
+use clover_ledger::Breach;
+use clover_ledger::LedgerError;
+use clover_store::StoreError;
+use clover_workflow::import::kept::Unread;
+use clover_workflow::iterate::course::CourseError;
+use clover_workflow::iterate::rows::RowsError;
+
+use crate::confirm::ConfirmError;
+use crate::custody::CustodyError;
+use crate::deploy::DeployError;
+use crate::estimates::EstimateError;
+use crate::founding::FoundingError;
+use crate::gate::GateError;
+use crate::intake::error::IntakeError;
+use crate::iterate::IterationError;
+use crate::judge::error::JudgingError;
+use crate::keys::KeyError;
+use crate::label::LabelError;
+use crate::prereg::PreregError;
+use crate::restore::RestoreError;
+use crate::split::SplittingError;
+use crate::waivers::WaiverError;
 
 /// Why a use case did not do what it was asked. What was appended before it stands.
 #[derive(Debug, thiserror::Error)]

@@ -1,28 +1,29 @@
 //! Estimates over what an experiment holds of one judge: its rows gathered, and what was found put on record, fit first.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::FieldId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::session::append;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::session::texts::Texts;
-use crate::workflow::analyze::AnalyzeError;
-use crate::workflow::estimate::compute;
-use crate::workflow::estimate::compute::Found;
-use crate::workflow::estimate::rows;
-use crate::workflow::estimate::rows::Gathered;
-use crate::workflow::estimate::rows::RowsError;
-use crate::workflow::estimate::rows::Which;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::FieldId;
+use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
+use clover_event::payload::estimate::EstimateTerms;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_workflow::analyze::AnalyzeError;
+use clover_workflow::estimate::compute;
+use clover_workflow::estimate::compute::Found;
+use clover_workflow::estimate::rows;
+use clover_workflow::estimate::rows::Gathered;
+use clover_workflow::estimate::rows::RowsError;
+use clover_workflow::estimate::rows::Which;
+
+use crate::append;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::texts::Texts;
 
 /// Why nothing was estimated.
 #[derive(Debug, thiserror::Error)]

@@ -3,24 +3,25 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::ground::ambient;
-use crate::ground::ambient::Ambient;
-use crate::ledger::CreateLedger;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerOptions;
-use crate::ledger::error::Divergence;
-use crate::ledger::error::LedgerError;
-use crate::ledger::pin::Pin;
-use crate::ledger::pin::PinError;
-use crate::session::error::SessionError;
-use crate::session::home::FOLDER;
-use crate::session::home::Home;
-use crate::session::home::HomeOptions;
-use crate::session::keys::files;
-use crate::store::OpenOptions;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::workflow::GOVERNED;
+use clover_ground::ambient;
+use clover_ground::ambient::Ambient;
+use clover_ledger::CreateLedger;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerOptions;
+use clover_ledger::error::Divergence;
+use clover_ledger::error::LedgerError;
+use clover_ledger::pin::Pin;
+use clover_ledger::pin::PinError;
+use clover_store::OpenOptions;
+use clover_store::Store;
+use clover_store::StoreError;
+use clover_workflow::GOVERNED;
+
+use crate::error::SessionError;
+use crate::home::FOLDER;
+use crate::home::Home;
+use crate::home::HomeOptions;
+use crate::keys::files;
 
 /// Why no ledger is made.
 #[derive(Debug, thiserror::Error)]

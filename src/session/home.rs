@@ -6,15 +6,16 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::ground::ambient;
-use crate::ground::ambient::Ambient;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerOptions;
-use crate::session::error::SessionError;
-use crate::session::keys::files;
-use crate::store::OpenOptions;
-use crate::store::Vault;
-use crate::workflow::GOVERNED;
+use clover_ground::ambient;
+use clover_ground::ambient::Ambient;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerOptions;
+use clover_store::OpenOptions;
+use clover_store::Vault;
+use clover_workflow::GOVERNED;
+
+use crate::error::SessionError;
+use crate::keys::files;
 
 /// Name of the folder.
 pub const FOLDER: &str = ".clover";

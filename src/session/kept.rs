@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
-use crate::event::entry;
-use crate::ground::ambient;
-use crate::ground::sign::Signed;
-use crate::ground::sign::Signer;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::session::append;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::ports::Watcher;
+use clover_event::entry;
+use clover_ground::ambient;
+use clover_ground::sign::Signed;
+use clover_ground::sign::Signer;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+
+use crate::append;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::ports::Watcher;
 
 /// Signs a command, writes the event to a new file, then appends it. The file goes again where a rule refused the event:
 /// it will not be accepted later either.

@@ -2,43 +2,43 @@
 
 use std::sync::Arc;
 
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::Base64Bytes;
+use clover_event::id::Base64Text;
+use clover_event::id::ClassId;
+use clover_event::id::DesignId;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::RowId;
+use clover_event::id::Text;
+use clover_event::payload::Role;
+use clover_event::payload::label::LabelRevealed;
+use clover_event::payload::label::LabelSealed;
+use clover_event::payload::label::SealAccepted;
+use clover_event::payload::record::DataRead;
+use clover_event::payload::record::ReadOutcome;
+use clover_event::registry;
+use clover_ground::digest::Digest;
+use clover_ground::seal;
+use clover_ground::seal::AgeError;
+use clover_ground::seal::LabelOpening;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::Signer;
+use clover_ground::time::Timestamp;
+use clover_ledger::Appended;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Micro;
+use clover_projection::splits::members_root;
 use zeroize::Zeroizing;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::Base64Bytes;
-use crate::event::id::Base64Text;
-use crate::event::id::ClassId;
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::RowId;
-use crate::event::id::Text;
-use crate::event::payload::Role;
-use crate::event::payload::label::LabelRevealed;
-use crate::event::payload::label::LabelSealed;
-use crate::event::payload::label::SealAccepted;
-use crate::event::payload::record::DataRead;
-use crate::event::payload::record::ReadOutcome;
-use crate::event::registry;
-use crate::ground::digest::Digest;
-use crate::ground::seal;
-use crate::ground::seal::AgeError;
-use crate::ground::seal::LabelOpening;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::Signer;
-use crate::ground::time::Timestamp;
-use crate::ledger::Appended;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Micro;
-use crate::projection::splits::members_root;
-use crate::session::append;
-use crate::session::error::SessionError;
-use crate::session::intake::signers;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Keys;
-use crate::session::ports::Ports;
+use crate::append;
+use crate::error::SessionError;
+use crate::intake::signers;
+use crate::ports::KeyNeed;
+use crate::ports::Keys;
+use crate::ports::Ports;
 
 /// Why a label was not sealed, accepted or opened.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ pub struct Statement {
 /// The seal of a label to a custodian, to be appended.
 ///
 /// # Errors
-/// No key, [`IntakeError::NoRecipient`](crate::session::intake::IntakeError) or [`LabelError::Envelope`].
+/// No key, [`IntakeError::NoRecipient`](crate::intake::IntakeError) or [`LabelError::Envelope`].
 pub fn seal_label(
     keys: &mut dyn Keys,
     ledger: &Ledger,

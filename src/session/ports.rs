@@ -6,25 +6,25 @@
 use std::fmt;
 use std::sync::Arc;
 
+use clover_event::Kind;
+use clover_event::payload::Role;
+use clover_event::payload::Roles;
+use clover_event::payload::scoring::JudgePort;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_event::registry::Signers;
+use clover_ground::digest::Digest;
+use clover_ground::seal::Identity;
+use clover_ground::seal::Recipient;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::Signer;
+use clover_ledger::State;
+use clover_ledger::signers;
+use clover_workflow::judge::Judge;
+use clover_workflow::judge::builtin;
 use zeroize::Zeroizing;
 
-use crate::event::Kind;
-use crate::event::payload::Role;
-use crate::event::payload::Roles;
-use crate::event::payload::scoring::JudgePort;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::event::registry::Signers;
-use crate::ground::digest::Digest;
-use crate::ground::seal::Identity;
-use crate::ground::seal::Recipient;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::Signer;
-use crate::ledger::State;
-use crate::ledger::signers;
-use crate::session::error::PortError;
-use crate::session::error::SessionError;
-use crate::workflow::judge::Judge;
-use crate::workflow::judge::builtin;
+use crate::error::PortError;
+use crate::error::SessionError;
 
 /// Which of several people a key is asked of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,19 +1,20 @@
 //! The outcome of reference vectors on this machine, on record.
 
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::record::QualificationRecorded;
-use crate::event::payload::record::QualifiedFile;
-use crate::ground::digest::Digest;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::ports::Ports;
-use crate::workflow::qualify::Report;
+use clover_event::id::Text;
+use clover_event::payload::Verdict;
+use clover_event::payload::record::QualificationRecorded;
+use clover_event::payload::record::QualifiedFile;
+use clover_ground::digest::Digest;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_workflow::qualify::Report;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::ports::Ports;
 
 /// A file of vectors that was run.
 #[derive(Clone, Debug)]

@@ -1,20 +1,21 @@
 //! The report of an iteration: gathered from the log, and published as a bundle whose digest is signed.
 
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::payload::report::ReportLayout;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::projection::bundle::Bundle;
-use crate::projection::iterations::story;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::workflow::bundle;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::payload::report::ReportLayout;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_projection::bundle::Bundle;
+use clover_projection::iterations::story;
+use clover_workflow::bundle;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
 
 /// What reports are made of from here on.
 const LAYOUT: Option<ReportLayout> = Some(ReportLayout::Rows);

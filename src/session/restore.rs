@@ -6,29 +6,30 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::ground::ambient;
-use crate::ground::ambient::Ambient;
-use crate::ground::digest::Digest;
-use crate::ground::note::SignedCheckpoint;
-use crate::ground::note::VerifierKey;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerOptions;
-use crate::ledger::RuleName;
-use crate::ledger::load;
-use crate::ledger::load::Parts;
-use crate::ledger::pin::PinError;
-use crate::ledger::verify::VerifyError;
-use crate::ledger::verify::VerifyOptions;
-use crate::ledger::verify::verify_store;
-use crate::session::append;
-use crate::session::error::SessionError;
-use crate::session::home::FOLDER;
-use crate::session::home::Home;
-use crate::session::ports::Watcher;
-use crate::session::ports::Work;
-use crate::store::OpenOptions;
-use crate::store::Store;
-use crate::workflow::GOVERNED;
+use clover_ground::ambient;
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use clover_ground::note::SignedCheckpoint;
+use clover_ground::note::VerifierKey;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerOptions;
+use clover_ledger::RuleName;
+use clover_ledger::load;
+use clover_ledger::load::Parts;
+use clover_ledger::pin::PinError;
+use clover_ledger::verify::VerifyError;
+use clover_ledger::verify::VerifyOptions;
+use clover_ledger::verify::verify_store;
+use clover_store::OpenOptions;
+use clover_store::Store;
+use clover_workflow::GOVERNED;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::home::FOLDER;
+use crate::home::Home;
+use crate::ports::Watcher;
+use crate::ports::Work;
 
 /// Why no ledger is made.
 #[derive(Debug, thiserror::Error)]

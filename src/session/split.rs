@@ -2,25 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::SplitId;
-use crate::ground::time::Timestamp;
-use crate::ledger::Appended;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::session::append;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::workflow::import::kept::KeptError;
-use crate::workflow::split;
-use crate::workflow::split::Apart;
-use crate::workflow::split::Parts;
-use crate::workflow::split::SplitError;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::SplitId;
+use clover_ground::time::Timestamp;
+use clover_ledger::Appended;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_workflow::import::kept::KeptError;
+use clover_workflow::split;
+use clover_workflow::split::Apart;
+use clover_workflow::split::Parts;
+use clover_workflow::split::SplitError;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
 
 /// Why no split is formed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::FieldId;
-use crate::event::payload::PrivateRef;
-use crate::event::payload::judge::ScoreRecorded;
-use crate::ground::digest::Digest;
-use crate::ground::seal;
-use crate::ground::seal::SubjectKey;
-use crate::ledger::Ledger;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::store::Vault;
-use crate::workflow::analyze::read;
-use crate::workflow::estimate::rows::Covariates;
+use clover_event::id::FieldId;
+use clover_event::payload::PrivateRef;
+use clover_event::payload::judge::ScoreRecorded;
+use clover_ground::digest::Digest;
+use clover_ground::seal;
+use clover_ground::seal::SubjectKey;
+use clover_ledger::Ledger;
+use clover_store::Vault;
+use clover_workflow::analyze::read;
+use clover_workflow::estimate::rows::Covariates;
+
+use crate::error::SessionError;
+use crate::home::Home;
 
 /// Lengths of responses, decrypted one at a time.
 pub struct Texts<'l> {

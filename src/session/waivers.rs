@@ -1,26 +1,27 @@
 //! Waivers of assumptions: one approver proposes, and a second key agrees.
 
-use crate::event::Kind;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::Text;
-use crate::event::payload::assumption::Assumption;
-use crate::event::payload::assumption::AssumptionCountersigned;
-use crate::event::payload::assumption::AssumptionWaived;
-use crate::ground::sign::Signer;
-use crate::ground::time::Timestamp;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::projection::assumptions;
-use crate::projection::assumptions::Assumptions;
-use crate::projection::assumptions::Status;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::session::ports::Seat;
+use clover_event::Kind;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::Text;
+use clover_event::payload::assumption::Assumption;
+use clover_event::payload::assumption::AssumptionCountersigned;
+use clover_event::payload::assumption::AssumptionWaived;
+use clover_ground::sign::Signer;
+use clover_ground::time::Timestamp;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_projection::assumptions;
+use clover_projection::assumptions::Assumptions;
+use clover_projection::assumptions::Status;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::ports::Seat;
 
 /// Why nothing was waived.
 #[derive(Debug, thiserror::Error)]

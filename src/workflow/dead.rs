@@ -3,17 +3,18 @@
 //! A rule is rare where it fires on fewer than one row in a thousand, and dead where it is so in two iterations that
 //! follow each other. Source: CLOVER v1.1, section 9.4.
 
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::ledger::History;
-use crate::ledger::State;
-use crate::projection::iterations::Iterations;
-use crate::projection::iterations::record::Records;
-use crate::rubric::Rubric;
-use crate::rubric::prompt::Firing;
-use crate::workflow::iterate::rows;
-use crate::workflow::iterate::rows::RowsError;
-use crate::workflow::iterate::rows::Which;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_ledger::History;
+use clover_ledger::State;
+use clover_projection::iterations::Iterations;
+use clover_projection::iterations::record::Records;
+use clover_rubric::Rubric;
+use clover_rubric::prompt::Firing;
+
+use crate::iterate::rows;
+use crate::iterate::rows::RowsError;
+use crate::iterate::rows::Which;
 
 /// Iterations in a row in which a dead rule is rare.
 pub const TURNS: usize = 2;

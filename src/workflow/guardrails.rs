@@ -1,21 +1,22 @@
 //! Guardrails of a running deployment, as pure functions of what live rows show: the caps of acceptance, applied again.
 //! Source: CLOVER v1.1, section 9.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::deployment::AbstentionShares;
-use crate::event::payload::deployment::GreenBound;
-use crate::event::payload::deployment::GuardrailVerdicts;
-use crate::event::payload::deployment::LiveEvidence;
-use crate::event::payload::deployment::OutOfRange;
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::manifest::Profile;
-use crate::event::payload::manifest::ShiftMetric;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::Thresholds;
-use crate::projection::decisions::thresholds_of;
-use crate::workflow::predicate;
-use crate::workflow::predicate::pass_if;
-use crate::workflow::predicate::worst;
+use clover_event::payload::Verdict;
+use clover_event::payload::deployment::AbstentionShares;
+use clover_event::payload::deployment::GreenBound;
+use clover_event::payload::deployment::GuardrailVerdicts;
+use clover_event::payload::deployment::LiveEvidence;
+use clover_event::payload::deployment::OutOfRange;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::manifest::Profile;
+use clover_event::payload::manifest::ShiftMetric;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::Thresholds;
+use clover_projection::decisions::thresholds_of;
+
+use crate::predicate;
+use crate::predicate::pass_if;
+use crate::predicate::worst;
 
 /// Fresh labels below which guardrails on labels decide nothing.
 pub const LABELS_MIN: u64 = 40;
@@ -102,12 +103,13 @@ fn outside(found: OutOfRange) -> Verdict {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::Blast;
+    use clover_num::Count;
+    use clover_num::Finite;
+    use clover_num::Micro;
+    use clover_num::Probability;
+
     use super::*;
-    use crate::event::payload::predicate::Blast;
-    use crate::num::Count;
-    use crate::num::Finite;
-    use crate::num::Micro;
-    use crate::num::Probability;
 
     fn held() -> Thresholds {
         Thresholds {

@@ -3,57 +3,56 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::PatchFamilyId;
-use crate::event::id::PatchId;
-use crate::event::id::Text;
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::rubric::AuthorKind;
-use crate::event::payload::rubric::ChangeOp;
-use crate::event::payload::rubric::CodeLength;
-use crate::event::payload::rubric::LeafChange;
-use crate::event::payload::rubric::LeafValue;
-use crate::event::payload::rubric::PatchProposed;
-use crate::event::payload::rubric::PatchRejected;
-use crate::event::payload::rubric::RejectStage;
-use crate::event::payload::rubric::RubricLeaf;
-use crate::event::payload::rubric::RubricRegistered;
-use crate::event::payload::rubric::SourceText;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::yaml::YamlError;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked as Answer;
-use crate::ledger::Fact;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::num::Count;
-use crate::projection::iterations::Iteration;
-use crate::projection::iterations::Iterations;
-use crate::projection::manifests::Manifests;
-use crate::projection::rubrics::Registered;
-use crate::projection::rubrics::Rubrics;
-use crate::rubric;
-use crate::rubric::Change;
-use crate::rubric::Checked;
-use crate::rubric::Code;
-use crate::rubric::Context;
-use crate::rubric::Family;
-use crate::rubric::Op;
-use crate::rubric::Patch;
-use crate::rubric::PatchFault;
-use crate::rubric::Rubric;
-use crate::rubric::Value;
-use crate::rubric::kappa::Length;
-use crate::rubric::leaf;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::PatchFamilyId;
+use clover_event::id::PatchId;
+use clover_event::id::Text;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::rubric::AuthorKind;
+use clover_event::payload::rubric::ChangeOp;
+use clover_event::payload::rubric::CodeLength;
+use clover_event::payload::rubric::LeafChange;
+use clover_event::payload::rubric::LeafValue;
+use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::rubric::PatchRejected;
+use clover_event::payload::rubric::RejectStage;
+use clover_event::payload::rubric::RubricLeaf;
+use clover_event::payload::rubric::RubricRegistered;
+use clover_event::payload::rubric::SourceText;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::yaml::YamlError;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked as Answer;
+use clover_ledger::Fact;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
+use clover_num::Count;
+use clover_projection::iterations::Iteration;
+use clover_projection::iterations::Iterations;
+use clover_projection::manifests::Manifests;
+use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::Rubrics;
+use clover_rubric::Change;
+use clover_rubric::Checked;
+use clover_rubric::Code;
+use clover_rubric::Context;
+use clover_rubric::Family;
+use clover_rubric::Op;
+use clover_rubric::Patch;
+use clover_rubric::PatchFault;
+use clover_rubric::Rubric;
+use clover_rubric::Value;
+use clover_rubric::kappa::Length;
+use clover_rubric::leaf;
 
 fn count(value: u64) -> Count {
     Count::new(value).unwrap_or_default()
@@ -221,7 +220,7 @@ impl Bench {
             ids: &self.ids,
             hashes: &self.hashes,
         };
-        rubric::check(yaml, &context)
+        clover_rubric::check(yaml, &context)
     }
 }
 

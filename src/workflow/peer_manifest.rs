@@ -4,14 +4,13 @@
 //! when. Who changes it and hashes it again passes. So an import says "unchanged", and the ledger's own signature and
 //! sequence say the rest.
 
+use clover_ground::canon;
+use clover_ground::canon::CanonError;
+use clover_ground::canon::Value;
+use clover_ground::digest::Digest;
+use clover_stats::eprocess::Direction;
+use clover_stats::eprocess::compat::Registration;
 use serde::Deserialize;
-
-use crate::ground::canon;
-use crate::ground::canon::CanonError;
-use crate::ground::canon::Value;
-use crate::ground::digest::Digest;
-use crate::stats::eprocess::Direction;
-use crate::stats::eprocess::compat::Registration;
 
 /// Why a text is not an intact manifest of the peer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,34 +1,35 @@
 //! Preflight of a manifest: whether its sizes can work, and the number that would. Pure; nothing is recorded.
 
-use crate::event::payload::manifest::AuditedEnvironment;
-use crate::event::payload::manifest::Beacon;
-use crate::event::payload::manifest::ConfirmTest;
-use crate::event::payload::manifest::HypothesisKind;
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::RepRule;
-use crate::event::payload::manifest::Test;
-use crate::event::payload::manifest::TransportPlan;
-use crate::ground::shell;
-use crate::ledger::Unmet;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::num::math;
-use crate::projection::decisions::thresholds_of;
-use crate::projection::gates;
-use crate::projection::manifests;
-use crate::projection::manifests::Fault;
-use crate::stats::eprocess::Needed;
-use crate::stats::eprocess::Threshold;
-use crate::stats::eprocess::horizon;
-use crate::stats::planner;
-use crate::stats::planner::AuditPlan;
-use crate::stats::planner::AuditReason;
-use crate::stats::planner::AuditScenario;
-use crate::stats::planner::AuditTerms;
-use crate::stats::planner::ConfirmTerms;
-use crate::stats::planner::PlannedTest;
-use crate::workflow::gates::design;
+use clover_event::payload::manifest::AuditedEnvironment;
+use clover_event::payload::manifest::Beacon;
+use clover_event::payload::manifest::ConfirmTest;
+use clover_event::payload::manifest::HypothesisKind;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::RepRule;
+use clover_event::payload::manifest::Test;
+use clover_event::payload::manifest::TransportPlan;
+use clover_ground::shell;
+use clover_ledger::Unmet;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_num::math;
+use clover_projection::decisions::thresholds_of;
+use clover_projection::gates;
+use clover_projection::manifests;
+use clover_projection::manifests::Fault;
+use clover_stats::eprocess::Needed;
+use clover_stats::eprocess::Threshold;
+use clover_stats::eprocess::horizon;
+use clover_stats::planner;
+use clover_stats::planner::AuditPlan;
+use clover_stats::planner::AuditReason;
+use clover_stats::planner::AuditScenario;
+use clover_stats::planner::AuditTerms;
+use clover_stats::planner::ConfirmTerms;
+use clover_stats::planner::PlannedTest;
+
+use crate::gates::design;
 
 /// A number that the sizes give.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,33 +3,33 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::Root;
+use clover_event::id::SplitId;
+use clover_event::payload::Verdict;
+use clover_event::payload::intake::ClusterRule;
+use clover_event::payload::intake::DataIngested;
+use clover_event::payload::intake::ListedBy;
+use clover_event::payload::intake::PartRoot;
+use clover_event::payload::intake::Separation;
+use clover_event::payload::intake::SplitPart;
+use clover_event::payload::intake::SplitsFormed;
+use clover_event::payload::intake::SplitsListed;
+use clover_ground::merkle::Frontier;
+use clover_ground::time::Timestamp;
+use clover_ledger::History;
+use clover_num::Count;
+use clover_projection::reader::LogReader;
+use clover_projection::reader::Said;
+use clover_projection::splits::GAP_SECONDS_MIN;
+use clover_projection::splits::cluster_leaf;
+use clover_stats::folds;
 use serde::Deserialize;
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::Root;
-use crate::event::id::SplitId;
-use crate::event::payload::Verdict;
-use crate::event::payload::intake::ClusterRule;
-use crate::event::payload::intake::DataIngested;
-use crate::event::payload::intake::ListedBy;
-use crate::event::payload::intake::PartRoot;
-use crate::event::payload::intake::Separation;
-use crate::event::payload::intake::SplitPart;
-use crate::event::payload::intake::SplitsFormed;
-use crate::event::payload::intake::SplitsListed;
-use crate::ground::merkle::Frontier;
-use crate::ground::time::Timestamp;
-use crate::ledger::History;
-use crate::num::Count;
-use crate::projection::reader::LogReader;
-use crate::projection::reader::Said;
-use crate::projection::splits::GAP_SECONDS_MIN;
-use crate::projection::splits::cluster_leaf;
-use crate::stats::folds;
-use crate::workflow::import::kept::KeptError;
-use crate::workflow::import::kept::Unread;
+use crate::import::kept::KeptError;
+use crate::import::kept::Unread;
 
 /// Gap in seconds where nothing else is said: 72 hours.
 pub const GAP_SECONDS_DEFAULT: u64 = 259_200;

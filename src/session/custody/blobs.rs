@@ -1,32 +1,32 @@
 //! Private content: encrypted under a subject's key, and opened by a custodian whose read is on record first.
 
+use clover_event::Kind;
+use clover_event::id::Text;
+use clover_event::payload::BlobRef;
+use clover_event::payload::MediaType;
+use clover_event::payload::PrivateRef;
+use clover_event::payload::Role;
+use clover_event::payload::record::ReadOutcome;
+use clover_ground::ambient::Entropy;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::seal;
+use clover_ground::seal::SealedBlob;
+use clover_ground::seal::SubjectKey;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
 use zeroize::Zeroizing;
 
-use crate::event::Kind;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::MediaType;
-use crate::event::payload::PrivateRef;
-use crate::event::payload::Role;
-use crate::event::payload::record::ReadOutcome;
-use crate::ground::ambient::Entropy;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::seal;
-use crate::ground::seal::SealedBlob;
-use crate::ground::seal::SubjectKey;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::custody::CustodyError;
-use crate::session::custody::reads;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Notice;
-use crate::session::ports::Ports;
+use crate::append;
+use crate::append::Intent;
+use crate::custody::CustodyError;
+use crate::custody::reads;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::ports::KeyNeed;
+use crate::ports::Notice;
+use crate::ports::Ports;
 
 /// Whose content it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

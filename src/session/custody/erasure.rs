@@ -1,22 +1,23 @@
 //! Erasure of a subject: the event first, since a rule may refuse it; then the key is destroyed. A run that stopped
 //! between the two is finished by the same step.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::Text;
-use crate::event::payload::custody::SubjectErased;
-use crate::ground::digest::Digest;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::custody::CustodyError;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::session::ports::Question;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::Text;
+use clover_event::payload::custody::SubjectErased;
+use clover_ground::digest::Digest;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::custody::CustodyError;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::ports::Question;
 
 /// What an erasure came to.
 #[derive(Clone, Debug)]

@@ -6,14 +6,15 @@ pub mod reads;
 pub mod release;
 pub mod rulebook;
 
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::payload::Role;
-use crate::ground::canon::CanonError;
-use crate::ground::digest::Digest;
-use crate::ground::seal::BlobError;
-use crate::session::custody::release::Class;
-use crate::store::StoreError;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::payload::Role;
+use clover_ground::canon::CanonError;
+use clover_ground::digest::Digest;
+use clover_ground::seal::BlobError;
+use clover_store::StoreError;
+
+use crate::custody::release::Class;
 
 /// Why nothing was stored, shown, erased or adopted.
 #[derive(Debug, thiserror::Error)]

@@ -1,12 +1,12 @@
 //! Reads as events: who read which class, what for, and which rows.
 
-use crate::event::id::ClassId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::Role;
-use crate::event::payload::record::DataRead;
-use crate::event::payload::record::ReadOutcome;
-use crate::ground::sign::KeyId;
+use clover_event::id::ClassId;
+use clover_event::id::Root;
+use clover_event::id::Text;
+use clover_event::payload::Role;
+use clover_event::payload::record::DataRead;
+use clover_event::payload::record::ReadOutcome;
+use clover_ground::sign::KeyId;
 
 /// A read as an event; `class` is a literal.
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]

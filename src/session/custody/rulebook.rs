@@ -1,19 +1,20 @@
 //! A newer rulebook for the entries to come.
 
-use crate::event::Kind;
-use crate::event::payload::custody::RulebookAdopted;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::rulebooks;
-use crate::num::Count;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::custody::CustodyError;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::session::ports::Question;
+use clover_event::Kind;
+use clover_event::payload::custody::RulebookAdopted;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::rulebooks;
+use clover_num::Count;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::custody::CustodyError;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::ports::Question;
 
 /// Adopts the newest rulebook, once the owner consents.
 ///

@@ -1,33 +1,34 @@
 //! The newest committed prompt runs, or what ran before runs again.
 
-use crate::event::id::AnchorSetId;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::id::Text;
-use crate::event::payload::deployment::DeploymentActivated;
-use crate::event::payload::deployment::DeploymentRolledBack;
-use crate::event::payload::deployment::Versions;
-use crate::ground::digest::Digest;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::projection::deployments::Deployment;
-use crate::projection::deployments::Deployments;
-use crate::projection::deployments::Fitted;
-use crate::projection::deployments::OfExperiment;
-use crate::projection::rubrics::Registered;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::deploy::DeployError;
-use crate::session::deploy::PromptName;
-use crate::session::deploy::registered;
-use crate::session::deploy::running;
-use crate::session::error::SessionError;
-use crate::session::ports::Ports;
-use crate::workflow::patches;
-use crate::workflow::prompts;
+use clover_event::id::AnchorSetId;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::Text;
+use clover_event::payload::deployment::DeploymentActivated;
+use clover_event::payload::deployment::DeploymentRolledBack;
+use clover_event::payload::deployment::Versions;
+use clover_ground::digest::Digest;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_projection::deployments::Deployment;
+use clover_projection::deployments::Deployments;
+use clover_projection::deployments::Fitted;
+use clover_projection::deployments::OfExperiment;
+use clover_projection::rubrics::Registered;
+use clover_workflow::patches;
+use clover_workflow::prompts;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::deploy::DeployError;
+use crate::deploy::PromptName;
+use crate::deploy::registered;
+use crate::deploy::running;
+use crate::error::SessionError;
+use crate::ports::Ports;
 
 /// What is to run, and on what it stands.
 #[derive(Clone, Debug)]

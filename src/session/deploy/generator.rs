@@ -1,36 +1,37 @@
 //! A policy that is tuned under a frozen judge: what it may ask, whether fresh labels say that it got better, and the way
 //! back.
 
-use crate::event::Payload;
-use crate::event::id::DesignId;
-use crate::event::id::ExperimentId;
-use crate::event::id::PolicyId;
-use crate::event::id::RunId;
-use crate::event::id::Text;
-use crate::event::payload::generator::GeneratorObjectiveQueried;
-use crate::event::payload::generator::GeneratorRolledBack;
-use crate::event::payload::generator::GeneratorRunOpened;
-use crate::event::payload::generator::GeneratorValidated;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::projection::deployments::Deployments;
-use crate::projection::generators::Generators;
-use crate::projection::generators::Run;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::deploy::DeployError;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::iterate::attack;
-use crate::session::ports::Ports;
-use crate::workflow::generator;
-use crate::workflow::generator::Bound;
-use crate::workflow::generator::Judge;
-use crate::workflow::iterate::steps::BUILD;
+use clover_event::Payload;
+use clover_event::id::DesignId;
+use clover_event::id::ExperimentId;
+use clover_event::id::PolicyId;
+use clover_event::id::RunId;
+use clover_event::id::Text;
+use clover_event::payload::generator::GeneratorObjectiveQueried;
+use clover_event::payload::generator::GeneratorRolledBack;
+use clover_event::payload::generator::GeneratorRunOpened;
+use clover_event::payload::generator::GeneratorValidated;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_projection::deployments::Deployments;
+use clover_projection::generators::Generators;
+use clover_projection::generators::Run;
+use clover_workflow::generator;
+use clover_workflow::generator::Bound;
+use clover_workflow::generator::Judge;
+use clover_workflow::iterate::steps::BUILD;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::deploy::DeployError;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::iterate::attack;
+use crate::ports::Ports;
 
 /// What a run is to be.
 #[derive(Clone, Debug)]

@@ -1,30 +1,31 @@
 //! The guardrails of what runs. A breach rolls back in the same append.
 
-use crate::event::id::ExperimentId;
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::deployment::DeploymentRolledBack;
-use crate::event::payload::deployment::GuardrailChecked;
-use crate::event::payload::deployment::LiveEvidence;
-use crate::event::payload::deployment::Window;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::projection::deployments::rollouts::Rollouts;
-use crate::projection::rubrics::Rubrics;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::deploy::DeployError;
-use crate::session::deploy::activation;
-use crate::session::deploy::running;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::workflow::guardrails;
-use crate::workflow::live;
-use crate::workflow::live::guardrails::Watched;
-use crate::workflow::prompts;
+use clover_event::id::ExperimentId;
+use clover_event::id::Text;
+use clover_event::payload::Verdict;
+use clover_event::payload::deployment::DeploymentRolledBack;
+use clover_event::payload::deployment::GuardrailChecked;
+use clover_event::payload::deployment::LiveEvidence;
+use clover_event::payload::deployment::Window;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_projection::deployments::rollouts::Rollouts;
+use clover_projection::rubrics::Rubrics;
+use clover_workflow::guardrails;
+use clover_workflow::live;
+use clover_workflow::live::guardrails::Watched;
+use clover_workflow::prompts;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::deploy::DeployError;
+use crate::deploy::activation;
+use crate::deploy::running;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
 
 /// What is checked.
 #[derive(Clone, Debug)]

@@ -6,17 +6,17 @@ pub mod guardrails;
 pub mod prompt;
 pub mod recalibration;
 
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::id::RunId;
-use crate::ledger::Breach;
-use crate::ledger::State;
-use crate::num::Count;
-use crate::projection::deployments::Deployment;
-use crate::projection::deployments::Deployments;
-use crate::projection::deployments::OfExperiment;
-use crate::projection::rubrics::Registered;
-use crate::projection::rubrics::Rubrics;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::RunId;
+use clover_ledger::Breach;
+use clover_ledger::State;
+use clover_num::Count;
+use clover_projection::deployments::Deployment;
+use clover_projection::deployments::Deployments;
+use clover_projection::deployments::OfExperiment;
+use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::Rubrics;
 
 /// A version of an experiment's rubric; the one in force without a number.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,25 +1,26 @@
 //! The commit of an accepted patch: the rubric that results, and what the judge is told by it.
 
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::payload::release::PromptCommitted;
-use crate::ledger::Breach;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::RuleName;
-use crate::num::Count;
-use crate::projection::releases::Commit;
-use crate::projection::releases::Releases;
-use crate::projection::rubrics::Rubrics;
-use crate::rubric::leaf;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::deploy::DeployError;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::workflow::prompts;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::payload::release::PromptCommitted;
+use clover_ledger::Breach;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::RuleName;
+use clover_num::Count;
+use clover_projection::releases::Commit;
+use clover_projection::releases::Releases;
+use clover_projection::rubrics::Rubrics;
+use clover_rubric::leaf;
+use clover_workflow::prompts;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::deploy::DeployError;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
 
 /// What a commit came to.
 #[derive(Clone, Debug)]

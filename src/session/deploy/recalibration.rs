@@ -1,30 +1,31 @@
 //! Fresh labels, a calibrator that is verified or fitted anew on them, and what it comes to.
 
-use crate::event::id::DesignId;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::payload::Verdict;
-use crate::event::payload::deployment::RecalibrationCompleted;
-use crate::event::payload::deployment::RecalibrationTrigger;
-use crate::event::payload::predicate::Evidence;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::projection::deployments::Deployments;
-use crate::projection::deployments::rollouts::Rollouts;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::deploy::DeployError;
-use crate::session::deploy::PromptName;
-use crate::session::deploy::registered;
-use crate::session::error::SessionError;
-use crate::session::ports::Ports;
-use crate::workflow::guardrails;
-use crate::workflow::live::recalibration;
-use crate::workflow::live::recalibration::Ask;
-use crate::workflow::predicate;
-use crate::workflow::prompts;
+use clover_event::id::DesignId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::payload::Verdict;
+use clover_event::payload::deployment::RecalibrationCompleted;
+use clover_event::payload::deployment::RecalibrationTrigger;
+use clover_event::payload::predicate::Evidence;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_projection::deployments::Deployments;
+use clover_projection::deployments::rollouts::Rollouts;
+use clover_workflow::guardrails;
+use clover_workflow::live::recalibration;
+use clover_workflow::live::recalibration::Ask;
+use clover_workflow::predicate;
+use clover_workflow::prompts;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::deploy::DeployError;
+use crate::deploy::PromptName;
+use crate::deploy::registered;
+use crate::error::SessionError;
+use crate::ports::Ports;
 
 /// What is held against fresh labels.
 #[derive(Clone, Debug)]

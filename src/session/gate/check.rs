@@ -1,20 +1,21 @@
 //! What is asked of a gate before a step: that it is open, not stale, and as the log has it.
 
-use crate::event::id::ManifestId;
-use crate::event::payload::decision::Standing;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::projection::drifts;
-use crate::session::error::SessionError;
-use crate::session::gate::error::GateError;
-use crate::session::ports::Watcher;
-use crate::session::ports::Work;
-use crate::workflow::gates::evidence;
-use crate::workflow::gates::evidence::Known;
-use crate::workflow::gates::hold;
-use crate::workflow::gates::hold::Unheld;
-use crate::workflow::gates::replay;
-use crate::workflow::gates::replay::Life;
+use clover_event::id::ManifestId;
+use clover_event::payload::decision::Standing;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_projection::drifts;
+use clover_workflow::gates::evidence;
+use clover_workflow::gates::evidence::Known;
+use clover_workflow::gates::hold;
+use clover_workflow::gates::hold::Unheld;
+use clover_workflow::gates::replay;
+use clover_workflow::gates::replay::Life;
+
+use crate::error::SessionError;
+use crate::gate::error::GateError;
+use crate::ports::Watcher;
+use crate::ports::Work;
 
 /// An opened gate by its name.
 ///

@@ -1,19 +1,20 @@
 //! Why a step of a gate was not done.
 
-use crate::event::id::FamilyId;
-use crate::event::id::ItemId;
-use crate::event::id::JudgeId;
-use crate::event::id::ManifestId;
-use crate::event::id::Root;
-use crate::event::payload::decision::Standing;
-use crate::ledger::LedgerError;
-use crate::projection::drifts;
-use crate::session::error::SessionError;
-use crate::session::gate::check;
-use crate::workflow::gates::design::Untestable;
-use crate::workflow::gates::estimate::EstimateError;
-use crate::workflow::gates::observe::ObserveError;
-use crate::workflow::gates::outcomes::OutcomeError;
+use clover_event::id::FamilyId;
+use clover_event::id::ItemId;
+use clover_event::id::JudgeId;
+use clover_event::id::ManifestId;
+use clover_event::id::Root;
+use clover_event::payload::decision::Standing;
+use clover_ledger::LedgerError;
+use clover_projection::drifts;
+use clover_workflow::gates::design::Untestable;
+use clover_workflow::gates::estimate::EstimateError;
+use clover_workflow::gates::observe::ObserveError;
+use clover_workflow::gates::outcomes::OutcomeError;
+
+use crate::error::SessionError;
+use crate::gate::check;
 
 /// Why a step of a gate was not done.
 #[derive(Debug, thiserror::Error)]

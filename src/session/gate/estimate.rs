@@ -1,24 +1,25 @@
 //! Estimates beside a decision: units drawn for labels once it stands, and what their labels say.
 
-use crate::event::id::DesignId;
-use crate::event::id::ItemId;
-use crate::event::id::ManifestId;
-use crate::event::payload::decision::GateEstimated;
-use crate::event::payload::gate::DrawnFrom;
-use crate::ground::digest::Digest;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::projection::gates::estimated;
-use crate::session::append;
-use crate::session::error::SessionError;
-use crate::session::gate::check;
-use crate::session::gate::error::GateError;
-use crate::session::gate::gate_step::GateStep;
-use crate::session::ports::Ports;
-use crate::workflow::gates::estimate;
-use crate::workflow::gates::estimate::EstimateError;
-use crate::workflow::gates::replay;
-use crate::workflow::gates::steps;
+use clover_event::id::DesignId;
+use clover_event::id::ItemId;
+use clover_event::id::ManifestId;
+use clover_event::payload::decision::GateEstimated;
+use clover_event::payload::gate::DrawnFrom;
+use clover_ground::digest::Digest;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_projection::gates::estimated;
+use clover_workflow::gates::estimate;
+use clover_workflow::gates::estimate::EstimateError;
+use clover_workflow::gates::replay;
+use clover_workflow::gates::steps;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::gate::check;
+use crate::gate::error::GateError;
+use crate::gate::gate_step::GateStep;
+use crate::ports::Ports;
 
 /// Units of a decided gate that are drawn for labels.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,22 +1,23 @@
 //! Exposures: units of a confirm set become readable to those who score them.
 
-use crate::event::id::ItemId;
-use crate::event::id::ManifestId;
-use crate::event::payload::manifest::Template;
-use crate::event::payload::prereg::ExposureOpened;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::ledger::rulebooks::Question;
-use crate::num::Count;
-use crate::projection::gates::Gates;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::session::error::SessionError;
-use crate::session::gate::check;
-use crate::session::gate::error::GateError;
-use crate::session::gate::gate_step::GateStep;
-use crate::session::ports::Ports;
-use crate::workflow::gates::replay;
+use clover_event::id::ItemId;
+use clover_event::id::ManifestId;
+use clover_event::payload::manifest::Template;
+use clover_event::payload::prereg::ExposureOpened;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
+use clover_num::Count;
+use clover_projection::gates::Gates;
+use clover_projection::manifests::Manifests;
+use clover_projection::manifests::Record;
+use clover_workflow::gates::replay;
+
+use crate::error::SessionError;
+use crate::gate::check;
+use crate::gate::error::GateError;
+use crate::gate::gate_step::GateStep;
+use crate::ports::Ports;
 
 /// What an exposure leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,19 +1,20 @@
 //! Families: tests that share one error rate.
 
-use crate::event::id::FamilyId;
-use crate::event::id::Text;
-use crate::event::payload::decision::FamilyClosed;
-use crate::event::payload::manifest::FamilyMethod;
-use crate::event::payload::prereg::FamilyOpened;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::session::error::SessionError;
-use crate::session::gate::check;
-use crate::session::gate::error::GateError;
-use crate::session::gate::gate_step::GateStep;
-use crate::session::ports::Ports;
-use crate::workflow::gates::family;
+use clover_event::id::FamilyId;
+use clover_event::id::Text;
+use clover_event::payload::decision::FamilyClosed;
+use clover_event::payload::manifest::FamilyMethod;
+use clover_event::payload::prereg::FamilyOpened;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_workflow::gates::family;
+
+use crate::error::SessionError;
+use crate::gate::check;
+use crate::gate::error::GateError;
+use crate::gate::gate_step::GateStep;
+use crate::ports::Ports;
 
 /// What a new family says of itself.
 #[derive(Clone, Debug)]

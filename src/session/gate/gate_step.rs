@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::ground::sign::Signer;
-use crate::ledger::Appended;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::session::append;
-use crate::session::append::Rehearsed;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Keys;
-use crate::session::ports::Watcher;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_ground::sign::Signer;
+use clover_ledger::Appended;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+
+use crate::append;
+use crate::append::Rehearsed;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Keys;
+use crate::ports::Watcher;
 
 /// An event with the key that signs it. It was checked, and nothing was appended yet.
 #[derive(Debug)]

@@ -1,33 +1,34 @@
 //! Observing: the next units of a gate from their recorded scores, part by part, with a look where one is due.
 
-use crate::event::Kind;
-use crate::event::id::ManifestId;
-use crate::ground::ambient::Stopwatch;
-use crate::ground::sign::Signer;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::projection::manifests::Manifests;
-use crate::session::append;
-use crate::session::append::Rehearsed;
-use crate::session::error::SessionError;
-use crate::session::gate::check;
-use crate::session::gate::error::GateError;
-use crate::session::gate::error::unobserved;
-use crate::session::gate::outcomes::OutcomeFile;
-use crate::session::gate::outcomes::ScoreFile;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::session::ports::Watcher;
-use crate::session::ports::Work;
-use crate::workflow::gates::observe;
-use crate::workflow::gates::observe::Ask;
-use crate::workflow::gates::observe::Course;
-use crate::workflow::gates::observe::Next;
-use crate::workflow::gates::observe::ObserveError;
-use crate::workflow::gates::observe::Stop;
-use crate::workflow::gates::replay;
-use crate::workflow::gates::replay::Order;
-use crate::workflow::gates::steps;
+use clover_event::Kind;
+use clover_event::id::ManifestId;
+use clover_ground::ambient::Stopwatch;
+use clover_ground::sign::Signer;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_projection::manifests::Manifests;
+use clover_workflow::gates::observe;
+use clover_workflow::gates::observe::Ask;
+use clover_workflow::gates::observe::Course;
+use clover_workflow::gates::observe::Next;
+use clover_workflow::gates::observe::ObserveError;
+use clover_workflow::gates::observe::Stop;
+use clover_workflow::gates::replay;
+use clover_workflow::gates::replay::Order;
+use clover_workflow::gates::steps;
+
+use crate::append;
+use crate::append::Rehearsed;
+use crate::error::SessionError;
+use crate::gate::check;
+use crate::gate::error::GateError;
+use crate::gate::error::unobserved;
+use crate::gate::outcomes::OutcomeFile;
+use crate::gate::outcomes::ScoreFile;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::ports::Watcher;
+use crate::ports::Work;
 
 /// A gate that may be observed: it is neither stale nor waiting, and its order was read.
 #[derive(Debug)]

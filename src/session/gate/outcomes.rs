@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::event::Kind;
-use crate::event::id::ItemId;
-use crate::ground::sign::Signer;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::session::append;
-use crate::session::append::Rehearsed;
-use crate::session::error::SessionError;
-use crate::session::gate::error::GateError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Keys;
-use crate::session::ports::Seat;
-use crate::workflow::gates::evidence::Known;
-use crate::workflow::gates::outcomes;
-use crate::workflow::gates::outcomes::Outcome;
+use clover_event::Kind;
+use clover_event::id::ItemId;
+use clover_ground::sign::Signer;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_workflow::gates::evidence::Known;
+use clover_workflow::gates::outcomes;
+use clover_workflow::gates::outcomes::Outcome;
+
+use crate::append;
+use crate::append::Rehearsed;
+use crate::error::SessionError;
+use crate::gate::error::GateError;
+use crate::ports::KeyNeed;
+use crate::ports::Keys;
+use crate::ports::Seat;
 
 /// Scores of one transaction.
 const BATCH: usize = 16_384;

@@ -1,19 +1,20 @@
 //! Promotions: what a release may rest on, and taking one back.
 
-use crate::event::id::ManifestId;
-use crate::event::id::Text;
-use crate::event::payload::decision::PromotionIssued;
-use crate::event::payload::decision::PromotionRevoked;
-use crate::ground::time::Timestamp;
-use crate::ledger::Ledger;
-use crate::projection::gates::Gates;
-use crate::projection::gates::Promotion;
-use crate::session::error::SessionError;
-use crate::session::gate::check;
-use crate::session::gate::error::GateError;
-use crate::session::gate::gate_step::GateStep;
-use crate::session::ports::Ports;
-use crate::workflow::gates::steps;
+use clover_event::id::ManifestId;
+use clover_event::id::Text;
+use clover_event::payload::decision::PromotionIssued;
+use clover_event::payload::decision::PromotionRevoked;
+use clover_ground::time::Timestamp;
+use clover_ledger::Ledger;
+use clover_projection::gates::Gates;
+use clover_projection::gates::Promotion;
+use clover_workflow::gates::steps;
+
+use crate::error::SessionError;
+use crate::gate::check;
+use crate::gate::error::GateError;
+use crate::gate::gate_step::GateStep;
+use crate::ports::Ports;
 
 /// The promotion of a candidate on decided gates, `first` and `others`, with the grade that follows from how they ran.
 ///

@@ -1,18 +1,19 @@
 //! The steps of an opened gate that are one event each: a look, the decision, and going on from another gate.
 
-use crate::event::id::ManifestId;
-use crate::event::payload::decision::GateContinued;
-use crate::event::payload::decision::GateDecided;
-use crate::event::payload::decision::GateLooked;
-use crate::event::payload::decision::Outcome;
-use crate::ledger::Ledger;
-use crate::projection::gates;
-use crate::session::error::SessionError;
-use crate::session::gate::check;
-use crate::session::gate::error::GateError;
-use crate::session::gate::gate_step::GateStep;
-use crate::session::ports::Ports;
-use crate::workflow::gates::steps;
+use clover_event::id::ManifestId;
+use clover_event::payload::decision::GateContinued;
+use clover_event::payload::decision::GateDecided;
+use clover_event::payload::decision::GateLooked;
+use clover_event::payload::decision::Outcome;
+use clover_ledger::Ledger;
+use clover_projection::gates;
+use clover_workflow::gates::steps;
+
+use crate::error::SessionError;
+use crate::gate::check;
+use crate::gate::error::GateError;
+use crate::gate::gate_step::GateStep;
+use crate::ports::Ports;
 
 /// What the observations show by now.
 ///

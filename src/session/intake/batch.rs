@@ -1,50 +1,50 @@
 //! From planned rows to signed events: private texts, the original bytes, scores, labels and seals, each kind
 //! under the key that may say it.
 
+use clover_event::Payload;
+use clover_event::id::Base64Text;
+use clover_event::id::EventId;
+use clover_event::id::Root;
+use clover_event::id::RowId;
+use clover_event::payload::BlobRef;
+use clover_event::payload::MediaType;
+use clover_event::payload::PrivateRef;
+use clover_event::payload::intake::DataIngested;
+use clover_event::payload::intake::ImportFormat;
+use clover_event::payload::intake::Source;
+use clover_event::payload::intake::SourceEnvelope;
+use clover_event::payload::label::LabelSealed;
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use clover_ground::seal;
+use clover_ground::seal::LabelOpening;
+use clover_ground::seal::SubjectKey;
+use clover_ground::sign::Signer;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_workflow::import::Row;
+use clover_workflow::import::Rows;
+use clover_workflow::import::plan;
+use clover_workflow::import::plan::Label;
+use clover_workflow::import::plan::Plan;
+use clover_workflow::import::plan::Standing;
 use zeroize::Zeroizing;
 
-use crate::event::Payload;
-use crate::event::id::Base64Text;
-use crate::event::id::EventId;
-use crate::event::id::Root;
-use crate::event::id::RowId;
-use crate::event::payload::BlobRef;
-use crate::event::payload::MediaType;
-use crate::event::payload::PrivateRef;
-use crate::event::payload::intake::DataIngested;
-use crate::event::payload::intake::ImportFormat;
-use crate::event::payload::intake::Source;
-use crate::event::payload::intake::SourceEnvelope;
-use crate::event::payload::label::LabelSealed;
-use crate::ground::ambient::Ambient;
-use crate::ground::digest::Digest;
-use crate::ground::seal;
-use crate::ground::seal::LabelOpening;
-use crate::ground::seal::SubjectKey;
-use crate::ground::sign::Signer;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::intake::InputFile;
-use crate::session::intake::Request;
-use crate::session::intake::error::IntakeError;
-use crate::session::intake::signers::Signers;
-use crate::session::intake::subjects::SubjectKeys;
-use crate::workflow::import::Row;
-use crate::workflow::import::Rows;
-use crate::workflow::import::plan;
-use crate::workflow::import::plan::Label;
-use crate::workflow::import::plan::Plan;
-use crate::workflow::import::plan::Standing;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::intake::InputFile;
+use crate::intake::Request;
+use crate::intake::error::IntakeError;
+use crate::intake::signers::Signers;
+use crate::intake::subjects::SubjectKeys;
 
 /// Commands of one transaction.
 const BATCH: usize = 16_384;
 
 /// Appends the new scores of planned rows that no file was taken in for; they stand on `basis`.
-pub(in crate::session) fn scores(
+pub(crate) fn scores(
     home: &Home,
     ledger: &mut Ledger,
     request: &Request,
@@ -62,7 +62,7 @@ pub(in crate::session) fn scores(
 }
 
 /// What an event says of bytes that are stored beside it.
-pub(in crate::session) fn reference(bytes: &[u8], media: &str) -> BlobRef {
+pub(crate) fn reference(bytes: &[u8], media: &str) -> BlobRef {
     BlobRef {
         blake3: Digest::blake3(bytes),
         bytes: count(bytes.len() as u64),

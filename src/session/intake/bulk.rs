@@ -1,17 +1,18 @@
 //! Many events at once, batch by batch. A batch is one transaction: it lands whole or not at all. The same events again go
 //! on where it stopped, since what is recorded answers as such.
 
-use crate::ground::sign::Signer;
-use crate::ledger::Appended;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
-use crate::ledger::SignedEvent;
-use crate::session::append;
-use crate::session::error::PortError;
-use crate::session::error::SessionError;
-use crate::session::ports::Watcher;
-use crate::session::ports::Work;
+use clover_ground::sign::Signer;
+use clover_ledger::Appended;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_ledger::SignedEvent;
+
+use crate::append;
+use crate::error::PortError;
+use crate::error::SessionError;
+use crate::ports::Watcher;
+use crate::ports::Work;
 
 /// Events of one transaction, at most.
 pub const BATCH: usize = 16_384;

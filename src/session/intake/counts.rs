@@ -1,8 +1,8 @@
 //! What an import adds, and what was there: by scores, labels, seals, log-probabilities and files.
 
-use crate::workflow::import::plan::Label;
-use crate::workflow::import::plan::Plan;
-use crate::workflow::import::plan::Standing;
+use clover_workflow::import::plan::Label;
+use clover_workflow::import::plan::Plan;
+use clover_workflow::import::plan::Standing;
 
 /// New and already recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

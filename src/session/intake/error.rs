@@ -1,11 +1,12 @@
 //! Why rows are not taken in.
 
-use crate::event::id::ItemId;
-use crate::event::payload::judge::ScoreConflict;
-use crate::ground::seal::BlobError;
-use crate::ground::sign::KeyId;
-use crate::session::error::SessionError;
-use crate::workflow::import::plan::Stop;
+use clover_event::id::ItemId;
+use clover_event::payload::judge::ScoreConflict;
+use clover_ground::seal::BlobError;
+use clover_ground::sign::KeyId;
+use clover_workflow::import::plan::Stop;
+
+use crate::error::SessionError;
 
 /// Why rows are not taken in.
 #[derive(Debug, thiserror::Error)]

@@ -1,29 +1,30 @@
 //! The import of files: every file is planned before anything is appended, so a wrong line changes nothing. What is
 //! recorded already answers as such: the same import again adds nothing, and finishes one that was cut.
 
-use crate::event::Kind;
-use crate::event::id::ExperimentId;
-use crate::event::payload::judge::ScoreConflict;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::session::append;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::intake::InputFile;
-use crate::session::intake::Request;
-use crate::session::intake::batch;
-use crate::session::intake::batch::Batch;
-use crate::session::intake::counts::Counts;
-use crate::session::intake::error;
-use crate::session::intake::error::IntakeError;
-use crate::session::intake::signers::Signers;
-use crate::session::intake::subjects::SubjectKeys;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Keys;
-use crate::session::ports::Ports;
-use crate::workflow::import::plan;
-use crate::workflow::import::plan::Ask;
-use crate::workflow::import::plan::Plan;
+use clover_event::Kind;
+use clover_event::id::ExperimentId;
+use clover_event::payload::judge::ScoreConflict;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_workflow::import::plan;
+use clover_workflow::import::plan::Ask;
+use clover_workflow::import::plan::Plan;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::intake::InputFile;
+use crate::intake::Request;
+use crate::intake::batch;
+use crate::intake::batch::Batch;
+use crate::intake::counts::Counts;
+use crate::intake::error;
+use crate::intake::error::IntakeError;
+use crate::intake::signers::Signers;
+use crate::intake::subjects::SubjectKeys;
+use crate::ports::KeyNeed;
+use crate::ports::Keys;
+use crate::ports::Ports;
 
 /// What becomes of each row of each file; nothing is appended.
 ///

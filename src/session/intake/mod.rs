@@ -1,10 +1,10 @@
 //! Rows that come in: one signed event for each score and label, each kind under the key that may say it.
 
-use crate::event::payload::intake::ImportFormat;
-use crate::ground::sign::KeyId;
-use crate::ground::time::Timestamp;
-use crate::workflow::import::Rows;
-use crate::workflow::import::plan::Ask;
+use clover_event::payload::intake::ImportFormat;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_workflow::import::Rows;
+use clover_workflow::import::plan::Ask;
 
 pub mod batch;
 pub mod bulk;

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::event::Kind;
-use crate::event::id::SealRecipient;
-use crate::event::payload::Role;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::Signer;
-use crate::ledger::State;
-use crate::session::error::SessionError;
-use crate::session::intake::counts::Counts;
-use crate::session::intake::error::IntakeError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Keys;
-use crate::workflow::import::plan::Plan;
+use clover_event::Kind;
+use clover_event::id::SealRecipient;
+use clover_event::payload::Role;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::Signer;
+use clover_ledger::State;
+use clover_workflow::import::plan::Plan;
+
+use crate::error::SessionError;
+use crate::intake::counts::Counts;
+use crate::intake::error::IntakeError;
+use crate::ports::KeyNeed;
+use crate::ports::Keys;
 
 /// Keys that sign, looked for before anything is appended.
 #[derive(Debug)]

@@ -2,27 +2,27 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::Payload;
+use clover_event::id::ItemId;
+use clover_event::id::Text;
+use clover_event::payload::PrivateRef;
+use clover_event::payload::custody::SubjectErased;
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use clover_ground::seal;
+use clover_ground::seal::SubjectKey;
+use clover_ledger::Ledger;
+use clover_workflow::import::Row;
+use clover_workflow::import::Rows;
+use clover_workflow::import::plan;
+use clover_workflow::import::plan::Plan;
+use clover_workflow::import::plan::Standing;
 use zeroize::Zeroizing;
 
-use crate::event::Payload;
-use crate::event::id::ItemId;
-use crate::event::id::Text;
-use crate::event::payload::PrivateRef;
-use crate::event::payload::custody::SubjectErased;
-use crate::ground::ambient::Ambient;
-use crate::ground::digest::Digest;
-use crate::ground::seal;
-use crate::ground::seal::SubjectKey;
-use crate::ledger::Ledger;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::intake::batch;
-use crate::session::intake::error::IntakeError;
-use crate::workflow::import::Row;
-use crate::workflow::import::Rows;
-use crate::workflow::import::plan;
-use crate::workflow::import::plan::Plan;
-use crate::workflow::import::plan::Standing;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::intake::batch;
+use crate::intake::error::IntakeError;
 
 /// Subject keys of the prompts whose texts are new, by item: one subject for a prompt, whoever answered.
 pub(super) struct SubjectKeys {

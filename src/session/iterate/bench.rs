@@ -1,24 +1,25 @@
 //! What every step works on: the ledger, what it says of the iteration, and what is due.
 
-use crate::event::Payload;
-use crate::event::id::IterationId;
-use crate::event::payload::predicate::GateSplit;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::ledger::Appended;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::projection::decisions;
-use crate::projection::iterations::record::Record;
-use crate::projection::iterations::record::Records;
-use crate::projection::iterations::step::Step;
-use crate::session::append;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::iterate::IterationError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::workflow::iterate::course::Course;
+use clover_event::Payload;
+use clover_event::id::IterationId;
+use clover_event::payload::predicate::GateSplit;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_ledger::Appended;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_projection::decisions;
+use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::Records;
+use clover_projection::iterations::step::Step;
+use clover_workflow::iterate::course::Course;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::iterate::IterationError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
 
 /// One iteration on the table.
 pub struct Bench {

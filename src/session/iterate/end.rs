@@ -1,18 +1,19 @@
 //! Acceptance and the end.
 
-use crate::event::id::PatchId;
-use crate::event::id::Text;
-use crate::event::payload::iteration::IterationClosed;
-use crate::event::payload::iteration::IterationOutcome;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::PatchAccepted;
-use crate::event::payload::rubric::RejectStage;
-use crate::ledger::Appended;
-use crate::session::error::SessionError;
-use crate::session::iterate::Bench;
-use crate::session::iterate::gates;
-use crate::session::ports::Ports;
-use crate::workflow::iterate::outcome;
+use clover_event::id::PatchId;
+use clover_event::id::Text;
+use clover_event::payload::iteration::IterationClosed;
+use clover_event::payload::iteration::IterationOutcome;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::PatchAccepted;
+use clover_event::payload::rubric::RejectStage;
+use clover_ledger::Appended;
+use clover_workflow::iterate::outcome;
+
+use crate::error::SessionError;
+use crate::iterate::Bench;
+use crate::iterate::gates;
+use crate::ports::Ports;
 
 /// What was accepted.
 #[derive(Clone, Debug)]

@@ -1,23 +1,24 @@
 //! Gates on dev, and what is sealed for confirm.
 
-use crate::event::Payload;
-use crate::event::id::PatchId;
-use crate::event::payload::Role;
-use crate::event::payload::predicate::CandidatesSealed;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::rubric::PatchProposed;
-use crate::event::payload::rubric::RejectStage;
-use crate::ground::digest::Digest;
-use crate::ledger::Appended;
-use crate::projection::decisions::check_reviewed;
-use crate::session::error::SessionError;
-use crate::session::iterate::Bench;
-use crate::session::iterate::IterationError;
-use crate::session::iterate::attack;
-use crate::session::ports::Ports;
-use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::course::Hypothesis;
-use crate::workflow::iterate::outcome;
+use clover_event::Payload;
+use clover_event::id::PatchId;
+use clover_event::payload::Role;
+use clover_event::payload::predicate::CandidatesSealed;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::rubric::RejectStage;
+use clover_ground::digest::Digest;
+use clover_ledger::Appended;
+use clover_projection::decisions::check_reviewed;
+use clover_workflow::iterate::course::Course;
+use clover_workflow::iterate::course::Hypothesis;
+use clover_workflow::iterate::outcome;
+
+use crate::error::SessionError;
+use crate::iterate::Bench;
+use crate::iterate::IterationError;
+use crate::iterate::attack;
+use crate::ports::Ports;
 
 /// What the gates on dev did.
 #[derive(Clone, Debug)]

@@ -15,14 +15,14 @@ pub mod steps;
 
 pub use bench::Bench;
 
-use crate::event::id::AccountId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::id::ManifestId;
-use crate::event::id::PatchId;
-use crate::ground::digest::Digest;
-use crate::projection::iterations::step::Step;
-use crate::rubric::PatchFault;
+use clover_event::id::AccountId;
+use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
+use clover_event::id::ManifestId;
+use clover_event::id::PatchId;
+use clover_ground::digest::Digest;
+use clover_projection::iterations::step::Step;
+use clover_rubric::PatchFault;
 
 /// Why a step of an iteration was not done.
 #[derive(Debug, thiserror::Error)]

@@ -1,28 +1,29 @@
 //! Opening an iteration from the manifest that plans it, and the anchors of which a plan speaks.
 
-use crate::event::id::AnchorSetId;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::id::ManifestId;
-use crate::event::id::PolicyId;
-use crate::event::payload::iteration::AnchorSetRegistered;
-use crate::event::payload::iteration::IterationOpened;
-use crate::ground::digest::Digest;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::projection::budgets::Budgets;
-use crate::projection::iterations::Iterations;
-use crate::projection::iterations::campaign;
-use crate::projection::manifests::Manifests;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::iterate::IterationError;
-use crate::session::ports::Ports;
-use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::rows;
+use clover_event::id::AnchorSetId;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
+use clover_event::id::ManifestId;
+use clover_event::id::PolicyId;
+use clover_event::payload::iteration::AnchorSetRegistered;
+use clover_event::payload::iteration::IterationOpened;
+use clover_ground::digest::Digest;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_projection::budgets::Budgets;
+use clover_projection::iterations::Iterations;
+use clover_projection::iterations::campaign;
+use clover_projection::manifests::Manifests;
+use clover_workflow::iterate::course::CourseError;
+use clover_workflow::iterate::rows;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::iterate::IterationError;
+use crate::ports::Ports;
 
 /// An iteration that was opened, or would be.
 #[derive(Clone, Debug)]

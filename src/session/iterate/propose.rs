@@ -1,24 +1,25 @@
 //! Patches of an open iteration: proposed, and taken back.
 
-use crate::event::id::IterationId;
-use crate::event::id::PatchId;
-use crate::event::id::Text;
-use crate::event::payload::rubric::PatchWithdrawn;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::projection::iterations::Iterations;
-use crate::rubric::Checked;
-use crate::rubric::Patch;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::iterate::IterationError;
-use crate::session::ports::Ports;
-use crate::workflow::patches;
-use crate::workflow::patches::Authorship;
-use crate::workflow::patches::Bench;
+use clover_event::id::IterationId;
+use clover_event::id::PatchId;
+use clover_event::id::Text;
+use clover_event::payload::rubric::PatchWithdrawn;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_projection::iterations::Iterations;
+use clover_rubric::Checked;
+use clover_rubric::Patch;
+use clover_workflow::patches;
+use clover_workflow::patches::Authorship;
+use clover_workflow::patches::Bench;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::iterate::IterationError;
+use crate::ports::Ports;
 
 /// A patch that was proposed, or would be.
 #[derive(Debug)]

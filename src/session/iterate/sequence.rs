@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::ItemId;
-use crate::event::id::RowId;
-use crate::event::payload::label::draw_of_row;
-use crate::event::payload::predicate::ConfirmLooked;
-use crate::event::payload::predicate::SequentialStop;
-use crate::ledger::Appended;
-use crate::num::Count;
-use crate::projection::reader::Said;
-use crate::session::confirm::Opening;
-use crate::session::error::SessionError;
-use crate::session::iterate::Bench;
-use crate::session::iterate::IterationError;
-use crate::session::ports::Ports;
-use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::rows::Unit;
+use clover_event::id::ItemId;
+use clover_event::id::RowId;
+use clover_event::payload::label::draw_of_row;
+use clover_event::payload::predicate::ConfirmLooked;
+use clover_event::payload::predicate::SequentialStop;
+use clover_ledger::Appended;
+use clover_num::Count;
+use clover_projection::reader::Said;
+use clover_workflow::iterate::course::Course;
+use clover_workflow::iterate::rows::Unit;
+
+use crate::confirm::Opening;
+use crate::error::SessionError;
+use crate::iterate::Bench;
+use crate::iterate::IterationError;
+use crate::ports::Ports;
 
 /// Shows labels and looks, until every test stopped or the block ends; where one crossed, the rest is shown.
 pub(super) fn look(

@@ -1,24 +1,25 @@
 //! The steps in their order: the one that is due, and all that need no person.
 
-use crate::event::Kind;
-use crate::event::id::DesignId;
-use crate::ledger::Appended;
-use crate::projection::iterations::step::Step;
-use crate::session::error::SessionError;
-use crate::session::iterate::Bench;
-use crate::session::iterate::IterationError;
-use crate::session::iterate::confirm;
-use crate::session::iterate::confirm::Confirmation;
-use crate::session::iterate::end;
-use crate::session::iterate::end::Acceptance;
-use crate::session::iterate::end::Ending;
-use crate::session::iterate::gates;
-use crate::session::iterate::gates::GatedOnDev;
-use crate::session::iterate::gates::SealedCandidates;
-use crate::session::iterate::score;
-use crate::session::iterate::score::Rescoring;
-use crate::session::ports::Notice;
-use crate::session::ports::Ports;
+use clover_event::Kind;
+use clover_event::id::DesignId;
+use clover_ledger::Appended;
+use clover_projection::iterations::step::Step;
+
+use crate::error::SessionError;
+use crate::iterate::Bench;
+use crate::iterate::IterationError;
+use crate::iterate::confirm;
+use crate::iterate::confirm::Confirmation;
+use crate::iterate::end;
+use crate::iterate::end::Acceptance;
+use crate::iterate::end::Ending;
+use crate::iterate::gates;
+use crate::iterate::gates::GatedOnDev;
+use crate::iterate::gates::SealedCandidates;
+use crate::iterate::score;
+use crate::iterate::score::Rescoring;
+use crate::ports::Notice;
+use crate::ports::Ports;
 
 /// Fits the calibrator, and audits how rows came to be labelled.
 ///

@@ -1,10 +1,10 @@
 //! Asking judges side by side.
 
-use crate::num::Micro;
-use crate::workflow::import::Row;
-use crate::workflow::judge::Judge;
-use crate::workflow::judge::JudgeError;
-use crate::workflow::judge::run::Reading;
+use clover_num::Micro;
+use clover_workflow::import::Row;
+use clover_workflow::judge::Judge;
+use clover_workflow::judge::JudgeError;
+use clover_workflow::judge::run::Reading;
 
 /// Asks judges side by side, each every so-manieth row; answers come in the order of rows. A judge that fails is not asked
 /// again, and its other rows have no answer but that failure.

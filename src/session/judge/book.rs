@@ -1,30 +1,31 @@
 //! Where answers of a registered judge go on record.
 
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::id::Root;
-use crate::event::payload::intake::ImportFormat;
-use crate::event::payload::judge::ScoreConflict;
-use crate::event::payload::scoring::EvidenceRecorded;
-use crate::ground::sign::Signer;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::intake::Request;
-use crate::session::intake::batch;
-use crate::session::judge::error::JudgingError;
-use crate::workflow::import::Row;
-use crate::workflow::import::Rows;
-use crate::workflow::import::plan;
-use crate::workflow::import::plan::Ask;
-use crate::workflow::import::plan::Stop;
-use crate::workflow::judge::run;
-use crate::workflow::judge::run::Reading;
-use crate::workflow::judge::run::Record;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::Root;
+use clover_event::payload::intake::ImportFormat;
+use clover_event::payload::judge::ScoreConflict;
+use clover_event::payload::scoring::EvidenceRecorded;
+use clover_ground::sign::Signer;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_workflow::import::Row;
+use clover_workflow::import::Rows;
+use clover_workflow::import::plan;
+use clover_workflow::import::plan::Ask;
+use clover_workflow::import::plan::Stop;
+use clover_workflow::judge::run;
+use clover_workflow::judge::run::Reading;
+use clover_workflow::judge::run::Record;
+
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::intake::Request;
+use crate::intake::batch;
+use crate::judge::error::JudgingError;
 
 /// Where answers of a registered judge go on record.
 #[derive(Debug)]

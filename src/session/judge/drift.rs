@@ -2,38 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Kind;
-use crate::event::id::AnchorSetId;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::id::ManifestId;
-use crate::event::payload::Verdict;
-use crate::event::payload::drift::DriftPlan;
-use crate::event::payload::drift::DriftTerms;
-use crate::event::payload::drift::JudgeDriftChecked;
-use crate::event::payload::drift::JudgeVersion;
-use crate::event::payload::label::row_of_draw;
-use crate::ledger::Appended;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::num::Micro;
-use crate::projection::drifts;
-use crate::projection::gates::Gates;
-use crate::projection::iterations::Iterations;
-use crate::projection::manifests::Manifests;
-use crate::session::error::SessionError;
-use crate::session::judge::assignment::Assignment;
-use crate::session::judge::error::JudgingError;
-use crate::session::judge::scoring;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::workflow::drift;
-use crate::workflow::drift::DriftError;
-use crate::workflow::drift::Heard;
-use crate::workflow::drift::Recorded;
-use crate::workflow::drift::Which;
-use crate::workflow::import::Row;
+use clover_event::Kind;
+use clover_event::id::AnchorSetId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::ManifestId;
+use clover_event::payload::Verdict;
+use clover_event::payload::drift::DriftPlan;
+use clover_event::payload::drift::DriftTerms;
+use clover_event::payload::drift::JudgeDriftChecked;
+use clover_event::payload::drift::JudgeVersion;
+use clover_event::payload::label::row_of_draw;
+use clover_ledger::Appended;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_num::Micro;
+use clover_projection::drifts;
+use clover_projection::gates::Gates;
+use clover_projection::iterations::Iterations;
+use clover_projection::manifests::Manifests;
+use clover_workflow::drift;
+use clover_workflow::drift::DriftError;
+use clover_workflow::drift::Heard;
+use clover_workflow::drift::Recorded;
+use clover_workflow::drift::Which;
+use clover_workflow::import::Row;
+
+use crate::error::SessionError;
+use crate::judge::assignment::Assignment;
+use crate::judge::error::JudgingError;
+use crate::judge::scoring;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
 
 /// Where the new scores come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use crate::event::id::AnchorSetId;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::JudgeId;
-use crate::event::id::ManifestId;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::workflow::drift::DriftError;
-use crate::workflow::judge::JudgeError;
+use clover_event::id::AnchorSetId;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::JudgeId;
+use clover_event::id::ManifestId;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_workflow::drift::DriftError;
+use clover_workflow::judge::JudgeError;
 
 /// Why a judge's work stopped.
 #[derive(Debug, thiserror::Error)]

@@ -1,11 +1,12 @@
 //! What each registered judge did, as the entries say.
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::ledger::Ledger;
-use crate::session::error::SessionError;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_ledger::Ledger;
+
+use crate::error::SessionError;
 
 /// A judge's registration and what it did since.
 #[derive(Clone, Debug)]

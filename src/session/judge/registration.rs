@@ -1,14 +1,14 @@
 //! The registration of a judge: which judge a name stands for.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::event::registry;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_event::registry;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
 
 /// The event that registers a judge.
 #[derive(Clone, Debug)]

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
-use crate::num::Count;
-use crate::num::Micro;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// Whose scores, and of whose responses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

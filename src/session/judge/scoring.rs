@@ -2,31 +2,32 @@
 
 use std::sync::Arc;
 
-use crate::event::Kind;
-use crate::event::id::Root;
-use crate::event::payload::scoring::ScoreReplayed;
-use crate::ground::digest::Digest;
-use crate::ground::sign::Signer;
-use crate::ledger::Appended;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::session::append;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::judge::ask;
-use crate::session::judge::assignment::Assignment;
-use crate::session::judge::book;
-use crate::session::judge::book::Book;
-use crate::session::judge::error::JudgingError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::session::ports::Work;
-use crate::workflow::import::Row;
-use crate::workflow::judge::Judge;
-use crate::workflow::judge::run;
-use crate::workflow::judge::run::Reading;
+use clover_event::Kind;
+use clover_event::id::Root;
+use clover_event::payload::scoring::ScoreReplayed;
+use clover_ground::digest::Digest;
+use clover_ground::sign::Signer;
+use clover_ledger::Appended;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_workflow::import::Row;
+use clover_workflow::judge::Judge;
+use clover_workflow::judge::run;
+use clover_workflow::judge::run::Reading;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::judge::ask;
+use crate::judge::assignment::Assignment;
+use crate::judge::book;
+use crate::judge::book::Book;
+use crate::judge::error::JudgingError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::ports::Work;
 
 /// Rows that are judged and recorded together.
 const BATCH: usize = 1_024;

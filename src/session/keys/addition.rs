@@ -2,30 +2,31 @@
 
 use std::sync::Arc;
 
-use crate::event::Kind;
-use crate::event::id::Base64Bytes;
-use crate::event::id::HolderId;
-use crate::event::id::SealRecipient;
-use crate::event::payload::Role;
-use crate::event::payload::Roles;
-use crate::event::payload::custody::KeyAdded;
-use crate::ground::seal::Identity;
-use crate::ground::sign::KeyId;
-use crate::ground::sign::Signer;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::names;
-use crate::ledger::rules;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::keys::KeyError;
-use crate::session::keys::files;
-use crate::session::keys::files::KeyFiles;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::KeysInHand;
-use crate::session::ports::Ports;
+use clover_event::Kind;
+use clover_event::id::Base64Bytes;
+use clover_event::id::HolderId;
+use clover_event::id::SealRecipient;
+use clover_event::payload::Role;
+use clover_event::payload::Roles;
+use clover_event::payload::custody::KeyAdded;
+use clover_ground::seal::Identity;
+use clover_ground::sign::KeyId;
+use clover_ground::sign::Signer;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::names;
+use clover_ledger::rules;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::keys::KeyError;
+use crate::keys::files;
+use crate::keys::files::KeyFiles;
+use crate::ports::KeyNeed;
+use crate::ports::KeysInHand;
+use crate::ports::Ports;
 
 /// What a new key is to be.
 #[derive(Clone, Debug)]

@@ -1,20 +1,21 @@
 //! The end of a key: retired, or compromised from an entry on.
 
-use crate::event::Payload;
-use crate::event::id::Text;
-use crate::event::payload::custody::KeyCompromised;
-use crate::event::payload::custody::KeyRetired;
-use crate::ground::sign::KeyId;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::session::ports::Question;
+use clover_event::Payload;
+use clover_event::id::Text;
+use clover_event::payload::custody::KeyCompromised;
+use clover_event::payload::custody::KeyRetired;
+use clover_ground::sign::KeyId;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::ports::Question;
 
 /// Ends a key of the ledger, once its owner consents; with `since`, its events from there on are tainted.
 ///

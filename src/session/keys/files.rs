@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
+use clover_ground::ambient;
+use clover_ground::ambient::Ambient;
+use clover_ground::ambient::AmbientError;
+use clover_ground::keyfile;
+use clover_ground::seal;
+use clover_ground::seal::Identity;
+use clover_ground::sign::Signer;
 use zeroize::Zeroizing;
 
-use crate::ground::ambient;
-use crate::ground::ambient::Ambient;
-use crate::ground::ambient::AmbientError;
-use crate::ground::keyfile;
-use crate::ground::seal;
-use crate::ground::seal::Identity;
-use crate::ground::sign::Signer;
-use crate::session::error::SessionError;
-use crate::session::keys::KeyError;
+use crate::error::SessionError;
+use crate::keys::KeyError;
 
 /// Draws a new key.
 ///

@@ -7,8 +7,8 @@ pub mod rotation;
 
 use std::path::PathBuf;
 
-use crate::event::id::HolderId;
-use crate::ground::keyfile::KeyFileError;
+use clover_event::id::HolderId;
+use clover_ground::keyfile::KeyFileError;
 
 /// Why a key was not added, ended or changed.
 #[derive(Debug, thiserror::Error)]

@@ -1,23 +1,24 @@
 //! Another key that signs checkpoints: its file first, then the event, then its name.
 
-use crate::event::Kind;
-use crate::event::id::Text;
-use crate::event::id::Vkey;
-use crate::event::payload::custody::LogKeyRotated;
-use crate::ground::ambient;
-use crate::ground::note::KeyName;
-use crate::ground::note::VerifierKey;
-use crate::ground::sign::Signer;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::home::Home;
-use crate::session::keys::files;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
+use clover_event::Kind;
+use clover_event::id::Text;
+use clover_event::id::Vkey;
+use clover_event::payload::custody::LogKeyRotated;
+use clover_ground::ambient;
+use clover_ground::note::KeyName;
+use clover_ground::note::VerifierKey;
+use clover_ground::sign::Signer;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::keys::files;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
 
 /// Rotates the log key. A rotation that was stopped before its append is taken up with the key that it had drawn.
 ///

@@ -1,20 +1,21 @@
 //! A new version of a manifest: its number, its parent and its class are computed.
 
-use crate::event::id::Text;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::prereg::ManifestAmended;
-use crate::ground::digest::Digest;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::projection::manifests;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::ports::Ports;
-use crate::session::prereg::PreregError;
-use crate::session::prereg::found;
+use clover_event::id::Text;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::prereg::ManifestAmended;
+use clover_ground::digest::Digest;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_projection::manifests;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::ports::Ports;
+use crate::prereg::PreregError;
+use crate::prereg::found;
 
 /// What was signed of an amendment.
 #[derive(Clone, Debug)]

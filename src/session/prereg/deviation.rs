@@ -1,18 +1,19 @@
 //! A deviation: something was done otherwise than registered.
 
-use crate::event::id::ManifestId;
-use crate::event::id::Text;
-use crate::event::payload::prereg::ManifestDeviated;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::ports::Ports;
-use crate::session::prereg::PreregError;
-use crate::session::prereg::found;
+use clover_event::id::ManifestId;
+use clover_event::id::Text;
+use clover_event::payload::prereg::ManifestDeviated;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::ports::Ports;
+use crate::prereg::PreregError;
+use crate::prereg::found;
 
 /// What is said of a deviation.
 #[derive(Clone, Debug)]

@@ -5,11 +5,11 @@ pub mod deviation;
 pub mod registration;
 pub mod sealed;
 
-use crate::event::id::ManifestId;
-use crate::ground::digest::Digest;
-use crate::ledger::State;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
+use clover_event::id::ManifestId;
+use clover_ground::digest::Digest;
+use clover_ledger::State;
+use clover_projection::manifests::Manifests;
+use clover_projection::manifests::Record;
 
 /// Why nothing of a plan was recorded.
 #[derive(Debug, thiserror::Error)]

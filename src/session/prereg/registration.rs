@@ -1,22 +1,23 @@
 //! Registration of a manifest, and its countersignature by the custodian of the data that it binds.
 
-use crate::event::Kind;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::prereg::ManifestCountersigned;
-use crate::event::payload::prereg::ManifestRegistered;
-use crate::ground::digest::Digest;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::ledger::State;
-use crate::projection::manifests::Manifests;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::session::ports::Seat;
-use crate::session::prereg::PreregError;
+use clover_event::Kind;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::prereg::ManifestCountersigned;
+use clover_event::payload::prereg::ManifestRegistered;
+use clover_ground::digest::Digest;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_ledger::State;
+use clover_projection::manifests::Manifests;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::ports::Seat;
+use crate::prereg::PreregError;
 
 /// What was signed of a manifest.
 #[derive(Clone, Debug)]

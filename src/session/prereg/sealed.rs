@@ -2,27 +2,28 @@
 
 use std::path::Path;
 
-use crate::event::Kind;
-use crate::event::id::Base64Bytes;
-use crate::event::id::ManifestId;
-use crate::event::payload::BlobRef;
-use crate::event::payload::MediaType;
-use crate::event::payload::manifest::plan_commitment;
-use crate::event::payload::prereg::PlanRevealed;
-use crate::event::payload::prereg::PlanSealed;
-use crate::ground::ambient;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::ledger::Command;
-use crate::ledger::Ledger;
-use crate::num::Count;
-use crate::session::append;
-use crate::session::append::Intent;
-use crate::session::append::Submission;
-use crate::session::error::SessionError;
-use crate::session::ports::KeyNeed;
-use crate::session::ports::Ports;
-use crate::session::prereg::found;
+use clover_event::Kind;
+use clover_event::id::Base64Bytes;
+use clover_event::id::ManifestId;
+use clover_event::payload::BlobRef;
+use clover_event::payload::MediaType;
+use clover_event::payload::manifest::plan_commitment;
+use clover_event::payload::prereg::PlanRevealed;
+use clover_event::payload::prereg::PlanSealed;
+use clover_ground::ambient;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_num::Count;
+
+use crate::append;
+use crate::append::Intent;
+use crate::append::Submission;
+use crate::error::SessionError;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
+use crate::prereg::found;
 
 /// A plan of a manifest, and where its salt is kept.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,7 @@ pub struct SealTerms<'a> {
 /// worth nothing. A rehearsal keeps its salt nowhere.
 ///
 /// # Errors
-/// [`PreregError::NoManifest`](crate::session::prereg::PreregError::NoManifest), [`SessionError::Ambient`] about the
+/// [`PreregError::NoManifest`](crate::prereg::PreregError::NoManifest), [`SessionError::Ambient`] about the
 /// file, [`SessionError::Port`] without a key, and [`SessionError::Ledger`]; then the file is gone again.
 pub fn seal(
     ports: &mut dyn Ports,
@@ -78,7 +79,7 @@ pub fn seal(
 /// Reveals the plan that was sealed; its bytes are stored with the event.
 ///
 /// # Errors
-/// [`PreregError::NoManifest`](crate::session::prereg::PreregError::NoManifest), [`SessionError::Port`] without a key, and
+/// [`PreregError::NoManifest`](crate::prereg::PreregError::NoManifest), [`SessionError::Port`] without a key, and
 /// [`SessionError::Ledger`].
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn reveal(

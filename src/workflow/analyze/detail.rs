@@ -1,15 +1,16 @@
 //! Where a policy's rewards are uncertain, and where its scores have labels.
 
-use crate::stats::calibrator::Model;
-use crate::stats::oua;
-use crate::stats::quantile::Edges;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::workflow::analyze::parts::Parts;
-use crate::workflow::analyze::result::Detail;
-use crate::workflow::analyze::run::AnalyzeError;
+use clover_stats::calibrator::Model;
+use clover_stats::oua;
+use clover_stats::quantile::Edges;
+use clover_stats::sample::Clusters;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Unfit;
+use clover_stats::sample::Values;
+
+use crate::analyze::parts::Parts;
+use crate::analyze::result::Detail;
+use crate::analyze::run::AnalyzeError;
 
 /// Bins of rewards and scores.
 const DECILES: usize = 10;

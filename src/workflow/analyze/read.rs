@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use clover_ground::digest::Digest;
+use clover_ground::once::Once;
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::de::Error as _;
@@ -15,11 +17,9 @@ use serde::de::MapAccess;
 use serde::de::Visitor;
 use serde_json::value::RawValue;
 
-use crate::ground::digest::Digest;
-use crate::ground::once::Once;
-use crate::workflow::analyze::dataset::Dataset;
-use crate::workflow::analyze::dataset::Policy;
-use crate::workflow::analyze::dataset::Prompts;
+use crate::analyze::dataset::Dataset;
+use crate::analyze::dataset::Policy;
+use crate::analyze::dataset::Prompts;
 
 /// The covariate that is computed from the text: whitespace-separated words of `response`.
 pub const RESPONSE_LENGTH: &str = "response_length";
@@ -85,10 +85,10 @@ pub struct Responses {
 }
 
 /// One record's members, in order, with their text.
-pub(in crate::workflow) struct Record<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct Record<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Record<'a> {
-    pub(in crate::workflow) fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.0.iter().find(|(key, _)| key == name)?;
         (found.1.get() != "null").then_some(found.1)
     }
@@ -166,7 +166,7 @@ pub fn responses(source_name: &str, text: &str, fields: &Fields) -> Result<Respo
 ///
 /// # Errors
 /// What was expected and found.
-pub(in crate::workflow) fn record(line: &str) -> Result<Record<'_>, String> {
+pub(crate) fn record(line: &str) -> Result<Record<'_>, String> {
     if line.len() > LINE_LEN_MAX {
         let found = line.len();
         return Err(format!(

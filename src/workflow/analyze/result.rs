@@ -1,22 +1,22 @@
 //! What an analysis found, in the units of the output scale.
 
-use crate::event::payload::estimated::Reading;
-use crate::stats::boundary;
-use crate::stats::boundary::Card;
-use crate::stats::boundary::Slopes;
-use crate::stats::boundary::Support;
-use crate::stats::calibrator::Calibrator;
-use crate::stats::direct::Basis;
-use crate::stats::direct::DfMethod;
-use crate::stats::direct::Route;
-use crate::stats::direct::Scale;
-use crate::stats::direct::Unavailable;
-use crate::stats::direct::WeightReason;
-use crate::stats::inference::Interval;
-use crate::stats::oua::Share;
-use crate::stats::sample::Thin;
-use crate::stats::transport::Audit;
-use crate::stats::transport::State;
+use clover_event::payload::estimated::Reading;
+use clover_stats::boundary;
+use clover_stats::boundary::Card;
+use clover_stats::boundary::Slopes;
+use clover_stats::boundary::Support;
+use clover_stats::calibrator::Calibrator;
+use clover_stats::direct::Basis;
+use clover_stats::direct::DfMethod;
+use clover_stats::direct::Route;
+use clover_stats::direct::Scale;
+use clover_stats::direct::Unavailable;
+use clover_stats::direct::WeightReason;
+use clover_stats::inference::Interval;
+use clover_stats::oua::Share;
+use clover_stats::sample::Thin;
+use clover_stats::transport::Audit;
+use clover_stats::transport::State;
 
 /// Estimates of all policies.
 #[derive(Clone, Debug)]

@@ -1,29 +1,30 @@
 //! From a dataset to estimates: scales, calibrator, values, differences, support, transport.
 
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Frame;
-use crate::stats::calibrator::Labelled;
-use crate::stats::calibrator::Problem;
-use crate::stats::calibrator::Settings;
-use crate::stats::direct;
-use crate::stats::direct::Bootstrap;
-use crate::stats::direct::ClusterWeights;
-use crate::stats::direct::Options;
-use crate::stats::direct::Row;
-use crate::stats::direct::Scale;
-use crate::stats::direct::Table;
-use crate::stats::folds;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::transport;
-use crate::workflow::analyze::dataset::Dataset;
-use crate::workflow::analyze::dataset::Policy;
-use crate::workflow::analyze::dataset::Prompts;
-use crate::workflow::analyze::parts;
-use crate::workflow::analyze::parts::Parts;
-use crate::workflow::analyze::result::Analysis;
-use crate::workflow::analyze::result::PolicyResult;
+use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::Frame;
+use clover_stats::calibrator::Labelled;
+use clover_stats::calibrator::Problem;
+use clover_stats::calibrator::Settings;
+use clover_stats::direct;
+use clover_stats::direct::Bootstrap;
+use clover_stats::direct::ClusterWeights;
+use clover_stats::direct::Options;
+use clover_stats::direct::Row;
+use clover_stats::direct::Scale;
+use clover_stats::direct::Table;
+use clover_stats::folds;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Thin;
+use clover_stats::sample::Unfit;
+use clover_stats::transport;
+
+use crate::analyze::dataset::Dataset;
+use crate::analyze::dataset::Policy;
+use crate::analyze::dataset::Prompts;
+use crate::analyze::parts;
+use crate::analyze::parts::Parts;
+use crate::analyze::result::Analysis;
+use crate::analyze::result::PolicyResult;
 
 /// What messages call a judge score and a label.
 pub(super) const SCORE: &str = "judge_score";

@@ -3,35 +3,36 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::attack::Chain;
-use crate::attack::Operator;
-use crate::attack::battery::Scored;
-use crate::attack::search::TRIES_DEFAULT;
-use crate::event::id::IterationId;
-use crate::event::payload::battery::BatteryEvaluated;
-use crate::num::Micro;
-use crate::projection::iterations::record::Record;
-use crate::rubric::Patch;
-use crate::rubric::engine::Rules;
-use crate::rubric::evidence::Evidence;
-use crate::rubric::extract::recorded::Facts;
-use crate::rubric::extract::recorded::Traces;
-use crate::workflow::battery::Scorer;
-use crate::workflow::battery::Seed;
-use crate::workflow::battery::measured;
-use crate::workflow::battery::measured::Found;
-use crate::workflow::battery::measured::KnownExploit;
-use crate::workflow::battery::measured::SliceSeeds;
-use crate::workflow::battery::measured::Target;
-use crate::workflow::battery::measured::Unmeasured;
-use crate::workflow::iterate::calibrator;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::course::Hypothesis;
-use crate::workflow::iterate::rows::Named;
-use crate::workflow::iterate::steps::Patched;
-use crate::workflow::judge::Judge;
-use crate::workflow::judge::run::Known;
+use clover_attack::Chain;
+use clover_attack::Operator;
+use clover_attack::battery::Scored;
+use clover_attack::search::TRIES_DEFAULT;
+use clover_event::id::IterationId;
+use clover_event::payload::battery::BatteryEvaluated;
+use clover_num::Micro;
+use clover_projection::iterations::record::Record;
+use clover_rubric::Patch;
+use clover_rubric::engine::Rules;
+use clover_rubric::evidence::Evidence;
+use clover_rubric::extract::recorded::Facts;
+use clover_rubric::extract::recorded::Traces;
+
+use crate::battery::Scorer;
+use crate::battery::Seed;
+use crate::battery::measured;
+use crate::battery::measured::Found;
+use crate::battery::measured::KnownExploit;
+use crate::battery::measured::SliceSeeds;
+use crate::battery::measured::Target;
+use crate::battery::measured::Unmeasured;
+use crate::iterate::calibrator;
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::course::Course;
+use crate::iterate::course::Hypothesis;
+use crate::iterate::rows::Named;
+use crate::iterate::steps::Patched;
+use crate::judge::Judge;
+use crate::judge::run::Known;
 
 /// The uplift that a patch's own bound allows an operator.
 fn bound(patches: &[Patch], operator: Operator) -> Option<f64> {

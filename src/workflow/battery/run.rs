@@ -1,24 +1,25 @@
 //! Edited texts are read and judged anew, and uplifts are held against their tolerances.
 
-use crate::attack::Operator;
-use crate::attack::battery;
-use crate::attack::battery::Battery;
-use crate::attack::battery::Scored;
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::event::payload::Verdict;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::rubric::engine::Rules;
-use crate::rubric::evidence::Evidence;
-use crate::rubric::extract;
-use crate::rubric::extract::recorded::Citations;
-use crate::rubric::extract::recorded::Facts;
-use crate::rubric::extract::recorded::Traces;
-use crate::stats::predicate;
-use crate::stats::sample::Values;
-use crate::workflow::judge::Ask;
-use crate::workflow::judge::Judge;
+use clover_attack::Operator;
+use clover_attack::battery;
+use clover_attack::battery::Battery;
+use clover_attack::battery::Scored;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_event::payload::Verdict;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_rubric::engine::Rules;
+use clover_rubric::evidence::Evidence;
+use clover_rubric::extract;
+use clover_rubric::extract::recorded::Citations;
+use clover_rubric::extract::recorded::Facts;
+use clover_rubric::extract::recorded::Traces;
+use clover_stats::predicate;
+use clover_stats::sample::Values;
+
+use crate::judge::Ask;
+use crate::judge::Judge;
 
 /// One response that is attacked, with what is known of it.
 #[derive(Clone, Copy, Debug)]
@@ -156,16 +157,17 @@ pub fn run(seeds: &[Seed<'_>], scorer: &mut Scorer<'_>) -> Battery {
 mod tests {
     use proptest::prelude::*;
 
+    use clover_attack::Edit;
+    use clover_attack::search;
+    use clover_ground::digest::Digest;
+
     use super::*;
-    use crate::attack::Edit;
-    use crate::attack::search;
-    use crate::ground::digest::Digest;
-    use crate::workflow::judge::builtin::Builtin;
-    use crate::workflow::simulate::Fault;
-    use crate::workflow::simulate::Kind;
-    use crate::workflow::simulate::Row;
-    use crate::workflow::simulate::Setting;
-    use crate::workflow::simulate::World;
+    use crate::judge::builtin::Builtin;
+    use crate::simulate::Fault;
+    use crate::simulate::Kind;
+    use crate::simulate::Row;
+    use crate::simulate::Setting;
+    use crate::simulate::World;
 
     /// Battery and `U_adv` of the citation world, with R = 0.85 S + 0.05.
     fn attacked(rules: &dyn Fn(&World) -> Rules) -> (Vec<Evaluated>, f64) {
@@ -220,7 +222,7 @@ mod tests {
         let edits = Operator::ALL.into_iter().flat_map(Operator::edits);
         let mut edits: Vec<String> = edits.map(|edit| edit.to_string()).collect();
         edits.sort_unstable();
-        assert_eq!(edits, crate::projection::batteries::EDITS);
+        assert_eq!(edits, clover_projection::batteries::EDITS);
     }
 
     #[test]

@@ -1,22 +1,23 @@
 //! What the judge in force gets wrong and what candidates change: slices, environments, calibration.
 
-use crate::event::Payload;
-use crate::event::payload::card::SliceClass;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::predicate::Greens;
-use crate::event::payload::report::ReportPart;
-use crate::event::payload::slices::AuditedSlice;
-use crate::event::payload::slices::SlicesClassified;
-use crate::num::Finite;
-use crate::num::Probability;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Names;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Table;
-use crate::projection::iterations::story::Story;
-use crate::workflow::predicate;
+use clover_event::Payload;
+use clover_event::payload::card::SliceClass;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::predicate::Greens;
+use clover_event::payload::report::ReportPart;
+use clover_event::payload::slices::AuditedSlice;
+use clover_event::payload::slices::SlicesClassified;
+use clover_num::Finite;
+use clover_num::Probability;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Names;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+use clover_projection::iterations::story::Story;
+
+use crate::predicate;
 
 /// Slices that are listed as costing most.
 pub(super) const SEGMENTS: usize = 5;
@@ -105,7 +106,7 @@ pub(super) fn calibration(story: &Story, names: &Names) -> Part {
 fn loss_row(
     name: Cell,
     gate: &GateEvaluated,
-    loss: crate::event::payload::predicate::LossMean,
+    loss: clover_event::payload::predicate::LossMean,
 ) -> Vec<Cell> {
     vec![
         name,

@@ -2,29 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Payload;
-use crate::event::payload::iteration::IterationOutcome;
-use crate::event::payload::manifest::Profile;
-use crate::event::payload::report::ReportPart;
-use crate::event::payload::rubric::AuthorKind;
-use crate::event::payload::rubric::ChangeOp;
-use crate::event::payload::rubric::LeafChange;
-use crate::event::payload::rubric::LeafValue;
-use crate::event::payload::rubric::PatchProposed;
-use crate::event::payload::rubric::RejectStage;
-use crate::ledger::State;
-use crate::num::Finite;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Listing;
-use crate::projection::bundle::Names;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Table;
-use crate::projection::iterations::story::Story;
-use crate::rubric::Rubric;
-use crate::rubric::kappa;
-use crate::workflow::bundle::before;
-use crate::workflow::patches;
-use crate::workflow::prompts;
+use clover_event::Payload;
+use clover_event::payload::iteration::IterationOutcome;
+use clover_event::payload::manifest::Profile;
+use clover_event::payload::report::ReportPart;
+use clover_event::payload::rubric::AuthorKind;
+use clover_event::payload::rubric::ChangeOp;
+use clover_event::payload::rubric::LeafChange;
+use clover_event::payload::rubric::LeafValue;
+use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::rubric::RejectStage;
+use clover_ledger::State;
+use clover_num::Finite;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Listing;
+use clover_projection::bundle::Names;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Table;
+use clover_projection::iterations::story::Story;
+use clover_rubric::Rubric;
+use clover_rubric::kappa;
+
+use crate::bundle::before;
+use crate::patches;
+use crate::prompts;
 
 /// The words for an outcome.
 pub(super) fn outcome(outcome: IterationOutcome) -> &'static str {

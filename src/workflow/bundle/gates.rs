@@ -1,18 +1,19 @@
 //! Gates: every number beside what it was held to, and what both profiles say; and the attacks of gate P7.
 
-use crate::event::Payload;
-use crate::event::payload::manifest::Profile;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::report::ReportPart;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Names;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Table;
-use crate::projection::iterations::story::Story;
-use crate::workflow::predicate;
-use crate::workflow::predicate::Held;
+use clover_event::Payload;
+use clover_event::payload::manifest::Profile;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::report::ReportPart;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Names;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+use clover_projection::iterations::story::Story;
+
+use crate::predicate;
+use crate::predicate::Held;
 
 /// Numbers that decide, beside their thresholds, and the verdict of each gate.
 pub(super) fn gates(story: &Story, names: &Names) -> Part {

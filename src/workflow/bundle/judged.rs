@@ -2,25 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Payload;
-use crate::event::id::Text;
-use crate::event::payload::estimate::EstimateRecorded;
-use crate::event::payload::estimated::Claim;
-use crate::event::payload::iteration::AnchorSetRegistered;
-use crate::event::payload::ope::OpeDiagnosed;
-use crate::event::payload::overlap::Admissibility;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::report::ReportPart;
-use crate::ledger::State;
-use crate::projection::assumptions::Assumptions;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Names;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Table;
-use crate::projection::iterations::story::Story;
-use crate::projection::rubrics::Registered;
-use crate::workflow::bundle::decided::leaf;
+use clover_event::Payload;
+use clover_event::id::Text;
+use clover_event::payload::estimate::EstimateRecorded;
+use clover_event::payload::estimated::Claim;
+use clover_event::payload::iteration::AnchorSetRegistered;
+use clover_event::payload::ope::OpeDiagnosed;
+use clover_event::payload::overlap::Admissibility;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::report::ReportPart;
+use clover_ledger::State;
+use clover_projection::assumptions::Assumptions;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Names;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+use clover_projection::iterations::story::Story;
+use clover_projection::rubrics::Registered;
+
+use crate::bundle::decided::leaf;
 
 fn anchors(story: &Story) -> Option<(u64, &AnchorSetRegistered)> {
     let design = story.opened()?.1.params.design.as_ref()?;

@@ -15,27 +15,28 @@ mod measured;
 mod standing;
 mod uncertain;
 
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::MediaType;
-use crate::event::payload::report::ReportLayout;
-use crate::event::payload::report::ReportPart;
-use crate::event::payload::report::ReportPublished;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
-use crate::ledger::State;
-use crate::ledger::read::Read;
-use crate::num::Count;
-use crate::projection::bundle::Bundle;
-use crate::projection::bundle::Cited;
-use crate::projection::bundle::Names;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::label;
-use crate::projection::iterations::story::Story;
-use crate::workflow::bundle::measured::NotRead;
-use crate::workflow::iterate::steps::BUILD;
+use clover_event::id::Text;
+use clover_event::payload::BlobRef;
+use clover_event::payload::MediaType;
+use clover_event::payload::report::ReportLayout;
+use clover_event::payload::report::ReportPart;
+use clover_event::payload::report::ReportPublished;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_ledger::State;
+use clover_ledger::read::Read;
+use clover_num::Count;
+use clover_projection::bundle::Bundle;
+use clover_projection::bundle::Cited;
+use clover_projection::bundle::Names;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::label;
+use clover_projection::iterations::story::Story;
+
+use crate::bundle::measured::NotRead;
+use crate::iterate::steps::BUILD;
 
 /// A report as it was written.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,17 +1,17 @@
 //! What stands around an iteration: budgets, and what every claim rests on.
 
-use crate::event::Payload;
-use crate::event::payload::budget::Period;
-use crate::event::payload::report::ReportPart;
-use crate::ledger::State;
-use crate::projection::assumptions;
-use crate::projection::budgets::Budgets;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Fact;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Row;
-use crate::projection::bundle::Table;
-use crate::projection::iterations::story::Story;
+use clover_event::Payload;
+use clover_event::payload::budget::Period;
+use clover_event::payload::report::ReportPart;
+use clover_ledger::State;
+use clover_projection::assumptions;
+use clover_projection::budgets::Budgets;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Fact;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Row;
+use clover_projection::bundle::Table;
+use clover_projection::iterations::story::Story;
 
 /// Accounts with what was spent and what is left, and deviations from the manifest.
 pub(super) fn budgets(story: &Story, state: &State) -> Part {

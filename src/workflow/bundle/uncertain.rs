@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::Payload;
-use crate::event::id::PolicyId;
-use crate::event::payload::audit::CoverageChecked;
-use crate::event::payload::audit::OuaEstimated;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::report::ReportPart;
-use crate::num::Probability;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Names;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Table;
-use crate::projection::iterations::story::Story;
+use clover_event::Payload;
+use clover_event::id::PolicyId;
+use clover_event::payload::audit::CoverageChecked;
+use clover_event::payload::audit::OuaEstimated;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::report::ReportPart;
+use clover_num::Probability;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Names;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Table;
+use clover_projection::iterations::story::Story;
 
 fn probability(value: Probability) -> Cell {
     Cell::number(value.value())

@@ -1,48 +1,49 @@
 //! Deployments: what may run, on which calibrator, what recalibration it needs, and the way back. The rules
 //! `deployment`, `recalibration`, `guardrail` and `rollback`; `schema/DEPLOYMENT.md` says what they ask.
 
-use crate::ledger::ensure;
+use clover_ledger::ensure;
 mod recalibrations;
 
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::payload::Verdict;
-use crate::event::payload::assumption::Assumption;
-use crate::event::payload::deployment::DeploymentActivated;
-use crate::event::payload::deployment::DeploymentRolledBack;
-use crate::event::payload::deployment::GuardrailChecked;
-use crate::event::payload::deployment::Versions;
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::ground::digest::Digest;
-use crate::ground::time::Timestamp;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::unmet;
-use crate::projection::assumptions::Assumptions;
-use crate::projection::decisions::AllDecisions;
-use crate::projection::deployments::Deployments;
-use crate::projection::deployments::OfExperiment;
-use crate::projection::releases::Acceptance;
-use crate::projection::releases::Commit;
-use crate::projection::releases::Releases;
-use crate::projection::rubrics::Registered;
-use crate::projection::rubrics::Rubrics;
-use crate::rubric::between;
-use crate::rubric::is_hard_rule;
-use crate::workflow::guardrails;
-use crate::workflow::patches;
-use crate::workflow::prompts;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::payload::Verdict;
+use clover_event::payload::assumption::Assumption;
+use clover_event::payload::deployment::DeploymentActivated;
+use clover_event::payload::deployment::DeploymentRolledBack;
+use clover_event::payload::deployment::GuardrailChecked;
+use clover_event::payload::deployment::Versions;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
+use clover_projection::assumptions::Assumptions;
+use clover_projection::decisions::AllDecisions;
+use clover_projection::deployments::Deployments;
+use clover_projection::deployments::OfExperiment;
+use clover_projection::releases::Acceptance;
+use clover_projection::releases::Commit;
+use clover_projection::releases::Releases;
+use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::Rubrics;
+use clover_rubric::between;
+use clover_rubric::is_hard_rule;
+
+use crate::guardrails;
+use crate::patches;
+use crate::prompts;
 
 fn optional(id: Option<EventId>) -> String {
     id.map_or("none".to_owned(), |id| id.to_string())

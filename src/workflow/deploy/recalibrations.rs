@@ -1,21 +1,22 @@
 //! The rule `recalibration`: fresh labels, residuals or an audit that passed, and anchors that stay where they are.
 
-use crate::event::id::EventId;
-use crate::event::payload::Verdict;
-use crate::event::payload::deployment::Recalibrated;
-use crate::event::payload::deployment::RecalibrationCompleted;
-use crate::event::payload::estimated::TransportState;
-use crate::event::payload::label::DesignPurpose;
-use crate::event::payload::predicate::Evidence;
-use crate::ledger::Checked;
-use crate::ledger::ensure;
-use crate::ledger::unmet;
-use crate::projection::designs::Designs;
-use crate::projection::rubrics::Registered;
-use crate::workflow::deploy::Asked;
-use crate::workflow::deploy::word;
-use crate::workflow::guardrails;
-use crate::workflow::predicate;
+use clover_event::id::EventId;
+use clover_event::payload::Verdict;
+use clover_event::payload::deployment::Recalibrated;
+use clover_event::payload::deployment::RecalibrationCompleted;
+use clover_event::payload::estimated::TransportState;
+use clover_event::payload::label::DesignPurpose;
+use clover_event::payload::predicate::Evidence;
+use clover_ledger::Checked;
+use clover_ledger::ensure;
+use clover_ledger::unmet;
+use clover_projection::designs::Designs;
+use clover_projection::rubrics::Registered;
+
+use crate::deploy::Asked;
+use crate::deploy::word;
+use crate::guardrails;
+use crate::predicate;
 
 /// Fresh labels that a recalibration takes.
 const LABELS_MIN: u64 = 100;

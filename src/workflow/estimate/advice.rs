@@ -1,8 +1,8 @@
 //! What to label where a level is refused: how many responses of which scores.
 
-use crate::stats::boundary;
-use crate::stats::boundary::Support;
-use crate::stats::boundary::Tail;
+use clover_stats::boundary;
+use clover_stats::boundary::Support;
+use clover_stats::boundary::Tail;
 
 /// Responses to label in one tail of a policy's scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,8 +54,9 @@ pub fn advice(support: &Support, m: usize) -> Vec<Advice> {
 
 #[cfg(test)]
 mod tests {
+    use clover_stats::sample::Values;
+
     use super::*;
-    use crate::stats::sample::Values;
 
     #[test]
     fn what_is_advised_is_enough_and_no_more() {

@@ -2,35 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::DesignId;
-use crate::event::payload::audit::AuditTerms;
-use crate::event::payload::audit::ResidualWidth;
-use crate::event::payload::audit::TransportTested;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::estimated::TransportState;
-use crate::event::payload::manifest::TransportPlan;
-use crate::ground::digest::Digest;
-use crate::num::Micro;
-use crate::projection::audits::BOUNDED_AUDIT;
-use crate::stats::transport::Audit;
-use crate::stats::transport::State;
-use crate::stats::transport::Width;
-use crate::workflow::analyze;
-use crate::workflow::analyze::AnalyzeError;
-use crate::workflow::analyze::Probe;
-use crate::workflow::estimate::compute;
-use crate::workflow::estimate::compute::AuditRequest;
-use crate::workflow::estimate::compute::Found;
-use crate::workflow::estimate::form::Form;
-use crate::workflow::estimate::rows::Gathered;
-use crate::workflow::estimate::rows::Probes;
-use crate::workflow::estimate::terms;
-use crate::workflow::estimate::terms::BUILD;
-use crate::workflow::estimate::terms::count;
-use crate::workflow::estimate::terms::ends;
-use crate::workflow::estimate::terms::finite;
-use crate::workflow::estimate::terms::size;
-use crate::workflow::estimate::terms::text;
+use clover_event::id::DesignId;
+use clover_event::payload::audit::AuditTerms;
+use clover_event::payload::audit::ResidualWidth;
+use clover_event::payload::audit::TransportTested;
+use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::estimated::TransportState;
+use clover_event::payload::manifest::TransportPlan;
+use clover_ground::digest::Digest;
+use clover_num::Micro;
+use clover_projection::audits::BOUNDED_AUDIT;
+use clover_stats::transport::Audit;
+use clover_stats::transport::State;
+use clover_stats::transport::Width;
+
+use crate::analyze;
+use crate::analyze::AnalyzeError;
+use crate::analyze::Probe;
+use crate::estimate::compute;
+use crate::estimate::compute::AuditRequest;
+use crate::estimate::compute::Found;
+use crate::estimate::form::Form;
+use crate::estimate::rows::Gathered;
+use crate::estimate::rows::Probes;
+use crate::estimate::terms;
+use crate::estimate::terms::BUILD;
+use crate::estimate::terms::count;
+use crate::estimate::terms::ends;
+use crate::estimate::terms::finite;
+use crate::estimate::terms::size;
+use crate::estimate::terms::text;
 
 /// Algorithm of an audit by its form, with its version.
 pub fn algorithm(form: Form) -> &'static str {
@@ -187,7 +188,7 @@ fn width(of: &Width, span: f64) -> ResidualWidth {
         detectable_bias: scaled(of.detectable_bias),
         df: finite(of.df),
         interval: of.interval.map(|at| {
-            ends(crate::stats::inference::Interval {
+            ends(clover_stats::inference::Interval {
                 low: span * at.low,
                 high: span * at.high,
             })

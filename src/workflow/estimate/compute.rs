@@ -2,56 +2,57 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::ExperimentId;
-use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::id::Text;
-use crate::event::payload::BlobRef;
-use crate::event::payload::MediaType;
-use crate::event::payload::audit::CoverageChecked;
-use crate::event::payload::audit::DecileShare;
-use crate::event::payload::audit::OuaEstimated;
-use crate::event::payload::audit::TailSupport;
-use crate::event::payload::audit::TransportStanding;
-use crate::event::payload::estimate::CalibratorFitted;
-use crate::event::payload::estimate::ContrastRecorded;
-use crate::event::payload::estimate::EstimateRecorded;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::estimated::Claim;
-use crate::event::payload::estimated::IntervalEnds;
-use crate::event::payload::estimated::IntervalMethod;
-use crate::event::payload::estimated::LabelMean;
-use crate::event::payload::estimated::LabelUse;
-use crate::event::payload::estimated::PolicyLabels;
-use crate::event::payload::estimated::Reading;
-use crate::event::payload::estimated::TransportState;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::merkle::Frontier;
-use crate::num::math;
-use crate::stats::boundary::Tail;
-use crate::stats::direct::ClusterWeights;
-use crate::stats::direct::Route;
-use crate::stats::inference::Interval;
-use crate::workflow::analyze;
-use crate::workflow::analyze::Analysis;
-use crate::workflow::analyze::AnalyzeError;
-use crate::workflow::analyze::Difference;
-use crate::workflow::analyze::Method;
-use crate::workflow::analyze::PolicyResult;
-use crate::workflow::analyze::Probe;
-use crate::workflow::analyze::Replicates;
-use crate::workflow::estimate::form::Form;
-use crate::workflow::estimate::model;
-use crate::workflow::estimate::rows::Gathered;
-use crate::workflow::estimate::terms;
-use crate::workflow::estimate::terms::BUILD;
-use crate::workflow::estimate::terms::count;
-use crate::workflow::estimate::terms::ends;
-use crate::workflow::estimate::terms::finite;
-use crate::workflow::estimate::terms::size;
-use crate::workflow::estimate::terms::text;
+use clover_event::id::ExperimentId;
+use clover_event::id::PolicyId;
+use clover_event::id::Root;
+use clover_event::id::Text;
+use clover_event::payload::BlobRef;
+use clover_event::payload::MediaType;
+use clover_event::payload::audit::CoverageChecked;
+use clover_event::payload::audit::DecileShare;
+use clover_event::payload::audit::OuaEstimated;
+use clover_event::payload::audit::TailSupport;
+use clover_event::payload::audit::TransportStanding;
+use clover_event::payload::estimate::CalibratorFitted;
+use clover_event::payload::estimate::ContrastRecorded;
+use clover_event::payload::estimate::EstimateRecorded;
+use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::estimated::Claim;
+use clover_event::payload::estimated::IntervalEnds;
+use clover_event::payload::estimated::IntervalMethod;
+use clover_event::payload::estimated::LabelMean;
+use clover_event::payload::estimated::LabelUse;
+use clover_event::payload::estimated::PolicyLabels;
+use clover_event::payload::estimated::Reading;
+use clover_event::payload::estimated::TransportState;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::merkle::Frontier;
+use clover_num::math;
+use clover_stats::boundary::Tail;
+use clover_stats::direct::ClusterWeights;
+use clover_stats::direct::Route;
+use clover_stats::inference::Interval;
+
+use crate::analyze;
+use crate::analyze::Analysis;
+use crate::analyze::AnalyzeError;
+use crate::analyze::Difference;
+use crate::analyze::Method;
+use crate::analyze::PolicyResult;
+use crate::analyze::Probe;
+use crate::analyze::Replicates;
+use crate::estimate::form::Form;
+use crate::estimate::model;
+use crate::estimate::rows::Gathered;
+use crate::estimate::terms;
+use crate::estimate::terms::BUILD;
+use crate::estimate::terms::count;
+use crate::estimate::terms::ends;
+use crate::estimate::terms::finite;
+use crate::estimate::terms::size;
+use crate::estimate::terms::text;
 
 /// Estimates of an experiment, with what they rest on.
 #[derive(Debug)]
@@ -141,7 +142,7 @@ pub struct AuditRequest {
     pub form: Form,
 }
 
-pub(in crate::workflow) fn blob(bytes: &[u8], media: &str) -> BlobRef {
+pub(crate) fn blob(bytes: &[u8], media: &str) -> BlobRef {
     BlobRef {
         blake3: Digest::blake3(bytes),
         bytes: size(bytes.len()),

@@ -1,7 +1,7 @@
 //! The form of what is recorded, by rulebook.
 
-use crate::ledger::State;
-use crate::ledger::rulebooks::Question;
+use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 
 /// What events say, by the rulebook that they are recorded under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ pub mod advice;
 pub mod audit;
 pub mod compute;
 pub mod form;
-pub(in crate::workflow) mod model;
+pub(crate) mod model;
 pub mod planning;
 pub mod rows;
 pub mod slices;

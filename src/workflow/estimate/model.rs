@@ -1,13 +1,13 @@
 //! A calibrator as it is kept: its curves as canonical JSON, under the digest that events name.
 
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_num::Finite;
+use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::Model;
 use serde::Serialize;
 
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::num::Finite;
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Model;
-use crate::workflow::estimate::terms;
+use crate::estimate::terms;
 
 /// Domain label of a calibrator's digest.
 pub const CALIBRATOR_LABEL: &str = "clover/calibrator/v1";
@@ -40,7 +40,7 @@ struct Curves {
 
 /// The mean label of abstaining rows, which an iteration calibrates as one atom: of all, and without each fold.
 #[derive(Clone, Debug, Serialize)]
-pub(in crate::workflow) struct Atom {
+pub(crate) struct Atom {
     pub full: Finite,
     pub without_fold: Vec<Finite>,
 }
@@ -102,10 +102,7 @@ fn kept(calibrator: &Calibrator, abstaining: Option<Atom>) -> Kept {
 }
 
 /// The canonical bytes of a calibrator, and SHA-256 of `"clover/calibrator/v1" 0x00` and them.
-pub(in crate::workflow) fn bytes(
-    calibrator: &Calibrator,
-    abstaining: Option<Atom>,
-) -> (Vec<u8>, Digest) {
+pub(crate) fn bytes(calibrator: &Calibrator, abstaining: Option<Atom>) -> (Vec<u8>, Digest) {
     let bytes = canon::to_bytes(&kept(calibrator, abstaining))
         .expect("BUG: finite numbers have a canonical form");
     let digest = Digest::labelled(CALIBRATOR_LABEL, &bytes);

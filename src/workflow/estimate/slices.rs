@@ -3,18 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::FieldId;
-use crate::stats::residuals;
-use crate::stats::residuals::Audit;
-use crate::stats::residuals::Family;
-use crate::stats::residuals::SLICES_MAX;
-use crate::stats::residuals::Slices;
-use crate::stats::residuals::Terms;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::workflow::estimate::compute::Found;
-use crate::workflow::estimate::rows::POLICY;
+use clover_event::id::FieldId;
+use clover_stats::residuals;
+use clover_stats::residuals::Audit;
+use clover_stats::residuals::Family;
+use clover_stats::residuals::SLICES_MAX;
+use clover_stats::residuals::Slices;
+use clover_stats::residuals::Terms;
+use clover_stats::sample::Clusters;
+use clover_stats::sample::Unfit;
+use clover_stats::sample::Values;
+
+use crate::estimate::compute::Found;
+use crate::estimate::rows::POLICY;
 
 /// Rows that lie in none of the slices that are told apart.
 const OTHER: &str = "other";

@@ -1,29 +1,30 @@
 //! Terms of an estimate as events have them, and what they ask of the computation.
 
-use crate::event::id::FieldId;
-use crate::event::id::JudgeId;
-use crate::event::id::Text;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::estimated::CalibratorKind;
-use crate::event::payload::estimated::CalibratorMode;
-use crate::event::payload::estimated::IntervalEnds;
-use crate::event::payload::estimated::LabelUse;
-use crate::event::payload::estimated::Resampling;
-use crate::event::payload::estimated::ScaleEnds;
-use crate::event::payload::estimated::TransportState;
-use crate::ground::seed::SeedTree;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
-use crate::stats::calibrator::Mode;
-use crate::stats::calibrator::Selected;
-use crate::stats::direct::Exponential;
-use crate::stats::direct::LabelDesign;
-use crate::stats::direct::Scale;
-use crate::stats::folds;
-use crate::stats::inference::Interval;
-use crate::stats::transport::State;
-use crate::workflow::analyze::Request;
+use clover_event::id::FieldId;
+use clover_event::id::JudgeId;
+use clover_event::id::Text;
+use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::estimated::CalibratorKind;
+use clover_event::payload::estimated::CalibratorMode;
+use clover_event::payload::estimated::IntervalEnds;
+use clover_event::payload::estimated::LabelUse;
+use clover_event::payload::estimated::Resampling;
+use clover_event::payload::estimated::ScaleEnds;
+use clover_event::payload::estimated::TransportState;
+use clover_ground::seed::SeedTree;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
+use clover_stats::calibrator::Mode;
+use clover_stats::calibrator::Selected;
+use clover_stats::direct::Exponential;
+use clover_stats::direct::LabelDesign;
+use clover_stats::direct::Scale;
+use clover_stats::folds;
+use clover_stats::inference::Interval;
+use clover_stats::transport::State;
+
+use crate::analyze::Request;
 
 /// Seed where nothing else is said.
 pub const SEED_DEFAULT: u64 = 42;
@@ -93,7 +94,7 @@ pub(super) fn request(terms: &EstimateTerms) -> Request<'static> {
 }
 
 /// Millionths as a double.
-pub(in crate::workflow) fn unit(micro: Micro) -> f64 {
+pub(crate) fn unit(micro: Micro) -> f64 {
     micro.value() as f64 / 1e6
 }
 
@@ -101,20 +102,20 @@ fn scale(ends: ScaleEnds) -> Option<Scale> {
     Scale::new(unit(ends.low_micro), unit(ends.high_micro)).ok()
 }
 
-pub(in crate::workflow) fn count(value: u64) -> Count {
+pub(crate) fn count(value: u64) -> Count {
     Count::new(value).unwrap_or_default()
 }
 
-pub(in crate::workflow) fn size(value: usize) -> Count {
+pub(crate) fn size(value: usize) -> Count {
     count(value as u64)
 }
 
 /// A number that the statistics checked to be finite.
-pub(in crate::workflow) fn finite(value: f64) -> Finite {
+pub(crate) fn finite(value: f64) -> Finite {
     Finite::new(value).expect("BUG: a checked statistic is finite")
 }
 
-pub(in crate::workflow) fn ends(interval: Interval) -> IntervalEnds {
+pub(crate) fn ends(interval: Interval) -> IntervalEnds {
     IntervalEnds {
         high: finite(interval.high),
         low: finite(interval.low),
@@ -122,11 +123,11 @@ pub(in crate::workflow) fn ends(interval: Interval) -> IntervalEnds {
 }
 
 /// A word of the program's own.
-pub(in crate::workflow) fn text(word: &str) -> Text {
+pub(crate) fn text(word: &str) -> Text {
     Text::new(word).expect("BUG: a word of the program is a text")
 }
 
-pub(in crate::workflow) fn kind(selected: Selected) -> CalibratorKind {
+pub(crate) fn kind(selected: Selected) -> CalibratorKind {
     match selected {
         Selected::Monotone => CalibratorKind::Monotone,
         Selected::TwoStage => CalibratorKind::TwoStage,

@@ -4,23 +4,23 @@
 //! Unit t of the order has the pseudo-outcome `f + (A / pi)(Y - f)`: f the improvement by the judge, Y by labels, A whether
 //! the unit is drawn. Its mean is that of Y whatever the judge says, as the draw came after every score.
 
-use crate::event::id::DesignId;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::payload::decision::GateEstimated;
-use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::Direction;
-use crate::event::payload::manifest::Metric;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::projection::gates::estimated;
-use crate::projection::gates::sampled::SampledRows;
-use crate::stats::eprocess::asymptotic::Boundary;
-use crate::stats::eprocess::asymptotic::DoublyRobust;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Unfit;
+use clover_event::id::DesignId;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::payload::decision::GateEstimated;
+use clover_event::payload::manifest::ArmRole;
+use clover_event::payload::manifest::Direction;
+use clover_event::payload::manifest::Metric;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_projection::gates::estimated;
+use clover_projection::gates::sampled::SampledRows;
+use clover_stats::eprocess::asymptotic::Boundary;
+use clover_stats::eprocess::asymptotic::DoublyRobust;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Unfit;
 
 /// Why labels give no estimate.
 #[derive(Debug, thiserror::Error)]

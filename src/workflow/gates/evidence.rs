@@ -3,25 +3,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::ManifestId;
-use crate::event::payload::decision::LogWealth;
-use crate::event::payload::decision::Standing;
-use crate::event::payload::manifest::Manifest;
-use crate::ledger::State;
-use crate::num::Finite;
-use crate::num::Probability;
-use crate::projection::gates;
-use crate::projection::gates::Gate;
-use crate::projection::gates::Gates;
-use crate::projection::manifests::Family;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::stats::eprocess;
-use crate::stats::eprocess::Looks;
-use crate::stats::eprocess::Part;
-use crate::stats::eprocess::Verdict;
-use crate::workflow::gates::design;
-use crate::workflow::gates::design::Untestable;
+use clover_event::id::ManifestId;
+use clover_event::payload::decision::LogWealth;
+use clover_event::payload::decision::Standing;
+use clover_event::payload::manifest::Manifest;
+use clover_ledger::State;
+use clover_num::Finite;
+use clover_num::Probability;
+use clover_projection::gates;
+use clover_projection::gates::Gate;
+use clover_projection::gates::Gates;
+use clover_projection::manifests::Family;
+use clover_projection::manifests::Manifests;
+use clover_projection::manifests::Record;
+use clover_stats::eprocess;
+use clover_stats::eprocess::Looks;
+use clover_stats::eprocess::Part;
+use clover_stats::eprocess::Verdict;
+
+use crate::gates::design;
+use crate::gates::design::Untestable;
 
 /// Log wealth is recorded within this magnitude; what a finite set makes impossible stands as it.
 pub const LOG_MAX: f64 = 1e9;

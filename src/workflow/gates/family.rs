@@ -1,31 +1,30 @@
 //! The closing of a family: which of its members' claims hold by its registered procedure.
 
+use clover_event::id::FamilyId;
+use clover_event::id::ManifestId;
+use clover_event::payload::decision::FamilyClosed;
+use clover_event::payload::decision::MemberEvidence;
+use clover_event::payload::manifest::FamilyMethod;
+use clover_event::payload::manifest::HypothesisKind;
+use clover_ground::digest::Digest;
+use clover_ledger::State;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_num::math;
+use clover_projection::gates::Gates;
+use clover_projection::gates::evidence;
+use clover_projection::gates::holds;
+use clover_projection::manifests::FAMILY_MAX;
+use clover_projection::manifests::Family;
+use clover_projection::manifests::Manifests;
+use clover_projection::manifests::Record;
+use clover_projection::manifests::Version;
+use clover_stats::eprocess::bettor;
+use clover_stats::eprocess::design::Threshold;
+use clover_stats::eprocess::family as procedures;
+use clover_stats::eprocess::merge;
+use clover_stats::eprocess::merge::EValues;
 use serde::Serialize;
-
-use crate::event::id::FamilyId;
-use crate::event::id::ManifestId;
-use crate::event::payload::decision::FamilyClosed;
-use crate::event::payload::decision::MemberEvidence;
-use crate::event::payload::manifest::FamilyMethod;
-use crate::event::payload::manifest::HypothesisKind;
-use crate::ground::digest::Digest;
-use crate::ledger::State;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::num::math;
-use crate::projection::gates::Gates;
-use crate::projection::gates::evidence;
-use crate::projection::gates::holds;
-use crate::projection::manifests::FAMILY_MAX;
-use crate::projection::manifests::Family;
-use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
-use crate::stats::eprocess::bettor;
-use crate::stats::eprocess::design::Threshold;
-use crate::stats::eprocess::family as procedures;
-use crate::stats::eprocess::merge;
-use crate::stats::eprocess::merge::EValues;
 
 /// Members whose claims hold, in order of registration; `evidence` is every member's.
 ///

@@ -1,16 +1,17 @@
 //! The observations by which a gate ends, held against the log itself: the entries that list its order, the strata of its
 //! units and their values. What the index, the table of scores and a snapshot say of them counts for nothing here.
 
-use crate::event::id::ItemId;
-use crate::event::id::StratumId;
-use crate::event::payload::gate::GateObserved;
-use crate::ground::digest::Digest;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
-use crate::projection::gates;
-use crate::workflow::gates::evidence::Known;
-use crate::workflow::gates::replay;
-use crate::workflow::gates::replay::Life;
+use clover_event::id::ItemId;
+use clover_event::id::StratumId;
+use clover_event::payload::gate::GateObserved;
+use clover_ground::digest::Digest;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_projection::gates;
+
+use crate::gates::evidence::Known;
+use crate::gates::replay;
+use crate::gates::replay::Life;
 
 /// An observation that the log does not bear out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,30 +2,29 @@
 
 use std::sync::mpsc;
 
+use clover_event::id::ItemId;
+use clover_event::id::StratumId;
+use clover_event::payload::gate::GateObserved;
+use clover_event::payload::gate::GateSource;
+use clover_event::payload::gate::Reading;
+use clover_event::payload::manifest::ArmRole;
+use clover_event::payload::manifest::Manifest;
+use clover_ground::digest::Digest;
+use clover_ledger::LedgerError;
+use clover_ledger::Recorded;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_projection::gates;
+use clover_projection::orders;
+use clover_stats::eprocess;
+use clover_stats::eprocess::Looks;
 use rayon::prelude::*;
 
-use crate::event::id::ItemId;
-use crate::event::id::StratumId;
-use crate::event::payload::gate::GateObserved;
-use crate::event::payload::gate::GateSource;
-use crate::event::payload::gate::Reading;
-use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::Manifest;
-use crate::ground::digest::Digest;
-use crate::ledger;
-use crate::ledger::LedgerError;
-use crate::ledger::Recorded;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::projection::gates;
-use crate::projection::orders;
-use crate::stats::eprocess;
-use crate::stats::eprocess::Looks;
-use crate::workflow::gates::design;
-use crate::workflow::gates::design::Untestable;
-use crate::workflow::gates::evidence;
-use crate::workflow::gates::evidence::Known;
-use crate::workflow::gates::steps;
+use crate::gates::design;
+use crate::gates::design::Untestable;
+use crate::gates::evidence;
+use crate::gates::evidence::Known;
+use crate::gates::steps;
 
 /// Units observed at a time: one batch, one checkpoint. Nobody waits for one of them alone, and between batches the cores
 /// that sign stand still: so more than others record at a time, as few as take some seconds.
@@ -96,7 +95,7 @@ impl From<Untestable> for ObserveError {
 /// What to observe.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// The entries that list the order, as [`crate::workflow::gates::replay::Order::listed`]; none where nobody read them.
+    /// The entries that list the order, as [`crate::gates::replay::Order::listed`]; none where nobody read them.
     pub listed: &'a [(u64, u64)],
     /// Whether a draw without a recorded value counts as the worst for the candidate.
     pub missing: bool,
@@ -404,7 +403,7 @@ impl<'a> Course<'a> {
 /// What `take` returns.
 pub fn ahead<E>(
     mut course: Course<'_>,
-    reading: ledger::Reading,
+    reading: clover_ledger::Reading,
     take: impl FnOnce(mpsc::IntoIter<Result<Next, ObserveError>>) -> Result<(), E>,
 ) -> Result<(), E> {
     std::thread::scope(|scope| {

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::id::ItemId;
+use clover_event::id::MetricId;
+use clover_event::id::PolicyId;
+use clover_event::payload::judge::ScoreRecorded;
+use clover_event::payload::manifest::ArmRole;
+use clover_num::Count;
+use clover_num::Micro;
 use serde_json::Value;
 
-use crate::event::id::ItemId;
-use crate::event::id::MetricId;
-use crate::event::id::PolicyId;
-use crate::event::payload::judge::ScoreRecorded;
-use crate::event::payload::manifest::ArmRole;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::workflow::gates::evidence::Known;
-use crate::workflow::import;
+use crate::gates::evidence::Known;
+use crate::import;
 
 /// One unit of one metric: the values of each draw in both arms, `None` where a draw failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,32 +3,32 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use clover_event::Payload;
+use clover_event::id::ItemId;
+use clover_event::id::ManifestId;
+use clover_event::id::StratumId;
+use clover_event::payload::decision::GateContinued;
+use clover_event::payload::decision::GateLooked;
+use clover_event::payload::gate::GateObserved;
+use clover_event::payload::gate::OrderListed;
+use clover_event::payload::gate::UnitsListed;
+use clover_event::payload::manifest::Manifest;
+use clover_ground::digest::Digest;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_projection::gates;
+use clover_projection::manifests::Version;
+use clover_projection::reader::LogReader;
+use clover_stats::eprocess::CELLS;
+use clover_stats::eprocess::Gate as Running;
+use clover_stats::eprocess::LEVELS_MAX;
+use clover_stats::eprocess::Looks;
 use rayon::prelude::*;
 
-use crate::event::Payload;
-use crate::event::id::ItemId;
-use crate::event::id::ManifestId;
-use crate::event::id::StratumId;
-use crate::event::payload::decision::GateContinued;
-use crate::event::payload::decision::GateLooked;
-use crate::event::payload::gate::GateObserved;
-use crate::event::payload::gate::OrderListed;
-use crate::event::payload::gate::UnitsListed;
-use crate::event::payload::manifest::Manifest;
-use crate::ground::digest::Digest;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
-use crate::projection::gates;
-use crate::projection::manifests::Version;
-use crate::projection::reader::LogReader;
-use crate::stats::eprocess::CELLS;
-use crate::stats::eprocess::Gate as Running;
-use crate::stats::eprocess::LEVELS_MAX;
-use crate::stats::eprocess::Looks;
-use crate::workflow::gates::design;
-use crate::workflow::gates::design::Untestable;
-use crate::workflow::gates::evidence;
-use crate::workflow::gates::evidence::Known;
+use crate::gates::design;
+use crate::gates::design::Untestable;
+use crate::gates::evidence;
+use crate::gates::evidence::Known;
 
 /// Places of a path.
 const POINTS: u64 = 60;

@@ -1,32 +1,33 @@
 //! The rules `manifest`, `gate`, `look` and `family` where they compute: a registered test can end, values of looks and closings equal what the recorded
 //! observations give, within 1e-9, and verdicts exactly.
 
-use crate::event::Payload;
-use crate::event::id::ManifestId;
-use crate::event::payload::decision::FamilyClosed;
-use crate::event::payload::decision::GateContinued;
-use crate::event::payload::decision::GateLooked;
-use crate::event::payload::gate::GateOpened;
-use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Template;
-use crate::ledger::Breach;
-use crate::ledger::Breaches;
-use crate::ledger::Candidate;
-use crate::ledger::Checked;
-use crate::ledger::Required;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::ledger::Unmet;
-use crate::ledger::ensure;
-use crate::num::Finite;
-use crate::projection::manifests::Manifests;
-use crate::workflow::gates::design;
-use crate::workflow::gates::design::Untestable;
-use crate::workflow::gates::evidence;
-use crate::workflow::gates::evidence::Found;
-use crate::workflow::gates::family;
-use crate::workflow::tolerance::Tolerance;
+use clover_event::Payload;
+use clover_event::id::ManifestId;
+use clover_event::payload::decision::FamilyClosed;
+use clover_event::payload::decision::GateContinued;
+use clover_event::payload::decision::GateLooked;
+use clover_event::payload::gate::GateOpened;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Template;
+use clover_ledger::Breach;
+use clover_ledger::Breaches;
+use clover_ledger::Candidate;
+use clover_ledger::Checked;
+use clover_ledger::Required;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+use clover_ledger::Unmet;
+use clover_ledger::ensure;
+use clover_num::Finite;
+use clover_projection::manifests::Manifests;
+
+use crate::gates::design;
+use crate::gates::design::Untestable;
+use crate::gates::evidence;
+use crate::gates::evidence::Found;
+use crate::gates::family;
+use crate::tolerance::Tolerance;
 
 /// Looks and closings, computed again.
 #[derive(Clone, Copy, Debug)]

@@ -1,15 +1,14 @@
 //! What a registered design does to streams of known effect: how often it says what, and after how many units.
 
+use clover_stats::eprocess::Design;
+use clover_stats::eprocess::Gate;
+use clover_stats::eprocess::Looks;
+use clover_stats::eprocess::Stratum;
+use clover_stats::eprocess::Verdict;
 use rand::Rng as _;
 use rand::SeedableRng as _;
 use rand::rngs::ChaCha20Rng;
 use rayon::prelude::*;
-
-use crate::stats::eprocess::Design;
-use crate::stats::eprocess::Gate;
-use crate::stats::eprocess::Looks;
-use crate::stats::eprocess::Stratum;
-use crate::stats::eprocess::Verdict;
 
 /// How differences are made: about the effect, within the scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,8 +326,8 @@ impl<'a> Source<'a> {
         rng.set_stream(stream as u64);
         let terms = design.terms();
         let sign = match terms.direction {
-            crate::stats::eprocess::Direction::Increase => 1,
-            crate::stats::eprocess::Direction::Decrease => -1,
+            clover_stats::eprocess::Direction::Increase => 1,
+            clover_stats::eprocess::Direction::Decrease => -1,
         };
         let mut source = Self {
             plan,
@@ -429,9 +428,10 @@ fn whole(value: f64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use clover_stats::eprocess::Population;
+    use clover_stats::eprocess::Terms;
+
     use super::*;
-    use crate::stats::eprocess::Population;
-    use crate::stats::eprocess::Terms;
 
     fn design(looks: Looks) -> Design {
         let mut terms = Terms::new(1_000_000, 200);
@@ -558,7 +558,7 @@ mod tests {
         let [low, middle, high] = &found.ln_wealth;
         let last = places.len() - 1;
         assert!(
-            middle[last] >= crate::num::math::ln(20.0)
+            middle[last] >= clover_num::math::ln(20.0)
                 && low[last] <= middle[last]
                 && middle[last] <= high[last]
         );
@@ -574,7 +574,7 @@ mod tests {
             Plan { effect: 0, ..plan },
             &|| {},
         );
-        assert!(null.ln_wealth[1][last] < crate::num::math::ln(20.0));
+        assert!(null.ln_wealth[1][last] < clover_num::math::ln(20.0));
         assert!(null.interval[0][last] < 0.0 && null.interval[1][last] > 0.0);
         let few = design(Looks::At((1..=100).map(|at| 2 * at).collect()));
         assert_eq!(super::places(&few).len(), 20);

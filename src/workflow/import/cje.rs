@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use crate::workflow::analyze::read::Record;
-use crate::workflow::analyze::read::record;
-use crate::workflow::import::How;
-use crate::workflow::import::ImportError;
-use crate::workflow::import::Rows;
-use crate::workflow::import::row::FIELDS;
-use crate::workflow::import::row::FieldError;
-use crate::workflow::import::row::Fields;
-use crate::workflow::import::row::Reader;
-use crate::workflow::import::row::TARGET_LOGPROBS;
-use crate::workflow::import::row::short;
+use crate::analyze::read::Record;
+use crate::analyze::read::record;
+use crate::import::How;
+use crate::import::ImportError;
+use crate::import::Rows;
+use crate::import::row::FIELDS;
+use crate::import::row::FieldError;
+use crate::import::row::Fields;
+use crate::import::row::Reader;
+use crate::import::row::TARGET_LOGPROBS;
+use crate::import::row::short;
 
 /// A record with its metadata, whose members count where the record has none of the name.
 struct Members<'a> {

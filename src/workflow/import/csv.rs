@@ -3,24 +3,25 @@
 
 use std::collections::BTreeMap;
 
-use crate::ground::once::Once;
-use crate::workflow::import::How;
-use crate::workflow::import::ImportError;
-use crate::workflow::import::Rows;
-use crate::workflow::import::row::FIELDS;
-use crate::workflow::import::row::FieldError;
-use crate::workflow::import::row::Fields;
-use crate::workflow::import::row::Reader;
-use crate::workflow::import::row::TARGET_LOGPROBS;
+use clover_ground::once::Once;
+
+use crate::import::How;
+use crate::import::ImportError;
+use crate::import::Rows;
+use crate::import::row::FIELDS;
+use crate::import::row::FieldError;
+use crate::import::row::Fields;
+use crate::import::row::Reader;
+use crate::import::row::TARGET_LOGPROBS;
 
 /// One record: the line it begins on, and its fields.
-pub(in crate::workflow) type Record = (u64, Vec<String>);
+pub(crate) type Record = (u64, Vec<String>);
 /// A line and what is wrong on it.
-pub(in crate::workflow) type Fault = (u64, String);
+pub(crate) type Fault = (u64, String);
 
 /// Splits a text into records. The library reads more than the RFC allows, so each field is held against the one way to
 /// write it.
-pub(in crate::workflow) fn records(text: &str) -> Result<Vec<Record>, Fault> {
+pub(crate) fn records(text: &str) -> Result<Vec<Record>, Fault> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)

@@ -3,18 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::id::FieldId;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_ground::merkle;
+use clover_ground::merkle::Frontier;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_num::Count;
+use clover_projection::iterations::rows::Ingested;
+use clover_projection::iterations::rows::Key;
 use serde::Deserialize;
-
-use crate::event::id::FieldId;
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::ground::merkle;
-use crate::ground::merkle::Frontier;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::num::Count;
-use crate::projection::iterations::rows::Ingested;
-use crate::projection::iterations::rows::Key;
 
 /// Words of rows by field.
 pub type Kept = BTreeMap<Key, BTreeMap<FieldId, String>>;

@@ -15,21 +15,20 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use clover_event::id::FieldId;
+use clover_event::id::ItemId;
+use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
+use clover_event::payload::judge::TargetLogprob;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::merkle::Frontier;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
 use serde::Serialize;
-
-use crate::event::id::FieldId;
-use crate::event::id::ItemId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::payload::judge::TargetLogprob;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::merkle::Frontier;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
 
 /// What is wrong with a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,29 +1,30 @@
 //! What of a file's rows a ledger holds already, and what is to be appended: one decision per row, before
 //! anything is.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::id::RaterId;
-use crate::event::id::RowId;
-use crate::event::payload::judge::LogprobRecorded;
-use crate::event::payload::judge::ScoreConflict;
-use crate::event::payload::judge::ScoreRecorded;
-use crate::event::payload::label::LabelPurpose;
-use crate::event::payload::label::LabelRecorded;
-use crate::event::payload::label::row_of_draw;
-use crate::event::registry;
-use crate::ground::digest::Digest;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
-use crate::num::Micro;
-use crate::projection::designs::draw_serves;
-use crate::projection::splits::in_confirm;
-use crate::workflow::import::Row;
-use crate::workflow::import::Rows;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::DesignId;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::RaterId;
+use clover_event::id::RowId;
+use clover_event::payload::judge::LogprobRecorded;
+use clover_event::payload::judge::ScoreConflict;
+use clover_event::payload::judge::ScoreRecorded;
+use clover_event::payload::label::LabelPurpose;
+use clover_event::payload::label::LabelRecorded;
+use clover_event::payload::label::row_of_draw;
+use clover_event::registry;
+use clover_ground::digest::Digest;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_num::Micro;
+use clover_projection::designs::draw_serves;
+use clover_projection::splits::in_confirm;
+
+use crate::import::Row;
+use crate::import::Rows;
 
 /// Under which names rows are recorded, and what becomes of their labels.
 #[derive(Clone, Debug)]

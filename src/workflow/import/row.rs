@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::FieldId;
-use crate::event::id::IdError;
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::event::payload::judge::TargetLogprob;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Micro;
-use crate::workflow::import::How;
-use crate::workflow::import::ImportError;
-use crate::workflow::import::Logprobs;
-use crate::workflow::import::Row;
-use crate::workflow::import::Rows;
+use clover_event::id::FieldId;
+use clover_event::id::IdError;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_event::payload::judge::TargetLogprob;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Micro;
+
+use crate::import::How;
+use crate::import::ImportError;
+use crate::import::Logprobs;
+use crate::import::Row;
+use crate::import::Rows;
 
 /// The judge's score.
 pub const JUDGE_SCORE: &str = "judge_score";

@@ -1,18 +1,19 @@
 //! Looks at a confirm block whose test is sequential.
 
-use crate::event::id::Text;
-use crate::event::payload::predicate::ConfirmLooked;
-use crate::event::payload::predicate::LookedHypothesis;
-use crate::event::payload::rubric::PatchProposed;
-use crate::num::Count;
-use crate::projection::iterations::record::Record;
-use crate::workflow::iterate::compute::sequential;
-use crate::workflow::iterate::compute::sequential::Block;
-use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::course::Hypothesis;
-use crate::workflow::iterate::rows::Loaded;
-use crate::workflow::iterate::steps;
+use clover_event::id::Text;
+use clover_event::payload::predicate::ConfirmLooked;
+use clover_event::payload::predicate::LookedHypothesis;
+use clover_event::payload::rubric::PatchProposed;
+use clover_num::Count;
+use clover_projection::iterations::record::Record;
+
+use crate::iterate::compute::sequential;
+use crate::iterate::compute::sequential::Block;
+use crate::iterate::course::Course;
+use crate::iterate::course::CourseError;
+use crate::iterate::course::Hypothesis;
+use crate::iterate::rows::Loaded;
+use crate::iterate::steps;
 
 fn text(value: &str) -> Text {
     Text::new(value).expect("BUG: short plain words")

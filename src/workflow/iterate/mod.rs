@@ -1,7 +1,7 @@
 //! The governed iteration, from its opening to its close.
 //!
 //! [`compute`] turns rows into numbers and knows no ledger; the gates that judge those numbers are
-//! [`predicate`](crate::workflow::predicate).
+//! [`predicate`](crate::predicate).
 
 pub mod compute;
 pub mod course;

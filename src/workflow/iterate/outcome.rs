@@ -1,21 +1,21 @@
 //! Who is accepted, and how an iteration ends: what its recorded gates call for.
 
-use crate::event::id::EventId;
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::iteration::IterationOutcome;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::PatchAccepted;
-use crate::event::payload::rubric::PatchProposed;
-use crate::event::payload::rubric::PatchRejected;
-use crate::event::payload::rubric::RejectStage;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::projection::decisions::CONFIRM_GATES;
-use crate::projection::decisions::DEV_GATES;
-use crate::projection::iterations::record::Record;
+use clover_event::id::EventId;
+use clover_event::id::Text;
+use clover_event::payload::Verdict;
+use clover_event::payload::iteration::IterationOutcome;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::PatchAccepted;
+use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::rubric::PatchRejected;
+use clover_event::payload::rubric::RejectStage;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_projection::decisions::CONFIRM_GATES;
+use clover_projection::decisions::DEV_GATES;
+use clover_projection::iterations::record::Record;
 
 fn text(value: &str) -> Text {
     Text::new(value).expect("BUG: a short sentence")

@@ -1,32 +1,33 @@
 //! Audits and classifications as events say them.
 
-use crate::event::id::IterationId;
-use crate::event::id::Text;
-use crate::event::payload::predicate::RowsRead;
-use crate::event::payload::slices::AuditedFamily;
-use crate::event::payload::slices::AuditedSlice;
-use crate::event::payload::slices::ClassifiedSlice;
-use crate::event::payload::slices::PooledMean;
-use crate::event::payload::slices::RawMean;
-use crate::event::payload::slices::ResidualsAudited;
-use crate::event::payload::slices::SlicesClassified;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Probability;
-use crate::projection::decisions::CLASSIFICATION_LABEL;
-use crate::stats::pooling::Shrunk;
-use crate::stats::residuals::Raw;
-use crate::stats::sample::SampleError;
-use crate::workflow::estimate::model;
-use crate::workflow::estimate::model::Atom;
-use crate::workflow::iterate::compute::Table;
-use crate::workflow::iterate::compute::audit::Audited;
-use crate::workflow::iterate::compute::audit::Classified;
-use crate::workflow::iterate::compute::cards::class_word;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::steps::BUILD;
+use clover_event::id::IterationId;
+use clover_event::id::Text;
+use clover_event::payload::predicate::RowsRead;
+use clover_event::payload::slices::AuditedFamily;
+use clover_event::payload::slices::AuditedSlice;
+use clover_event::payload::slices::ClassifiedSlice;
+use clover_event::payload::slices::PooledMean;
+use clover_event::payload::slices::RawMean;
+use clover_event::payload::slices::ResidualsAudited;
+use clover_event::payload::slices::SlicesClassified;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
+use clover_projection::decisions::CLASSIFICATION_LABEL;
+use clover_stats::pooling::Shrunk;
+use clover_stats::residuals::Raw;
+use clover_stats::sample::SampleError;
+
+use crate::estimate::model;
+use crate::estimate::model::Atom;
+use crate::iterate::compute::Table;
+use crate::iterate::compute::audit::Audited;
+use crate::iterate::compute::audit::Classified;
+use crate::iterate::compute::cards::class_word;
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::steps::BUILD;
 
 /// Algorithm of the residual audit, with its version. The two differ in families of one slice with rows alone: the first
 /// said that its common mean weighs 0 there.

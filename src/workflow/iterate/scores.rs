@@ -1,23 +1,23 @@
 //! Scores of an iteration's rows under a candidate, as they go on record: each from its raw record, asked of nobody.
 
+use clover_event::id::Root;
+use clover_event::payload::scoring::ScoresRecomputed;
+use clover_ground::canon;
+use clover_ground::merkle;
+use clover_ground::merkle::Frontier;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_stats::sample::SampleError;
 use serde::Serialize;
 
-use crate::event::id::Root;
-use crate::event::payload::scoring::ScoresRecomputed;
-use crate::ground::canon;
-use crate::ground::merkle;
-use crate::ground::merkle::Frontier;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::stats::sample::SampleError;
-use crate::workflow::iterate::compute::Candidate;
-use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::course::Hypothesis;
-use crate::workflow::iterate::course::text;
-use crate::workflow::iterate::rows::EvidenceMissing;
-use crate::workflow::iterate::said::finite;
-use crate::workflow::iterate::steps::BUILD;
+use crate::iterate::compute::Candidate;
+use crate::iterate::course::Course;
+use crate::iterate::course::CourseError;
+use crate::iterate::course::Hypothesis;
+use crate::iterate::course::text;
+use crate::iterate::rows::EvidenceMissing;
+use crate::iterate::said::finite;
+use crate::iterate::steps::BUILD;
 
 /// One row or anchor.
 #[derive(Serialize)]

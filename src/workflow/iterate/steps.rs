@@ -3,61 +3,61 @@
 //! The caller brings rows and candidates; every number, order and choice is made here, from the registered plan alone,
 //! so that the same rows give the same events. `schema/GATES.md` says what the events must hold to.
 
+use clover_event::Payload;
+use clover_event::id::IterationId;
+use clover_event::id::Text;
+use clover_event::payload::Verdict;
+use clover_event::payload::diagnosis::ColumnBalance;
+use clover_event::payload::diagnosis::IterationPausedForLabels;
+use clover_event::payload::diagnosis::LabelProcessAudited;
+use clover_event::payload::diagnosis::PrenticeChecked;
+use clover_event::payload::manifest::CalibratorMode;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::predicate::Admissible;
+use clover_event::payload::predicate::CandidatesSealed;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::Gaming;
+use clover_event::payload::predicate::GateCalibrators;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::RowsRead;
+use clover_event::payload::predicate::SealedHypothesis;
+use clover_event::payload::predicate::SequentialLook;
+use clover_event::payload::predicate::Thresholds;
+use clover_event::payload::predicate::Verdicts;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
+use clover_projection::decisions::composite_of;
+use clover_projection::decisions::thresholds_of;
+use clover_projection::iterations::record::Attacks;
+use clover_stats::calibrator::Mode;
+use clover_stats::folds;
+use clover_stats::predicate::BOOTSTRAP_REPLICATES;
+use clover_stats::residuals::Terms;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Unfit;
 use serde::Serialize;
 
-use crate::event::Payload;
-use crate::event::id::IterationId;
-use crate::event::id::Text;
-use crate::event::payload::Verdict;
-use crate::event::payload::diagnosis::ColumnBalance;
-use crate::event::payload::diagnosis::IterationPausedForLabels;
-use crate::event::payload::diagnosis::LabelProcessAudited;
-use crate::event::payload::diagnosis::PrenticeChecked;
-use crate::event::payload::manifest::CalibratorMode;
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::predicate::Admissible;
-use crate::event::payload::predicate::CandidatesSealed;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::Gaming;
-use crate::event::payload::predicate::GateCalibrators;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::RowsRead;
-use crate::event::payload::predicate::SealedHypothesis;
-use crate::event::payload::predicate::SequentialLook;
-use crate::event::payload::predicate::Thresholds;
-use crate::event::payload::predicate::Verdicts;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Probability;
-use crate::projection::decisions::composite_of;
-use crate::projection::decisions::thresholds_of;
-use crate::projection::iterations::record::Attacks;
-use crate::stats::calibrator::Mode;
-use crate::stats::folds;
-use crate::stats::predicate::BOOTSTRAP_REPLICATES;
-use crate::stats::residuals::Terms;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Unfit;
-use crate::workflow::iterate::compute::Candidate;
-use crate::workflow::iterate::compute::IterationRows;
-use crate::workflow::iterate::compute::Table;
-use crate::workflow::iterate::compute::audit;
-use crate::workflow::iterate::compute::audit::Audited;
-use crate::workflow::iterate::compute::audit::Classified;
-use crate::workflow::iterate::compute::cards;
-use crate::workflow::iterate::compute::evidence::Models;
-use crate::workflow::iterate::compute::fit;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::compute::fit::Settings;
-use crate::workflow::iterate::compute::labels;
-use crate::workflow::iterate::compute::sequential::Block;
-use crate::workflow::iterate::compute::uncertainty;
-use crate::workflow::iterate::compute::uncertainty::Uncertainty;
-use crate::workflow::iterate::said;
-use crate::workflow::predicate;
+use crate::iterate::compute::Candidate;
+use crate::iterate::compute::IterationRows;
+use crate::iterate::compute::Table;
+use crate::iterate::compute::audit;
+use crate::iterate::compute::audit::Audited;
+use crate::iterate::compute::audit::Classified;
+use crate::iterate::compute::cards;
+use crate::iterate::compute::evidence::Models;
+use crate::iterate::compute::fit;
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::Settings;
+use crate::iterate::compute::labels;
+use crate::iterate::compute::sequential::Block;
+use crate::iterate::compute::uncertainty;
+use crate::iterate::compute::uncertainty::Uncertainty;
+use crate::iterate::said;
+use crate::predicate;
 
 /// The program that computes, as events name it.
 pub const BUILD: &str = concat!("clover ", env!("CARGO_PKG_VERSION"));
@@ -401,7 +401,7 @@ impl Ground {
             candidate: &patched.candidate,
         };
         let compared = models.compared(table, &self.classified, &self.thresholds);
-        compared.risk_improve(crate::event::payload::intake::SplitPart::Dev)
+        compared.risk_improve(clover_event::payload::intake::SplitPart::Dev)
     }
 
     /// The event of a gate, with what both profiles say of its evidence.
@@ -453,7 +453,7 @@ impl Ground {
         let mut evidence = vec![Evidence::P0(patch)];
         evidence.extend(models.dev(&compared)?);
         evidence.push(Evidence::P7(battery));
-        let part = crate::event::payload::intake::SplitPart::Dev;
+        let part = clover_event::payload::intake::SplitPart::Dev;
         let improve = compared.risk_improve(part)?;
         let calibrators = self.calibrators(&patched.fitted);
         let gate = |evidence| {

@@ -1,14 +1,15 @@
 //! The rule `verdict`: what a gate event says follows from its own statistics and thresholds.
 
-use crate::event::Payload;
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Verdicts;
-use crate::ledger::Breach;
-use crate::ledger::Candidate;
-use crate::ledger::Rule;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::workflow::predicate;
+use clover_event::Payload;
+use clover_event::payload::Verdict;
+use clover_event::payload::predicate::Verdicts;
+use clover_ledger::Breach;
+use clover_ledger::Candidate;
+use clover_ledger::Rule;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+
+use crate::predicate;
 
 /// The rule `verdict`.
 #[derive(Clone, Copy, Debug)]

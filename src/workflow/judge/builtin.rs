@@ -11,13 +11,14 @@
 //! Their sum, at most 1,000,000. Whether a source exists, whether a sentence is true and whether a tool was called plays no
 //! part: that is for the rubric to find. It is a stand-in for trials and demonstrations, not a measure of quality.
 
-use crate::ground::words;
-use crate::num::Micro;
-use crate::rubric::evidence::Evidence;
-use crate::rubric::extract::content_words;
-use crate::workflow::judge::Ask;
-use crate::workflow::judge::Judge;
-use crate::workflow::judge::JudgeError;
+use clover_ground::words;
+use clover_num::Micro;
+use clover_rubric::evidence::Evidence;
+use clover_rubric::extract::content_words;
+
+use crate::judge::Ask;
+use crate::judge::Judge;
+use crate::judge::JudgeError;
 
 /// Name and version, as `judge_model_id` of a score's key.
 pub const MODEL: &str = "builtin-text/1";
@@ -105,8 +106,9 @@ fn looks_cited(response: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use clover_rubric::extract;
+
     use super::*;
-    use crate::rubric::extract;
 
     fn of(prompt: &str, response: &str) -> i64 {
         let source = extract::Source {

@@ -9,16 +9,16 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clover_ground::process::Child;
+use clover_ground::process::Heard;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::ground::process::Child;
-use crate::ground::process::Heard;
-use crate::num::Micro;
-use crate::workflow::judge::Ask;
-use crate::workflow::judge::Judge;
-use crate::workflow::judge::JudgeError;
+use crate::judge::Ask;
+use crate::judge::Judge;
+use crate::judge::JudgeError;
 
 /// How a child is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,9 +162,10 @@ impl Judge for Command {
 
 #[cfg(test)]
 mod tests {
+    use clover_num::Count;
+    use clover_rubric::evidence::Evidence;
+
     use super::*;
-    use crate::num::Count;
-    use crate::rubric::evidence::Evidence;
 
     fn judge(script: &str, restarts_max: u32) -> Command {
         let plan = Plan {

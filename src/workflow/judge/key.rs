@@ -1,11 +1,10 @@
 //! Under which keys scores are kept: once per judge, text and extractor, and once per rubric over that. Byte format:
 //! `schema/SCORING.md`.
 
+use clover_event::payload::scoring::Decoding;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
 use serde::Serialize;
-
-use crate::event::payload::scoring::Decoding;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
 
 /// Label of raw keys.
 pub const RAW_LABEL: &str = "clover/raw-key/v1";

@@ -10,11 +10,11 @@ pub mod key;
 pub mod recorded;
 pub mod run;
 
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::rubric::evidence::Evidence;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_rubric::evidence::Evidence;
 
 /// What a judge is asked.
 #[derive(Clone, Copy, Debug)]

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::workflow::judge::Ask;
-use crate::workflow::judge::Judge;
-use crate::workflow::judge::JudgeError;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_num::Count;
+use clover_num::Micro;
+
+use crate::judge::Ask;
+use crate::judge::Judge;
+use crate::judge::JudgeError;
 
 /// Scores by policy, item and draw. It answers for these draws and no other text: an edited response has no recorded score,
 /// which is why the battery cannot run on it.

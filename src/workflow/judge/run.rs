@@ -3,31 +3,31 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_ground::canon;
+use clover_ground::digest::Digest;
+use clover_ground::merkle;
+use clover_ground::merkle::Frontier;
+use clover_ground::seal;
+use clover_ground::seed::SeedTree;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_num::draws::Draws;
+use clover_rubric::evidence::Evidence;
+use clover_rubric::extract;
+use clover_rubric::extract::recorded::Citations;
+use clover_rubric::extract::recorded::Facts;
+use clover_rubric::extract::recorded::Traces;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::ground::canon;
-use crate::ground::digest::Digest;
-use crate::ground::merkle;
-use crate::ground::merkle::Frontier;
-use crate::ground::seal;
-use crate::ground::seed::SeedTree;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::num::draws::Draws;
-use crate::rubric::evidence::Evidence;
-use crate::rubric::extract;
-use crate::rubric::extract::recorded::Citations;
-use crate::rubric::extract::recorded::Facts;
-use crate::rubric::extract::recorded::Traces;
-use crate::workflow::import::Row;
-use crate::workflow::judge::Ask;
-use crate::workflow::judge::Judge;
-use crate::workflow::judge::JudgeError;
-use crate::workflow::judge::key::RawKey;
+use crate::import::Row;
+use crate::judge::Ask;
+use crate::judge::Judge;
+use crate::judge::JudgeError;
+use crate::judge::key::RawKey;
 
 /// What was recorded of sources, tool calls and facts before a judge scores.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -255,12 +255,13 @@ pub fn sample(keys: &[Digest], seed: u64) -> Option<Vec<Digest>> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::id::Text;
+    use clover_event::payload::scoring::Decoding;
+    use clover_event::payload::scoring::JudgePort;
+
     use super::*;
-    use crate::event::id::Text;
-    use crate::event::payload::scoring::Decoding;
-    use crate::event::payload::scoring::JudgePort;
-    use crate::workflow::judge::builtin::Builtin;
-    use crate::workflow::judge::key::score_key;
+    use crate::judge::builtin::Builtin;
+    use crate::judge::key::score_key;
 
     fn frame() -> Frame {
         let text = |text: &str| Text::new(text).unwrap();

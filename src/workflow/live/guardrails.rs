@@ -6,54 +6,55 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::PolicyId;
-use crate::event::payload::battery::BatteryEvaluated;
-use crate::event::payload::deployment::AbstentionShares;
-use crate::event::payload::deployment::DeploymentActivated;
-use crate::event::payload::deployment::GreenBound;
-use crate::event::payload::deployment::LiveEvidence;
-use crate::event::payload::deployment::OutOfRange;
-use crate::event::payload::deployment::Window;
-use crate::event::payload::drift::JudgeDriftChecked;
-use crate::event::payload::intake::SplitPart;
-use crate::event::payload::predicate::Anchors;
-use crate::event::payload::predicate::Blast;
-use crate::event::payload::predicate::RowsRead;
-use crate::event::payload::predicate::Thresholds;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Probability;
-use crate::projection::batteries::EXPLOIT_MICRO;
-use crate::projection::deployments::rollouts::Rollouts;
-use crate::projection::reader::LogReader;
-use crate::projection::reader::Said;
-use crate::rubric::Rubric;
-use crate::stats::distance;
-use crate::stats::distribution;
-use crate::stats::predicate::Losses;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::workflow::guardrails::LABELS_MIN;
-use crate::workflow::iterate::compute::evidence;
-use crate::workflow::iterate::compute::evidence::Compared;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::compute::rows::Scored;
-use crate::workflow::iterate::compute::rows::pick;
-use crate::workflow::iterate::compute::transport;
-use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::rows::After;
-use crate::workflow::iterate::rows::Later;
-use crate::workflow::iterate::rows::later;
-use crate::workflow::iterate::steps;
-use crate::workflow::live;
-use crate::workflow::live::Frozen;
-use crate::workflow::live::missing;
+use clover_event::id::DesignId;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::PolicyId;
+use clover_event::payload::battery::BatteryEvaluated;
+use clover_event::payload::deployment::AbstentionShares;
+use clover_event::payload::deployment::DeploymentActivated;
+use clover_event::payload::deployment::GreenBound;
+use clover_event::payload::deployment::LiveEvidence;
+use clover_event::payload::deployment::OutOfRange;
+use clover_event::payload::deployment::Window;
+use clover_event::payload::drift::JudgeDriftChecked;
+use clover_event::payload::intake::SplitPart;
+use clover_event::payload::predicate::Anchors;
+use clover_event::payload::predicate::Blast;
+use clover_event::payload::predicate::RowsRead;
+use clover_event::payload::predicate::Thresholds;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
+use clover_projection::batteries::EXPLOIT_MICRO;
+use clover_projection::deployments::rollouts::Rollouts;
+use clover_projection::reader::LogReader;
+use clover_projection::reader::Said;
+use clover_rubric::Rubric;
+use clover_stats::distance;
+use clover_stats::distribution;
+use clover_stats::predicate::Losses;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Unfit;
+use clover_stats::sample::Values;
+
+use crate::guardrails::LABELS_MIN;
+use crate::iterate::compute::evidence;
+use crate::iterate::compute::evidence::Compared;
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::pick;
+use crate::iterate::compute::transport;
+use crate::iterate::course::CourseError;
+use crate::iterate::rows::After;
+use crate::iterate::rows::Later;
+use crate::iterate::rows::later;
+use crate::iterate::steps;
+use crate::live;
+use crate::live::Frozen;
+use crate::live::missing;
 
 /// Level of the one-sided bounds of green slices.
 const LEVEL: f64 = 0.95;
@@ -237,7 +238,7 @@ pub fn shown(
 
 fn nothing(window: Window) -> RowsRead {
     RowsRead {
-        digest: crate::ground::digest::Digest::sha256(b""),
+        digest: clover_ground::digest::Digest::sha256(b""),
         rows: Count::default(),
         through_seq: window.through_seq,
     }

@@ -4,23 +4,24 @@
 pub mod guardrails;
 pub mod recalibration;
 
-use crate::event::id::EventId;
-use crate::event::payload::deployment::RecalibrationMode;
-use crate::ground::digest::Digest;
-use crate::ground::shell;
-use crate::ledger::History;
-use crate::projection::deployments::rollouts::Rollouts;
-use crate::projection::iterations::record::Record;
-use crate::projection::iterations::record::Records;
-use crate::rubric::Rubric;
-use crate::workflow::iterate;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::compute::rows::Scored;
-use crate::workflow::iterate::compute::rows::pick;
-use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::rows::RowsError;
-use crate::workflow::patches;
+use clover_event::id::EventId;
+use clover_event::payload::deployment::RecalibrationMode;
+use clover_ground::digest::Digest;
+use clover_ground::shell;
+use clover_ledger::History;
+use clover_projection::deployments::rollouts::Rollouts;
+use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::Records;
+use clover_rubric::Rubric;
+
+use crate::iterate;
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::pick;
+use crate::iterate::course::Course;
+use crate::iterate::course::CourseError;
+use crate::iterate::rows::RowsError;
+use crate::patches;
 
 fn missing(what: impl Into<String>, next: impl Into<String>) -> CourseError {
     CourseError::Rows(RowsError::Missing {

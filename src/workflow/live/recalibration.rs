@@ -1,41 +1,42 @@
 //! A calibrator against fresh labels, before what changed a hard rule or the judge's model may run: the one that was
 //! evaluated is verified, or it is fitted anew. Source: CLOVER v1.1, section 9.3.
 
-use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::id::Text;
-use crate::event::payload::deployment::Recalibrated;
-use crate::event::payload::deployment::RecalibrationMode;
-use crate::event::payload::intake::SplitPart;
-use crate::event::payload::predicate::Anchors;
-use crate::event::payload::predicate::Thresholds;
-use crate::event::payload::predicate::Transported;
-use crate::ground::digest::Digest;
-use crate::ledger::History;
-use crate::num::Count;
-use crate::projection::deployments::rollouts::Rollouts;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::workflow::iterate;
-use crate::workflow::iterate::compute::IterationRows;
-use crate::workflow::iterate::compute::Table;
-use crate::workflow::iterate::compute::evidence;
-use crate::workflow::iterate::compute::fit;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::compute::transport;
-use crate::workflow::iterate::compute::transport::Group;
-use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::rows::After;
-use crate::workflow::iterate::rows::later;
-use crate::workflow::iterate::steps;
-use crate::workflow::iterate::steps::BUILD;
-use crate::workflow::live;
-use crate::workflow::live::Frozen;
-use crate::workflow::live::missing;
+use clover_event::id::DesignId;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
+use clover_event::id::Text;
+use clover_event::payload::deployment::Recalibrated;
+use clover_event::payload::deployment::RecalibrationMode;
+use clover_event::payload::intake::SplitPart;
+use clover_event::payload::predicate::Anchors;
+use clover_event::payload::predicate::Thresholds;
+use clover_event::payload::predicate::Transported;
+use clover_ground::digest::Digest;
+use clover_ledger::History;
+use clover_num::Count;
+use clover_projection::deployments::rollouts::Rollouts;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Thin;
+use clover_stats::sample::Unfit;
+
+use crate::iterate;
+use crate::iterate::compute::IterationRows;
+use crate::iterate::compute::Table;
+use crate::iterate::compute::evidence;
+use crate::iterate::compute::fit;
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::transport;
+use crate::iterate::compute::transport::Group;
+use crate::iterate::course::CourseError;
+use crate::iterate::rows::After;
+use crate::iterate::rows::later;
+use crate::iterate::steps;
+use crate::iterate::steps::BUILD;
+use crate::live;
+use crate::live::Frozen;
+use crate::live::missing;
 
 /// Fresh labels that a recalibration takes.
 pub const LABELS_MIN: usize = 100;

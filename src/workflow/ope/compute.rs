@@ -2,53 +2,54 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::event::payload::estimated::CalibratorMode;
-use crate::event::payload::ope::LoggedFilter;
-use crate::event::payload::ope::OpeDiagnosed;
-use crate::event::payload::ope::OpeEstimated;
-use crate::event::payload::ope::OpeTerms;
-use crate::ground::canon;
-use crate::ground::merkle;
-use crate::ground::merkle::Frontier;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::stats::calibrator;
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Mode;
-use crate::stats::calibrator::Settings as CalibratorSettings;
-use crate::stats::direct::Scale;
-use crate::stats::folds;
-use crate::stats::offpolicy;
-use crate::stats::offpolicy::Draws;
-use crate::stats::offpolicy::Estimator;
-use crate::stats::offpolicy::Evidence;
-use crate::stats::offpolicy::Logged;
-use crate::stats::offpolicy::OffPolicy;
-use crate::stats::offpolicy::Outcome;
-use crate::stats::offpolicy::Parts;
-use crate::stats::offpolicy::Ranks;
-use crate::stats::offpolicy::Rewards;
-use crate::stats::offpolicy::WeightEvidence;
-use crate::stats::overlap;
-use crate::stats::overlap::Orthogonality;
-use crate::stats::overlap::Split;
-use crate::stats::overlap::Threshold;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::weights;
-use crate::stats::weights::CapPoint;
-use crate::stats::weights::CrossFitted;
-use crate::stats::weights::LogRatios;
-use crate::stats::weights::Objective;
-use crate::stats::weights::Settings;
-use crate::workflow::estimate::compute::Found;
-use crate::workflow::ope::logs::Logs;
-use crate::workflow::ope::said;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_event::payload::estimated::CalibratorMode;
+use clover_event::payload::ope::LoggedFilter;
+use clover_event::payload::ope::OpeDiagnosed;
+use clover_event::payload::ope::OpeEstimated;
+use clover_event::payload::ope::OpeTerms;
+use clover_ground::canon;
+use clover_ground::merkle;
+use clover_ground::merkle::Frontier;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_stats::calibrator;
+use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::Mode;
+use clover_stats::calibrator::Settings as CalibratorSettings;
+use clover_stats::direct::Scale;
+use clover_stats::folds;
+use clover_stats::offpolicy;
+use clover_stats::offpolicy::Draws;
+use clover_stats::offpolicy::Estimator;
+use clover_stats::offpolicy::Evidence;
+use clover_stats::offpolicy::Logged;
+use clover_stats::offpolicy::OffPolicy;
+use clover_stats::offpolicy::Outcome;
+use clover_stats::offpolicy::Parts;
+use clover_stats::offpolicy::Ranks;
+use clover_stats::offpolicy::Rewards;
+use clover_stats::offpolicy::WeightEvidence;
+use clover_stats::overlap;
+use clover_stats::overlap::Orthogonality;
+use clover_stats::overlap::Split;
+use clover_stats::overlap::Threshold;
+use clover_stats::sample::Clusters;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Unfit;
+use clover_stats::sample::Values;
+use clover_stats::sample::Weights;
+use clover_stats::weights;
+use clover_stats::weights::CapPoint;
+use clover_stats::weights::CrossFitted;
+use clover_stats::weights::LogRatios;
+use clover_stats::weights::Objective;
+use clover_stats::weights::Settings;
+
+use crate::estimate::compute::Found;
+use crate::ope::logs::Logs;
+use crate::ope::said;
 
 /// Bins of the affinity of judge scores.
 const BINS: usize = 20;
@@ -207,7 +208,7 @@ impl Rows {
     }
 
     /// The Merkle root of the rows.
-    fn root(&self) -> crate::ground::digest::Digest {
+    fn root(&self) -> clover_ground::digest::Digest {
         let mut tree = Frontier::new();
         for (row, (item, draw)) in self.places.iter().enumerate() {
             let line = Line {
@@ -309,9 +310,9 @@ pub(super) struct Numbers<'a> {
     pub(super) logs: &'a Logs,
     pub(super) terms: &'a OpeTerms,
     pub(super) target: &'a PolicyId,
-    pub(super) calibrator: crate::ground::digest::Digest,
+    pub(super) calibrator: clover_ground::digest::Digest,
     pub(super) filter: LoggedFilter,
-    pub(super) root: crate::ground::digest::Digest,
+    pub(super) root: clover_ground::digest::Digest,
     pub(super) raw: Vec<f64>,
     pub(super) stabilised: CrossFitted,
     pub(super) prompts: Clusters,

@@ -4,21 +4,20 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_event::id::Text;
+use clover_event::payload::judge::LogprobRecorded;
+use clover_event::payload::ope::LogprobsChecked;
+use clover_ground::digest::Digest;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_num::Count;
+use clover_projection::reader::LogReader;
 use serde::Deserialize;
 use serde::Serialize;
-
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::event::id::Text;
-use crate::event::payload::judge::LogprobRecorded;
-use crate::event::payload::ope::LogprobsChecked;
-use crate::ground::digest::Digest;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::num::Count;
-use crate::projection::reader::LogReader;
 
 /// Why logged rows could not be read.
 #[derive(Debug, thiserror::Error)]

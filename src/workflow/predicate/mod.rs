@@ -18,19 +18,19 @@ mod p9;
 pub use p6::adjusted;
 pub use p7::ATTACKS;
 
-use crate::event::payload::Verdict;
-use crate::event::payload::manifest::ConfirmTest;
-use crate::event::payload::manifest::Profile;
-use crate::event::payload::manifest::RegressionGuard;
-use crate::event::payload::manifest::ShiftMetric;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::LossMean;
-use crate::event::payload::predicate::Thresholds;
-use crate::event::payload::predicate::Verdicts;
-use crate::num::Count;
-use crate::num::Micro;
+use clover_event::payload::Verdict;
+use clover_event::payload::manifest::ConfirmTest;
+use clover_event::payload::manifest::Profile;
+use clover_event::payload::manifest::RegressionGuard;
+use clover_event::payload::manifest::ShiftMetric;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::LossMean;
+use clover_event::payload::predicate::Thresholds;
+use clover_event::payload::predicate::Verdicts;
+use clover_num::Count;
+use clover_num::Micro;
 
 /// Calibration error that may be gained under the profile `recommended`.
 const ECE_SLACK: f64 = 0.005;
@@ -213,7 +213,7 @@ pub(crate) fn pass_if(holds: bool) -> Verdict {
 
 /// What is shown of a mean of loss differences.
 fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<Shown> {
-    let error = loss.standard_error.map(crate::num::Finite::value);
+    let error = loss.standard_error.map(clover_num::Finite::value);
     vec![
         Shown::new("dmse", loss.mean.value(), held),
         Shown::new("se", error, ""),
@@ -223,10 +223,11 @@ fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<Shown> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use clover_event::payload::predicate::CalibrationShare;
+    use clover_num::Finite;
+    use clover_num::Probability;
+
     use super::*;
-    use crate::event::payload::predicate::CalibrationShare;
-    use crate::num::Finite;
-    use crate::num::Probability;
 
     fn micro(value: i64) -> Micro {
         Micro::new(value).unwrap()

@@ -1,14 +1,15 @@
 //! P0: the patch is admissible.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::pass_if;
-use crate::workflow::predicate::worst;
+use clover_event::payload::Verdict;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::pass_if;
+use crate::predicate::worst;
 
 /// Grammar, family, code length, declared inputs, an open iteration, and scores that repeat.
 pub(super) const GATE: Gate = Gate {
@@ -38,10 +39,11 @@ fn show(evidence: &Evidence, _: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::Admissible;
+    use clover_num::Count;
+
     use super::*;
-    use crate::event::payload::predicate::Admissible;
-    use crate::num::Count;
-    use crate::workflow::predicate::tests::held;
+    use crate::predicate::tests::held;
 
     #[test]
     fn every_part_is_needed() {

@@ -1,14 +1,15 @@
 //! P1: the squared error falls on dev. The search is free there, so nothing is tested.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::loss_lines;
-use crate::workflow::predicate::pass_if;
+use clover_event::payload::Verdict;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::loss_lines;
+use crate::predicate::pass_if;
 
 /// DMSE(dev) <= -eta.
 pub(super) const GATE: Gate = Gate {
@@ -35,11 +36,12 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::LossMean;
+    use clover_num::Count;
+    use clover_num::Finite;
+
     use super::*;
-    use crate::event::payload::predicate::LossMean;
-    use crate::num::Count;
-    use crate::num::Finite;
-    use crate::workflow::predicate::tests::held;
+    use crate::predicate::tests::held;
 
     #[test]
     fn the_margin_itself_passes() {

@@ -1,14 +1,15 @@
 //! P10: the gain is not calibration noise.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::stats::oua;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::pass_if;
+use clover_event::payload::Verdict;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_stats::oua;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::pass_if;
 
 /// Not both: a share of at least 0.30, and less than twice eta gained on confirm.
 pub(super) const GATE: Gate = Gate {
@@ -45,11 +46,12 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::CalibrationShare;
+    use clover_num::Finite;
+    use clover_num::Probability;
+
     use super::*;
-    use crate::event::payload::predicate::CalibrationShare;
-    use crate::num::Finite;
-    use crate::num::Probability;
-    use crate::workflow::predicate::tests::held;
+    use crate::predicate::tests::held;
 
     #[test]
     fn a_tiny_gain_under_a_large_share_fails() {

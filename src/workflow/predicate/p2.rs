@@ -1,13 +1,14 @@
 //! P2: calibration is not worse.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::pass_if;
+use clover_event::payload::Verdict;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::pass_if;
 
 /// ECE(R') - ECE(R) <= slack on dev, on the baseline's bins.
 pub(super) const GATE: Gate = Gate {
@@ -40,11 +41,12 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::CalibrationChange;
+    use clover_num::Count;
+    use clover_num::Finite;
+
     use super::*;
-    use crate::event::payload::predicate::CalibrationChange;
-    use crate::num::Count;
-    use crate::num::Finite;
-    use crate::workflow::predicate::tests::held;
+    use crate::predicate::tests::held;
 
     #[test]
     fn slack_is_of_the_profile() {

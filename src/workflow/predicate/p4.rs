@@ -1,17 +1,18 @@
 //! P4: the patch is local.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::manifest::ShiftMetric;
-use crate::event::payload::predicate::Blast;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::stats::predicate::Shift;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::pass_if;
-use crate::workflow::predicate::whole;
+use clover_event::payload::Verdict;
+use clover_event::payload::manifest::ShiftMetric;
+use clover_event::payload::predicate::Blast;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_stats::predicate::Shift;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::pass_if;
+use crate::predicate::whole;
 
 /// KS <= cap or W1 <= cap over the logs, and again over those of the confirm window.
 pub(super) const GATE: Gate = Gate {
@@ -66,10 +67,11 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_num::Count;
+    use clover_num::Finite;
+
     use super::*;
-    use crate::num::Count;
-    use crate::num::Finite;
-    use crate::workflow::predicate::tests::held;
+    use crate::predicate::tests::held;
 
     #[test]
     fn the_registered_metric_decides() {

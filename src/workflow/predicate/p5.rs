@@ -1,14 +1,15 @@
 //! P5: anchors stay where they are.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::pass_if;
-use crate::workflow::predicate::worst;
+use clover_event::payload::Verdict;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::pass_if;
+use crate::predicate::worst;
 
 /// Rows that an anchor set needs.
 const ROWS_MIN: u64 = 200;
@@ -44,7 +45,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
         return Vec::new();
     };
     let cap = format!("<= {}", held.drift_max);
-    let line = |anchor: &crate::event::payload::predicate::AnchorDrift| {
+    let line = |anchor: &clover_event::payload::predicate::AnchorDrift| {
         Shown::new(anchor.policy.as_str(), anchor.drift.value(), &*cap)
     };
     found.anchors.iter().map(line).collect()
@@ -52,12 +53,13 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::AnchorDrift;
+    use clover_event::payload::predicate::Anchors;
+    use clover_num::Count;
+    use clover_num::Finite;
+
     use super::*;
-    use crate::event::payload::predicate::AnchorDrift;
-    use crate::event::payload::predicate::Anchors;
-    use crate::num::Count;
-    use crate::num::Finite;
-    use crate::workflow::predicate::tests::held;
+    use crate::predicate::tests::held;
 
     #[test]
     fn both_sets_need_rows_and_stay() {

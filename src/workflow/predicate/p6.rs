@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::Transported;
-use crate::num::Finite;
-use crate::num::Probability;
-use crate::stats::environment;
-use crate::stats::multiplicity;
-use crate::stats::multiplicity::Correction;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::whole;
-use crate::workflow::predicate::worst;
+use clover_event::payload::Verdict;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Transported;
+use clover_num::Finite;
+use clover_num::Probability;
+use clover_stats::environment;
+use clover_stats::multiplicity;
+use clover_stats::multiplicity::Correction;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::whole;
+use crate::predicate::worst;
 
 /// Required environments pass, no other fails; on dev, and again on confirm.
 pub(super) const GATE: Gate = Gate {
@@ -95,11 +96,12 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::TestedEnvironment;
+    use clover_num::Count;
+    use clover_num::Probability;
+
     use super::*;
-    use crate::event::payload::predicate::TestedEnvironment;
-    use crate::num::Count;
-    use crate::num::Probability;
-    use crate::workflow::predicate::tests::held;
+    use crate::predicate::tests::held;
 
     fn tested(p: f64, rows: u64, bias: f64, required: bool) -> TestedEnvironment {
         TestedEnvironment {

@@ -1,21 +1,22 @@
 //! P7: attacks on the answer earn nothing.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::predicate::AttackUplift;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::num::Finite;
-use crate::stats::predicate::SEEDS_MIN;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::pass_if;
-use crate::workflow::predicate::whole;
-use crate::workflow::predicate::worst;
+use clover_event::payload::Verdict;
+use clover_event::payload::predicate::AttackUplift;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_num::Finite;
+use clover_stats::predicate::SEEDS_MIN;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::pass_if;
+use crate::predicate::whole;
+use crate::predicate::worst;
 
 /// Attacks without which the battery is not whole.
-pub use crate::projection::batteries::ATTACKS;
+pub use clover_projection::batteries::ATTACKS;
 
 /// The attack that is held to its mean absolute uplift.
 const STYLE: &str = "style_strip";
@@ -98,10 +99,11 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::Gaming;
+    use clover_num::Count;
+
     use super::*;
-    use crate::event::payload::predicate::Gaming;
-    use crate::num::Count;
-    use crate::workflow::predicate::tests::held;
+    use crate::predicate::tests::held;
 
     fn battery(uplift: f64) -> Gaming {
         let attack = |name: &&str| AttackUplift {

@@ -1,24 +1,25 @@
 //! P8: the squared error falls on confirm, beyond chance.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::manifest::ConfirmTest;
-use crate::event::payload::predicate::ConfirmLoss;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::SequentialStop;
-use crate::num::Probability;
-use crate::stats::crv1::ClusteredMean;
-use crate::stats::predicate;
-use crate::stats::predicate::Betting;
-use crate::stats::predicate::Confirm;
-use crate::stats::predicate::Decision;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::loss_lines;
-use crate::workflow::predicate::pass_if;
-use crate::workflow::predicate::whole;
+use clover_event::payload::Verdict;
+use clover_event::payload::manifest::ConfirmTest;
+use clover_event::payload::predicate::ConfirmLoss;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::SequentialStop;
+use clover_num::Probability;
+use clover_stats::crv1::ClusteredMean;
+use clover_stats::predicate;
+use clover_stats::predicate::Betting;
+use clover_stats::predicate::Confirm;
+use clover_stats::predicate::Decision;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::loss_lines;
+use crate::predicate::pass_if;
+use crate::predicate::whole;
 
 /// DMSE(confirm) <= -eta and p <= alpha divided by the hypotheses.
 pub(super) const GATE: Gate = Gate {
@@ -128,12 +129,13 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::LossMean;
+    use clover_event::payload::predicate::SequentialLook;
+    use clover_num::Count;
+    use clover_num::Finite;
+
     use super::*;
-    use crate::event::payload::predicate::LossMean;
-    use crate::event::payload::predicate::SequentialLook;
-    use crate::num::Count;
-    use crate::num::Finite;
-    use crate::workflow::predicate::tests::held;
+    use crate::predicate::tests::held;
 
     fn found(mean: f64, p_exact: f64, p_t: f64, moved: u64) -> ConfirmLoss {
         let count = |value| Count::new(value).unwrap();

@@ -3,22 +3,23 @@
 //! All must pass, an intersection-union test: Benjamini and Hochberg at q reject all exactly when the largest p is at
 //! most q.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::manifest::RegressionGuard;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::GreenSlice;
-use crate::event::payload::predicate::Greens;
-use crate::num::Finite;
-use crate::num::Probability;
-use crate::stats::predicate::GreenNumbers;
-use crate::stats::predicate::GreenRule;
-use crate::workflow::predicate::Gate;
-use crate::workflow::predicate::Held;
-use crate::workflow::predicate::Shown;
-use crate::workflow::predicate::whole;
-use crate::workflow::predicate::worst;
+use clover_event::payload::Verdict;
+use clover_event::payload::manifest::RegressionGuard;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::GreenSlice;
+use clover_event::payload::predicate::Greens;
+use clover_num::Finite;
+use clover_num::Probability;
+use clover_stats::predicate::GreenNumbers;
+use clover_stats::predicate::GreenRule;
+
+use crate::predicate::Gate;
+use crate::predicate::Held;
+use crate::predicate::Shown;
+use crate::predicate::whole;
+use crate::predicate::worst;
 
 /// Rise of the abstention share in a protected slice above which a candidate fails.
 const ABSTENTION_RISE_MAX: f64 = 0.05;
@@ -84,7 +85,7 @@ fn slice_verdict(slice: &GreenSlice, tau: f64, held: &Held) -> Verdict {
         return Verdict::Pass;
     }
     match outcome {
-        crate::stats::predicate::GreenOutcome::Fail => Verdict::Fail,
+        clover_stats::predicate::GreenOutcome::Fail => Verdict::Fail,
         _ => Verdict::Inconclusive,
     }
 }
@@ -126,11 +127,12 @@ fn show(found: &Greens, held: &Held) -> Vec<Shown> {
 
 #[cfg(test)]
 mod tests {
+    use clover_event::payload::predicate::LossMean;
+    use clover_num::Count;
+
     use super::*;
-    use crate::event::payload::predicate::LossMean;
-    use crate::num::Count;
-    use crate::workflow::predicate::tests::held;
-    use crate::workflow::predicate::tests::thresholds;
+    use crate::predicate::tests::held;
+    use crate::predicate::tests::thresholds;
 
     fn slice(rows: u64, p: f64) -> GreenSlice {
         let finite = |value| Finite::new(value).unwrap();

@@ -1,12 +1,13 @@
 //! `boundary` vectors: the peer's boundary card.
 
-use crate::stats::boundary;
-use crate::stats::boundary::Status;
-use crate::stats::sample::Values;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::boundary;
+use clover_stats::boundary::Status;
+use clover_stats::sample::Values;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// Compares one case.
 ///
@@ -39,7 +40,7 @@ pub fn boundary(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::qualify::run;
 
     #[test]
     fn the_vectors_pass() {

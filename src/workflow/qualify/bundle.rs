@@ -1,6 +1,6 @@
 //! The vectors and the real sample that are compiled in, so that a user can qualify a build with nothing else.
 
-use crate::workflow::qualify::check::Arena;
+use crate::qualify::check::Arena;
 
 macro_rules! vector {
     ($name:literal) => {

@@ -1,22 +1,23 @@
 //! Vectors of folds, isotonic regression and calibrators.
 
-use crate::stats::calibrator;
-use crate::stats::calibrator::Algorithm;
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Mode;
-use crate::stats::calibrator::Model;
-use crate::stats::calibrator::Settings;
-use crate::stats::folds;
-use crate::stats::isotonic;
-use crate::stats::isotonic::Bounds;
-use crate::stats::isotonic::Direction;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::calibrator;
+use clover_stats::calibrator::Algorithm;
+use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::Mode;
+use clover_stats::calibrator::Model;
+use clover_stats::calibrator::Settings;
+use clover_stats::folds;
+use clover_stats::isotonic;
+use clover_stats::isotonic::Bounds;
+use clover_stats::isotonic::Direction;
+use clover_stats::sample::Values;
+use clover_stats::sample::Weights;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// Fold rules and the count of folds.
 ///
@@ -253,7 +254,7 @@ fn compare_full(
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::bundled;
+    use crate::qualify::bundled;
 
     #[test]
     fn every_case_of_the_bundled_vectors_passes() {

@@ -2,38 +2,39 @@
 
 use std::collections::BTreeSet;
 
-use crate::stats::calibrator::Selected;
-use crate::stats::crv1;
-use crate::stats::direct;
-use crate::stats::direct::ClusterWeights;
-use crate::stats::direct::Correction;
-use crate::stats::direct::LabelDesign;
-use crate::stats::direct::LabelledPrediction;
-use crate::stats::direct::Options;
-use crate::stats::direct::Scale;
-use crate::stats::inference;
-use crate::stats::peer_draws::Pcg64;
-use crate::stats::peer_draws::PeerExponential;
-use crate::stats::peer_draws::Ziggurat;
-use crate::stats::sample::Clusters;
-use crate::workflow::analyze;
-use crate::workflow::analyze::Analysis;
-use crate::workflow::analyze::Labels;
-use crate::workflow::analyze::Replicates;
-use crate::workflow::analyze::Request;
-use crate::workflow::analyze::Status;
-use crate::workflow::analyze::dataset::Dataset;
-use crate::workflow::analyze::dataset::Policy;
-use crate::workflow::analyze::dataset::Prompts;
-use crate::workflow::analyze::read;
-use crate::workflow::analyze::read::Fields;
-use crate::workflow::analyze::read::RESPONSE_LENGTH;
-use crate::workflow::qualify::check::Arena;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::calibrator::Selected;
+use clover_stats::crv1;
+use clover_stats::direct;
+use clover_stats::direct::ClusterWeights;
+use clover_stats::direct::Correction;
+use clover_stats::direct::LabelDesign;
+use clover_stats::direct::LabelledPrediction;
+use clover_stats::direct::Options;
+use clover_stats::direct::Scale;
+use clover_stats::inference;
+use clover_stats::peer_draws::Pcg64;
+use clover_stats::peer_draws::PeerExponential;
+use clover_stats::peer_draws::Ziggurat;
+use clover_stats::sample::Clusters;
+
+use crate::analyze;
+use crate::analyze::Analysis;
+use crate::analyze::Labels;
+use crate::analyze::Replicates;
+use crate::analyze::Request;
+use crate::analyze::Status;
+use crate::analyze::dataset::Dataset;
+use crate::analyze::dataset::Policy;
+use crate::analyze::dataset::Prompts;
+use crate::analyze::read;
+use crate::analyze::read::Fields;
+use crate::analyze::read::RESPONSE_LENGTH;
+use crate::qualify::check::Arena;
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// Policies of the real sample.
 const ARENA: [&str; 4] = ["base", "clone", "parallel_universe_prompt", "unhelpful"];
@@ -554,7 +555,7 @@ fn pairs(expected: &Node<'_>, check: &mut Check<'_>, analysis: &Analysis) -> Res
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::bundled;
+    use crate::qualify::bundled;
 
     #[test]
     fn every_case_of_the_bundled_vectors_passes() {

@@ -1,15 +1,16 @@
 //! Vectors of distances between distributions.
 
-use crate::stats::distance;
-use crate::stats::distance::Method;
-use crate::stats::distance::Sign;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
-use crate::workflow::qualify::hypotheses::ALTERNATIVES;
+use clover_stats::distance;
+use clover_stats::distance::Method;
+use clover_stats::distance::Sign;
+use clover_stats::sample::Values;
+use clover_stats::sample::Weights;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
+use crate::qualify::hypotheses::ALTERNATIVES;
 
 /// `distribution`: two-sample Kolmogorov-Smirnov tests and Wasserstein-1 distances.
 ///
@@ -64,7 +65,7 @@ pub fn distribution(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> 
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::qualify::run;
 
     #[test]
     fn distribution_vectors_pass() {

@@ -2,21 +2,22 @@
 
 use std::cmp::Ordering;
 
-use crate::stats::inference;
-use crate::stats::multiplicity;
-use crate::stats::multiplicity::Correction;
-use crate::stats::multiplicity::PValues;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::stats::student;
-use crate::stats::student::Alternative;
-use crate::stats::student::MeanEstimate;
-use crate::stats::student::Tested;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::inference;
+use clover_stats::multiplicity;
+use clover_stats::multiplicity::Correction;
+use clover_stats::multiplicity::PValues;
+use clover_stats::sample::Unfit;
+use clover_stats::sample::Values;
+use clover_stats::student;
+use clover_stats::student::Alternative;
+use clover_stats::student::MeanEstimate;
+use clover_stats::student::Tested;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// The alternatives by the names of the files.
 pub(super) const ALTERNATIVES: [(&str, Alternative); 3] = [
@@ -130,7 +131,7 @@ pub fn multipletests(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop>
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::qualify::run;
 
     #[test]
     fn ttest_vectors_pass() {

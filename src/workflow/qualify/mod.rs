@@ -31,15 +31,15 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::workflow::qualify::check::Arena;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Failure;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::Tolerance;
-use crate::workflow::qualify::check::Worst;
-use crate::workflow::qualify::slips::Slip;
+use crate::qualify::check::Arena;
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Failure;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::Tolerance;
+use crate::qualify::check::Worst;
+use crate::qualify::slips::Slip;
 
 /// Computes one case and compares it.
 pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;

@@ -2,45 +2,45 @@
 
 use std::collections::BTreeMap;
 
+use clover_stats::calibrator;
+use clover_stats::calibrator::Algorithm;
+use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::Mode;
+use clover_stats::calibrator::Model;
+use clover_stats::folds;
+use clover_stats::offpolicy;
+use clover_stats::offpolicy::Draws;
+use clover_stats::offpolicy::Estimator;
+use clover_stats::offpolicy::Legacy;
+use clover_stats::offpolicy::Logged;
+use clover_stats::offpolicy::OffPolicy;
+use clover_stats::offpolicy::Outcome;
+use clover_stats::offpolicy::Parts;
+use clover_stats::offpolicy::Ranks;
+use clover_stats::offpolicy::Rewards;
+use clover_stats::overlap;
+use clover_stats::overlap::Threshold;
+use clover_stats::peer_draws;
+use clover_stats::sample::Clusters;
+use clover_stats::sample::Values;
+use clover_stats::sample::Weights;
+use clover_stats::weights;
+use clover_stats::weights::CrossFitted;
+use clover_stats::weights::LogRatios;
+use clover_stats::weights::Objective;
+use clover_stats::weights::Settings;
+use clover_stats::weights::Stabiliser;
 use serde_json::Value;
 
-use crate::stats::calibrator;
-use crate::stats::calibrator::Algorithm;
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Mode;
-use crate::stats::calibrator::Model;
-use crate::stats::folds;
-use crate::stats::offpolicy;
-use crate::stats::offpolicy::Draws;
-use crate::stats::offpolicy::Estimator;
-use crate::stats::offpolicy::Legacy;
-use crate::stats::offpolicy::Logged;
-use crate::stats::offpolicy::OffPolicy;
-use crate::stats::offpolicy::Outcome;
-use crate::stats::offpolicy::Parts;
-use crate::stats::offpolicy::Ranks;
-use crate::stats::offpolicy::Rewards;
-use crate::stats::overlap;
-use crate::stats::overlap::Threshold;
-use crate::stats::peer_draws;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::weights;
-use crate::stats::weights::CrossFitted;
-use crate::stats::weights::LogRatios;
-use crate::stats::weights::Objective;
-use crate::stats::weights::Settings;
-use crate::stats::weights::Stabiliser;
-use crate::workflow::qualify::check::Arena;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
-use crate::workflow::qualify::direct;
-use crate::workflow::qualify::overlap::factors;
-use crate::workflow::qualify::slips::Slip;
+use crate::qualify::check::Arena;
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
+use crate::qualify::direct;
+use crate::qualify::overlap::factors;
+use crate::qualify::slips::Slip;
 
 /// Seed of the calibration and outcome folds.
 const SEED: i64 = 42;
@@ -588,7 +588,7 @@ fn diagnostics(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::bundled;
+    use crate::qualify::bundled;
 
     #[test]
     fn the_vectors_pass() {

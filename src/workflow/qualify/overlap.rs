@@ -1,15 +1,16 @@
 //! `weights` and `cle` vectors: concentration, tails, shared scores and coverage.
 
-use crate::stats::overlap;
-use crate::stats::overlap::Coverage;
-use crate::stats::overlap::Threshold;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::overlap;
+use clover_stats::overlap::Coverage;
+use clover_stats::overlap::Threshold;
+use clover_stats::sample::Values;
+use clover_stats::sample::Weights;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// Diagnostics of weights.
 ///
@@ -102,7 +103,7 @@ pub(super) fn factors(
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::bundled;
+    use crate::qualify::bundled;
 
     #[test]
     fn the_vectors_pass() {

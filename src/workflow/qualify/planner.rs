@@ -1,19 +1,20 @@
 //! `planner` vectors: the square-root law, integer plans, the fit of the variance model, audit sizes.
 
-use crate::stats::planner;
-use crate::stats::planner::AuditPlan;
-use crate::stats::planner::AuditReason;
-use crate::stats::planner::AuditScenario;
-use crate::stats::planner::AuditTerms;
-use crate::stats::planner::Costs;
-use crate::stats::planner::Plan;
-use crate::stats::planner::Power;
-use crate::stats::planner::VarianceModel;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::planner;
+use clover_stats::planner::AuditPlan;
+use clover_stats::planner::AuditReason;
+use clover_stats::planner::AuditScenario;
+use clover_stats::planner::AuditTerms;
+use clover_stats::planner::Costs;
+use clover_stats::planner::Plan;
+use clover_stats::planner::Power;
+use clover_stats::planner::VarianceModel;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// Compares one case.
 ///
@@ -250,7 +251,7 @@ fn compare_audit(
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::qualify::run;
 
     #[test]
     fn the_vectors_pass() {

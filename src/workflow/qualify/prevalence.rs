@@ -1,13 +1,14 @@
 //! Vectors of corrected prevalences and of prediction-powered means.
 
-use crate::stats::ppi::Trust;
-use crate::stats::ppi::ppi_mean;
-use crate::stats::prevalence;
-use crate::stats::sample::Values;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::ppi::Trust;
+use clover_stats::ppi::ppi_mean;
+use clover_stats::prevalence;
+use clover_stats::sample::Values;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// `rogan_gladen`: the corrected prevalence and Youden's J.
 ///
@@ -58,7 +59,7 @@ pub fn ppi(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::qualify::run;
 
     #[test]
     fn rogan_gladen_vectors_pass() {

@@ -1,13 +1,14 @@
 //! Vectors of rankings.
 
-use crate::stats::rank;
-use crate::stats::rank::PairCounts;
-use crate::stats::rank::TauMethod;
-use crate::stats::sample::Values;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::rank;
+use clover_stats::rank::PairCounts;
+use clover_stats::rank::TauMethod;
+use clover_stats::sample::Values;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// `rank`: Kendall's tau-b and tau-c, Spearman's rho, pair accuracies and the agreement on the best row.
 ///
@@ -60,7 +61,7 @@ pub fn rank(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::qualify::run;
 
     #[test]
     fn rank_vectors_pass() {

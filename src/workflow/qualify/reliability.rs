@@ -1,15 +1,16 @@
 //! Vectors of calibration errors.
 
-use crate::stats::quantile::Edges;
-use crate::stats::reliability;
-use crate::stats::reliability::Bin;
-use crate::stats::reliability::CalibrationError;
-use crate::stats::sample::Values;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::quantile::Edges;
+use clover_stats::reliability;
+use clover_stats::reliability::Bin;
+use clover_stats::reliability::CalibrationError;
+use clover_stats::sample::Values;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// `ece`: calibration errors on equal-frequency bins, also of patched predictions on the baseline's edges, and on
 /// equal-width bins with the Brier split.
@@ -105,7 +106,7 @@ fn equal_width(
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::qualify::run;
 
     #[test]
     fn ece_vectors_pass() {

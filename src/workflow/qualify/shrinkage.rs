@@ -1,14 +1,15 @@
 //! `shrinkage` vectors: empirical Bayes with one pooled variance, and James-Stein.
 
-use crate::stats::pooling;
-use crate::stats::pooling::Estimator;
-use crate::stats::pooling::Group;
-use crate::stats::pooling::VarianceRule;
-use crate::stats::sample::Values;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::pooling;
+use clover_stats::pooling::Estimator;
+use clover_stats::pooling::Group;
+use clover_stats::pooling::VarianceRule;
+use clover_stats::sample::Values;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// Compares one case.
 ///
@@ -63,7 +64,7 @@ pub fn shrinkage(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::qualify::run;
 
     #[test]
     fn the_vectors_pass() {

@@ -3,9 +3,8 @@
 //! They belong to that file's numbers and to no other data, so a list stands beside the vectors (`peer.slips`) and names
 //! the file by the SHA-256 of its bytes. The list of the vectors that are compiled in is compiled in too.
 
+use clover_ground::digest::Digest;
 use serde::Deserialize;
-
-use crate::ground::digest::Digest;
 
 /// Name of the list in a folder of vectors.
 pub const FILE: &str = "peer.slips";

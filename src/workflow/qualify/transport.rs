@@ -1,22 +1,23 @@
 //! `transport` vectors: the peer's audit record, the narrow width.
 
-use crate::stats::sample::Clusters;
-use crate::stats::sample::Values;
-use crate::stats::sample::Weights;
-use crate::stats::transport;
-use crate::stats::transport::Audit;
-use crate::stats::transport::Doubt;
-use crate::stats::transport::Probe;
-use crate::stats::transport::State;
-use crate::stats::transport::Terms;
-use crate::workflow::analyze;
-use crate::workflow::analyze::read;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
-use crate::workflow::qualify::direct;
+use clover_stats::sample::Clusters;
+use clover_stats::sample::Values;
+use clover_stats::sample::Weights;
+use clover_stats::transport;
+use clover_stats::transport::Audit;
+use clover_stats::transport::Doubt;
+use clover_stats::transport::Probe;
+use clover_stats::transport::State;
+use clover_stats::transport::Terms;
+
+use crate::analyze;
+use crate::analyze::read;
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
+use crate::qualify::direct;
 
 /// Compares one case. Cases that name a calibrator instead of predictions fit it on the real sample.
 ///
@@ -199,7 +200,7 @@ fn state(state: State, expected: &Node<'_>, check: &mut Check<'_>) -> Result<(),
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::bundled;
+    use crate::qualify::bundled;
 
     #[test]
     fn the_vectors_pass() {

@@ -3,32 +3,33 @@
 
 use std::cell::RefCell;
 
-use crate::attack::Chain;
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::IterationId;
-use crate::event::payload::battery::BatteryEvaluated;
-use crate::event::payload::scoring::JudgePort;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::ledger::History;
-use crate::projection::batteries::attacked::AttackedRows;
-use crate::rubric::Patch;
-use crate::workflow::battery::measured::SEEDS_DEFAULT;
-use crate::workflow::battery::prepared;
-use crate::workflow::battery::prepared::Answer;
-use crate::workflow::battery::prepared::Material;
-use crate::workflow::battery::prepared::Prepared;
-use crate::workflow::estimate::rows::NOT_AT_HAND;
-use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::course::Hypothesis;
-use crate::workflow::iterate::rows::Named;
-use crate::workflow::judge::builtin::Builtin;
-use crate::workflow::judge::run::Known;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::iterations::gone;
-use crate::workflow::recompute::iterations::patches_of;
-use crate::workflow::recompute::said_in;
+use clover_attack::Chain;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::IterationId;
+use clover_event::payload::battery::BatteryEvaluated;
+use clover_event::payload::scoring::JudgePort;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_ledger::History;
+use clover_projection::batteries::attacked::AttackedRows;
+use clover_rubric::Patch;
+
+use crate::battery::measured::SEEDS_DEFAULT;
+use crate::battery::prepared;
+use crate::battery::prepared::Answer;
+use crate::battery::prepared::Material;
+use crate::battery::prepared::Prepared;
+use crate::estimate::rows::NOT_AT_HAND;
+use crate::iterate::course::Course;
+use crate::iterate::course::Hypothesis;
+use crate::iterate::rows::Named;
+use crate::judge::builtin::Builtin;
+use crate::judge::run::Known;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::iterations::gone;
+use crate::recompute::iterations::patches_of;
+use crate::recompute::said_in;
 
 /// What a judge knew, from the blob that its registration names.
 fn known(history: &dyn History, judge: &JudgeRegistered) -> Result<Known, Gone> {

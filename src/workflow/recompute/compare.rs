@@ -1,10 +1,10 @@
 //! What was recorded against what was computed again.
 
+use clover_event::Kind;
+use clover_event::Payload;
 use serde_json::Value;
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::workflow::tolerance::Tolerance;
+use crate::tolerance::Tolerance;
 
 /// The member that names the program.
 const BUILD: &str = "build";

@@ -1,28 +1,29 @@
 //! What an iteration decided, computed again from the gates and the rows before: on which parameters it opened, what was
 //! rejected, sealed and unsealed, who was accepted, what the dev objective answered, and how the iteration ended.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::payload::iteration::IterationClosed;
-use crate::event::payload::iteration::IterationOpened;
-use crate::event::payload::predicate::CandidatesSealed;
-use crate::event::payload::predicate::ConfirmUnsealed;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::predicate::PatchAccepted;
-use crate::event::payload::rubric::PatchProposed;
-use crate::event::payload::rubric::PatchRejected;
-use crate::event::payload::rubric::RejectStage;
-use crate::event::payload::synthesis::DevObjectiveQueried;
-use crate::ground::time::Timestamp;
-use crate::ledger::State;
-use crate::projection::decisions;
-use crate::projection::iterations::record::Record;
-use crate::projection::manifests::Manifests;
-use crate::workflow::iterate::outcome;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::iterations::gone;
-use crate::workflow::recompute::said_in;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::payload::iteration::IterationClosed;
+use clover_event::payload::iteration::IterationOpened;
+use clover_event::payload::predicate::CandidatesSealed;
+use clover_event::payload::predicate::ConfirmUnsealed;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::PatchAccepted;
+use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::rubric::PatchRejected;
+use clover_event::payload::rubric::RejectStage;
+use clover_event::payload::synthesis::DevObjectiveQueried;
+use clover_ground::time::Timestamp;
+use clover_ledger::State;
+use clover_projection::decisions;
+use clover_projection::iterations::record::Record;
+use clover_projection::manifests::Manifests;
+
+use crate::iterate::outcome;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::iterations::gone;
+use crate::recompute::said_in;
 
 impl Context<'_> {
     /// State before an entry, and when the ledger took it in.

@@ -1,16 +1,17 @@
 //! Checks of a judge's drift, computed again from recorded scores and those of the check itself.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::payload::drift::JudgeDriftChecked;
-use crate::workflow::drift;
-use crate::workflow::drift::DriftError;
-use crate::workflow::drift::Heard;
-use crate::workflow::drift::Which;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::estimates;
-use crate::workflow::recompute::said_in;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::payload::drift::JudgeDriftChecked;
+
+use crate::drift;
+use crate::drift::DriftError;
+use crate::drift::Heard;
+use crate::drift::Which;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::estimates;
+use crate::recompute::said_in;
 
 pub(super) fn checked(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
     let said: &JudgeDriftChecked = said_in(event)?;

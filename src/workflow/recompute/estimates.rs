@@ -1,32 +1,33 @@
 //! Fits, estimates, contrasts, shares, coverage and audits, computed again.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::PolicyId;
-use crate::event::payload::audit::CoverageChecked;
-use crate::event::payload::audit::OuaEstimated;
-use crate::event::payload::audit::TransportTested;
-use crate::event::payload::estimate::CalibratorFitted;
-use crate::event::payload::estimate::ContrastRecorded;
-use crate::event::payload::estimate::EstimateRecorded;
-use crate::event::payload::estimate::EstimateTerms;
-use crate::event::payload::planning::PlanRecorded;
-use crate::projection::audits::BOUNDED_AUDIT;
-use crate::workflow::estimate::audit;
-use crate::workflow::estimate::audit::Ask;
-use crate::workflow::estimate::compute;
-use crate::workflow::estimate::compute::Found;
-use crate::workflow::estimate::form::Form;
-use crate::workflow::estimate::planning;
-use crate::workflow::estimate::rows;
-use crate::workflow::estimate::rows::Gathered;
-use crate::workflow::estimate::rows::Which;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::KEPT;
-use crate::workflow::recompute::iterations;
-use crate::workflow::recompute::said_in;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::PolicyId;
+use clover_event::payload::audit::CoverageChecked;
+use clover_event::payload::audit::OuaEstimated;
+use clover_event::payload::audit::TransportTested;
+use clover_event::payload::estimate::CalibratorFitted;
+use clover_event::payload::estimate::ContrastRecorded;
+use clover_event::payload::estimate::EstimateRecorded;
+use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::planning::PlanRecorded;
+use clover_projection::audits::BOUNDED_AUDIT;
+
+use crate::estimate::audit;
+use crate::estimate::audit::Ask;
+use crate::estimate::compute;
+use crate::estimate::compute::Found;
+use crate::estimate::form::Form;
+use crate::estimate::planning;
+use crate::estimate::rows;
+use crate::estimate::rows::Gathered;
+use crate::estimate::rows::Which;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::KEPT;
+use crate::recompute::iterations;
+use crate::recompute::said_in;
 
 /// A computation with what it was computed from.
 #[derive(Debug)]

@@ -1,36 +1,37 @@
 //! Gates, computed again: the order that a checkpoint drew, the opening, looks, ends and continuations from the recorded
 //! observations, the closing of families, and estimates beside a gate from the labels before them.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::ItemId;
-use crate::event::id::Root;
-use crate::event::payload::decision::FamilyClosed;
-use crate::event::payload::decision::GateEstimated;
-use crate::event::payload::decision::Outcome;
-use crate::event::payload::gate::GateOpened;
-use crate::event::payload::gate::OrderListed;
-use crate::event::payload::gate::UnitsListed;
-use crate::ground::digest::Digest;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::ledger::State;
-use crate::projection::manifests::Manifests;
-use crate::projection::orders;
-use crate::projection::reader::LogReader;
-use crate::workflow::gates::design::Untestable;
-use crate::workflow::gates::estimate;
-use crate::workflow::gates::estimate::EstimateError;
-use crate::workflow::gates::evidence;
-use crate::workflow::gates::evidence::Known;
-use crate::workflow::gates::family;
-use crate::workflow::gates::steps;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::estimates;
-use crate::workflow::recompute::iterations::gone;
-use crate::workflow::recompute::said_in;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
+use clover_event::id::Root;
+use clover_event::payload::decision::FamilyClosed;
+use clover_event::payload::decision::GateEstimated;
+use clover_event::payload::decision::Outcome;
+use clover_event::payload::gate::GateOpened;
+use clover_event::payload::gate::OrderListed;
+use clover_event::payload::gate::UnitsListed;
+use clover_ground::digest::Digest;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_ledger::State;
+use clover_projection::manifests::Manifests;
+use clover_projection::orders;
+use clover_projection::reader::LogReader;
+
+use crate::gates::design::Untestable;
+use crate::gates::estimate;
+use crate::gates::estimate::EstimateError;
+use crate::gates::evidence;
+use crate::gates::evidence::Known;
+use crate::gates::family;
+use crate::gates::steps;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::estimates;
+use crate::recompute::iterations::gone;
+use crate::recompute::said_in;
 
 impl From<Untestable> for Gone {
     fn from(wrong: Untestable) -> Self {

@@ -2,18 +2,19 @@
 //!
 //! Attacked texts are private: what the battery earned is taken as it was said.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
-use crate::event::id::RunId;
-use crate::event::payload::generator::GeneratorRunOpened;
-use crate::ledger::History;
-use crate::projection::reader::LogReader;
-use crate::workflow::generator;
-use crate::workflow::generator::Judge;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::id::RunId;
+use clover_event::payload::generator::GeneratorRunOpened;
+use clover_ledger::History;
+use clover_projection::reader::LogReader;
+
+use crate::generator;
+use crate::generator::Judge;
+use crate::recompute::Context;
+use crate::recompute::Gone;
 
 /// The judge that a run froze, for events that come from the same.
 #[derive(Debug)]

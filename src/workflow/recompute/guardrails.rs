@@ -1,15 +1,16 @@
 //! Guardrails of what runs, computed again from the live rows that were read. What was given by hand is taken as it was said.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::payload::deployment::GuardrailChecked;
-use crate::ledger::History;
-use crate::projection::deployments::rollouts::Rollouts;
-use crate::workflow::live::guardrails;
-use crate::workflow::live::guardrails::Watched;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::said_in;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::payload::deployment::GuardrailChecked;
+use clover_ledger::History;
+use clover_projection::deployments::rollouts::Rollouts;
+
+use crate::live::guardrails;
+use crate::live::guardrails::Watched;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::said_in;
 
 fn gone(what: &str) -> Gone {
     Gone::Missing(what.to_owned())

@@ -1,29 +1,30 @@
 //! What an iteration computed, computed again from the rows that it read.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::IterationId;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::event::payload::rubric::PatchProposed;
-use crate::event::payload::scoring::ScoresRecomputed;
-use crate::ground::digest::Digest;
-use crate::ledger::Candidate;
-use crate::ledger::History;
-use crate::projection::iterations::record::Attacks;
-use crate::projection::iterations::record::Record;
-use crate::workflow::import::kept::Unread;
-use crate::workflow::iterate::as_recorded;
-use crate::workflow::iterate::compute::cards::FullCard;
-use crate::workflow::iterate::course::Course;
-use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::rows::Loaded;
-use crate::workflow::iterate::rows::RowsError;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::said_in;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::IterationId;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::scoring::ScoresRecomputed;
+use clover_ground::digest::Digest;
+use clover_ledger::Candidate;
+use clover_ledger::History;
+use clover_projection::iterations::record::Attacks;
+use clover_projection::iterations::record::Record;
+
+use crate::import::kept::Unread;
+use crate::iterate::as_recorded;
+use crate::iterate::compute::cards::FullCard;
+use crate::iterate::course::Course;
+use crate::iterate::course::CourseError;
+use crate::iterate::rows::Loaded;
+use crate::iterate::rows::RowsError;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::said_in;
 
 /// An iteration's rows and numbers, for events that come from the same.
 #[derive(Debug)]

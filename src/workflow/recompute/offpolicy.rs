@@ -1,19 +1,20 @@
 //! Off-policy diagnoses and estimates, computed again.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::PolicyId;
-use crate::event::payload::ope::OpeDiagnosed;
-use crate::event::payload::ope::OpeEstimated;
-use crate::event::payload::ope::OpeTerms;
-use crate::workflow::ope;
-use crate::workflow::ope::Target;
-use crate::workflow::ope::logs;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::estimates;
-use crate::workflow::recompute::said_in;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::PolicyId;
+use clover_event::payload::ope::OpeDiagnosed;
+use clover_event::payload::ope::OpeEstimated;
+use clover_event::payload::ope::OpeTerms;
+
+use crate::ope;
+use crate::ope::Target;
+use crate::ope::logs;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::estimates;
+use crate::recompute::said_in;
 
 /// A computation with what it was computed from.
 #[derive(Debug)]

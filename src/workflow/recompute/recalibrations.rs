@@ -1,16 +1,17 @@
 //! A recalibration, computed again from the fresh labels that were read.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::payload::deployment::RecalibrationCompleted;
-use crate::event::payload::deployment::RecalibrationMode;
-use crate::ledger::History;
-use crate::projection::deployments::rollouts::Rollouts;
-use crate::workflow::live::recalibration;
-use crate::workflow::live::recalibration::Ask;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::said_in;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::payload::deployment::RecalibrationCompleted;
+use clover_event::payload::deployment::RecalibrationMode;
+use clover_ledger::History;
+use clover_projection::deployments::rollouts::Rollouts;
+
+use crate::live::recalibration;
+use crate::live::recalibration::Ask;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::said_in;
 
 fn gone(what: &str) -> Gone {
     Gone::Missing(what.to_owned())

@@ -3,21 +3,22 @@
 //! A kind is computed again, or held by a rule in its place, or is taken as it was said. What a line says of the first
 //! two is a row of `schema/REPLAY.md`.
 
-use crate::event::Kind;
-use crate::ledger::RuleName;
-use crate::workflow::recompute::Run;
-use crate::workflow::recompute::batteries;
-use crate::workflow::recompute::decided;
-use crate::workflow::recompute::drift;
-use crate::workflow::recompute::estimates;
-use crate::workflow::recompute::gates;
-use crate::workflow::recompute::generators;
-use crate::workflow::recompute::guardrails;
-use crate::workflow::recompute::iterations;
-use crate::workflow::recompute::offpolicy;
-use crate::workflow::recompute::recalibrations;
-use crate::workflow::recompute::reports;
-use crate::workflow::recompute::splits;
+use clover_event::Kind;
+use clover_ledger::RuleName;
+
+use crate::recompute::Run;
+use crate::recompute::batteries;
+use crate::recompute::decided;
+use crate::recompute::drift;
+use crate::recompute::estimates;
+use crate::recompute::gates;
+use crate::recompute::generators;
+use crate::recompute::guardrails;
+use crate::recompute::iterations;
+use crate::recompute::offpolicy;
+use crate::recompute::recalibrations;
+use crate::recompute::reports;
+use crate::recompute::splits;
 
 /// Who asks for a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,9 +259,9 @@ pub(super) const LIVE: [Kind; count(When::Live)] = kinds(When::Live);
 
 #[cfg(test)]
 mod tests {
-    use crate::event::payload::Role;
-    use crate::event::registry::Signers;
-    use crate::ground::page;
+    use clover_event::payload::Role;
+    use clover_event::registry::Signers;
+    use clover_ground::page;
 
     use super::*;
 

@@ -1,14 +1,15 @@
 //! Published reports, written again from the entries that they read.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::payload::report::ReportPublished;
-use crate::projection::iterations::Iterations;
-use crate::projection::iterations::story;
-use crate::workflow::bundle;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::said_in;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::payload::report::ReportPublished;
+use clover_projection::iterations::Iterations;
+use clover_projection::iterations::story;
+
+use crate::bundle;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::said_in;
 
 /// The bundle as of the entry that it was read to.
 pub(super) fn published(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {

@@ -1,25 +1,26 @@
 //! The rule `recompute`: an arbiter's numbers are those that the entries before give.
 
-use crate::event::Kind;
-use crate::event::Payload;
-use crate::ledger::Again;
-use crate::ledger::AtHand;
-use crate::ledger::Breach;
-use crate::ledger::Candidate;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::ledger::Recompute;
-use crate::ledger::RuleName;
-use crate::ledger::State;
-use crate::workflow::estimate::rows::NoCovariates;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::Outcome;
-use crate::workflow::recompute::Shared;
-use crate::workflow::recompute::compare;
-use crate::workflow::recompute::iterations;
-use crate::workflow::recompute::recipe;
-use crate::workflow::recompute::recipes;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_ledger::Again;
+use clover_ledger::AtHand;
+use clover_ledger::Breach;
+use clover_ledger::Candidate;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_ledger::Recompute;
+use clover_ledger::RuleName;
+use clover_ledger::State;
+
+use crate::estimate::rows::NoCovariates;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::Outcome;
+use crate::recompute::Shared;
+use crate::recompute::compare;
+use crate::recompute::iterations;
+use crate::recompute::recipe;
+use crate::recompute::recipes;
 
 /// The name in findings.
 const NAME: RuleName = RuleName::Recompute;

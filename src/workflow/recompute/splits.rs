@@ -1,24 +1,25 @@
 //! Splits, computed again from the rows that were taken in before them.
 
-use crate::event::Event;
-use crate::event::Payload;
-use crate::event::id::ExperimentId;
-use crate::event::id::SplitId;
-use crate::event::payload::intake::Separation;
-use crate::event::payload::intake::SplitsFormed;
-use crate::event::payload::intake::SplitsListed;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::projection::reader::LogReader;
-use crate::workflow::estimate::rows::RowsError;
-use crate::workflow::recompute::Context;
-use crate::workflow::recompute::Gone;
-use crate::workflow::recompute::estimates;
-use crate::workflow::recompute::iterations::gone;
-use crate::workflow::recompute::said_in;
-use crate::workflow::split;
-use crate::workflow::split::Apart;
-use crate::workflow::split::Parts;
+use clover_event::Event;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::SplitId;
+use clover_event::payload::intake::Separation;
+use clover_event::payload::intake::SplitsFormed;
+use clover_event::payload::intake::SplitsListed;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_projection::reader::LogReader;
+
+use crate::estimate::rows::RowsError;
+use crate::recompute::Context;
+use crate::recompute::Gone;
+use crate::recompute::estimates;
+use crate::recompute::iterations::gone;
+use crate::recompute::said_in;
+use crate::split;
+use crate::split::Apart;
+use crate::split::Parts;
 
 /// A split's clusters by part, and the event that formed it.
 #[derive(Debug)]

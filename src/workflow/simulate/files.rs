@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use clover_rubric::extract;
+use clover_rubric::extract::recorded::Traces;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::rubric::extract;
-use crate::rubric::extract::recorded::Traces;
-use crate::workflow::judge::builtin;
-use crate::workflow::judge::run::Known;
-use crate::workflow::simulate::truth::Worth;
-use crate::workflow::simulate::world::Fault;
-use crate::workflow::simulate::world::Kind;
-use crate::workflow::simulate::world::NAME;
-use crate::workflow::simulate::world::Row;
-use crate::workflow::simulate::world::World;
+use crate::judge::builtin;
+use crate::judge::run::Known;
+use crate::simulate::truth::Worth;
+use crate::simulate::world::Fault;
+use crate::simulate::world::Kind;
+use crate::simulate::world::NAME;
+use crate::simulate::world::Row;
+use crate::simulate::world::World;
 
 /// Rows of each anchor policy.
 pub const ANCHOR_ROWS: u64 = 500;
@@ -48,7 +48,7 @@ struct Slice<'a> {
     level: &'a str,
 }
 
-fn number(value: crate::num::Micro) -> Box<serde_json::value::RawValue> {
+fn number(value: clover_num::Micro) -> Box<serde_json::value::RawValue> {
     serde_json::value::RawValue::from_string(value.to_string()).expect("BUG: a decimal is JSON")
 }
 
@@ -169,7 +169,7 @@ pub fn patch_yaml(fault: Fault) -> String {
 /// What is true of a world, as a file; with the worth of its patch where it was computed.
 pub fn truth_json(world: &World, seed: u64, worth: Option<&Worth>) -> Vec<u8> {
     let (t1, confirm_from, t2) = world.times();
-    let text = |time: crate::ground::time::Timestamp| {
+    let text = |time: clover_ground::time::Timestamp| {
         String::from_utf8_lossy(&time.to_text()).into_owned()
     };
     let fault = world.setting().fault;
@@ -213,16 +213,17 @@ pub fn files(world: &World, rows: &[Row]) -> Vec<File> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use clover_num::Micro;
+    use clover_rubric::Context;
+    use clover_rubric::Family;
+    use clover_rubric::Rubric;
+    use clover_rubric::check;
+    use clover_rubric::extract::vocabulary;
+
     use super::*;
-    use crate::num::Micro;
-    use crate::rubric::Context;
-    use crate::rubric::Family;
-    use crate::rubric::Rubric;
-    use crate::rubric::check;
-    use crate::rubric::extract::vocabulary;
-    use crate::workflow::simulate::Setting;
-    use crate::workflow::simulate::SettingError as E;
-    use crate::workflow::simulate::truth;
+    use crate::simulate::Setting;
+    use crate::simulate::SettingError as E;
+    use crate::simulate::truth;
 
     fn world(fault: Fault, seed: u64) -> World {
         World::new(

@@ -1,7 +1,7 @@
 //! The text of a simulated row: sentences whose content, detail, sources and style are drawn one by one.
 
-use crate::attack::Edit;
-use crate::num::draws::Draws;
+use clover_attack::Edit;
+use clover_num::draws::Draws;
 
 /// Words of content by domain; each has five letters or more and stands in no vocabulary.
 const TERMS: [(&str, [&str; 24]); 3] = [
@@ -239,7 +239,7 @@ pub(super) fn write(
         }
         Dress::Padded => {
             let seed = draws.below(1 << 32) as u64;
-            while crate::ground::words::tokens(&response) < PADDED_TOKENS {
+            while clover_ground::words::tokens(&response) < PADDED_TOKENS {
                 response = Edit::Padding { percent: 180 }.apply(&response, seed);
             }
         }
@@ -284,8 +284,9 @@ fn layout(sentences: &[String], draws: &mut Draws) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clover_rubric::extract;
+
     use super::*;
-    use crate::rubric::extract;
 
     #[test]
     fn every_term_counts_as_content() {

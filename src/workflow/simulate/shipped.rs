@@ -1,18 +1,18 @@
 //! The data sets that ship under `fixtures/demo`, and what each is there to show.
 
+use clover_ground::yaml::YamlError;
+use clover_num::Micro;
+use clover_rubric::Rubric;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::ground::yaml::YamlError;
-use crate::num::Micro;
-use crate::rubric::Rubric;
-use crate::workflow::simulate::files;
-use crate::workflow::simulate::files::File;
-use crate::workflow::simulate::world::Fault;
-use crate::workflow::simulate::world::Kind;
-use crate::workflow::simulate::world::Row;
-use crate::workflow::simulate::world::Setting;
-use crate::workflow::simulate::world::World;
+use crate::simulate::files;
+use crate::simulate::files::File;
+use crate::simulate::world::Fault;
+use crate::simulate::world::Kind;
+use crate::simulate::world::Row;
+use crate::simulate::world::Setting;
+use crate::simulate::world::World;
 
 /// A data set with a patch that is put to the test on it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,20 +1,20 @@
 //! What a patch is truly worth: the change of mean squared error on rows that nobody fitted or chose on.
 
+use clover_num::math;
+use clover_rubric::engine::EngineError;
+use clover_rubric::engine::Rules;
+use clover_stats::calibrator;
+use clover_stats::calibrator::Algorithm;
+use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::Mode;
+use clover_stats::calibrator::Settings;
+use clover_stats::sample::Unfit;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::num::math;
-use crate::rubric::engine::EngineError;
-use crate::rubric::engine::Rules;
-use crate::stats::calibrator;
-use crate::stats::calibrator::Algorithm;
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Mode;
-use crate::stats::calibrator::Settings;
-use crate::stats::sample::Unfit;
-use crate::workflow::simulate::world::Kind;
-use crate::workflow::simulate::world::Row;
-use crate::workflow::simulate::world::World;
+use crate::simulate::world::Kind;
+use crate::simulate::world::Row;
+use crate::simulate::world::World;
 
 /// Rows that a truth is computed on, at least, where a decision is called false or true by it.
 pub const FRESH_MIN: u64 = 100_000;

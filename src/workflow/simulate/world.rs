@@ -13,28 +13,28 @@
 use std::fmt;
 use std::str::FromStr;
 
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_ground::seed::SeedTree;
+use clover_ground::time::Timestamp;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_num::draws::Draws;
+use clover_rubric::engine::Obligation;
+use clover_rubric::engine::Rules;
+use clover_rubric::engine::Verification;
+use clover_rubric::evidence::Evidence;
+use clover_rubric::extract;
+use clover_rubric::extract::recorded::Check;
+use clover_rubric::extract::recorded::Citations;
+use clover_rubric::extract::recorded::Traces;
+use clover_stats::distribution;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::event::id::ItemId;
-use crate::event::id::PolicyId;
-use crate::ground::seed::SeedTree;
-use crate::ground::time::Timestamp;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::num::draws::Draws;
-use crate::rubric::engine::Obligation;
-use crate::rubric::engine::Rules;
-use crate::rubric::engine::Verification;
-use crate::rubric::evidence::Evidence;
-use crate::rubric::extract;
-use crate::rubric::extract::recorded::Check;
-use crate::rubric::extract::recorded::Citations;
-use crate::rubric::extract::recorded::Traces;
-use crate::stats::distribution;
-use crate::workflow::judge::builtin;
-use crate::workflow::simulate::prose;
-use crate::workflow::simulate::prose::Dress;
+use crate::judge::builtin;
+use crate::simulate::prose;
+use crate::simulate::prose::Dress;
 
 /// What is wrong with the judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

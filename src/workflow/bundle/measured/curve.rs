@@ -1,23 +1,24 @@
 //! How far calibrated rewards lie from labels, and the curve that takes scores to rewards.
 
-use crate::event::payload::report::ReportPart;
-use crate::num::math;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Table;
-use crate::stats::predicate;
-use crate::stats::quantile::Edges;
-use crate::stats::reliability;
-use crate::stats::residuals;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::workflow::bundle::measured::Judge;
-use crate::workflow::bundle::measured::Measured;
-use crate::workflow::bundle::measured::Side;
-use crate::workflow::bundle::measured::count;
-use crate::workflow::bundle::measured::interval;
-use crate::workflow::iterate::compute::rows::pick;
+use clover_event::payload::report::ReportPart;
+use clover_num::math;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+use clover_stats::predicate;
+use clover_stats::quantile::Edges;
+use clover_stats::reliability;
+use clover_stats::residuals;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Values;
+
+use crate::bundle::measured::Judge;
+use crate::bundle::measured::Measured;
+use crate::bundle::measured::Side;
+use crate::bundle::measured::count;
+use crate::bundle::measured::interval;
+use crate::iterate::compute::rows::pick;
 
 /// Bins of the calibration error.
 const BINS: usize = 10;
@@ -152,7 +153,7 @@ fn curve(side: &Side, judge: &Judge) -> Result<Table, SampleError> {
             });
         let mine = pick(&labels, &group);
         let found = residuals::raw(Values::new("labels", &mine)?, &clusters.select(&group)?)?;
-        let ends = crate::stats::inference::Interval {
+        let ends = clover_stats::inference::Interval {
             low: range.0,
             high: range.1,
         };

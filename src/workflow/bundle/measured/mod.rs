@@ -11,34 +11,35 @@ mod slices;
 mod tenths;
 mod worth;
 
-use crate::event::payload::intake::SplitPart;
-use crate::event::payload::predicate::GateSplit;
-use crate::ledger::History;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
-use crate::ledger::State;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Names;
-use crate::projection::bundle::Part;
-use crate::projection::iterations::record::Record;
-use crate::projection::iterations::record::Records;
-use crate::projection::iterations::story::Story;
-use crate::rubric::Rubric;
-use crate::stats::inference::Interval;
-use crate::stats::residuals::Terms;
-use crate::stats::sample::Unfit;
-use crate::workflow::iterate::compute::Table;
-use crate::workflow::iterate::compute::fit;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::compute::fit::Settings;
-use crate::workflow::iterate::compute::rows::Scored;
-use crate::workflow::iterate::course::Hypothesis;
-use crate::workflow::iterate::rows;
-use crate::workflow::iterate::rows::Loaded;
-use crate::workflow::iterate::rows::RowsError;
-use crate::workflow::iterate::rows::Which;
-use crate::workflow::iterate::steps;
-use crate::workflow::iterate::steps::Opened;
+use clover_event::payload::intake::SplitPart;
+use clover_event::payload::predicate::GateSplit;
+use clover_ledger::History;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_ledger::State;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Names;
+use clover_projection::bundle::Part;
+use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::Records;
+use clover_projection::iterations::story::Story;
+use clover_rubric::Rubric;
+use clover_stats::inference::Interval;
+use clover_stats::residuals::Terms;
+use clover_stats::sample::Unfit;
+
+use crate::iterate::compute::Table;
+use crate::iterate::compute::fit;
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::Settings;
+use crate::iterate::compute::rows::Scored;
+use crate::iterate::course::Hypothesis;
+use crate::iterate::rows;
+use crate::iterate::rows::Loaded;
+use crate::iterate::rows::RowsError;
+use crate::iterate::rows::Which;
+use crate::iterate::steps;
+use crate::iterate::steps::Opened;
 
 /// What the rubric that the iteration starts from is called.
 const IN_FORCE: &str = "in force";
@@ -202,7 +203,7 @@ fn in_force(
 fn side(
     part: SplitPart,
     (loaded, in_force): (Loaded, Judge),
-    (record, candidates, names): (&Record, &[crate::ground::digest::Digest], &Names),
+    (record, candidates, names): (&Record, &[clover_ground::digest::Digest], &Names),
     settings: Settings,
     left_out: &mut Vec<(String, String)>,
 ) -> Side {
@@ -226,7 +227,7 @@ fn side(
 fn judge(
     side: &Side,
     record: &Record,
-    candidate: crate::ground::digest::Digest,
+    candidate: clover_ground::digest::Digest,
     settings: Settings,
 ) -> Result<Judge, String> {
     let patches = record.patches_of(candidate);

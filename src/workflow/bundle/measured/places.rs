@@ -1,19 +1,20 @@
 //! Environments under the rubric in force.
 
-use crate::event::payload::report::ReportPart;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Table;
-use crate::stats::environment::Finding;
-use crate::stats::environment::Verdict;
-use crate::workflow::bundle::measured::Measured;
-use crate::workflow::bundle::measured::Side;
-use crate::workflow::bundle::measured::count;
-use crate::workflow::bundle::measured::interval;
-use crate::workflow::bundle::measured::number;
-use crate::workflow::iterate::compute::evidence::TRANSPORT_LEVEL;
-use crate::workflow::iterate::compute::transport;
+use clover_event::payload::report::ReportPart;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+use clover_stats::environment::Finding;
+use clover_stats::environment::Verdict;
+
+use crate::bundle::measured::Measured;
+use crate::bundle::measured::Side;
+use crate::bundle::measured::count;
+use crate::bundle::measured::interval;
+use crate::bundle::measured::number;
+use crate::iterate::compute::evidence::TRANSPORT_LEVEL;
+use crate::iterate::compute::transport;
 
 /// Every registered environment, on dev and on confirm.
 pub(super) fn transport(measured: &Measured) -> Part {
@@ -81,9 +82,9 @@ fn rows(table: &mut Table, side: &Side, found: &[Vec<Option<Finding>>]) {
                     number(of.map(|of| of.p_adjusted)),
                     number(of.and_then(|of| of.detectable_bias)),
                     Cell::Verdict(match verdict {
-                        Verdict::Fail => crate::event::payload::Verdict::Fail,
-                        Verdict::Inconclusive => crate::event::payload::Verdict::Inconclusive,
-                        Verdict::Pass => crate::event::payload::Verdict::Pass,
+                        Verdict::Fail => clover_event::payload::Verdict::Fail,
+                        Verdict::Inconclusive => clover_event::payload::Verdict::Inconclusive,
+                        Verdict::Pass => clover_event::payload::Verdict::Pass,
                     }),
                 ],
             );

@@ -1,18 +1,19 @@
 //! Rules that fire, and those that hardly do.
 
-use crate::event::payload::report::ReportPart;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
-use crate::ledger::State;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Table;
-use crate::projection::iterations::story::Story;
-use crate::rubric::prompt::Firing;
-use crate::workflow::bundle::measured::Measured;
-use crate::workflow::dead;
-use crate::workflow::dead::Turn;
-use crate::workflow::iterate::rows::RowsError;
+use clover_event::payload::report::ReportPart;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_ledger::State;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Table;
+use clover_projection::iterations::story::Story;
+use clover_rubric::prompt::Firing;
+
+use crate::bundle::measured::Measured;
+use crate::dead;
+use crate::dead::Turn;
+use crate::iterate::rows::RowsError;
 
 /// How often each rule of the rubric in force fired over the logs of this iteration and of the one before.
 pub(super) fn complexity(

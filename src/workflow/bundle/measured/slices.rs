@@ -1,24 +1,25 @@
 //! Slices under every candidate, and the shortest patch that mends each slice that costs most.
 
-use crate::event::payload::report::ReportPart;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Table;
-use crate::stats::residuals;
-use crate::stats::residuals::Class;
-use crate::stats::residuals::RISK_EFFECT;
-use crate::stats::residuals::Slice;
-use crate::stats::sample::Unfit;
-use crate::workflow::bundle::before::SEGMENTS;
-use crate::workflow::bundle::measured::Judge;
-use crate::workflow::bundle::measured::Measured;
-use crate::workflow::bundle::measured::Side;
-use crate::workflow::bundle::measured::count;
-use crate::workflow::bundle::measured::interval;
-use crate::workflow::bundle::measured::number;
-use crate::workflow::iterate::compute::audit;
-use crate::workflow::iterate::compute::audit::Audited;
+use clover_event::payload::report::ReportPart;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+use clover_stats::residuals;
+use clover_stats::residuals::Class;
+use clover_stats::residuals::RISK_EFFECT;
+use clover_stats::residuals::Slice;
+use clover_stats::sample::Unfit;
+
+use crate::bundle::before::SEGMENTS;
+use crate::bundle::measured::Judge;
+use crate::bundle::measured::Measured;
+use crate::bundle::measured::Side;
+use crate::bundle::measured::count;
+use crate::bundle::measured::interval;
+use crate::bundle::measured::number;
+use crate::iterate::compute::audit;
+use crate::iterate::compute::audit::Audited;
 
 fn class(class: Class) -> Cell {
     Cell::text(match class {

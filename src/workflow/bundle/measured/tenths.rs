@@ -1,21 +1,22 @@
 //! Residuals by tenth of the reward: where on the scale a rubric gives too much or too little.
 
-use crate::event::payload::report::ReportPart;
-use crate::num::math;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Table;
-use crate::stats::quantile::Edges;
-use crate::stats::residuals;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::workflow::bundle::measured::Judge;
-use crate::workflow::bundle::measured::Measured;
-use crate::workflow::bundle::measured::Side;
-use crate::workflow::bundle::measured::count;
-use crate::workflow::bundle::measured::interval;
-use crate::workflow::iterate::compute::rows::pick;
+use clover_event::payload::report::ReportPart;
+use clover_num::math;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+use clover_stats::quantile::Edges;
+use clover_stats::residuals;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Values;
+
+use crate::bundle::measured::Judge;
+use crate::bundle::measured::Measured;
+use crate::bundle::measured::Side;
+use crate::bundle::measured::count;
+use crate::bundle::measured::interval;
+use crate::iterate::compute::rows::pick;
 
 const TENTHS: usize = 10;
 

@@ -3,28 +3,29 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::PolicyId;
-use crate::event::payload::report::ReportPart;
-use crate::num::math;
-use crate::projection::bundle::Cell;
-use crate::projection::bundle::Part;
-use crate::projection::bundle::Plot;
-use crate::projection::bundle::Table;
-use crate::stats::boundary;
-use crate::stats::inference;
-use crate::stats::inference::Interval;
-use crate::stats::oua;
-use crate::stats::oua::Share;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::workflow::bundle::measured::Judge;
-use crate::workflow::bundle::measured::Measured;
-use crate::workflow::bundle::measured::Side;
-use crate::workflow::bundle::measured::count;
-use crate::workflow::bundle::measured::interval;
-use crate::workflow::bundle::measured::number;
-use crate::workflow::iterate::compute::rows::pick;
-use crate::workflow::iterate::compute::uncertainty;
+use clover_event::id::PolicyId;
+use clover_event::payload::report::ReportPart;
+use clover_num::math;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Part;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+use clover_stats::boundary;
+use clover_stats::inference;
+use clover_stats::inference::Interval;
+use clover_stats::oua;
+use clover_stats::oua::Share;
+use clover_stats::sample::Unfit;
+use clover_stats::sample::Values;
+
+use crate::bundle::measured::Judge;
+use crate::bundle::measured::Measured;
+use crate::bundle::measured::Side;
+use crate::bundle::measured::count;
+use crate::bundle::measured::interval;
+use crate::bundle::measured::number;
+use crate::iterate::compute::rows::pick;
+use crate::iterate::compute::uncertainty;
 
 /// Level of the intervals.
 const ALPHA: f64 = 0.05;

@@ -1,22 +1,23 @@
 //! Residual audit of the baseline on dev, and the classification that all later gates cite.
 
-use crate::event::id::FamilyId;
-use crate::event::id::SliceId;
-use crate::event::payload::intake::SplitPart;
-use crate::num::math;
-use crate::stats::prentice;
-use crate::stats::residuals;
-use crate::stats::residuals::Audit;
-use crate::stats::residuals::Class;
-use crate::stats::residuals::Family;
-use crate::stats::residuals::Slice;
-use crate::stats::residuals::Slices;
-use crate::stats::residuals::Terms;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::compute::rows::Table;
+use clover_event::id::FamilyId;
+use clover_event::id::SliceId;
+use clover_event::payload::intake::SplitPart;
+use clover_num::math;
+use clover_stats::prentice;
+use clover_stats::residuals;
+use clover_stats::residuals::Audit;
+use clover_stats::residuals::Class;
+use clover_stats::residuals::Family;
+use clover_stats::residuals::Slice;
+use clover_stats::residuals::Slices;
+use clover_stats::residuals::Terms;
+use clover_stats::sample::Thin;
+use clover_stats::sample::Unfit;
+use clover_stats::sample::Values;
+
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::rows::Table;
 
 /// Name of the slice of rows that lie in no cell.
 pub const OTHER: &str = "other";

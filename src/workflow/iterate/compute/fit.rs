@@ -1,18 +1,19 @@
 //! Calibrators of the baseline and of a candidate: same rows, same folds, same mode.
 
-use crate::event::payload::intake::SplitPart;
-use crate::num::math;
-use crate::stats::calibrator;
-use crate::stats::calibrator::Algorithm;
-use crate::stats::calibrator::Calibrator;
-use crate::stats::calibrator::Mode;
-use crate::stats::calibrator::Selected;
-use crate::stats::folds;
-use crate::stats::sample::Thin;
-use crate::stats::sample::Unfit;
-use crate::workflow::iterate::compute::rows::Anchor;
-use crate::workflow::iterate::compute::rows::Scored;
-use crate::workflow::iterate::compute::rows::Table;
+use clover_event::payload::intake::SplitPart;
+use clover_num::math;
+use clover_stats::calibrator;
+use clover_stats::calibrator::Algorithm;
+use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::Mode;
+use clover_stats::calibrator::Selected;
+use clover_stats::folds;
+use clover_stats::sample::Thin;
+use clover_stats::sample::Unfit;
+
+use crate::iterate::compute::rows::Anchor;
+use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::Table;
 
 /// Abstaining fit rows from which they are calibrated as an atom of their own.
 pub const ATOM_ROWS_MIN: usize = 20;

@@ -1,9 +1,10 @@
 //! L1: do the labelled rows look like all rows? Weighted standardised mean differences, and labels of no design.
 
-use crate::num::math;
-use crate::stats::inference;
-use crate::stats::sample::Thin;
-use crate::workflow::iterate::compute::rows::Table;
+use clover_num::math;
+use clover_stats::inference;
+use clover_stats::sample::Thin;
+
+use crate::iterate::compute::rows::Table;
 
 /// Magnitude of a standardised mean difference above which labelled rows do not look like all rows.
 pub const SMD_MAX: f64 = 0.1;

@@ -1,17 +1,17 @@
 //! The rows of an iteration, checked once.
 
-use crate::event::id::EnvironmentId;
-use crate::event::id::FamilyId;
-use crate::event::id::PolicyId;
-use crate::event::id::SliceId;
-use crate::event::payload::intake::SplitPart;
-use crate::ground::digest::Digest;
-use crate::num::math;
-use crate::stats::residuals::Slices;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Values;
-use crate::stats::sample::align;
+use clover_event::id::EnvironmentId;
+use clover_event::id::FamilyId;
+use clover_event::id::PolicyId;
+use clover_event::id::SliceId;
+use clover_event::payload::intake::SplitPart;
+use clover_ground::digest::Digest;
+use clover_num::math;
+use clover_stats::residuals::Slices;
+use clover_stats::sample::Clusters;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Values;
+use clover_stats::sample::align;
 
 /// Scores of one set of rows under one rubric, one entry per row.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,21 +1,22 @@
 //! The sequential confirm test of one candidate, cluster by cluster in the order of the beacon.
 
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::predicate::SequentialLook;
-use crate::event::payload::predicate::SequentialStop;
-use crate::event::payload::predicate::Thresholds;
-use crate::num::Count;
-use crate::num::Probability;
-use crate::num::math;
-use crate::stats::predicate;
-use crate::stats::predicate::Sequential;
-use crate::stats::predicate::SequentialTerms;
-use crate::stats::predicate::SequentialVerdict;
-use crate::stats::sample::SampleError;
-use crate::stats::sample::Unfit;
-use crate::workflow::iterate::compute::evidence::Compared;
-use crate::workflow::iterate::compute::evidence::finite;
-use crate::workflow::iterate::compute::rows::pick;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::predicate::SequentialLook;
+use clover_event::payload::predicate::SequentialStop;
+use clover_event::payload::predicate::Thresholds;
+use clover_num::Count;
+use clover_num::Probability;
+use clover_num::math;
+use clover_stats::predicate;
+use clover_stats::predicate::Sequential;
+use clover_stats::predicate::SequentialTerms;
+use clover_stats::predicate::SequentialVerdict;
+use clover_stats::sample::SampleError;
+use clover_stats::sample::Unfit;
+
+use crate::iterate::compute::evidence::Compared;
+use crate::iterate::compute::evidence::finite;
+use crate::iterate::compute::rows::pick;
 
 /// The clusters of a confirm block in their order, and how many of them are shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +32,7 @@ pub struct Block {
 /// What a plan holds its sequential tests to; `None` for a plan with another test.
 pub fn terms_of(plan: &IterationPlan, thresholds: &Thresholds) -> Option<SequentialTerms> {
     let of = plan.sequential.as_ref()?;
-    let real = |micro: crate::num::Micro| micro.value() as f64 / 1e6;
+    let real = |micro: clover_num::Micro| micro.value() as f64 / 1e6;
     Some(SequentialTerms {
         hypotheses: usize::try_from(thresholds.hypotheses.value()).unwrap_or(usize::MAX),
         alpha: real(thresholds.alpha_micro),

@@ -1,25 +1,26 @@
 //! Environments under a calibrator: mean residuals of each, with the calibrator's own variance.
 
-use crate::event::id::EnvironmentId;
-use crate::event::id::FamilyId;
-use crate::event::payload::intake::SplitPart;
-use crate::event::payload::predicate::TestedEnvironment;
-use crate::event::payload::predicate::Transported;
-use crate::num::Count;
-use crate::num::Finite;
-use crate::num::Probability;
-use crate::stats::environment;
-use crate::stats::environment::Environment;
-use crate::stats::environment::Finding;
-use crate::stats::multiplicity::Correction;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::compute::rows::EnvironmentFamily;
-use crate::workflow::iterate::compute::rows::Scored;
-use crate::workflow::iterate::compute::rows::Table;
-use crate::workflow::iterate::compute::uncertainty;
+use clover_event::id::EnvironmentId;
+use clover_event::id::FamilyId;
+use clover_event::payload::intake::SplitPart;
+use clover_event::payload::predicate::TestedEnvironment;
+use clover_event::payload::predicate::Transported;
+use clover_num::Count;
+use clover_num::Finite;
+use clover_num::Probability;
+use clover_stats::environment;
+use clover_stats::environment::Environment;
+use clover_stats::environment::Finding;
+use clover_stats::multiplicity::Correction;
+use clover_stats::sample::Clusters;
+use clover_stats::sample::Unfit;
+use clover_stats::sample::Values;
+
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::rows::EnvironmentFamily;
+use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::Table;
+use crate::iterate::compute::uncertainty;
 
 /// One environment's numbers; `None` without labelled rows.
 type Tested = Option<Finding>;

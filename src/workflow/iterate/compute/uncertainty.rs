@@ -1,20 +1,20 @@
 //! How much of a policy value's variance the calibrator causes, and whether that stops the iteration.
 
+use clover_num::math;
+use clover_stats::oua;
+use clover_stats::oua::RiskSlice;
+use clover_stats::oua::Share;
+use clover_stats::sample::Unfit;
+use clover_stats::sample::Values;
 use rayon::prelude::*;
 
-use crate::num::math;
-use crate::stats::oua;
-use crate::stats::oua::RiskSlice;
-use crate::stats::oua::Share;
-use crate::stats::sample::Unfit;
-use crate::stats::sample::Values;
-use crate::workflow::iterate::compute::audit::Audited;
-use crate::workflow::iterate::compute::fit;
-use crate::workflow::iterate::compute::fit::Fitted;
-use crate::workflow::iterate::compute::fit::Settings;
-use crate::workflow::iterate::compute::rows::Table;
-use crate::workflow::iterate::compute::rows::mean_at;
-use crate::workflow::iterate::compute::rows::pick;
+use crate::iterate::compute::audit::Audited;
+use crate::iterate::compute::fit;
+use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::Settings;
+use crate::iterate::compute::rows::Table;
+use crate::iterate::compute::rows::mean_at;
+use crate::iterate::compute::rows::pick;
 
 /// Fold seeds over which the calibration variance is averaged: five folds alone have four degrees of freedom.
 pub const FOLD_SEEDS: usize = 20;
@@ -105,13 +105,13 @@ pub fn uncertainty(
 pub fn variance_on(
     table: &Table,
     fitted: &Fitted,
-    scored: &crate::workflow::iterate::compute::rows::Scored,
+    scored: &crate::iterate::compute::rows::Scored,
     rows: &[usize],
 ) -> Result<f64, Unfit> {
     let values: Vec<f64> = (0..fitted.folds)
         .map(|fold| math::mean(&fitted.without_fold(table, scored, fold, rows)))
         .collect();
-    Ok(crate::stats::inference::jackknife_variance(&values)?)
+    Ok(clover_stats::inference::jackknife_variance(&values)?)
 }
 
 /// Lower bound on the gain in sight from correcting the mean of every Risk slice of one family.

@@ -4,19 +4,20 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::ground::digest::Digest;
-use crate::ledger::History;
-use crate::num::Count;
-use crate::projection::iterations::rows::Key;
-use crate::projection::iterations::rows::RowLog;
-use crate::workflow::iterate::rows::Named;
-use crate::workflow::iterate::rows::RowsError;
-use crate::workflow::iterate::rows::records;
-use crate::workflow::judge::run::Record;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
+use clover_ground::digest::Digest;
+use clover_ledger::History;
+use clover_num::Count;
+use clover_projection::iterations::rows::Key;
+use clover_projection::iterations::rows::RowLog;
+
+use crate::iterate::rows::Named;
+use crate::iterate::rows::RowsError;
+use crate::iterate::rows::records;
+use crate::judge::run::Record;
 
 /// What a judge did, and what it did not.
 #[derive(Debug)]

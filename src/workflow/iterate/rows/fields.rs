@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::FieldId;
-use crate::event::payload::manifest::SliceCondition;
-use crate::num::math;
-use crate::projection::iterations::rows::Key;
-use crate::rubric::Rubric;
-use crate::rubric::Value as Leaf;
-use crate::rubric::evidence::Evidence;
-use crate::rubric::evidence::is_under;
+use clover_event::id::FieldId;
+use clover_event::payload::manifest::SliceCondition;
+use clover_num::math;
+use clover_projection::iterations::rows::Key;
+use clover_rubric::Rubric;
+use clover_rubric::Value as Leaf;
+use clover_rubric::evidence::Evidence;
+use clover_rubric::evidence::is_under;
 
 /// Logarithm of one more than the tokens: the covariate of length.
 pub const LOG_TOKENS: &str = "log_tokens";
@@ -55,7 +55,7 @@ pub(super) fn is_own(name: &str) -> bool {
 /// A feature of a record as a number; flags are 0 and 1, what was never checked is 0.
 pub(super) fn feature(name: &str, evidence: &Evidence, allowed: Option<&Leaf>) -> Option<f64> {
     let flag = |holds: bool| Some(f64::from(u8::from(holds)));
-    let count = |count: crate::num::Count| Some(count.value() as f64);
+    let count = |count: clover_num::Count| Some(count.value() as f64);
     match name {
         "citations" => Some(evidence.citations.len() as f64),
         "citations_bad" => flag(evidence.citations.iter().any(|cited| {
@@ -106,7 +106,7 @@ impl Row<'_> {
             return of_evidence(name, self.evidence?, allowed);
         }
         let word = self.word(name)?;
-        crate::num::Micro::parse(word)
+        clover_num::Micro::parse(word)
             .ok()
             .map(|(number, _)| number.value() as f64 / 1e6)
     }
@@ -154,7 +154,7 @@ impl Row<'_> {
         let Some(number) = self.number(name, allowed) else {
             return false;
         };
-        let bound = |micro: crate::num::Micro| micro.value() as f64 / 1e6;
+        let bound = |micro: clover_num::Micro| micro.value() as f64 / 1e6;
         let from = condition.at_least_micro.map(bound);
         let to = condition.below_micro.map(bound);
         from.is_none_or(|from| number >= from) && to.is_none_or(|to| number < to)

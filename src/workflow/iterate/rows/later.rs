@@ -3,33 +3,34 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::DesignId;
-use crate::event::id::ExperimentId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::payload::intake::SplitPart;
-use crate::ledger::History;
-use crate::num::Count;
-use crate::projection::iterations::rows::Key;
-use crate::projection::iterations::rows::RowLog;
-use crate::projection::iterations::rows::Score;
-use crate::rubric::Rubric;
-use crate::workflow::iterate::compute::IterationRows;
-use crate::workflow::iterate::compute::Table;
-use crate::workflow::iterate::compute::rows::Scored;
-use crate::workflow::iterate::rows::EvidenceMissing;
-use crate::workflow::iterate::rows::Named;
-use crate::workflow::iterate::rows::RowsError;
-use crate::workflow::iterate::rows::id_of;
-use crate::workflow::iterate::rows::join::Sources;
-use crate::workflow::iterate::rows::missing;
-use crate::workflow::iterate::rows::records;
-use crate::workflow::iterate::rows::scored::Lack;
-use crate::workflow::iterate::rows::scored::Raw;
-use crate::workflow::iterate::rows::scored::scored;
-use crate::workflow::iterate::rows::scored::scored_strictly;
-use crate::workflow::iterate::rows::wanted;
+use clover_event::id::DesignId;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
+use clover_event::payload::intake::SplitPart;
+use clover_ledger::History;
+use clover_num::Count;
+use clover_projection::iterations::rows::Key;
+use clover_projection::iterations::rows::RowLog;
+use clover_projection::iterations::rows::Score;
+use clover_rubric::Rubric;
+
+use crate::iterate::compute::IterationRows;
+use crate::iterate::compute::Table;
+use crate::iterate::compute::rows::Scored;
+use crate::iterate::rows::EvidenceMissing;
+use crate::iterate::rows::Named;
+use crate::iterate::rows::RowsError;
+use crate::iterate::rows::id_of;
+use crate::iterate::rows::join::Sources;
+use crate::iterate::rows::missing;
+use crate::iterate::rows::records;
+use crate::iterate::rows::scored::Lack;
+use crate::iterate::rows::scored::Raw;
+use crate::iterate::rows::scored::scored;
+use crate::iterate::rows::scored::scored_strictly;
+use crate::iterate::rows::wanted;
 
 /// Which rows and labels.
 #[derive(Clone, Copy)]

@@ -16,46 +16,47 @@ mod sequence;
 
 use std::collections::BTreeSet;
 
-use crate::event::id::ExperimentId;
-use crate::event::id::FieldId;
-use crate::event::id::ItemId;
-use crate::event::id::IterationId;
-use crate::event::id::JudgeId;
-use crate::event::id::PolicyId;
-use crate::event::id::Root;
-use crate::event::id::SplitId;
-use crate::event::id::Text;
-use crate::event::payload::iteration::AnchorRows;
-use crate::event::payload::label::row_of_draw;
-use crate::event::payload::manifest::IterationDesign;
-use crate::event::payload::manifest::IterationPlan;
-use crate::event::payload::scoring::JudgePort;
-use crate::event::payload::scoring::JudgeRegistered;
-use crate::ground::digest::Digest;
-use crate::ground::shell;
-use crate::ledger::History;
-use crate::ledger::LedgerError;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::projection::iterations::rows::Key;
-use crate::projection::iterations::rows::RowLog;
-use crate::projection::splits::members_root;
-use crate::rubric::Rubric;
-use crate::rubric::engine::Rules;
-use crate::rubric::evidence::Evidence;
-use crate::rubric::prompt::Firing;
-use crate::stats::sample::SampleError;
-use crate::workflow::import::kept::KeptError;
-use crate::workflow::import::kept::Unread;
-use crate::workflow::iterate::compute::Candidate;
-use crate::workflow::iterate::compute::Table;
-use crate::workflow::iterate::compute::rows::Scored;
-use crate::workflow::iterate::rows::join::Sources;
-use crate::workflow::iterate::rows::scored::Lack;
-use crate::workflow::iterate::rows::scored::Raw;
-use crate::workflow::iterate::rows::scored::scored;
-use crate::workflow::iterate::rows::scored::scored_strictly;
-use crate::workflow::patches;
+use clover_event::id::ExperimentId;
+use clover_event::id::FieldId;
+use clover_event::id::ItemId;
+use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
+use clover_event::id::Root;
+use clover_event::id::SplitId;
+use clover_event::id::Text;
+use clover_event::payload::iteration::AnchorRows;
+use clover_event::payload::label::row_of_draw;
+use clover_event::payload::manifest::IterationDesign;
+use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::scoring::JudgePort;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_ground::digest::Digest;
+use clover_ground::shell;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_projection::iterations::rows::Key;
+use clover_projection::iterations::rows::RowLog;
+use clover_projection::splits::members_root;
+use clover_rubric::Rubric;
+use clover_rubric::engine::Rules;
+use clover_rubric::evidence::Evidence;
+use clover_rubric::prompt::Firing;
+use clover_stats::sample::SampleError;
+
+use crate::import::kept::KeptError;
+use crate::import::kept::Unread;
+use crate::iterate::compute::Candidate;
+use crate::iterate::compute::Table;
+use crate::iterate::compute::rows::Scored;
+use crate::iterate::rows::join::Sources;
+use crate::iterate::rows::scored::Lack;
+use crate::iterate::rows::scored::Raw;
+use crate::iterate::rows::scored::scored;
+use crate::iterate::rows::scored::scored_strictly;
+use crate::patches;
 
 pub use asked::Asked;
 pub use asked::asked;
@@ -229,7 +230,7 @@ impl Loaded {
         let each = fields.iter().zip(columns);
         each.map(|(field, column)| {
             let own = fields::of_evidence(field.as_str(), evidence, allowed);
-            own.unwrap_or_else(|| crate::num::math::mean(column))
+            own.unwrap_or_else(|| clover_num::math::mean(column))
         })
         .collect()
     }
@@ -371,7 +372,7 @@ fn judge_of(log: &RowLog, named: Option<&JudgeId>) -> Result<JudgeId, RowsError>
 
 /// A number of 53 bits for one purpose, from the registered seed.
 pub fn number(plan: &IterationPlan, iteration: &IterationId, purpose: &str) -> u64 {
-    let opened = crate::workflow::iterate::steps::Opened {
+    let opened = crate::iterate::steps::Opened {
         iteration: iteration.clone(),
         plan: plan.clone(),
     };

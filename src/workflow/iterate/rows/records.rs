@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::id::FieldId;
-use crate::event::id::JudgeId;
-use crate::ledger::History;
-use crate::projection::iterations::rows::Key;
-use crate::projection::iterations::rows::RowLog;
-use crate::rubric::evidence::Evidence;
-use crate::workflow::import::kept;
-use crate::workflow::import::kept::Kept;
-use crate::workflow::import::kept::Unread;
-use crate::workflow::iterate::rows::RowsError;
-use crate::workflow::judge::run;
-use crate::workflow::judge::run::Record;
+use clover_event::id::FieldId;
+use clover_event::id::JudgeId;
+use clover_ledger::History;
+use clover_projection::iterations::rows::Key;
+use clover_projection::iterations::rows::RowLog;
+use clover_rubric::evidence::Evidence;
+
+use crate::import::kept;
+use crate::import::kept::Kept;
+use crate::import::kept::Unread;
+use crate::iterate::rows::RowsError;
+use crate::judge::run;
+use crate::judge::run::Record;
 
 /// Records of a judge's rows, the first of a draw.
 pub(super) fn evidence(

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::id::Text;
-use crate::num::Micro;
-use crate::rubric::engine::EngineError;
-use crate::rubric::engine::Rules;
-use crate::rubric::evidence::Evidence;
-use crate::workflow::iterate::compute::rows::Scored;
+use clover_event::id::Text;
+use clover_num::Micro;
+use clover_rubric::engine::EngineError;
+use clover_rubric::engine::Rules;
+use clover_rubric::evidence::Evidence;
+
+use crate::iterate::compute::rows::Scored;
 
 /// A raw answer.
 #[derive(Clone, Debug)]
@@ -86,8 +87,9 @@ pub(super) fn scored_strictly(
 
 #[cfg(test)]
 mod tests {
+    use clover_num::Count;
+
     use super::*;
-    use crate::num::Count;
 
     #[test]
     fn what_fires_on_an_answer_is_named_by_its_path_alone() {

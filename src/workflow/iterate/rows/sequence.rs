@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use crate::event::id::ItemId;
-use crate::event::payload::gate::DrawnFrom;
-use crate::event::payload::intake::SplitPart;
-use crate::event::payload::manifest::ConfirmTest;
-use crate::ground::digest::Digest;
-use crate::projection::iterations::rows::Formed;
-use crate::projection::iterations::rows::Opening;
-use crate::projection::iterations::rows::RowLog;
-use crate::projection::orders;
-use crate::workflow::iterate::rows::Named;
-use crate::workflow::iterate::rows::scored::Raw;
+use clover_event::id::ItemId;
+use clover_event::payload::gate::DrawnFrom;
+use clover_event::payload::intake::SplitPart;
+use clover_event::payload::manifest::ConfirmTest;
+use clover_ground::digest::Digest;
+use clover_projection::iterations::rows::Formed;
+use clover_projection::iterations::rows::Opening;
+use clover_projection::iterations::rows::RowLog;
+use clover_projection::orders;
+
+use crate::iterate::rows::Named;
+use crate::iterate::rows::scored::Raw;
 
 /// One cluster of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,19 +4,20 @@ mod rules;
 
 use std::collections::BTreeMap;
 
-use crate::stats::multiplicity::Correction;
-use crate::stats::predicate;
-use crate::stats::predicate::Losses;
-use crate::stats::reliability;
-use crate::stats::residuals;
-use crate::stats::residuals::Raw;
-use crate::stats::sample::Clusters;
-use crate::stats::sample::Values;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_stats::multiplicity::Correction;
+use clover_stats::predicate;
+use clover_stats::predicate::Losses;
+use clover_stats::reliability;
+use clover_stats::residuals;
+use clover_stats::residuals::Raw;
+use clover_stats::sample::Clusters;
+use clover_stats::sample::Values;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 /// Equal-frequency bins of the calibration error.
 const BINS: usize = 10;
@@ -173,7 +174,7 @@ fn risks(
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::run;
+    use crate::qualify::run;
 
     #[test]
     fn the_vectors_pass() {

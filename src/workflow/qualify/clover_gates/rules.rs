@@ -3,31 +3,32 @@
 //! The vectors hold statistics, not verdicts; what a rule must say follows from the expected numbers and the default
 //! thresholds.
 
-use crate::event::payload::Verdict;
-use crate::event::payload::intake::SplitPart;
-use crate::event::payload::manifest::ConfirmTest;
-use crate::event::payload::manifest::Profile;
-use crate::event::payload::manifest::RegressionGuard;
-use crate::event::payload::manifest::ShiftMetric;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::Thresholds;
-use crate::num::Count;
-use crate::num::Micro;
-use crate::stats::residuals::Class;
-use crate::workflow::iterate::compute::IterationRows;
-use crate::workflow::iterate::compute::SliceFamily;
-use crate::workflow::iterate::compute::Table;
-use crate::workflow::iterate::compute::audit::Classified;
-use crate::workflow::iterate::compute::evidence;
-use crate::workflow::iterate::compute::evidence::Compared;
-use crate::workflow::iterate::compute::rows::Scored;
-use crate::workflow::predicate;
-use crate::workflow::predicate::Held;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
+use clover_event::payload::Verdict;
+use clover_event::payload::intake::SplitPart;
+use clover_event::payload::manifest::ConfirmTest;
+use clover_event::payload::manifest::Profile;
+use clover_event::payload::manifest::RegressionGuard;
+use clover_event::payload::manifest::ShiftMetric;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::Thresholds;
+use clover_num::Count;
+use clover_num::Micro;
+use clover_stats::residuals::Class;
+
+use crate::iterate::compute::IterationRows;
+use crate::iterate::compute::SliceFamily;
+use crate::iterate::compute::Table;
+use crate::iterate::compute::audit::Classified;
+use crate::iterate::compute::evidence;
+use crate::iterate::compute::evidence::Compared;
+use crate::iterate::compute::rows::Scored;
+use crate::predicate;
+use crate::predicate::Held;
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
 
 const REPLICATES: usize = 50;
 

@@ -1,20 +1,21 @@
 //! Vectors of `agent-eval`: the wealth process, the paired gate, snapshots, decisions over cells, the generator.
 
-use crate::stats::eprocess::compat;
-use crate::stats::eprocess::compat::Decision;
-use crate::stats::eprocess::compat::MAX_BET;
-use crate::stats::eprocess::compat::Options;
-use crate::stats::eprocess::compat::PairedGate;
-use crate::stats::eprocess::compat::Snapshot;
-use crate::stats::eprocess::mulberry::Mulberry32;
-use crate::workflow::peer_manifest;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
-use crate::workflow::qualify::eprocess::absolute;
-use crate::workflow::qualify::eprocess::allowed;
+use clover_stats::eprocess::compat;
+use clover_stats::eprocess::compat::Decision;
+use clover_stats::eprocess::compat::MAX_BET;
+use clover_stats::eprocess::compat::Options;
+use clover_stats::eprocess::compat::PairedGate;
+use clover_stats::eprocess::compat::Snapshot;
+use clover_stats::eprocess::mulberry::Mulberry32;
+
+use crate::peer_manifest;
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
+use crate::qualify::eprocess::absolute;
+use crate::qualify::eprocess::allowed;
 
 /// A member's number, where it is.
 fn maybe(node: &Node<'_>, name: &str) -> Result<Option<f64>, Stop> {

@@ -1,18 +1,19 @@
 //! Vectors of `confseq`: bets, wealth, confidence sequences, and draws without replacement.
 
-use crate::num::math;
-use crate::stats::eprocess::hedged::Bernstein;
-use crate::stats::eprocess::hedged::Stream;
-use crate::stats::sample::Values;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
-use crate::workflow::qualify::eprocess::absolute;
-use crate::workflow::qualify::eprocess::allowed;
-use crate::workflow::qualify::eprocess::at_counts;
-use crate::workflow::qualify::eprocess::relative;
+use clover_num::math;
+use clover_stats::eprocess::hedged::Bernstein;
+use clover_stats::eprocess::hedged::Stream;
+use clover_stats::sample::Values;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
+use crate::qualify::eprocess::absolute;
+use crate::qualify::eprocess::allowed;
+use crate::qualify::eprocess::at_counts;
+use crate::qualify::eprocess::relative;
 
 /// `confseq_betting`.
 ///

@@ -1,26 +1,27 @@
 //! Vectors of `ville` and of enumerations: families, calibrators, tests, sequences, grid-Kelly.
 
-use crate::num::math;
-use crate::stats::eprocess::asymptotic::Boundary;
-use crate::stats::eprocess::asymptotic::Running;
-use crate::stats::eprocess::bettor;
-use crate::stats::eprocess::classical;
-use crate::stats::eprocess::family;
-use crate::stats::eprocess::hedged::Bernstein;
-use crate::stats::eprocess::hedged::Stream;
-use crate::stats::eprocess::merge;
-use crate::stats::eprocess::merge::EValues;
-use crate::stats::sample::Values;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
-use crate::workflow::qualify::check::refused;
-use crate::workflow::qualify::eprocess::absolute;
-use crate::workflow::qualify::eprocess::allowed;
-use crate::workflow::qualify::eprocess::at_counts;
-use crate::workflow::qualify::eprocess::confseq::ends;
-use crate::workflow::qualify::eprocess::relative;
+use clover_num::math;
+use clover_stats::eprocess::asymptotic::Boundary;
+use clover_stats::eprocess::asymptotic::Running;
+use clover_stats::eprocess::bettor;
+use clover_stats::eprocess::classical;
+use clover_stats::eprocess::family;
+use clover_stats::eprocess::hedged::Bernstein;
+use clover_stats::eprocess::hedged::Stream;
+use clover_stats::eprocess::merge;
+use clover_stats::eprocess::merge::EValues;
+use clover_stats::sample::Values;
+
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
+use crate::qualify::check::refused;
+use crate::qualify::eprocess::absolute;
+use crate::qualify::eprocess::allowed;
+use crate::qualify::eprocess::at_counts;
+use crate::qualify::eprocess::confseq::ends;
+use crate::qualify::eprocess::relative;
 
 /// `evalues`.
 ///
@@ -310,13 +311,13 @@ fn grid_kelly(
 
 /// Log wealth of a gate on a finite set; the streams have six decimals, so that x is exact in millionths.
 fn native(values: &[f64], null: f64, units: usize, fractions: usize) -> Result<f64, Stop> {
-    use crate::stats::eprocess::Bettor;
-    use crate::stats::eprocess::Claim;
-    use crate::stats::eprocess::Design;
-    use crate::stats::eprocess::Gate;
-    use crate::stats::eprocess::Looks;
-    use crate::stats::eprocess::Population;
-    use crate::stats::eprocess::Terms;
+    use clover_stats::eprocess::Bettor;
+    use clover_stats::eprocess::Claim;
+    use clover_stats::eprocess::Design;
+    use clover_stats::eprocess::Gate;
+    use clover_stats::eprocess::Looks;
+    use clover_stats::eprocess::Population;
+    use clover_stats::eprocess::Terms;
     #[expect(
         clippy::cast_possible_truncation,
         reason = "rounded millionths of [-1, 1]"

@@ -12,12 +12,12 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::workflow::qualify::File;
-use crate::workflow::qualify::RawCase;
-use crate::workflow::qualify::check::Case;
-use crate::workflow::qualify::check::Check;
-use crate::workflow::qualify::check::Node;
-use crate::workflow::qualify::check::Stop;
+use crate::qualify::File;
+use crate::qualify::RawCase;
+use crate::qualify::check::Case;
+use crate::qualify::check::Check;
+use crate::qualify::check::Node;
+use crate::qualify::check::Stop;
 
 /// Lists of a file whose elements are cases, by kind of file.
 const LISTS: &[(&str, &[&str])] = &[
@@ -156,7 +156,7 @@ fn at_counts(all: &[f64], counts: &[usize]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::workflow::qualify::bundled;
+    use crate::qualify::bundled;
 
     #[test]
     fn all_vectors_of_the_peers_pass() {

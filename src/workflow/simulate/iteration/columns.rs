@@ -1,22 +1,22 @@
 //! Simulated rows as columns: what an iteration computes on, without their text.
 
+use clover_event::payload::intake::SplitPart;
+use clover_num::draws::Draws;
+use clover_num::math;
+use clover_stats::sample::SampleError;
 use rayon::prelude::*;
 
-use crate::event::payload::intake::SplitPart;
-use crate::num::draws::Draws;
-use crate::num::math;
-use crate::stats::sample::SampleError;
-use crate::workflow::iterate::compute::Anchor;
-use crate::workflow::iterate::compute::Candidate;
-use crate::workflow::iterate::compute::EnvironmentFamily;
-use crate::workflow::iterate::compute::IterationRows;
-use crate::workflow::iterate::compute::SliceFamily;
-use crate::workflow::iterate::compute::Table;
-use crate::workflow::iterate::compute::rows::Scored;
-use crate::workflow::simulate::files::ANCHOR_ROWS;
-use crate::workflow::simulate::iteration::Design;
-use crate::workflow::simulate::world::Kind;
-use crate::workflow::simulate::world::World;
+use crate::iterate::compute::Anchor;
+use crate::iterate::compute::Candidate;
+use crate::iterate::compute::EnvironmentFamily;
+use crate::iterate::compute::IterationRows;
+use crate::iterate::compute::SliceFamily;
+use crate::iterate::compute::Table;
+use crate::iterate::compute::rows::Scored;
+use crate::simulate::files::ANCHOR_ROWS;
+use crate::simulate::iteration::Design;
+use crate::simulate::world::Kind;
+use crate::simulate::world::World;
 
 /// Rows that are read at a time, so that texts do not pile up.
 const BLOCK: u64 = 20_000;
@@ -42,7 +42,7 @@ pub(super) fn drawn(world: &World, kind: Kind, rows: u64) -> Columns {
     let (rules, fixed) = (world.rules(), world.patched_rules());
     let one = |number: u64| -> One {
         let row = world.row(kind, number);
-        let score = |rules| crate::workflow::simulate::truth::score(&row, rules).unwrap_or(0.0);
+        let score = |rules| crate::simulate::truth::score(&row, rules).unwrap_or(0.0);
         let tokens = math::ln_1p(row.evidence.tokens.value() as f64);
         let label = row.label.value() as f64 / 1e6;
         (label, score(&rules), score(&fixed), tokens, row.slice)
@@ -117,7 +117,7 @@ impl Stage {
     }
 
     /// The true fix.
-    pub(super) fn fix(&self, patch: crate::ground::digest::Digest) -> Candidate {
+    pub(super) fn fix(&self, patch: clover_ground::digest::Digest) -> Candidate {
         Candidate {
             patch,
             kappa: 3,
@@ -129,7 +129,7 @@ impl Stage {
     /// A patch without merit.
     pub(super) fn arbitrary(
         &self,
-        patch: crate::ground::digest::Digest,
+        patch: clover_ground::digest::Digest,
         by: &Arbitrary,
     ) -> Candidate {
         let data = self.table.data();

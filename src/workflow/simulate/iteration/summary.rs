@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::GateSplit;
+use clover_num::math;
+use clover_stats::inference::Interval;
 use serde::Serialize;
 
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
-use crate::num::math;
-use crate::stats::inference::Interval;
-use crate::workflow::simulate::iteration::Found;
+use crate::simulate::iteration::Found;
 
 /// Level of the intervals.
 const ALPHA: f64 = 0.05;

@@ -12,15 +12,14 @@ use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
+use clover_ground::ambient;
+use clover_ground::ambient::AmbientError;
+use clover_ground::digest::Digest;
+use clover_ground::note::SignedCheckpoint;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
 use serde::Deserialize;
 use serde::Serialize;
-
-use crate::ground::ambient;
-use crate::ground::ambient::AmbientError;
-use crate::ground::digest::Digest;
-use crate::ground::note::SignedCheckpoint;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerError;
 
 /// Every format. The next one goes here.
 pub static FORMATS: &[&dyn Exporter] = &[&jsonl::Jsonl, &tiles::Tiles];
@@ -105,7 +104,7 @@ fn lines(
     let mut line = Vec::new();
     let result = ledger.stored(0, size, |stored| {
         line.clear();
-        crate::event::entry::write_line(
+        clover_event::entry::write_line(
             &mut line,
             stored.seq,
             stored.recorded_at,

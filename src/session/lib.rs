@@ -1,6 +1,6 @@
 //! Use cases: what a team does with a ledger, whoever asks for it.
 //!
-//! Each takes a [`Ledger`](crate::ledger::Ledger) and [`Ports`], appends what the step says, and answers with a typed
+//! Each takes a [`Ledger`](clover_ledger::Ledger) and [`Ports`], appends what the step says, and answers with a typed
 //! outcome. Keys, consent and judges come through the ports; progress and notices leave by them. Nothing here is worded
 //! for people: a [`SessionError`] says what is wrong, and the caller decides the hint and the exit code.
 //!

@@ -26,8 +26,7 @@ pub mod simulate;
 pub mod split;
 mod tolerance;
 
-use crate::ledger::Rulebook;
-use crate::projection;
+use clover_ledger::Rulebook;
 
 /// As [`RULEBOOK`], and what iterations computed is computed again from their rows: the rulebook of the command line.
 pub static GOVERNED: Rulebook = Rulebook {
@@ -53,7 +52,7 @@ const RULES: Rulebook = Rulebook {
         // The next rule that recomputes goes here.
     ],
     again: &[recompute::AGAIN],
-    ..projection::RULEBOOK
+    ..clover_projection::RULEBOOK
 };
 
 /// Everything that judges and folds from recorded facts: what is said of an iteration need not come from rows.
