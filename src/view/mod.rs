@@ -8,10 +8,13 @@
 //! Blocks hold text as it is: a rendering escapes it for its reader, but for [`Block::Source`] in a terminal.
 
 pub mod appended;
+pub mod battery;
 pub mod family;
+pub mod iterate;
 pub mod json;
 pub mod markdown;
 pub mod page;
+pub mod patch;
 pub mod shapes;
 pub mod text;
 

@@ -2,9 +2,18 @@
 //! types; a debug build refuses an answer whose type its verb does not list.
 
 use crate::view::appended::Bodies;
+use crate::view::appended::BodiesAnd;
 use crate::view::appended::Stands;
 use crate::view::appended::StandsAnd;
+use crate::view::battery;
 use crate::view::family;
+use crate::view::iterate::AndDue;
+use crate::view::iterate::gates;
+use crate::view::iterate::ground;
+use crate::view::iterate::open;
+use crate::view::iterate::show;
+use crate::view::iterate::steps;
+use crate::view::patch;
 
 /// Facts that a verb may answer with.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +40,35 @@ macro_rules! shapes {
 }
 
 shapes! {
+    "battery close": AndDue<battery::ExploitsMeasured>;
+    "battery list": battery::ExploitList;
+    "battery run": AndDue<battery::BatteryRan>;
     "family close": StandsAnd<family::Holds> | Bodies;
     "family list": family::FamilyList;
     "family open": Stands | Bodies;
     "family show": family::FamilyShown;
+    "iterate accept": AndDue<steps::Accepted> | AndDue<steps::NoStep>;
+    "iterate anchors": Stands | Bodies;
+    "iterate audit": AndDue<ground::Audited> | AndDue<steps::NoStep>;
+    "iterate cards": AndDue<ground::Carded> | AndDue<steps::NoStep>;
+    "iterate close": AndDue<steps::Ended> | AndDue<steps::NoStep> | Stands | Bodies;
+    "iterate confirm": AndDue<gates::Confirmed> | AndDue<steps::NoStep>;
+    "iterate fit": AndDue<ground::Fitted> | AndDue<steps::NoStep>;
+    "iterate gate": AndDue<gates::Gated> | AndDue<steps::NoStep>;
+    "iterate list": open::IterationList;
+    "iterate open": StandsAnd<open::Opened> | BodiesAnd<open::Opened>;
+    "iterate propose": steps::ProposedAll;
+    "iterate run": AndDue<steps::Ran>;
+    "iterate score": AndDue<steps::Scored> | AndDue<steps::Unasked> | AndDue<steps::NoStep>;
+    "iterate seal": AndDue<gates::Sealed> | AndDue<steps::NoStep>;
+    "iterate show": show::IterationShown;
+    "patch check": patch::PatchChecked;
+    "patch diff": patch::PatchChecked;
+    "patch list": patch::PatchList;
+    "patch objective": AndDue<patch::Objective>;
+    "patch propose": StandsAnd<patch::Proposed> | Bodies;
+    "patch review": StandsAnd<patch::Reviewed> | Bodies;
+    "patch withdraw": Stands | Bodies;
 }
 
 /// Whether a verb may answer with facts of this type.
@@ -48,7 +82,10 @@ pub fn is_answer(verb: &str, shape: &str) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test writes and reads the schemas")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test writes and reads the schemas"
+)]
 mod tests {
     use serde_json::Value;
     use serde_json::json;
