@@ -3,25 +3,20 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
 use crate::cli::patch;
-use crate::cli::ui;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::Payload;
-use crate::event::id::EventId;
 use crate::event::payload::Role;
-use crate::event::payload::Verdict;
 use crate::event::payload::rubric::AuthorKind;
-use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::event::registry;
 use crate::ground::sign::KeyId;
 use crate::session::iterate::Bench;
 use crate::view::View;
+use crate::view::patch as views;
 use crate::workflow::patches;
 use crate::workflow::patches::Authorship;
 
@@ -84,7 +79,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         && let Some(read) = bench.ledger.entry(seq)?
         && let Payload::DevObjectiveQueried(said) = read.event.payload
     {
-        return Ok(told(&bench, &said, read.event.id, &[]));
+        return Ok(views::objective(&bench, &said, read.event.id, &[]));
     }
     let course = bench.take_course()?;
     let by = Authorship {
@@ -103,37 +98,5 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         .map_err(|lack| CliError::refused(lack.to_string(), "clover iterate score ID"))?;
     let appended = bench.say(&mut ctx.ports(), vec![said.clone().into()])?;
     let receipt = appended[0].id;
-    Ok(told(&bench, &said, receipt, &appended))
-}
-
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Fail => "fail",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::NotChecked => "not_checked",
-        Verdict::Pass => "pass",
-    }
-}
-
-fn told(
-    bench: &Bench,
-    said: &DevObjectiveQueried,
-    receipt: EventId,
-    appended: &[crate::ledger::Appended],
-) -> View {
-    let gates: Vec<String> = said
-        .answers
-        .iter()
-        .map(|of| format!("{} {}", of.gate, word(of.verdict)))
-        .collect();
-    let text = ui::pairs(&[
-        ("risk improvement", said.risk_improve.to_string()),
-        ("gates", gates.join("  ")),
-        ("receipt", receipt.0.to_hex()),
-    ]);
-    let data = json!({
-        "risk_improve_dev": said.risk_improve, "gates": said.answers, "receipt": receipt.0.to_hex(),
-        "candidate": said.candidate.to_hex(),
-    });
-    bench::answer(bench, (text, data), appended)
+    Ok(views::objective(&bench, &said, receipt, &appended))
 }

@@ -2,9 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -13,12 +10,12 @@ use crate::cli::objective;
 use crate::cli::review;
 use crate::cli::rubric;
 use crate::cli::submit;
-use crate::cli::ui;
 use crate::event::id::IterationId;
 use crate::event::id::PatchId;
 use crate::event::payload::rubric::AuthorKind;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
+use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
@@ -28,7 +25,9 @@ use crate::rubric::PatchFault;
 use crate::session::SessionError;
 use crate::session::iterate::IterationError;
 use crate::session::iterate::propose;
+use crate::session::iterate::propose::Proposal;
 use crate::view::View;
+use crate::view::patch as views;
 use crate::workflow::patches::Authorship;
 use crate::workflow::patches::Bench;
 
@@ -194,73 +193,11 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<View, CliE
         }
     };
     let (_, patch, checked) = passed(ctx, &args.file, &bench)?;
-    let data = data(&bench, &patch, &checked);
     if leaves {
-        let mut text = String::new();
-        for change in &checked.diff {
-            let was = bench.rubric.at(&change.path).map(ToString::to_string);
-            let was = was.unwrap_or_else(|| "absent".to_owned());
-            let now = checked.rubric.at(&change.path).map(ToString::to_string);
-            let (path, now) = (&change.path, now.unwrap_or_default());
-            text.push_str(&format!("{path}\n  - {was}\n  + {now}\n"));
-        }
-        return Ok(View::untyped(text, data));
+        return Ok(views::diff(&bench, &patch, &checked));
     }
-    let needs = match checked.needs_rescore {
-        Some(true) => "raw answers anew",
-        Some(false) => "no raw answer anew",
-        None => "raw answers anew only where a citation on a new host was never verified",
-    };
-    let two_key = match checked.two_key.as_slice() {
-        [] => "no".to_owned(),
-        paths => paths.join(", "),
-    };
-    let length = &checked.length;
-    let kappa = format!(
-        "{} (+{} -{} tokens, {} new guards, {} edits to abstention)",
-        length.kappa(),
-        length.tokens_added,
-        length.tokens_removed,
-        length.new_guards,
-        length.abstention_edits
-    );
-    let rows: Vec<(&str, String)> = vec![
-        ("patch", patch.id.clone()),
-        ("family", patch.family.as_str().to_owned()),
-        ("changes", checked.diff.len().to_string()),
-        ("patch hash", checked.hash.to_hex()),
-        ("code length", kappa),
-        ("new fields", length.new_fields.to_string()),
-        ("needs", needs.to_owned()),
-        ("two keys", two_key),
-        ("rubric after it", checked.rubric.hash().to_hex()),
-    ];
-    let iteration = args.iteration.as_deref().unwrap_or("ID");
-    let next = format!(
-        "clover iterate propose {iteration} {}",
-        shell::word(&args.file.display()),
-        iteration = shell::word(&iteration)
-    );
-    Ok(View::untyped(ui::pairs(&rows), data).with_next(next))
-}
-
-fn data(bench: &Bench, patch: &Patch, checked: &Checked) -> Value {
-    let diff = checked.diff.iter().zip(&checked.classes);
-    let diff: Vec<_> = diff
-        .map(|(change, class)| {
-            json!({
-                "op": change.op.as_str(), "path": change.path, "class": class.to_string(),
-                "value": change.value,
-                "from": bench.rubric.at(&change.path).map(ToString::to_string),
-            })
-        })
-        .collect();
-    json!({
-        "patch": patch.id, "family": patch.family.as_str(), "patch_hash": checked.hash.to_hex(),
-        "diff": diff, "kappa": checked.length.kappa(), "length": checked.length,
-        "needs_rescore": checked.needs_rescore, "two_key": checked.two_key,
-        "result_hash": checked.rubric.hash().to_hex(),
-    })
+    let place = (args.file.as_path(), args.iteration.as_deref());
+    Ok(views::checked(&bench, (&patch, &checked), place))
 }
 
 fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
@@ -270,7 +207,11 @@ fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
     })
 }
 
-pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, CliError> {
+/// Puts a patch forward, or rehearses it.
+pub(super) fn put_forward(
+    ctx: &mut Ctx<'_>,
+    args: &ProposeArgs,
+) -> Result<(Ledger, Proposal), CliError> {
     let id = iteration_id(&args.iteration)?;
     let yaml = rubric::document(ctx, &args.file, NEXT)?;
     let inputs: Result<Vec<_>, _> = args.inputs.iter().map(|of| digest("input", of)).collect();
@@ -300,67 +241,29 @@ pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, Cli
         },
         error => error.into(),
     })?;
-    let mut answer = submit::shown(ctx, &ledger, &proposal.submission);
+    Ok((ledger, proposal))
+}
+
+fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, CliError> {
+    let (ledger, proposal) = put_forward(ctx, args)?;
+    let mut view = submit::shown(ctx, &ledger, &proposal.submission);
     if !args.dry_run {
-        let (patch, checked) = (&proposal.patch, &proposal.checked);
-        let kappa = checked.length.kappa();
-        answer.line(format!(
-            "patch {}  hash {}  code length {kappa}",
-            patch.id, checked.hash
-        ));
-        answer.facts_mut()["patch"] = data(&proposal.bench, patch, checked);
+        view = views::proposed(view, &proposal).0;
     }
-    Ok(answer.with_next(format!(
-        "clover patch list --iteration {id}",
-        id = shell::word(&id)
+    Ok(view.with_next(format!(
+        "clover patch list --iteration {}",
+        shell::word(&args.iteration)
     )))
 }
 
 fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
-    if let Some(name) = &args.iteration {
-        iteration(state, name)?;
-    }
-    let wanted = |id: &IterationId| {
-        args.iteration
-            .as_deref()
-            .is_none_or(|name| name == id.as_str())
+    let wanted = match &args.iteration {
+        Some(name) => Some(iteration(state, name)?.0),
+        None => None,
     };
-    let all = state.fold::<Iterations>().by_id.iter();
-    let (mut rows, mut data) = (Vec::new(), Vec::new());
-    for (id, it) in all.filter(|(id, _)| wanted(id)) {
-        for (patch, of) in &it.candidates {
-            rows.push(vec![
-                patch.to_string(),
-                id.to_string(),
-                of.family.to_string(),
-                of.kappa.to_string(),
-                of.state.as_str().to_owned(),
-                format!("seq {}", of.seq),
-                of.patch_hash.short().to_string(),
-            ]);
-            data.push(json!({
-                "patch": patch.as_str(), "iteration": id.as_str(), "family": of.family.as_str(),
-                "kappa": of.kappa, "state": of.state.as_str(), "seq": of.seq,
-                "patch_hash": of.patch_hash.to_hex(), "result_hash": of.result_hash.to_hex(),
-                "reviews": review::counts(of),
-            }));
-        }
-    }
-    let head = [
-        "patch",
-        "iteration",
-        "family",
-        "kappa",
-        "state",
-        "proposed",
-        "hash",
-    ];
-    Ok(View::untyped(
-        ui::table(&head, rows),
-        json!({"patches": data}),
-    ))
+    Ok(views::list(state, wanted.as_ref()))
 }
 
 /// A proposed patch by its name, with its iteration.

@@ -1,8 +1,5 @@
 //! `clover patch review`: what a person who knows the field thinks of a proposed patch.
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -11,12 +8,10 @@ use crate::cli::patch;
 use crate::cli::record;
 use crate::event::payload::record::ReviewOutcome;
 use crate::event::payload::record::ReviewRecorded;
-use crate::ground::shell;
 use crate::ledger::Command;
 use crate::num::Count;
-use crate::projection::decisions;
-use crate::projection::iterations::Candidate;
 use crate::view::View;
+use crate::view::patch as views;
 
 pub(super) const EXAMPLE: &str = "Where a slice has stakes of 0.7 or more, nothing is sealed before each patch has a review \
      that\naccepts it, and none that disputes it; of one key the newest counts. Signed by an auditor, a person\n\
@@ -53,14 +48,6 @@ pub(super) struct Args {
     pub dry_run: bool,
 }
 
-/// How many keys concluded what of a patch last.
-pub(super) fn counts(of: &Candidate) -> Value {
-    json!({
-        "accepted": of.reviewed(ReviewOutcome::Accepted), "disputed": of.reviewed(ReviewOutcome::Disputed),
-        "noted": of.reviewed(ReviewOutcome::Noted),
-    })
-}
-
 fn position(what: &str, seq: u64) -> Result<Count, CliError> {
     Count::new(seq)
         .ok_or_else(|| CliError::usage(format!("--{what} {seq}: expected a position"), NEXT))
@@ -84,22 +71,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         patch: Some(name.clone()),
         through_seq: position("through", args.through.unwrap_or(seq))?,
     };
-    let mut answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
+    let view = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
     if args.dry_run {
-        return Ok(answer);
+        return Ok(view);
     }
     let (_, ledger) = home::open_to_read(ctx)?;
-    let (_, _, it) = patch::proposed(ledger.state(), &args.patch)?;
-    let of = &it.candidates[&name];
-    let lacking = decisions::check_reviewed(ledger.state(), &id, &[of.patch_hash]);
-    let [accepted, disputed] =
-        [ReviewOutcome::Accepted, ReviewOutcome::Disputed].map(|outcome| of.reviewed(outcome));
-    answer.line(format!(
-        "{name}: accepted by {accepted}, disputed by {disputed}"
-    ));
-    answer.facts_mut()["reviews"] = counts(of);
-    if let Err(unmet) = lacking {
-        answer.line(format!("before it is sealed: {unmet}"));
-    }
-    Ok(answer.with_next(format!("clover iterate run {id}", id = shell::word(&id))))
+    Ok(views::reviewed(view, ledger.state(), &id, &name))
 }

@@ -46,11 +46,23 @@ pub struct StandsAnd<T> {
 }
 
 /// A dry run: what would be signed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bodies {
     /// The canonical unsigned body of each event, as text.
     pub bodies: Vec<String>,
+}
+
+/// What would be signed, and what the verb says beside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BodiesAnd<T> {
+    /// What would be signed.
+    #[serde(flatten)]
+    pub rehearsed: Bodies,
+    /// What else there is to say.
+    #[serde(flatten)]
+    pub more: T,
 }
 
 /// The view after an append: one line an event.
@@ -69,14 +81,22 @@ pub fn stands(ledger: &Ledger, kinds: &[Kind], appended: &[Appended]) -> View {
     view
 }
 
-/// The view after an append, with what else there is to say: its facts are those of [`StandsAnd`].
+/// The view after an append, with what else there is to say: its facts are those of [`StandsAnd`], or of [`BodiesAnd`]
+/// where nothing was appended.
 ///
 /// # Panics
-/// Where the view is none of [`stands`], which the first test of the verb finds.
+/// Where the view is none of [`stands`] and [`bodies`], which the first test of the verb finds.
 pub fn and<T: Serialize>(view: View, more: &T) -> View {
+    // The names without the borrow.
+    if view.shape() == std::any::type_name::<Bodies>() {
+        let found = Bodies::deserialize(view.facts());
+        let rehearsed = found.expect("BUG: this is a view of a dry run");
+        let mut view = view.with_facts(&BodiesAnd { rehearsed, more });
+        view.shape = std::any::type_name::<BodiesAnd<T>>();
+        return view;
+    }
     let stands = Stands::deserialize(view.facts()).expect("BUG: this is a view of an append");
     let mut view = view.with_facts(&StandsAnd { stands, more });
-    // The name without the borrow.
     view.shape = std::any::type_name::<StandsAnd<T>>();
     view
 }

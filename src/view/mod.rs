@@ -10,14 +10,17 @@
 pub mod access;
 pub mod appended;
 pub mod audit;
+pub mod battery;
 pub mod budget;
 pub mod calibrate;
 pub mod experiment;
 pub mod family;
+pub mod iterate;
 pub mod json;
 pub mod key;
 pub mod markdown;
 pub mod page;
+pub mod patch;
 pub mod shapes;
 pub mod status;
 pub mod text;

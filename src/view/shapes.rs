@@ -3,14 +3,23 @@
 
 use crate::view::access;
 use crate::view::appended::Bodies;
+use crate::view::appended::BodiesAnd;
 use crate::view::appended::Stands;
 use crate::view::appended::StandsAnd;
 use crate::view::audit;
+use crate::view::battery;
 use crate::view::budget;
 use crate::view::calibrate;
 use crate::view::experiment;
 use crate::view::family;
+use crate::view::iterate::AndDue;
+use crate::view::iterate::gates;
+use crate::view::iterate::ground;
+use crate::view::iterate::open;
+use crate::view::iterate::show;
+use crate::view::iterate::steps;
 use crate::view::key;
+use crate::view::patch;
 use crate::view::status;
 
 /// Facts that a verb may answer with.
@@ -44,6 +53,9 @@ shapes! {
     "audit plans": audit::PlansShown;
     "audit signers": audit::SignersShown;
     "audit summary": audit::Summary;
+    "battery close": AndDue<battery::ExploitsMeasured>;
+    "battery list": battery::ExploitList;
+    "battery run": AndDue<battery::BatteryRan>;
     "budget list": budget::AccountList;
     "budget show": budget::AccountShown;
     "calibrate apply": calibrate::Applied;
@@ -56,12 +68,34 @@ shapes! {
     "family list": family::FamilyList;
     "family open": Stands | Bodies;
     "family show": family::FamilyShown;
+    "iterate accept": AndDue<steps::Accepted> | AndDue<steps::NoStep>;
+    "iterate anchors": Stands | Bodies;
+    "iterate audit": AndDue<ground::Audited> | AndDue<steps::NoStep>;
+    "iterate cards": AndDue<ground::Carded> | AndDue<steps::NoStep>;
+    "iterate close": AndDue<steps::Ended> | AndDue<steps::NoStep> | Stands | Bodies;
+    "iterate confirm": AndDue<gates::Confirmed> | AndDue<steps::NoStep>;
+    "iterate fit": AndDue<ground::Fitted> | AndDue<steps::NoStep>;
+    "iterate gate": AndDue<gates::Gated> | AndDue<steps::NoStep>;
+    "iterate list": open::IterationList;
+    "iterate open": StandsAnd<open::Opened> | BodiesAnd<open::Opened>;
+    "iterate propose": steps::ProposedAll;
+    "iterate run": AndDue<steps::Ran>;
+    "iterate score": AndDue<steps::Scored> | AndDue<steps::Unasked> | AndDue<steps::NoStep>;
+    "iterate seal": AndDue<gates::Sealed> | AndDue<steps::NoStep>;
+    "iterate show": show::IterationShown;
     "key compromise": Stands | Bodies;
     "key export": key::KeyExport | key::LogKey;
     "key list": key::KeyList;
     "key retire": Stands | Bodies;
     "key rotate-log": StandsAnd<key::LogKey> | Bodies;
     "key show": key::KeyShown;
+    "patch check": patch::PatchChecked;
+    "patch diff": patch::PatchChecked;
+    "patch list": patch::PatchList;
+    "patch objective": AndDue<patch::Objective>;
+    "patch propose": StandsAnd<patch::Proposed> | Bodies;
+    "patch review": StandsAnd<patch::Reviewed> | Bodies;
+    "patch withdraw": Stands | Bodies;
     "status": status::Status;
 }
 

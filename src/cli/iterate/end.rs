@@ -1,25 +1,16 @@
 //! Acceptance and the end.
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
-use crate::cli::iterate::ground::number;
-use crate::cli::iterate::open;
 use crate::cli::iterate::run;
 use crate::cli::iterate::run::Asked;
 use crate::cli::key;
 use crate::cli::record;
-use crate::cli::ui;
-use crate::event::id::IterationId;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::ledger::Command;
 use crate::projection::iterations::step::Step;
-use crate::session::iterate::end::Acceptance;
-use crate::session::iterate::end::Ending;
 use crate::view::View;
 
 #[derive(Debug, clap::Args)]
@@ -54,43 +45,6 @@ pub(in crate::cli) struct CloseArgs {
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
     pub dry_run: bool,
-}
-
-/// Accepted patches as a table.
-pub(super) fn accepted(of: &Acceptance) -> (String, Value) {
-    let rows = of.patches.iter().map(|said| {
-        vec![
-            said.rank.to_string(),
-            said.patch.to_string(),
-            said.kappa.to_string(),
-            number(said.risk_improve.value()),
-            said.result_hash.short().to_string(),
-        ]
-    });
-    let head = [
-        "rank",
-        "patch",
-        "kappa",
-        "risk improvement",
-        "rubric after it",
-    ];
-    (
-        ui::table(&head, rows.collect()),
-        json!({"accepted": of.patches}),
-    )
-}
-
-/// How an iteration ended, and what was not accepted.
-pub(super) fn ended(id: &IterationId, of: &Ending) -> (String, Value) {
-    let mut text = String::new();
-    for (patch, words) in &of.not_accepted {
-        text.push_str(&ui::wrapped(&ui::escape(&format!(
-            "{patch} not accepted: {words}"
-        ))));
-    }
-    let (outcome, reason) = (open::word(of.outcome), of.reason.as_str());
-    text.push_str(&format!("iteration {id}  {outcome}: {reason}\n"));
-    (text, json!({"outcome": outcome, "reason": reason}))
 }
 
 pub(super) fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<View, CliError> {

@@ -11,11 +11,10 @@ pub(super) mod program;
 mod refusals;
 mod run;
 mod score;
-mod sequential;
 mod show;
 
-pub(super) use gates::gate_table;
-pub(super) use open::word;
+pub(super) use crate::view::iterate::gates::gate_table;
+pub(super) use crate::view::iterate::outcome as word;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;

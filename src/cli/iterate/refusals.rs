@@ -2,11 +2,11 @@
 
 use crate::cli::budget;
 use crate::cli::error::CliError;
-use crate::cli::iterate::bench::next;
 use crate::cli::patch;
 use crate::ground::shell;
 use crate::session::iterate::IterationError;
 use crate::view::Exit;
+use crate::view::iterate::next;
 
 impl From<IterationError> for CliError {
     fn from(error: IterationError) -> Self {

@@ -1,17 +1,10 @@
 //! One step of an iteration, or everything that is due and needs no person.
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
 use crate::cli::iterate::confirmed::ConfirmArgs;
-use crate::cli::iterate::end;
-use crate::cli::iterate::gates;
-use crate::cli::iterate::ground;
 use crate::cli::iterate::program::Program;
-use crate::cli::iterate::score;
 use crate::cli::ports::CliPorts;
 use crate::ground::shell;
 use crate::projection::iterations::step::Step;
@@ -19,9 +12,9 @@ use crate::session::iterate::Bench;
 use crate::session::iterate::confirm;
 use crate::session::iterate::steps;
 use crate::session::iterate::steps::Progress;
-use crate::session::iterate::steps::StepDone;
-use crate::session::iterate::steps::Wait;
 use crate::view::View;
+use crate::view::iterate::steps as views;
+use crate::view::iterate::steps::Run;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -74,30 +67,9 @@ pub(super) fn step(
     let design = asked.confirm.map(ConfirmArgs::design).transpose()?;
     let ports = &mut asked.ports(ctx, &bench);
     let done = steps::take(&mut bench, ports, step, design.flatten().as_ref())?;
-    let Some(done) = done else {
-        return Ok(bench::answer(&bench, (String::new(), json!({})), &[]));
-    };
-    let shown = shown(&mut bench, &done)?;
-    Ok(bench::answer(&bench, shown, done.appended()))
-}
-
-/// What a step did, for people and as data.
-fn shown(bench: &mut Bench, done: &StepDone) -> Result<(String, Value), CliError> {
     Ok(match done {
-        StepDone::Score(of) => score::scored(of),
-        StepDone::Fit(_) => {
-            let course = bench.take_course()?;
-            let shown = ground::fitted(&course, &bench.record);
-            bench.put_back(course);
-            shown
-        }
-        StepDone::Audit(_) => ground::audited(&bench.record),
-        StepDone::Cards(_) => ground::carded(&bench.record),
-        StepDone::Gate(of) => gates::gated(&bench.record, of),
-        StepDone::Seal(of) => gates::sealed(&bench.record, of),
-        StepDone::Confirm(of) => gates::confirmed(&bench.record, of),
-        StepDone::Accept(of) => end::accepted(of),
-        StepDone::Close(of) => end::ended(&bench.id, of),
+        Some(done) => views::step(&mut bench, &done)?,
+        None => views::none(&bench),
     })
 }
 
@@ -143,36 +115,20 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     };
     keys(ctx, &bench, &asked, last)?;
     let design = args.confirm.design()?;
-    let (mut text, mut data, mut all) = (String::new(), Vec::new(), Vec::new());
-    let (mut before, mut waits) = (None, None);
+    let (mut taken, mut before, mut waits) = (Run::default(), None, None);
     loop {
         let ports = &mut asked.ports(ctx, &bench);
         let on = (before, last);
         let done = match steps::advance(&mut bench, ports, on, design.as_ref())? {
             Progress::Done(done) => done,
             Progress::Waits(wait) => {
-                waits = Some(awaited(wait));
+                waits = Some(wait);
                 break;
             }
             Progress::Idle => break,
         };
-        let step = done.step();
-        let (words, json) = shown(&mut bench, &done)?;
-        text.push_str(&format!("{}\n{words}\n", step.as_str().to_uppercase()));
-        data.push(json!({"step": step.as_str(), "data": json}));
-        all.extend(done.appended().iter().copied());
-        before = Some(step);
+        taken.add(&mut bench, &done)?;
+        before = Some(done.step());
     }
-    if let Some(what) = &waits {
-        text.push_str(&format!("waits for {what}\n"));
-    }
-    let data = json!({"steps": data, "waits_for": waits});
-    Ok(bench::answer(&bench, (text, data), &all))
-}
-
-fn awaited(wait: Wait) -> String {
-    match wait {
-        Wait::Patches => "patches, which people or programs write from the cards".to_owned(),
-        Wait::Reviews(lacking) => lacking,
-    }
+    Ok(taken.answer(&bench, waits))
 }

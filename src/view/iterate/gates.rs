@@ -1,0 +1,282 @@
+//! Gates of candidates, and what is sealed for confirm.
+
+use serde::Serialize;
+
+use crate::event::id::PatchId;
+use crate::event::payload::Verdict;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateEvaluated;
+use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::SealedHypothesis;
+use crate::ground::digest::Digest;
+use crate::projection::iterations::record::Record;
+use crate::session::iterate::confirm::Confirmation;
+use crate::session::iterate::gates::GatedOnDev;
+use crate::session::iterate::gates::SealedCandidates;
+use crate::view::View;
+use crate::view::iterate::number;
+use crate::view::iterate::sequential;
+use crate::view::iterate::sequential::Look;
+use crate::view::text;
+use crate::view::word;
+use crate::workflow::predicate;
+use crate::workflow::predicate::Held;
+
+/// A number of a gate beside what it is held to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateNumber {
+    /// What it is.
+    pub name: String,
+    /// Its value; `null` if there is none.
+    pub value: Option<f64>,
+    /// What it is held to, such as `<= 0.05`; empty for a number that decides nothing.
+    pub held: String,
+}
+
+/// A gate of a candidate on one split.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateShown {
+    /// The gate.
+    pub gate: GateId,
+    /// On which rows.
+    pub split: GateSplit,
+    /// What it asks, in words.
+    pub asks: &'static str,
+    /// The entry that says it.
+    pub seq: u64,
+    /// What the literal profile says.
+    pub literal: Verdict,
+    /// What the recommended profile says.
+    pub recommended: Verdict,
+    /// Its numbers.
+    pub numbers: Vec<GateNumber>,
+    /// The statistics that both profiles are computed from.
+    pub evidence: Evidence,
+}
+
+/// Gates of a patch.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PatchGates {
+    /// The patch.
+    pub patch: PatchId,
+    /// Its gates, in order.
+    pub gates: Vec<GateShown>,
+}
+
+/// Gates on dev, patch by patch.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Gated {
+    /// The patches that were judged.
+    pub patches: Vec<PatchGates>,
+}
+
+/// What was sealed for confirm.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Sealed {
+    /// Hypotheses in order of hash.
+    pub sealed: Vec<SealedHypothesis>,
+    /// Hypotheses among which alpha is divided.
+    pub divisor: u64,
+}
+
+/// Gates of a hypothesis on confirm.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HypothesisGates {
+    /// Its patches by name.
+    pub patches: Vec<String>,
+    /// Its gates on the confirm block, in order.
+    pub gates: Vec<GateShown>,
+}
+
+/// What the look at confirm found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Confirmed {
+    /// Looks, where the test is sequential; absent where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Vec<Look>>,
+    /// What was sealed, with its gates.
+    pub hypotheses: Vec<HypothesisGates>,
+}
+
+/// Heads of a table of gates.
+const HEAD: [&str; 7] = [
+    "gate",
+    "asks",
+    "number",
+    "value",
+    "held to",
+    "recommended",
+    "literal",
+];
+
+/// The gates on dev, patch by patch.
+pub fn gated(view: &mut View, record: &Record, of: &GatedOnDev) -> Gated {
+    let mut patches = Vec::new();
+    for patch in &of.patches {
+        let name = &patch.patch;
+        view.line(name.to_string());
+        patches.push(PatchGates {
+            patch: name.clone(),
+            gates: judged(view, record, patch.candidate, GateSplit::Dev),
+        });
+        if let Some(words) = &patch.rejected {
+            view.sentence(format!("{name} rejected on dev: {words}"));
+        }
+    }
+    Gated { patches }
+}
+
+/// The numbers of a gate beside what they are held to.
+fn numbers(of: &GateEvaluated) -> Vec<GateNumber> {
+    let held = Held::under(&of.thresholds, of.thresholds.profile);
+    let shown = (predicate::gate(of.gate).show)(&of.evidence, &held);
+    let shown = shown.into_iter().map(|one| GateNumber {
+        name: one.name,
+        value: one.value,
+        held: one.held,
+    });
+    shown.collect()
+}
+
+/// A gate in the table, a line for each of its numbers.
+fn rows(of: &GateEvaluated) -> Vec<Vec<String>> {
+    let (literal, recommended) = (word(&of.verdicts.literal), word(&of.verdicts.recommended));
+    let lines = numbers(of).into_iter().map(|one| {
+        let value = one.value.map_or("-".to_owned(), number);
+        (one.name, value, one.held)
+    });
+    let mut lines: Vec<_> = lines.collect();
+    if lines.is_empty() {
+        lines.push((String::new(), String::new(), String::new()));
+    }
+    let each = lines.into_iter().enumerate().map(|(at, line)| {
+        let or = |text: &str| if at == 0 { text } else { "" }.to_owned();
+        let (name, value, held) = line;
+        let asks = or(predicate::gate(of.gate).asks);
+        let gate = or(of.gate.as_str());
+        vec![
+            gate,
+            asks,
+            name,
+            value,
+            held,
+            or(&recommended),
+            or(&literal),
+        ]
+    });
+    each.collect()
+}
+
+/// Gates of one candidate on both splits, with the entries that they stand at, where those are others.
+pub fn gate_table(gates: &[(Option<u64>, GateEvaluated)]) -> String {
+    let each = gates.iter().flat_map(|(seq, of)| {
+        let mut rows = rows(of);
+        if let Some(seq) = seq {
+            rows[0][0] = format!("{} {}, seq {seq}", of.gate, of.split.as_str());
+        }
+        rows
+    });
+    text::table(&HEAD, each.collect())
+}
+
+/// The gates of a candidate on one split.
+pub(super) fn gates_of(record: &Record, candidate: Digest, split: GateSplit) -> Vec<GateShown> {
+    let all = GateId::ALL.into_iter();
+    let said = all.filter_map(|gate| record.gate(candidate, gate, split));
+    let shown = said.map(|said| GateShown {
+        gate: said.said.gate,
+        split,
+        asks: predicate::gate(said.said.gate).asks,
+        seq: said.seq,
+        literal: said.said.verdicts.literal,
+        recommended: said.said.verdicts.recommended,
+        numbers: numbers(&said.said),
+        evidence: said.said.evidence.clone(),
+    });
+    shown.collect()
+}
+
+/// The table of a candidate's gates on one split.
+pub(super) fn table_of(view: &mut View, record: &Record, candidate: Digest, split: GateSplit) {
+    let all = GateId::ALL.into_iter();
+    let said = all.filter_map(|gate| record.gate(candidate, gate, split));
+    view.table(&HEAD, said.flat_map(|said| rows(&said.said)));
+}
+
+fn judged(view: &mut View, record: &Record, candidate: Digest, split: GateSplit) -> Vec<GateShown> {
+    table_of(view, record, candidate, split);
+    gates_of(record, candidate, split)
+}
+
+/// What was sealed, and what was not chosen.
+pub fn sealed(view: &mut View, record: &Record, of: &SealedCandidates) -> Sealed {
+    for patch in &of.not_chosen {
+        view.line(format!(
+            "{patch}  not chosen: another of its family is better"
+        ));
+    }
+    if let Some(composite) = of.composite {
+        view.line("composite of the two best");
+        table_of(view, record, composite, GateSplit::Dev);
+    }
+    let divisor = of.said.divisor.value();
+    let rows = of.said.hypotheses.iter().map(|one| {
+        vec![
+            one.candidate.short().to_string(),
+            names_of(record, &one.patches),
+        ]
+    });
+    view.table(&["hypothesis", "patches"], rows);
+    view.line(format!(
+        "alpha {} each, {} divided by {divisor}",
+        number(of.alpha / divisor.max(1) as f64),
+        number(of.alpha)
+    ));
+    Sealed {
+        sealed: of.said.hypotheses.clone(),
+        divisor,
+    }
+}
+
+/// The gates on confirm, hypothesis by hypothesis.
+pub fn confirmed(view: &mut View, record: &Record, of: &Confirmation) -> Confirmed {
+    let looks = of.is_sequential.then(|| {
+        sequential::put(view, record);
+        sequential::looks(record)
+    });
+    let mut hypotheses = Vec::new();
+    for hypothesis in &of.hypotheses {
+        let names = hypothesis.patches.iter();
+        let names: Vec<String> = names.map(|hash| name_of(record, *hash)).collect();
+        view.line(format!("{} on confirm", names.join(" + ")));
+        hypotheses.push(HypothesisGates {
+            patches: names,
+            gates: judged(view, record, hypothesis.candidate, GateSplit::Confirm),
+        });
+    }
+    Confirmed { looks, hypotheses }
+}
+
+/// The names of patches, joined.
+pub(super) fn names_of(record: &Record, hashes: &[Digest]) -> String {
+    let names = hashes.iter().map(|hash| name_of(record, *hash));
+    names.collect::<Vec<_>>().join(" + ")
+}
+
+/// The name of a patch by its hash.
+pub(super) fn name_of(record: &Record, hash: Digest) -> String {
+    let mut all = record.proposed.iter();
+    let found = all.find(|patch| patch.said.patch_hash == hash);
+    found.map_or_else(
+        || hash.short().to_string(),
+        |patch| patch.said.patch.to_string(),
+    )
+}

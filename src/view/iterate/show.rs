@@ -1,0 +1,283 @@
+//! One iteration on one page: inputs, numbers, gates, verdict.
+
+use serde::Serialize;
+
+use crate::event::id::ExperimentId;
+use crate::event::id::IterationId;
+use crate::event::id::PatchId;
+use crate::event::payload::diagnosis::LabelProcessAudited;
+use crate::event::payload::diagnosis::PrenticeChecked;
+use crate::event::payload::iteration::IterationOutcome;
+use crate::event::payload::predicate::GateSplit;
+use crate::ground::digest::Digest;
+use crate::num::Micro;
+use crate::projection::iterations::record::Record;
+use crate::view::View;
+use crate::view::iterate::gates;
+use crate::view::iterate::gates::GateShown;
+use crate::view::iterate::ground;
+use crate::view::iterate::ground::Audited;
+use crate::view::iterate::number;
+use crate::view::iterate::sequential;
+use crate::view::iterate::sequential::Look;
+use crate::view::word;
+
+/// A candidate: a patch, or a composite of two.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CandidateShown {
+    /// Hash of the patch, or of the composite.
+    pub candidate: Digest,
+    /// Its patches by name, joined by ` + `.
+    pub patches: String,
+    /// What became of it, in words.
+    pub standing: String,
+    /// Its gates on dev.
+    pub dev: Vec<GateShown>,
+    /// Its gates on the confirm block.
+    pub confirm: Vec<GateShown>,
+}
+
+/// One iteration.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct IterationShown {
+    /// Its name.
+    pub iteration: IterationId,
+    /// Its experiment.
+    pub experiment: ExperimentId,
+    /// The entry that opened it.
+    pub opened_seq: u64,
+    /// Digest of its parameters.
+    pub params_hash: Digest,
+    /// Hash of the rubric that it starts from.
+    pub rubric_hash: Digest,
+    /// The audit of residuals by slice.
+    pub audit: Audited,
+    /// Candidates: patches in the order proposed, then composites.
+    pub candidates: Vec<CandidateShown>,
+    /// How rows came to be labelled; `null` before the fit.
+    pub label_process: Option<LabelProcessAudited>,
+    /// Whether anything but the reward predicts residuals; `null` before the fit.
+    pub prentice: Option<PrenticeChecked>,
+    /// Looks at confirm, where the test is sequential.
+    pub looks: Vec<Look>,
+    /// How it ended; `null` while it is open.
+    pub outcome: Option<IterationOutcome>,
+    /// Patches that were accepted, by rank.
+    pub accepted: Vec<PatchId>,
+}
+
+/// One iteration.
+pub fn show(record: &Record) -> View {
+    let hypotheses = hypotheses(record).into_iter();
+    let candidates = hypotheses.map(|(candidate, patches)| CandidateShown {
+        candidate,
+        patches,
+        standing: standing(record, candidate),
+        dev: gates::gates_of(record, candidate, GateSplit::Dev),
+        confirm: gates::gates_of(record, candidate, GateSplit::Confirm),
+    });
+    let facts = IterationShown {
+        iteration: record.iteration.clone(),
+        experiment: record.experiment.clone(),
+        opened_seq: record.opened.seq,
+        params_hash: record.opened.said.params_hash,
+        rubric_hash: record.opened.said.rubric_hash,
+        audit: ground::audit(record),
+        candidates: candidates.collect(),
+        label_process: record.label_process.as_ref().map(|of| of.said.clone()),
+        prentice: record.prentice.as_ref().map(|of| of.said.clone()),
+        looks: sequential::looks(record),
+        outcome: record.closed.as_ref().map(|of| of.said.outcome),
+        accepted: (record.accepted.iter())
+            .map(|of| of.said.patch.clone())
+            .collect(),
+    };
+    let mut view = View::of(&facts);
+    view.pairs(head(record));
+    if record.audited.is_some() {
+        view.gap();
+        view.line("slices on dev");
+        ground::put(&mut view, record, &facts.audit.slices);
+    }
+    if !record.looks.is_empty() {
+        view.gap();
+        view.line("looks at confirm");
+        sequential::put(&mut view, record);
+    }
+    for of in &facts.candidates {
+        candidate(&mut view, record, of);
+    }
+    if let Some(closed) = &record.closed {
+        view.gap();
+        view.sentence(format!(
+            "{}  seq {}: {}",
+            word(&closed.said.outcome),
+            closed.seq,
+            closed.said.reason.as_str()
+        ));
+    }
+    view
+}
+
+fn candidate(view: &mut View, record: &Record, of: &CandidateShown) {
+    view.gap();
+    view.line(format!("{}  {}", of.patches, of.standing));
+    let hash = of.candidate;
+    if record.is_judged(hash, GateSplit::Dev) || !record.gates.is_empty() {
+        gates::table_of(view, record, hash, GateSplit::Dev);
+    }
+    if record.is_judged(hash, GateSplit::Confirm) {
+        view.line("on confirm");
+        gates::table_of(view, record, hash, GateSplit::Confirm);
+    }
+}
+
+/// Inputs, and what was found before candidates.
+fn head(record: &Record) -> Vec<(&'static str, String)> {
+    let plan = &record.opened.said.params;
+    let micro = |value: Micro| number(value.value() as f64 / 1e6);
+    let mut pairs = vec![
+        (
+            "iteration",
+            format!(
+                "{} of {}, opened at seq {}",
+                record.iteration, record.experiment, record.opened.seq
+            ),
+        ),
+        ("rubric", record.opened.said.rubric_hash.to_hex()),
+        ("parameters", record.opened.said.params_hash.to_hex()),
+        (
+            "held to",
+            format!(
+                "eta {}, tau {}, alpha {}, q {}, profile {:?}",
+                micro(plan.eta_micro),
+                micro(plan.tau_micro),
+                micro(plan.alpha_micro),
+                micro(plan.q_micro),
+                plan.profile
+            )
+            .to_lowercase(),
+        ),
+    ];
+    pairs.extend(found(record));
+    pairs
+}
+
+/// What was found before candidates, and what was sealed and seen.
+fn found(record: &Record) -> Vec<(&'static str, String)> {
+    let mut pairs = Vec::new();
+    if let Some(of) = &record.label_process {
+        pairs.push((
+            "rows",
+            format!(
+                "{} through seq {}",
+                of.said.inputs.rows, of.said.inputs.through_seq
+            ),
+        ));
+        pairs.push((
+            "labels (L1)",
+            format!(
+                "{}: {} before confirm, {} without a design",
+                word(&of.said.verdict),
+                of.said.labelled,
+                of.said.orphans
+            ),
+        ));
+    }
+    if let Some(of) = &record.prentice {
+        pairs.push((
+            "residuals (S1)",
+            format!(
+                "{}: p {}, largest {}",
+                word(&of.said.verdict),
+                number(of.said.p.value()),
+                of.said.top_term.as_str()
+            ),
+        ));
+    }
+    if let Some(of) = record.replayed.last() {
+        pairs.push((
+            "scored again",
+            format!(
+                "{} of {} differ, seq {}",
+                of.said.mismatches, of.said.keys, of.seq
+            ),
+        ));
+    }
+    if let Some(of) = &record.sealed {
+        pairs.push((
+            "sealed",
+            format!(
+                "{} hypotheses at seq {}, alpha divided by {}",
+                of.said.hypotheses.len(),
+                of.seq,
+                of.said.divisor
+            ),
+        ));
+    }
+    if let Some(of) = &record.unsealed {
+        pairs.push((
+            "unsealed",
+            format!("seq {}, under charge {}", of.seq, of.said.charge.0.short()),
+        ));
+    }
+    pairs
+}
+
+/// Every candidate with a gate, and every patch.
+fn hypotheses(record: &Record) -> Vec<(Digest, String)> {
+    let mut found: Vec<(Digest, String)> = record
+        .proposed
+        .iter()
+        .map(|patch| (patch.said.patch_hash, patch.said.patch.to_string()))
+        .collect();
+    for gate in &record.gates {
+        let hash = gate.said.candidate;
+        if found.iter().all(|(of, _)| *of != hash) {
+            let sealed = record
+                .sealed
+                .iter()
+                .flat_map(|sealed| &sealed.said.hypotheses);
+            let mut sealed = sealed.filter(|one| one.candidate == hash);
+            let names = sealed
+                .next()
+                .map_or("composite, not sealed".to_owned(), |one| {
+                    gates::names_of(record, &one.patches)
+                });
+            found.push((hash, names));
+        }
+    }
+    found
+}
+
+/// What became of a candidate.
+fn standing(record: &Record, hash: Digest) -> String {
+    if let Some(of) = record.accepted.iter().find(|of| of.said.candidate == hash) {
+        return format!("accepted, rank {}", of.said.rank);
+    }
+    let patch = record
+        .proposed
+        .iter()
+        .find(|patch| patch.said.patch_hash == hash);
+    let rejected = record.rejected.iter().find(|of| {
+        of.said.patch.is_some() && of.said.patch.as_ref() == patch.map(|patch| &patch.said.patch)
+    });
+    if let Some(of) = rejected {
+        let stage = word(&of.said.stage);
+        return format!("rejected ({stage}): {}", of.said.code.as_str());
+    }
+    let sealed = record.sealed.iter().any(|sealed| {
+        let mut all = sealed.said.hypotheses.iter();
+        all.any(|one| one.candidate == hash)
+    });
+    match (sealed, patch) {
+        (true, _) => "sealed".to_owned(),
+        (false, Some(patch)) if record.withdrawn.contains(&patch.said.patch) => {
+            "withdrawn".to_owned()
+        }
+        (false, Some(_)) => "proposed".to_owned(),
+        (false, None) => "judged on dev".to_owned(),
+    }
+}

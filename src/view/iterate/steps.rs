@@ -1,0 +1,322 @@
+//! What one step of an iteration found, or all that were due.
+
+use serde::Serialize;
+
+use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
+use crate::event::id::Text;
+use crate::event::payload::Verdict;
+use crate::event::payload::iteration::IterationOutcome;
+use crate::event::payload::predicate::PatchAccepted;
+use crate::ground::shell;
+use crate::ledger::Appended;
+use crate::session::SessionError;
+use crate::session::iterate::Bench;
+use crate::session::iterate::end::Acceptance;
+use crate::session::iterate::end::Ending;
+use crate::session::iterate::score::Rescoring;
+use crate::session::iterate::steps::StepDone;
+use crate::session::iterate::steps::Wait;
+use crate::view::View;
+use crate::view::appended::StandsAnd;
+use crate::view::iterate::answer;
+use crate::view::iterate::gates;
+use crate::view::iterate::gates::Confirmed;
+use crate::view::iterate::gates::Gated;
+use crate::view::iterate::gates::Sealed;
+use crate::view::iterate::ground;
+use crate::view::iterate::ground::Audited;
+use crate::view::iterate::ground::Carded;
+use crate::view::iterate::ground::Fitted;
+use crate::view::iterate::number;
+use crate::view::patch::Proposed;
+use crate::view::text;
+use crate::view::word;
+
+/// Nothing was done: no step was due.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NoStep {}
+
+/// The judge cannot be asked again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Unasked {
+    /// `not_checked`.
+    pub verdict: Verdict,
+}
+
+/// What a re-score found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Scored {
+    /// The judge that was asked.
+    pub judge: JudgeId,
+    /// Rows that were scored again.
+    pub keys: u64,
+    /// Those whose score differs from the recorded one.
+    pub mismatches: u64,
+    /// Rows that had no score, and have one now.
+    pub scored: u64,
+    /// Rows that have no score, since their texts are not there.
+    pub without_texts: u64,
+}
+
+/// Accepted patches.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Accepted {
+    /// By rank.
+    pub accepted: Vec<PatchAccepted>,
+}
+
+/// How an iteration ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Ended {
+    /// The outcome.
+    pub outcome: IterationOutcome,
+    /// Why.
+    pub reason: Text,
+}
+
+/// What a step found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum StepFound {
+    /// Scores.
+    Score(Scored),
+    /// The calibrator.
+    Fit(Box<Fitted>),
+    /// The audit of residuals.
+    Audit(Audited),
+    /// Cards.
+    Cards(Carded),
+    /// Gates on dev.
+    Gate(Gated),
+    /// What was sealed.
+    Seal(Sealed),
+    /// Gates on confirm.
+    Confirm(Confirmed),
+    /// Accepted patches.
+    Accept(Accepted),
+    /// The end.
+    Close(Ended),
+}
+
+/// A step that was done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Taken {
+    /// The step.
+    pub step: &'static str,
+    /// What it found.
+    pub data: StepFound,
+}
+
+/// Steps that were due and needed no person.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Ran {
+    /// In the order done.
+    pub steps: Vec<Taken>,
+    /// What the next step waits for, in words; `null` where it waits for nobody.
+    pub waits_for: Option<String>,
+}
+
+/// Patches that were proposed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProposedAll {
+    /// In the order of the files.
+    pub patches: Vec<StandsAnd<Proposed>>,
+}
+
+/// The answer of one step.
+///
+/// # Errors
+/// [`SessionError`], where the rows of the iteration cannot be computed with.
+pub fn step(bench: &mut Bench, done: &StepDone) -> Result<View, SessionError> {
+    let mut view = View::of(&NoStep {});
+    let found = put(&mut view, bench, done)?;
+    let appended = done.appended();
+    Ok(match found {
+        StepFound::Score(found) => answer(bench, view, found, appended),
+        StepFound::Fit(found) => answer(bench, view, *found, appended),
+        StepFound::Audit(found) => answer(bench, view, found, appended),
+        StepFound::Cards(found) => answer(bench, view, found, appended),
+        StepFound::Gate(found) => answer(bench, view, found, appended),
+        StepFound::Seal(found) => answer(bench, view, found, appended),
+        StepFound::Confirm(found) => answer(bench, view, found, appended),
+        StepFound::Accept(found) => answer(bench, view, found, appended),
+        StepFound::Close(found) => answer(bench, view, found, appended),
+    })
+}
+
+/// The answer where no step was due.
+pub fn none(bench: &Bench) -> View {
+    answer(bench, View::of(&NoStep {}), NoStep {}, &[])
+}
+
+/// The cards of an iteration, where they were published before.
+pub fn cards(bench: &Bench) -> View {
+    let mut view = View::of(&NoStep {});
+    let found = ground::carded(&mut view, &bench.record);
+    answer(bench, view, found, &[])
+}
+
+/// What is said where nobody can be asked.
+pub fn unasked(bench: &Bench) -> View {
+    let mut view = View::of(&NoStep {});
+    view.line("not_checked: these scores were imported, and nobody can be asked for them again.");
+    view.line("A waiver of CLOVER.J2 by two keys before the splits lets gate p0 pass all the same: clover assume waive");
+    let verdict = Verdict::NotChecked;
+    answer(bench, view, Unasked { verdict }, &[])
+}
+
+/// What a step found, for people and as facts.
+fn put(view: &mut View, bench: &mut Bench, done: &StepDone) -> Result<StepFound, SessionError> {
+    Ok(match done {
+        StepDone::Score(of) => StepFound::Score(scored(view, of)),
+        StepDone::Fit(_) => {
+            let course = bench.take_course()?;
+            let found = ground::fitted(view, &course, &bench.record);
+            bench.put_back(course);
+            StepFound::Fit(Box::new(found))
+        }
+        StepDone::Audit(_) => StepFound::Audit(ground::audited(view, &bench.record)),
+        StepDone::Cards(_) => StepFound::Cards(ground::carded(view, &bench.record)),
+        StepDone::Gate(of) => StepFound::Gate(gates::gated(view, &bench.record, of)),
+        StepDone::Seal(of) => StepFound::Seal(gates::sealed(view, &bench.record, of)),
+        StepDone::Confirm(of) => StepFound::Confirm(gates::confirmed(view, &bench.record, of)),
+        StepDone::Accept(of) => StepFound::Accept(accepted(view, of)),
+        StepDone::Close(of) => StepFound::Close(ended(view, &bench.id, of)),
+    })
+}
+
+fn scored(view: &mut View, of: &Rescoring) -> Scored {
+    let mut rows = vec![("judge", of.judge.to_string())];
+    if of.recorded > 0 {
+        rows.push(("rows scored first", text::thousands(of.recorded as u64)));
+    }
+    if of.silent > 0 {
+        rows.push(("rows without texts", text::thousands(of.silent as u64)));
+    }
+    rows.push(("scored again", text::thousands(of.sampled as u64)));
+    rows.push(("mismatches", of.mismatches.to_string()));
+    view.pairs(rows);
+    Scored {
+        judge: of.judge.clone(),
+        keys: of.sampled as u64,
+        mismatches: of.mismatches,
+        scored: of.recorded as u64,
+        without_texts: of.silent as u64,
+    }
+}
+
+fn accepted(view: &mut View, of: &Acceptance) -> Accepted {
+    let rows = of.patches.iter().map(|said| {
+        vec![
+            said.rank.to_string(),
+            said.patch.to_string(),
+            said.kappa.to_string(),
+            number(said.risk_improve.value()),
+            said.result_hash.short().to_string(),
+        ]
+    });
+    let head = [
+        "rank",
+        "patch",
+        "kappa",
+        "risk improvement",
+        "rubric after it",
+    ];
+    view.table(&head, rows);
+    Accepted {
+        accepted: of.patches.clone(),
+    }
+}
+
+/// How an iteration ended, and what was not accepted.
+fn ended(view: &mut View, id: &IterationId, of: &Ending) -> Ended {
+    for (patch, words) in &of.not_accepted {
+        view.sentence(format!("{patch} not accepted: {words}"));
+    }
+    let (outcome, reason) = (word(&of.outcome), of.reason.as_str());
+    view.line(format!("iteration {id}  {outcome}: {reason}"));
+    Ended {
+        outcome: of.outcome,
+        reason: of.reason.clone(),
+    }
+}
+
+/// Steps one after the other, as they are done.
+#[derive(Debug)]
+pub struct Run {
+    view: View,
+    found: Ran,
+    appended: Vec<Appended>,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            view: View::of(&NoStep {}),
+            found: Ran {
+                steps: Vec::new(),
+                waits_for: None,
+            },
+            appended: Vec::new(),
+        }
+    }
+}
+
+impl Run {
+    /// Adds a step that was done.
+    ///
+    /// # Errors
+    /// As [`step`].
+    pub fn add(&mut self, bench: &mut Bench, done: &StepDone) -> Result<(), SessionError> {
+        let step = done.step().as_str();
+        self.view.line(step.to_uppercase());
+        let data = put(&mut self.view, bench, done)?;
+        self.view.gap();
+        self.found.steps.push(Taken { step, data });
+        self.appended.extend(done.appended().iter().copied());
+        Ok(())
+    }
+
+    /// The answer, where it stopped.
+    pub fn answer(mut self, bench: &Bench, waits: Option<Wait>) -> View {
+        self.found.waits_for = waits.map(awaited);
+        if let Some(what) = &self.found.waits_for {
+            self.view.line(format!("waits for {what}"));
+        }
+        answer(bench, self.view, self.found, &self.appended)
+    }
+}
+
+fn awaited(wait: Wait) -> String {
+    match wait {
+        Wait::Patches => "patches, which people or programs write from the cards".to_owned(),
+        Wait::Reviews(lacking) => lacking,
+    }
+}
+
+/// The answer to patches that were proposed one after the other.
+pub fn proposed(iteration: &str, all: Vec<(View, StandsAnd<Proposed>)>) -> View {
+    let mut view = View::of(&NoStep {}).with_verdict("already_recorded");
+    let mut patches = Vec::with_capacity(all.len());
+    for (one, found) in all {
+        view.blocks.extend(one.blocks);
+        view.events.extend(one.events);
+        view.checkpoint = one.checkpoint;
+        if one.verdict == "appended" {
+            view.verdict = one.verdict;
+        }
+        patches.push(found);
+    }
+    let view = view.with_facts(&ProposedAll { patches });
+    view.with_next(format!("clover iterate gate {}", shell::word(&iteration)))
+}
