@@ -240,8 +240,8 @@ fn slice(record: &Record, family: &str, of: &AuditedSlice) -> Slice {
         rows: of.rows,
         exposure: of.exposure,
         stakes: of.stakes,
-        raw: of.raw.clone(),
-        pooled: of.pooled.clone(),
+        raw: of.raw,
+        pooled: of.pooled,
     }
 }
 
