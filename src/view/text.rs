@@ -22,7 +22,8 @@ pub fn text(view: &View, colour: bool) -> String {
 
 fn put(out: &mut String, block: &Block, colour: bool) {
     match block {
-        Block::Line(line) => line_of(out, &escape(line)),
+        // Whoever gives several lines at once gets them as lines.
+        Block::Line(line) => line_of(out, &escape_lines(line)),
         Block::Sentence(sentence) => out.push_str(&wrapped(&escape(sentence))),
         Block::Facts { pairs, broken } => {
             let shown = |value: &str, width: usize| match broken {
@@ -201,6 +202,13 @@ mod tests {
         assert_eq!(escape("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
         assert_eq!(escape("a\nb\u{9b}"), "a\\nb\\u{9b}");
         assert_eq!(escape("a\u{202e}b"), "a\\u{202e}b");
+    }
+
+    #[test]
+    fn lines_given_at_once_stay_lines() {
+        let mut view = View::of(&serde_json::Value::Null);
+        view.line("one\ntwo\u{1b}[2J");
+        assert_eq!(text(&view, false), "one\ntwo\\u{1b}[2J\n");
     }
 
     #[test]
