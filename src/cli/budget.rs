@@ -47,7 +47,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 }
 
 /// The time whose period counts: now, or that of the entry that is looked back to.
-fn now(ctx: &Ctx<'_>, ledger: &Ledger, state: &State) -> Timestamp {
+pub(super) fn now(ctx: &Ctx<'_>, ledger: &Ledger, state: &State) -> Timestamp {
     let head = state.keyring.recorded_at;
     let clock = ledger.ambient().now();
     match ctx.as_of {

@@ -6,7 +6,6 @@ use serde_json::json;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::iterate;
 use crate::cli::record;
 use crate::cli::ui;
 use crate::event::id::ExperimentId;
@@ -23,6 +22,7 @@ use crate::projection::iterations::campaign::Turn;
 use crate::projection::manifests::Manifests;
 use crate::report::shown;
 use crate::view::View;
+use crate::view::word;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -165,8 +165,7 @@ fn table(campaign: &Campaign) -> String {
         vec![
             turn.iteration.to_string(),
             turn.closed
-                .map_or("open", |(outcome, _)| iterate::word(outcome))
-                .to_owned(),
+                .map_or("open".to_owned(), |(outcome, _)| word(&outcome)),
             audited(|of| of.significant),
             audited(|of| of.off_zero),
             shown::word(turn.transport).to_owned(),
@@ -193,7 +192,7 @@ fn turn_json(turn: &Turn) -> Value {
     let transport: Verdict = turn.transport;
     json!({
         "iteration": turn.iteration.as_str(), "opened_seq": turn.opened_seq,
-        "outcome": turn.closed.map(|(outcome, _)| iterate::word(outcome)),
+        "outcome": turn.closed.map(|(outcome, _)| word(&outcome)),
         "closed_seq": turn.closed.map(|(_, seq)| seq), "audited": audited, "transport": transport,
         "accepted": turn.accepted, "quiet": turn.is_quiet(),
     })

@@ -622,6 +622,25 @@ mod tests {
     }
 
     #[test]
+    fn every_shape_is_one_of_a_verb() {
+        let mut command = command();
+        command.build();
+        let mut verbs = Vec::new();
+        walk(&command, "", &mut |path, verb| {
+            if verb.get_subcommands().next().is_none() {
+                verbs.push(path.trim_start().to_owned());
+            }
+        });
+        for shape in view::shapes::SHAPES {
+            assert!(
+                verbs.iter().any(|verb| verb == shape.verb),
+                "{}",
+                shape.verb
+            );
+        }
+    }
+
+    #[test]
     fn the_top_help_names_every_verb_and_option_and_code() {
         let mut command = command();
         command.build();

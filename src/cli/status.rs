@@ -1,6 +1,7 @@
 //! `clover status`: what stands in the ledger, and how strictly roles are kept apart.
 
 use crate::cli::assume;
+use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -30,12 +31,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
             Some(_) => Vec::new(),
         },
     };
-    let clock = ledger.ambient().now();
-    // As of an earlier entry, quarters are those of that entry.
-    let now = match ctx.as_of {
-        Some(_) => head.unwrap_or(clock),
-        None => clock.max(head.unwrap_or(clock)),
-    };
+    let now = budget::now(ctx, &ledger, state);
     Ok(status::status(state, beside, &assume::failing(state), now))
 }
 

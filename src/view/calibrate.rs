@@ -136,7 +136,7 @@ pub fn list(fits: &[Fit]) -> View {
         "fitted for",
         "model",
         "labels",
-        "error",
+        "error, 0 to 1",
         "labelled scores",
     ];
     view.table(&head, rows);

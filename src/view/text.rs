@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use comfy_table::ContentArrangement;
 use comfy_table::Table;
 
+pub use crate::report::shown::thousands;
+
 use crate::view::Block;
 use crate::view::View;
 
@@ -168,19 +170,6 @@ pub fn lines(items: &[String]) -> String {
         line_of(&mut out, item);
         out
     })
-}
-
-/// An integer with thousands separated.
-pub fn thousands(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// Bold red or green, where colour is on.

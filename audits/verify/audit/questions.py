@@ -49,7 +49,8 @@ class Tally:
 
 
 class Questions:
-    """What is kept of each entry that could be read; entries that broke a rule are kept too."""
+    """What is kept of each entry that could be read and that its author signed; those that broke another rule are kept
+    too."""
 
     def __init__(self):
         self.signed, self.peeks, self.charges = {}, [], {}

@@ -36,7 +36,8 @@ def judge_line(state, report, questions, position, line):
         state.newer.append(position)
     if entry.decoded:
         broken |= judge(state, report, entry, DATA_RULES)
-    if not broken & {"key", "signature"}:
+    is_signed = not broken & {"key", "signature"}
+    if is_signed:
         state.signers.add(entry.author)
     if entry.decoded and (entry.creates() or not broken & BARS_FOLDING):
         try:
@@ -44,7 +45,7 @@ def judge_line(state, report, questions, position, line):
         except Exception as error:
             report.add(position, "schema", "data that can be taken in", failure(error))
     track(state, entry)
-    if entry.decoded and questions is not None:
+    if questions is not None and entry.decoded and is_signed:
         questions.take(state, entry)
 
 

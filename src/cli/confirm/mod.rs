@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -167,12 +168,7 @@ fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<View, CliError> {
 fn status(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
-    let head = state.keyring.recorded_at;
-    let clock = ledger.ambient().now();
-    let now = match ctx.as_of {
-        Some(_) => head.unwrap_or(clock),
-        None => clock.max(head.unwrap_or(clock)),
-    };
+    let now = budget::now(ctx, &ledger, state);
     let waiting = session::waiting(&ledger, state.size)?;
     let (mut rows, mut data, mut breaches) = (Vec::new(), Vec::new(), 0);
     for (experiment, name, design) in label::all(state).filter(|(.., design)| design.sealed > 0) {

@@ -10,7 +10,6 @@ pub mod steps;
 use serde::Serialize;
 
 use crate::event::id::IterationId;
-use crate::event::payload::iteration::IterationOutcome;
 use crate::ground::shell;
 use crate::ledger::Appended;
 use crate::projection::iterations::step::Step;
@@ -64,19 +63,5 @@ pub fn next(id: &IterationId, due: Option<Step>) -> String {
         None => format!("clover iterate show {id}"),
         Some(Step::Propose) => format!("clover iterate propose {id} PATCH.yaml"),
         Some(step) => format!("clover iterate {} {id}", step.as_str()),
-    }
-}
-
-/// The word of an outcome.
-pub fn outcome(of: IterationOutcome) -> &'static str {
-    match of {
-        IterationOutcome::Accepted => "accepted",
-        IterationOutcome::NoCandidate => "no_candidate",
-        IterationOutcome::NoneAccepted => "none_accepted",
-        IterationOutcome::PausedForLabels => "paused_for_labels",
-        IterationOutcome::SdpChanged => "sdp_changed",
-        IterationOutcome::Stopped => "stopped",
-        IterationOutcome::Tainted => "tainted",
-        IterationOutcome::TransportFailed => "transport_failed",
     }
 }
