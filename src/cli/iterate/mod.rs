@@ -14,7 +14,6 @@ mod score;
 mod show;
 
 pub(super) use crate::view::iterate::gates::gate_table;
-pub(super) use crate::view::iterate::outcome as word;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
