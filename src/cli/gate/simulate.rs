@@ -337,7 +337,7 @@ fn line(
         streams: args.streams,
     };
     let done = simulate::run_told(design, plan, &|| args.told.one());
-    SimulatedLine::new(of, shape, named, done)
+    SimulatedLine::new(of, shape, named, &done)
 }
 
 #[cfg(test)]

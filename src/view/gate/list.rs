@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use crate::event::id::ExperimentId;
 use crate::event::id::ManifestId;
+use crate::event::payload::decision::LogWealth;
 use crate::event::payload::gate::GateSource;
+use crate::event::payload::manifest::Test;
 use crate::ground::digest::Digest;
 use crate::ledger::State;
 use crate::projection::drifts;
@@ -22,6 +24,8 @@ use crate::view::gate::outcome_of;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Listed {
+    /// Logarithm of the wealth that it started with; `null` where it starts anew.
+    pub carried: Option<LogWealth>,
     /// The gate that goes on from it; `null` where none does.
     pub child: Option<ManifestId>,
     /// How it ended; `null` while it is open.
@@ -50,6 +54,8 @@ pub struct Listed {
     pub stale: bool,
     /// Digest of its observations, chained.
     pub state_digest: Digest,
+    /// The test as it was when it was opened.
+    pub test: Test,
 }
 
 /// Every gate, by its name.
@@ -62,6 +68,7 @@ pub struct GateList {
 
 fn listed(state: &State, id: &ManifestId, of: &gates::Gate) -> Listed {
     Listed {
+        carried: of.carried,
         child: of.child.clone(),
         decided: of.decided.map(Decided::from),
         estimated: of.estimated.map(Estimated::from),
@@ -76,6 +83,7 @@ fn listed(state: &State, id: &ManifestId, of: &gates::Gate) -> Listed {
         sources: of.sources.clone(),
         stale: of.decided.is_none() && drifts::stale_gate(state, id).is_some(),
         state_digest: of.state_digest,
+        test: of.test.clone(),
     }
 }
 
