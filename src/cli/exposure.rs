@@ -1,17 +1,14 @@
 //! `clover exposure`: units of a confirm set become readable to those who score them.
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::gate;
-use crate::cli::gate::refusals;
 use crate::cli::home;
 use crate::cli::submit;
 use crate::event::id::ManifestId;
 use crate::session::gate::exposure;
-use crate::session::gate::exposure::ExposureTerms;
 use crate::view::View;
+use crate::view::exposure as exposures;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -52,11 +49,7 @@ fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
     let id = gate::gate_id(&args.id)?;
     let (_, ledger, view) = home::view(ctx)?;
     let units = exposure::list(&ledger, view.state(&ledger), &id)?;
-    let mut answer = View::untyped(String::new(), json!({"gate": id.as_str(), "units": units}));
-    for unit in &units {
-        answer.line(unit.as_str());
-    }
-    Ok(answer)
+    Ok(exposures::list(&id, units))
 }
 
 fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
@@ -68,17 +61,6 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
     })?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = exposure::open(&mut ctx.ports(), &ledger, (&id, args.through))?;
-    let mut answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
-    let ExposureTerms {
-        cap,
-        closed,
-        is_last,
-    } = submission.terms;
-    if is_last {
-        let word = if args.dry_run { "would be" } else { "was" };
-        answer.line(format!(
-            "this {word} exposure {cap} of {cap} (data.exposure_cap): the other {closed} units stay closed for good"
-        ));
-    }
-    Ok(answer.with_next(refusals::observe(&id)))
+    let answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
+    Ok(exposures::opened(answer, &id, &submission.terms))
 }

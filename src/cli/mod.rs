@@ -87,7 +87,6 @@ mod selftest;
 mod show;
 mod simulate;
 mod simulate_iteration;
-mod simulate_larger;
 mod status;
 mod submit;
 mod transport;

@@ -2,33 +2,19 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::Fit;
 use crate::cli::simulate::in_range;
-use crate::cli::ui;
 use crate::event::id::AccountId;
 use crate::event::payload::estimated::PlanPurpose;
-use crate::event::payload::planning::EvaluationPlan;
-use crate::event::payload::planning::PlanRecorded;
 use crate::event::payload::planning::Prices;
-use crate::num::Finite;
 use crate::num::Micro;
 use crate::projection::budgets::Budgets;
-use crate::report::chart::Chart;
-use crate::report::chart::Mark;
-use crate::report::chart::Series;
-use crate::report::spark;
 use crate::session::estimates::Estimation;
-use crate::stats::oua::Balance;
-use crate::stats::planner;
-use crate::stats::planner::Power;
-use crate::stats::planner::VarianceModel;
 use crate::view::View;
-use crate::workflow::estimate::compute::Found;
+use crate::view::plan as plans;
 use crate::workflow::estimate::planning;
 use crate::workflow::estimate::planning::Ask;
 use crate::workflow::estimate::planning::PlanError;
@@ -173,16 +159,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         sturdy: true,
     };
     let planned = planning::plan(&found, &ask).map_err(|error| unplanned(&error))?;
-    let mut text = shown(&found, &planned);
-    if prices.is_some() {
-        text.push_str(&twins(&contours(&found, &planned)));
-    }
     if let Some(path) = priced.and_then(|args| args.plot.as_ref()) {
-        let svg = contours(&found, &planned).svg();
+        let svg = plans::contours(&found, &planned).svg();
         crate::ground::ambient::replace(&ctx.path(path), svg.as_bytes(), false)?;
         ctx.note(&format!("wrote {}", path.display()));
     }
-    let data = json!({"plan": serde_json::to_value(&planned).unwrap_or_default()});
     let recorded = if plain.fit.dry_run || ctx.as_of.is_some() {
         None
     } else {
@@ -190,10 +171,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
             ctx,
             &mut read,
             &found,
-            vec![planned.into()],
+            vec![planned.clone().into()],
         )?)
     };
-    Ok(estimate::answer(text, data, recorded, "dry_run"))
+    Ok(plans::show(&found, planned, recorded))
 }
 
 fn unplanned(error: &PlanError) -> CliError {
@@ -202,214 +183,5 @@ fn unplanned(error: &PlanError) -> CliError {
         PlanError::NoPrice | PlanError::NoSize(_) | PlanError::Refused(_) => {
             CliError::input(error.to_string(), HELP)
         }
-    }
-}
-
-fn shown(found: &Found, planned: &PlanRecorded) -> String {
-    let (policies, split) = (planned.policies, &planned.split);
-    let mut pairs = vec![(
-        "learnt from",
-        format!(
-            "{} labels and {} rows of {} policies: variance {:.4} a score, {:.4} a label{}",
-            split.labels,
-            ui::thousands(split.rows.value()),
-            split.policies.len(),
-            split.evaluation.value(),
-            split.calibration.value(),
-            between(split.calibration_low, split.calibration_high)
-        ),
-    )];
-    if let Some(of) = &planned.evaluation {
-        pairs.push((
-            "scores",
-            format!(
-                "{} of each of {policies} policies",
-                ui::thousands(of.scores.value())
-            ),
-        ));
-        pairs.push((
-            "labels",
-            format!(
-                "{}, shared by all{}",
-                ui::thousands(of.labels.value()),
-                needed(of)
-            ),
-        ));
-        pairs.push(("cost", format!("{:.2}", of.cost.value())));
-        pairs.push((
-            "standard error",
-            format!("{:.4} of one value", of.se.value()),
-        ));
-        pairs.push((
-            "detects",
-            format!(
-                "a difference of {:.4} with power {}{}",
-                of.mde.value(),
-                planned.power_micro,
-                of.mde_high.map_or(String::new(), |high| {
-                    format!(
-                        "; {:.4} if labels vary as the interval allows",
-                        high.value()
-                    )
-                })
-            ),
-        ));
-        pairs.extend(balance(found, planned).map(|text| ("next money", text)));
-    }
-    pairs.extend(others(planned));
-    ui::pairs(&pairs)
-}
-
-/// The 95 % interval of a number, where there is one.
-fn between(low: Option<Finite>, high: Option<Finite>) -> String {
-    low.zip(high).map_or(String::new(), |(low, high)| {
-        format!(" [{:.4}, {:.4}]", low.value(), high.value())
-    })
-}
-
-/// Labels at the ends of the interval of the calibration variance.
-fn needed(of: &EvaluationPlan) -> String {
-    of.labels_low
-        .zip(of.labels_high)
-        .map_or(String::new(), |(low, high)| {
-            format!(
-                "; {} to {} by the 95 % interval of their variance",
-                ui::thousands(low.value()),
-                ui::thousands(high.value())
-            )
-        })
-}
-
-/// Words for probes and for rows of an iteration.
-fn others(planned: &PlanRecorded) -> Vec<(&'static str, String)> {
-    let policies = planned.policies;
-    let mut pairs = Vec::new();
-    if let Some(of) = &planned.audit {
-        pairs.push((
-            "probes",
-            format!("{} of each of {policies} policies", of.clusters),
-        ));
-        pairs.push((
-            "passes",
-            format!(
-                "each with probability {:.3} at margin {} when nothing is wrong, residuals deviating by {:.3}",
-                of.pass_probability.value(),
-                planned.asked_micro,
-                of.residual_sd.value()
-            ),
-        ));
-        if let Some((bias, width)) = of.calibration_sd.zip(of.width_se) {
-            pairs.push((
-                "calibrator",
-                format!(
-                    "from its labels alone off by {:.4}, and {:.4} more in the error of the audit",
-                    bias.value(),
-                    width.value()
-                ),
-            ));
-        }
-    }
-    if let Some(of) = &planned.iteration {
-        let betting = of.betting_rows.map(|rows| ui::thousands(rows.value()));
-        pairs.push((
-            "confirm rows",
-            format!(
-                "{} by betting, {} by t, of one hypothesis",
-                betting.unwrap_or_else(|| "more than ten million".to_owned()),
-                ui::thousands(of.confirm_rows.value())
-            ),
-        ));
-        pairs.push((
-            "green slices",
-            format!(
-                "{} rows each, in dev and in confirm",
-                ui::thousands(of.green_rows.value())
-            ),
-        ));
-        pairs.push((
-            "assumed",
-            format!(
-                "a deviation of {:.4} of the paired loss difference",
-                of.difference_sd.value()
-            ),
-        ));
-    }
-    pairs
-}
-
-/// What the next money buys: labels when their share of the variance exceeds their share of the spend.
-fn balance(found: &Found, planned: &PlanRecorded) -> Option<String> {
-    let prices = planned.prices?;
-    let labels = usize::try_from(planned.split.labels.value()).ok()?;
-    let rows = found.analysis.policies.iter().map(|of| of.rows).sum();
-    let unit = |price: Micro| price.value() as f64 / 1e6;
-    let spend = Balance {
-        scores: rows,
-        labels,
-        score_cost: unit(prices.score_micro),
-        label_cost: unit(prices.label_micro),
-    };
-    let of_spend = spend.label_spend().ok()?;
-    let (of_score, of_label) = (
-        planned.split.evaluation.value(),
-        planned.split.calibration.value(),
-    );
-    let each = planned.split.rows.value() as f64 / planned.split.policies.len().max(1) as f64;
-    let (main, oua) = (of_score / each.max(1.0), of_label / labels.max(1) as f64);
-    let of_variance = oua / (main + oua);
-    let buys = if of_variance > of_spend {
-        "labels"
-    } else {
-        "scores"
-    };
-    Some(format!(
-        "{buys}: labels are {:.0} % of the variance and {:.0} % of the spend so far",
-        100.0 * of_variance,
-        100.0 * of_spend
-    ))
-}
-
-/// The same as lines of blocks, one for each number of labels.
-fn twins(chart: &Chart) -> String {
-    let most = chart.series.iter().flat_map(|of| &of.points);
-    let most = most.map(|of| of.1).filter(|of| of.is_finite());
-    let most = most.fold(0.0, f64::max);
-    let mut text = String::new();
-    for series in &chart.series {
-        let values: Vec<f64> = series.points.iter().map(|of| of.1).collect();
-        let line = spark::line(&values, (0.0, most));
-        let end = values.last().copied().unwrap_or(f64::NAN);
-        text.push_str(&format!("{:>12}  {line}  {end:.3}\n", series.label));
-    }
-    text
-}
-
-/// Detectable effect over scores, one line for each of several numbers of labels.
-fn contours(found: &Found, planned: &PlanRecorded) -> Chart {
-    let split = &planned.split;
-    let model = VarianceModel::new(split.evaluation.value(), split.calibration.value()).ok();
-    let unit = |value: Micro| value.value() as f64 / 1e6;
-    let power = Power::new(unit(planned.power_micro), unit(planned.terms.alpha_micro)).ok();
-    let span = found.analysis.output_scale.span();
-    let of = |labels: f64| {
-        let at = |scores: f64| {
-            let effect = model.zip(power).map_or(f64::NAN, |(model, power)| {
-                span * planner::mde(model.variance(scores, labels).sqrt(), power)
-            });
-            (scores, effect)
-        };
-        Series {
-            label: format!("{labels} labels"),
-            mark: Mark::Line,
-            points: (1..=40).map(|step| at(100.0 * f64::from(step))).collect(),
-            weights: Vec::new(),
-        }
-    };
-    Chart {
-        title: "Smallest difference that would be detected, by labels".to_owned(),
-        x: "scores of each policy".to_owned(),
-        y: "difference".to_owned(),
-        series: [30.0, 100.0, 300.0, 1_000.0, 3_000.0].map(of).to_vec(),
-        log_y: false,
     }
 }

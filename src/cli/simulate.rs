@@ -4,17 +4,16 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::simulate_iteration as iteration;
-use crate::cli::ui;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
-use crate::ground::shell;
 use crate::num::Micro;
 use crate::view::View;
+use crate::view::simulate as simulated;
+use crate::view::simulate::Written;
 use crate::workflow::simulate::Fault;
 use crate::workflow::simulate::Kind;
 use crate::workflow::simulate::Row;
@@ -226,34 +225,14 @@ fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<View, CliError> {
         write(ctx, &args.out.join(file.path), &file.bytes)?;
         bytes += file.bytes.len() as u64;
     }
-    let faulty = rows.iter().filter(|row| row.faulty).count() as u64;
-    let folder = args.out.display();
-    let mut pairs = vec![
-        ("folder", folder.to_string()),
-        (
-            "rows",
-            format!(
-                "{} for fit and dev, {} for confirm, {} for each anchor",
-                ui::thousands(setting.window_rows),
-                ui::thousands(setting.confirm_rows),
-                files::ANCHOR_ROWS
-            ),
-        ),
-        ("faulty", ui::thousands(faulty)),
-        ("bytes", ui::thousands(bytes)),
-    ];
-    pairs.extend(lines(&world, &worth));
-    let data = json!({
-        "folder": folder.to_string(), "rows": rows.len(), "faulty": faulty, "bytes": bytes,
-        "files": all.iter().map(|file| file.path).collect::<Vec<_>>(),
-        "setting": setting, "patch": files::patch_id(setting.fault), "worth": worth,
-    });
-    let mut answer = View::untyped(ui::pairs(&pairs), data);
-    answer.verdict = "written";
-    Ok(answer.with_next(format!(
-        "clover import cje {folder}/responses --judge builtin --labels",
-        folder = shell::word(&folder)
-    )))
+    let written = Written {
+        folder: args.out.display().to_string(),
+        files: all.iter().map(|file| file.path).collect(),
+        bytes,
+        rows: rows.len() as u64,
+        faulty: rows.iter().filter(|row| row.faulty).count() as u64,
+    };
+    Ok(simulated::dataset(&world, &worth, written))
 }
 
 fn worth_alone(ctx: &mut Ctx<'_>, args: &TruthArgs) -> Result<View, CliError> {
@@ -267,29 +246,5 @@ fn worth_alone(ctx: &mut Ctx<'_>, args: &TruthArgs) -> Result<View, CliError> {
             &files::truth_json(&world, args.common.world.seed, Some(&worth)),
         )?;
     }
-    let data = json!({"setting": setting, "patch": files::patch_id(setting.fault), "worth": worth});
-    let mut answer = View::untyped(ui::pairs(&lines(&world, &worth)), data);
-    answer.verdict = "computed";
-    Ok(answer)
-}
-
-fn lines(world: &World, worth: &Worth) -> Vec<(&'static str, String)> {
-    let fault = world.setting().fault;
-    let place = if fault == Fault::None {
-        "none".to_owned()
-    } else {
-        let (domain, level) = world.slice(world.faulty_slice());
-        let share = world.setting().share_micro;
-        format!("{fault}, on {share} of rows, all in {domain}/{level}")
-    };
-    vec![
-        ("fault", place),
-        ("patch", files::patch_id(fault).to_owned()),
-        (
-            "true change of MSE",
-            format!("{:.6} (se {:.6})", worth.dmse, worth.se),
-        ),
-        ("MSE before", format!("{:.6}", worth.mse_before)),
-        ("fresh rows", ui::thousands(worth.rows)),
-    ]
+    Ok(simulated::truth(&world, &worth))
 }

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -11,19 +9,17 @@ use crate::cli::prereg;
 use crate::cli::simulate::FRESH;
 use crate::cli::simulate::FaultArgs;
 use crate::cli::simulate::in_range;
-use crate::cli::simulate_larger;
-use crate::cli::simulate_larger::Larger;
-use crate::cli::ui;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Manifest;
 use crate::num::Micro;
 use crate::projection::manifests::Manifests;
 use crate::view::View;
-use crate::workflow::predicate;
+use crate::view::simulate::iteration;
+use crate::view::simulate::iteration::Asked;
+use crate::view::simulate::iteration::Larger;
 use crate::workflow::simulate::Setting;
 use crate::workflow::simulate::iteration::Design;
 use crate::workflow::simulate::iteration::Proposal;
-use crate::workflow::simulate::iteration::Share;
 use crate::workflow::simulate::iteration::Simulation;
 use crate::workflow::simulate::iteration::Summary;
 use crate::workflow::simulate::truth;
@@ -69,6 +65,19 @@ const RUNS_MAX: u64 = 1_000_000;
 const ROWS_MAX: usize = 1_000_000;
 /// Runs between two looks at the progress.
 const BLOCK: u64 = 4;
+/// Most rows of one simulated iteration among the larger sizes.
+const LARGER_ROWS_MAX: usize = 60_000;
+/// Most iterations of each larger size.
+const LARGER_RUNS_MAX: u64 = 100;
+
+/// The sizes that are tried in turn where a true fix is accepted too rarely: twice the rows, again and again.
+fn doubled(sizes: [usize; 3]) -> Option<[usize; 3]> {
+    let doubled = sizes.map(|size| size.saturating_mul(2));
+    let rows = doubled
+        .iter()
+        .fold(0_usize, |sum, size| sum.saturating_add(*size));
+    (rows <= LARGER_ROWS_MAX).then_some(doubled)
+}
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let usage = |message: String| CliError::usage(message, HELP);
@@ -95,11 +104,19 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let mut larger = Vec::new();
     if let Some((Proposal::Fix, fix)) = found.first()
-        && simulate_larger::is_short(fix, power)
+        && iteration::is_short(fix, power)
     {
         larger = tried(ctx, args, &design, setting, power)?;
     }
-    Ok(answer(&design, setting, args, (&found, power), &larger))
+    let asked = Asked {
+        design: &design,
+        setting,
+        runs: args.runs,
+        fresh: args.fresh,
+        seed: args.fault.seed,
+        power,
+    };
+    Ok(iteration::show(&asked, &found, &larger))
 }
 
 /// Twice the rows, again and again, until a true fix is accepted with the power.
@@ -111,24 +128,20 @@ fn tried(
     power: f64,
 ) -> Result<Vec<Larger>, CliError> {
     let mut larger = Vec::new();
-    let mut next = simulate_larger::doubled(design.sizes);
+    let mut next = doubled(design.sizes);
     while let Some(sizes) = next {
         let design = Design {
             sizes,
             ..design.clone()
         };
         let fewer = Args {
-            runs: args.runs.min(simulate_larger::RUNS_MAX),
+            runs: args.runs.min(LARGER_RUNS_MAX),
             ..args.clone()
         };
         let found = simulated(ctx, &fewer, &design, setting, Proposal::Fix)?;
         let enough = found.accepted.share.is_some_and(|share| share >= power);
         larger.push(Larger { sizes, found });
-        next = if enough {
-            None
-        } else {
-            simulate_larger::doubled(sizes)
-        };
+        next = if enough { None } else { doubled(sizes) };
     }
     Ok(larger)
 }
@@ -238,106 +251,4 @@ fn simulated(
         at = end;
     }
     Ok(Summary::of(&found))
-}
-
-fn percent(share: &Share) -> String {
-    match share.share {
-        Some(value) => format!("{value:.3} [{:.3}, {:.3}]", share.low, share.high),
-        None => "-".to_owned(),
-    }
-}
-
-/// What stopped candidates, a row a candidate and gate.
-fn blocking(found: &[(Proposal, Summary)]) -> Vec<Vec<String>> {
-    let gates = found.iter().flat_map(|(proposal, of)| {
-        let blocked = of.blocked.iter().map(|one| {
-            let asks = predicate::gate(one.gate).asks;
-            vec![
-                proposal.as_str().to_owned(),
-                format!("{} on {}", one.gate, one.split.as_str()),
-                asks.to_owned(),
-                percent(&one.runs),
-            ]
-        });
-        let paused = of.paused.count > 0;
-        let paused = paused.then(|| {
-            let share = percent(&of.paused);
-            vec![
-                proposal.as_str().to_owned(),
-                "oua".to_owned(),
-                "paused for labels".to_owned(),
-                share,
-            ]
-        });
-        paused.into_iter().chain(blocked)
-    });
-    gates.collect()
-}
-
-fn answer(
-    design: &Design,
-    setting: Setting,
-    args: &Args,
-    (found, power): (&[(Proposal, Summary)], f64),
-    larger: &[Larger],
-) -> View {
-    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.5}"));
-    let head = [
-        "candidate",
-        "to confirm",
-        "accepted",
-        "of those to confirm, wrongly",
-        "dmse",
-        "true",
-    ];
-    let rows = found.iter().map(|(proposal, of)| {
-        vec![
-            proposal.as_str().to_owned(),
-            percent(&of.reached),
-            percent(&of.accepted),
-            percent(&of.reached_wrongly),
-            number(of.dmse),
-            number(of.worth),
-        ]
-    });
-    let mut answer = View::untyped(ui::table(&head, rows.collect()), json!({}));
-    let gates = blocking(found);
-    if !gates.is_empty() {
-        answer.gap();
-        answer.table(&["candidate", "gate", "asks", "blocks"], gates);
-    }
-    for (proposal, of) in found {
-        if let Some((saved, crossed)) = of.saved.zip(of.crossed.as_ref()) {
-            answer.line(format!(
-                "{}: the sequential test crosses {} and leaves {saved:.3} of the labels sealed, of runs to confirm",
-                proposal.as_str(),
-                percent(crossed)
-            ));
-        }
-    }
-    if let Some((Proposal::Fix, fix)) = found.first() {
-        if let Some((dmse, sd)) = fix.dmse.zip(fix.difference_sd) {
-            answer.line(format!(
-                "fix: change of a confirm row: mean {dmse:+.5}, deviation {sd:.5} (effect, difference_sd of a plan)"
-            ));
-        }
-        simulate_larger::say(&mut answer, design, (fix, power), larger);
-    }
-    let [fit, dev, confirm] = design.sizes;
-    let alpha = design.thresholds.alpha_micro;
-    answer.line(format!(
-        "{} iterations each · fit/dev/confirm {fit}/{dev}/{confirm} · {} slices · 95 % intervals · alpha {alpha}",
-        args.runs, setting.slices
-    ));
-    answer.verdict = "simulated";
-    *answer.facts_mut() = json!({
-        "covariates": design.covariates, "domains": design.domains, "fresh": args.fresh,
-        "must_not_regress": design.must_not_regress, "runs": args.runs, "seed": args.fault.seed,
-        "setting": setting, "sizes": design.sizes, "thresholds": design.thresholds,
-        "larger": simulate_larger::data(larger), "power": power,
-        "simulated": found.iter().map(|(proposal, of)| {
-            json!({"candidate": proposal.as_str(), "found": of})
-        }).collect::<Vec<_>>(),
-    });
-    answer
 }

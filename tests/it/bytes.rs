@@ -1448,7 +1448,7 @@ proptest! {
         targets::age_envelope(&mutated(&good.envelope, &edits));
         targets::key_file(&mutated(&pick(&good.keys), &edits));
         targets::numbers(&mutated(b"-123456.7890125e-3", &edits));
-        targets::yaml(&mutated(include_bytes!("../../src/cli/prereg/gate.yaml"), &edits));
+        targets::yaml(&mutated(include_bytes!("../../src/view/prereg/gate.yaml"), &edits));
         targets::patch(&mutated(iterated::PATCH.as_bytes(), &edits));
         targets::rubric(&mutated(iterated::RUBRIC.as_bytes(), &edits));
         targets::prose(&mutated(PROSE.as_bytes(), &edits));

@@ -1,12 +1,9 @@
 //! `clover gate`: sequential tests that bind, from the order of their units to the decision, and estimates beside it.
 
-mod charts;
 mod estimate;
-mod list;
 mod open;
-mod plan;
 mod promote;
-pub(super) mod refusals;
+mod refusals;
 mod run;
 mod show;
 mod simulate;
@@ -15,12 +12,10 @@ use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::home;
 use crate::event::id::ManifestId;
-use crate::event::payload::decision::Outcome;
-use crate::event::payload::decision::Standing;
-use crate::projection::gates::Gate;
-use crate::view::Exit;
 use crate::view::View;
+use crate::view::gate;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -221,7 +216,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Revoke(args) => promote::revoke(ctx, &args),
         Verb::Show(args) => show::run(ctx, &args),
         Verb::Root(args) => open::root(ctx, &args),
-        Verb::List => list::run(ctx),
+        Verb::List => {
+            let (_, ledger, at) = home::view(ctx)?;
+            Ok(gate::list::list(at.state(&ledger)))
+        }
         Verb::Simulate(args) => simulate::run(ctx, &args),
     }
 }
@@ -229,27 +227,4 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
 pub(super) fn gate_id(id: &str) -> Result<ManifestId, CliError> {
     id.parse()
         .map_err(|error| CliError::usage(format!("gate {id:?}: {error}"), "clover gate list"))
-}
-
-/// What a standing means for a release, and how a run ends on it.
-fn outcome(standing: Standing) -> (&'static str, Exit) {
-    match standing {
-        Standing::Promote | Standing::Noninferior | Standing::Equivalent => ("ship", Exit::Done),
-        // A difference says nothing for the candidate: to ship, the plan claims which way it lies.
-        Standing::Different | Standing::Kill | Standing::Futile => ("hold", Exit::Fail),
-        Standing::UndecidedAtNMax => ("hold", Exit::Inconclusive),
-        Standing::Continue | Standing::Leading => ("need_more_work", Exit::Inconclusive),
-    }
-}
-
-/// The same of a gate: by its last look, unless it ended otherwise.
-fn outcome_of(gate: &Gate) -> (&'static str, Exit) {
-    let ended = gate.decided.map(|one| one.outcome);
-    if matches!(ended, Some(Outcome::Superseded | Outcome::Void)) {
-        return ("hold", Exit::Inconclusive);
-    }
-    let none = ("need_more_work", Exit::Inconclusive);
-    gate.look
-        .as_ref()
-        .map_or(none, |look| outcome(look.standing))
 }

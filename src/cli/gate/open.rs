@@ -7,7 +7,6 @@ use crate::cli::error::CliError;
 use crate::cli::gate::OpenArgs;
 use crate::cli::gate::RootArgs;
 use crate::cli::gate::gate_id;
-use crate::cli::gate::refusals;
 use crate::cli::home;
 use crate::cli::submit;
 use crate::event::Kind;
@@ -17,11 +16,10 @@ use crate::event::id::StratumId;
 use crate::event::payload::gate::GateSource;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::STRATA_MAX;
-use crate::projection::orders::Drawn;
 use crate::session::gate::GateSetup;
 use crate::session::gate::open::UnitFile;
 use crate::view::View;
-use crate::view::json;
+use crate::view::gate;
 use crate::workflow::gates::steps::Confirm;
 
 const HELP: &str = "clover gate open --help";
@@ -39,46 +37,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> 
         return Ok(submit::story(ctx, &rehearsed));
     }
     let opening = setup.open(ports, &mut ledger, sources)?;
-    let mut answer = submit::answer_of(&ledger, Kind::GateOpened, &opening.appended);
-    if let Some(drawn) = &opening.order {
-        tell(&mut answer, drawn, n);
-    }
-    answer.facts_mut()["gate"] = id.as_str().into();
-    answer.facts_mut()["open"] = true.into();
-    Ok(answer.with_next(refusals::of("exposure open", &id)))
-}
-
-/// What was drawn.
-fn tell(answer: &mut View, drawn: &Drawn, units: usize) {
-    let (size, root) = (drawn.beacon.size, drawn.beacon.root.0.to_base64());
-    answer.line(format!(
-        "order of {units} units from checkpoint {size}  {root}"
-    ));
-    answer.facts_mut()["order"] = serde_json::json!({
-        "beacon": drawn.beacon, "permutation_root": drawn.permutation_root, "seed": drawn.seed,
-        "seq": drawn.seq,
-    });
+    let answer = submit::answer_of(&ledger, Kind::GateOpened, &opening.appended);
+    Ok(gate::open::opened(answer, &id, &opening, n))
 }
 
 pub(super) fn root(ctx: &mut Ctx<'_>, args: &RootArgs) -> Result<View, CliError> {
-    let confirm = units(ctx, &args.units)?.confirm;
-    let (root, units) = (confirm.root().0.to_base64(), confirm.units.len());
-    let mut text = format!("data:\n  confirm_root: {root}\n  n_units: {units}\n");
-    let mut data = serde_json::json!({"confirm_root": root, "n_units": units});
-    let strata = confirm.counts();
-    if !strata.is_empty() {
-        text.push_str(
-            "test:\n  control_variate:   # FILL: the mean difference that you expect of each\n",
-        );
-        for (stratum, units) in &strata {
-            let name = json::escaped(&serde_json::json!(stratum).to_string());
-            text.push_str(&format!(
-                "    - {{stratum: {name}, units: {units}, predicted_micro: 0}}\n"
-            ));
-        }
-        data["strata"] = serde_json::json!(strata);
-    }
-    Ok(View::untyped(text, data).with_next("clover prereg new --template gate"))
+    Ok(gate::open::root(&units(ctx, &args.units)?.confirm))
 }
 
 /// Units, ascending: a name on each line, or a name, a tab and a stratum on each.

@@ -1,19 +1,18 @@
 //! `clover gate promote` and `revoke`: what a release may rest on.
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::gate::PromoteArgs;
 use crate::cli::gate::RevokeArgs;
 use crate::cli::gate::gate_id;
-use crate::cli::gate::refusals;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::submit;
 use crate::session::gate::promote;
 use crate::view::View;
+use crate::view::gate::command;
+use crate::view::gate::steps;
 
 pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<View, CliError> {
     let ids: Vec<_> = args
@@ -25,19 +24,11 @@ pub(super) fn promote(ctx: &mut Ctx<'_>, args: &PromoteArgs) -> Result<View, Cli
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let gates = (&ids[0], &ids[1..]);
     let submission = promote::promote(&mut ctx.ports(), &ledger, gates, expires)?;
-    let mut answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
+    let answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     if args.dry_run {
         return Ok(answer);
     }
-    let candidate = submission.terms.candidate_digest;
-    let grade = json!(submission.terms.grade);
-    answer.line(format!(
-        "promoted: {candidate}, grade {}",
-        grade.as_str().unwrap_or_default()
-    ));
-    answer.facts_mut()["candidate_digest"] = json!(candidate);
-    answer.facts_mut()["grade"] = grade;
-    Ok(answer.with_next(refusals::of("gate show", &ids[0])))
+    Ok(steps::promoted(answer, &ids[0], &submission.terms))
 }
 
 pub(super) fn revoke(ctx: &mut Ctx<'_>, args: &RevokeArgs) -> Result<View, CliError> {
@@ -46,6 +37,6 @@ pub(super) fn revoke(ctx: &mut Ctx<'_>, args: &RevokeArgs) -> Result<View, CliEr
     let submission = promote::revoke(&mut ctx.ports(), &ledger, (args.seq, reason))?;
     let answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
     let gate = submission.terms.as_ref();
-    let next = gate.map(|gate| refusals::of("gate show", gate));
+    let next = gate.map(|gate| command("gate show", gate));
     Ok(answer.with_next(next.unwrap_or("clover gate list".to_owned())))
 }

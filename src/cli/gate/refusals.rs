@@ -4,45 +4,54 @@ use serde_json::json;
 
 use crate::cli::bulk;
 use crate::cli::error::CliError;
-use crate::event::id::ManifestId;
 use crate::ground::shell;
-use crate::projection::drifts;
 use crate::session::gate::GateError;
 use crate::view::Exit;
+use crate::view::gate::command;
+use crate::view::gate::deviation;
+use crate::view::gate::observe_all;
 
 impl From<GateError> for CliError {
     fn from(error: GateError) -> Self {
         let message = error.to_string();
         match error {
-            GateError::AlreadyExposed { gate, .. } => Self::refused(message, observe(&gate)),
+            GateError::AlreadyExposed { gate, .. } => Self::refused(message, observe_all(&gate)),
             GateError::Ended(gate)
             | GateError::NoCandidate(gate)
             | GateError::Revoked { gate, .. }
             | GateError::Undrawn(gate)
             | GateError::Unfit { gate, .. }
-            | GateError::Untestable { gate, .. } => Self::refused(message, of("gate show", &gate)),
-            GateError::Estimate { gate, .. } => Self::refused(message, of("gate estimate", &gate)),
-            GateError::NotContinued(gate) => Self::refused(message, of("gate continue", &gate)),
+            | GateError::Untestable { gate, .. } => {
+                Self::refused(message, command("gate show", &gate))
+            }
+            GateError::Estimate { gate, .. } => {
+                Self::refused(message, command("gate estimate", &gate))
+            }
+            GateError::NotContinued(gate) => {
+                Self::refused(message, command("gate continue", &gate))
+            }
             GateError::NoConfirmSet(gate)
             | GateError::NoConfirmSetInForce(gate)
             | GateError::NoGatePlan(gate)
             | GateError::NoParent(gate)
-            | GateError::NotInForce(gate) => Self::refused(message, of("prereg show", &gate)),
+            | GateError::NotInForce(gate) => Self::refused(message, command("prereg show", &gate)),
             GateError::NoFamily(_) => Self::not_found(message, "clover family list"),
             GateError::NoLook { gate, .. } | GateError::Undecided { gate, .. } => {
                 let (exit, word) = (Exit::Inconclusive, "need_more_work");
-                Self::new(exit, word, message, of("gate look", &gate))
+                Self::new(exit, word, message, command("gate look", &gate))
             }
             GateError::NoManifest(_) => Self::not_found(message, "clover prereg sign FILE"),
             GateError::NoPromotion(_) => {
                 Self::not_found(message, "clover log --kind promotion.issued")
             }
-            GateError::NothingExposed(gate) => Self::refused(message, of("exposure open", &gate)),
+            GateError::NothingExposed(gate) => {
+                Self::refused(message, command("exposure open", &gate))
+            }
             GateError::NotOpened(gate) => {
-                Self::refused(message, format!("{} --help", of("gate open", &gate)))
+                Self::refused(message, format!("{} --help", command("gate open", &gate)))
             }
             GateError::NotOpen(gate) => {
-                let next = format!("{} --units FILE --judge JUDGE", of("gate open", &gate));
+                let next = format!("{} --units FILE --judge JUDGE", command("gate open", &gate));
                 Self::not_found(message, next)
             }
             GateError::Outcome { file, error } => {
@@ -67,26 +76,7 @@ impl From<GateError> for CliError {
                 "clover exposure open --help",
             ),
             GateError::Unheld { .. } => Self::integrity("observation", message, "clover verify"),
-            GateError::Units { gate, .. } => Self::input(message, of("prereg show", &gate)),
+            GateError::Units { gate, .. } => Self::input(message, command("prereg show", &gate)),
         }
     }
-}
-
-/// A command about a gate.
-pub(in crate::cli) fn of(verb: &str, id: &ManifestId) -> String {
-    format!("clover {verb} {}", shell::word(id))
-}
-
-/// The command that observes what is exposed.
-pub(in crate::cli) fn observe(id: &ManifestId) -> String {
-    format!("{} --all", of("gate observe", id))
-}
-
-/// The command that says how the drift of a gate's judge is handled.
-pub(super) fn deviation(id: &ManifestId) -> String {
-    format!(
-        "clover prereg deviation {} --rule-path {} --what TEXT --why TEXT --impact TEXT",
-        shell::word(id),
-        shell::word(&drifts::JUDGE_PATH),
-    )
 }

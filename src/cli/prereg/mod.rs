@@ -9,8 +9,6 @@ mod view;
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -20,11 +18,7 @@ use crate::event::id::ManifestId;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ground::ambient;
-use crate::ground::digest::Digest;
-use crate::ground::shell;
-use crate::ledger::Ledger;
 use crate::ledger::State;
-use crate::projection::manifests;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Record;
 use crate::session::SessionError;
@@ -34,6 +28,8 @@ use crate::session::prereg::deviation;
 use crate::session::prereg::deviation::DeviationTerms;
 use crate::session::prereg::registration;
 use crate::view::View;
+use crate::view::prereg::file;
+use crate::view::prereg::sign;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -189,25 +185,17 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
         return Err(CliError::usage(message, "clover prereg new --help"));
     };
     let text = match &args.from {
-        None => plan::text(template).to_owned(),
+        None => file::template(template).to_owned(),
         Some(_) if template != Template::Gate => {
             let message = format!("--from: expected --template gate, found {template:?}");
             return Err(CliError::usage(message, "clover prereg new --help"));
         }
-        Some(file) => peer::plan(&file.display().to_string(), &ctx.read(file)?)?,
+        Some(from) => peer::plan(&from.display().to_string(), &ctx.read(from)?)?,
     };
-    let data = json!({"template": template.as_str(), "text": text});
-    let Some(output) = &args.output else {
-        return Ok(View::untyped(text, data));
-    };
-    ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
-    let shown = output.display();
-    Ok(
-        View::untyped(format!("{shown}: fill the lines marked FILL\n"), data).with_next(format!(
-            "clover prereg check {shown}",
-            shown = shell::word(&shown)
-        )),
-    )
+    if let Some(output) = &args.output {
+        ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
+    }
+    Ok(file::new(template, text, args.output.as_deref()))
 }
 
 fn named(id: &str) -> Result<ManifestId, CliError> {
@@ -243,63 +231,10 @@ fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<View, CliError> {
     }
     let answer = match second {
         None => first,
-        Some(second) => joined(first, second),
+        Some(second) => sign::joined(first, second),
     };
-    let (manifest, digest) = (&done.manifest, done.digest);
-    Ok(signed(answer, &ledger, manifest, digest, &args.file))
-}
-
-/// Two answers as one.
-fn joined(mut first: View, second: View) -> View {
-    let seqs = [first.facts(), second.facts()];
-    let seqs: Vec<_> = seqs
-        .iter()
-        .filter_map(|data| data["seqs"].as_array())
-        .flatten()
-        .cloned()
-        .collect();
-    first.blocks.extend(second.blocks);
-    first.events.extend(second.events);
-    first.checkpoint = second.checkpoint;
-    first.facts_mut()["seqs"] = seqs.into();
-    if second.verdict == "appended" {
-        first.verdict = second.verdict;
-    }
-    first
-}
-
-/// The answer of `sign` and `amend`: digest, standing, checkpoint.
-fn signed(
-    mut answer: View,
-    ledger: &Ledger,
-    manifest: &Manifest,
-    digest: Digest,
-    file: &Path,
-) -> View {
-    let id = &manifest.manifest;
-    answer.line(format!(
-        "manifest {id} version {}  digest {digest}",
-        manifest.version
-    ));
-    if let Some((size, root)) = answer.checkpoint.clone() {
-        answer.line(format!("checkpoint {size}  {root}"));
-    }
-    let record = ledger.state().fold::<Manifests>().by_id.get(id);
-    let version = record.and_then(|record| record.version(digest));
-    let stands = version.is_some_and(manifests::Version::stands);
-    answer.facts_mut()["manifest"] = id.as_str().into();
-    answer.facts_mut()["digest"] = digest.to_hex().into();
-    answer.facts_mut()["h0_digest"] = manifest.h0_digest().to_hex().into();
-    answer.facts_mut()["in_force"] = stands.into();
-    if stands {
-        answer.line("in force");
-        return answer.with_next(format!("clover prereg show {id}", id = shell::word(&id)));
-    }
-    answer.line("not in force: it binds confirm data and waits for its custodian");
-    answer.with_next(format!(
-        "clover prereg sign {} --countersign",
-        shell::word(&file.display())
-    ))
+    let of = (&done.manifest, done.digest);
+    Ok(sign::signed(answer, &ledger, of, &args.file))
 }
 
 fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<View, CliError> {
@@ -315,14 +250,9 @@ fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<View, CliError> {
         }
         error => error.into(),
     })?;
-    let mut answer = submit::shown(ctx, &ledger, &done.submission);
-    answer.facts_mut()["class"] = done.class.into();
-    if args.dry_run {
-        return Ok(answer);
-    }
-    answer.line(format!("class {}", done.class));
-    let (manifest, digest) = (&done.manifest, done.digest);
-    Ok(signed(answer, &ledger, manifest, digest, &args.file))
+    let answer = submit::shown(ctx, &ledger, &done.submission);
+    let of = (&done.manifest, done.digest, done.class);
+    Ok(sign::amended(answer, &ledger, of, &args.file))
 }
 
 fn deviation(ctx: &mut Ctx<'_>, args: &DeviationArgs) -> Result<View, CliError> {

@@ -1,37 +1,24 @@
-//! Manifests as files: templates, reading, preflight, and errors that name file, line and field.
+//! Manifests as files: reading, preflight, and errors that name file, line and field.
 
 use std::path::Path;
 
 use serde_json::Value;
-use serde_json::json;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::input::Fault;
 use crate::cli::prereg::peer;
-use crate::cli::ui;
 use crate::event::payload::manifest::Manifest;
-use crate::event::payload::manifest::Template;
 use crate::ground::shell;
 use crate::ground::yaml::Document;
 use crate::ground::yaml::Place;
 use crate::ground::yaml::YamlError;
 use crate::view::View;
+use crate::view::prereg::file;
 use crate::workflow::prereg;
 use crate::workflow::prereg::Report;
 
 const NEXT: &str = "clover prereg new --template NAME";
-
-/// The commented file of a template.
-pub(super) fn text(template: Template) -> &'static str {
-    match template {
-        Template::Gate => include_str!("gate.yaml"),
-        Template::Iteration => include_str!("iteration.yaml"),
-        Template::Sgd => include_str!("sgd.yaml"),
-        Template::Transport => include_str!("transport.yaml"),
-        Template::Workflow => include_str!("workflow.yaml"),
-    }
-}
 
 /// A manifest that was read from a file.
 pub(super) struct Plan {
@@ -117,59 +104,12 @@ impl Plan {
 }
 
 /// Validates a file and prints its preflight.
-pub(super) fn check(ctx: &mut Ctx<'_>, file: &Path) -> Result<View, CliError> {
-    let bytes = ctx.read(file)?;
+pub(super) fn check(ctx: &mut Ctx<'_>, path: &Path) -> Result<View, CliError> {
+    let bytes = ctx.read(path)?;
     if peer::is_one(&bytes) {
-        return peer::check(&file.display().to_string(), &bytes);
+        return peer::check(&path.display().to_string(), &bytes);
     }
-    let plan = parse(&bytes, file)?;
+    let plan = parse(&bytes, path)?;
     let report = plan.refuse_faults()?;
-    let manifest = &plan.manifest;
-    let mut rows: Vec<(&str, String)> = vec![
-        ("manifest", manifest.manifest.to_string()),
-        ("template", manifest.template.as_str().to_owned()),
-        ("digest", manifest.digest().to_hex()),
-        ("h0 digest", manifest.h0_digest().to_hex()),
-    ];
-    for measure in &report.measures {
-        let value = measure.value.map_or("none".to_owned(), number);
-        rows.push((&measure.name, value));
-    }
-    let mut answer = View::untyped(ui::pairs(&rows), data(manifest, &report));
-    for criterion in &report.unmet {
-        answer.line(format!("cannot be met: {criterion}"));
-    }
-    for reason in &report.not_checked {
-        answer.line(format!("not checked: {reason}"));
-    }
-    let countersign = if manifest.data.is_some() {
-        " --countersign"
-    } else {
-        ""
-    };
-    Ok(answer.with_next(format!(
-        "clover prereg sign {}{countersign}",
-        shell::word(&file.display())
-    )))
-}
-
-fn number(value: f64) -> String {
-    if value.fract().abs() > 0.0 {
-        format!("{value:.4}")
-    } else {
-        format!("{value}")
-    }
-}
-
-fn data(manifest: &Manifest, report: &Report) -> Value {
-    let measures = report.measures.iter();
-    let measures: Vec<_> = measures
-        .map(|measure| json!({"name": measure.name, "value": measure.value}))
-        .collect();
-    json!({
-        "manifest": manifest.manifest.as_str(), "template": manifest.template.as_str(),
-        "digest": manifest.digest().to_hex(), "h0_digest": manifest.h0_digest().to_hex(),
-        "preflight": measures, "not_checked": report.not_checked, "unmet": report.unmet,
-        "binds_confirm_data": manifest.data.is_some(),
-    })
+    Ok(file::checked(&plan.manifest, report, path))
 }

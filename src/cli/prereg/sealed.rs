@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -15,6 +13,7 @@ use crate::ground::shell;
 use crate::session::prereg::sealed;
 use crate::session::prereg::sealed::SealTerms;
 use crate::view::View;
+use crate::view::prereg::sign;
 
 const HELP: &str = "clover prereg plan seal --help";
 
@@ -107,10 +106,9 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<View, CliError> {
     let intent = submit::intent(args.dry_run);
     let of = (plan, salt);
     let submission = sealed::reveal(&mut ctx.ports(), &mut ledger, &id, of, intent)?;
-    let mut answer = submit::shown(ctx, &ledger, &submission);
+    let answer = submit::shown(ctx, &ledger, &submission);
     if args.dry_run {
         return Ok(answer);
     }
-    answer.facts_mut()["manifest"] = json!(id.as_str());
-    Ok(answer.with_next(format!("clover prereg show {id}", id = shell::word(&id))))
+    Ok(sign::revealed(answer, &id))
 }

@@ -63,6 +63,11 @@ fn the_interval_is_drawn_where_nobody_looked() {
     let svg = std::fs::read_to_string(quiet.at.join("interval.svg")).unwrap();
     let path = svg.lines().find(|line| line.contains("<title>highest"));
     assert_eq!(path.unwrap().matches('L').count(), 5, "{svg}");
+    // A browser draws what a terminal shows in blocks.
+    let page = quiet.ok("gate show m-1 --render html").out;
+    assert_eq!(page.matches("<figure><svg").count(), 2, "{page}");
+    assert!(page.contains(&svg), "{page}");
+    assert!(!page.contains("effect &lt;"), "{page}");
 }
 
 #[test]

@@ -1,41 +1,27 @@
 //! What stops a true fix at the sizes of a plan, and the sizes at which it is accepted.
 
-use serde_json::Value;
-use serde_json::json;
-
-use crate::cli::ui;
 use crate::event::payload::predicate::GateId;
 use crate::view::View;
 use crate::workflow::simulate::iteration::Blocked;
 use crate::workflow::simulate::iteration::Design;
 use crate::workflow::simulate::iteration::Summary;
 
-/// Most rows of one simulated iteration among the larger sizes.
-const ROWS_MAX: usize = 60_000;
-/// Most iterations of each larger size.
-pub(super) const RUNS_MAX: u64 = 100;
 /// Criteria that are named beside each larger size: those that block most.
 const SHOWN: usize = 2;
 /// Share of runs from which a criterion counts as one that cannot be met at these sizes.
 const NEVER: f64 = 0.5;
 
 /// A larger size, and what came of it.
-pub(super) struct Larger {
+#[derive(Clone, Debug)]
+pub struct Larger {
+    /// Rows of fit, dev and confirm.
     pub sizes: [usize; 3],
+    /// What runs of a true fix came to.
     pub found: Summary,
 }
 
-/// The sizes that are tried in turn where a true fix is accepted too rarely: twice the rows, again and again.
-pub(super) fn doubled(sizes: [usize; 3]) -> Option<[usize; 3]> {
-    let doubled = sizes.map(|size| size.saturating_mul(2));
-    let rows = doubled
-        .iter()
-        .fold(0_usize, |sum, size| sum.saturating_add(*size));
-    (rows <= ROWS_MAX).then_some(doubled)
-}
-
 /// Whether a true fix is accepted too rarely for certain, so that larger sizes are worth trying.
-pub(super) fn is_short(of: &Summary, power: f64) -> bool {
+pub fn is_short(of: &Summary, power: f64) -> bool {
     of.accepted.high < power
 }
 
@@ -64,7 +50,7 @@ fn sizes(of: [usize; 3]) -> String {
 
 /// Says which criteria cannot be met, and how many labels a true fix needs.
 pub(super) fn say(
-    answer: &mut View,
+    view: &mut View,
     design: &Design,
     (fix, power): (&Summary, f64),
     larger: &[Larger],
@@ -72,14 +58,14 @@ pub(super) fn say(
     if !is_short(fix, power) {
         return;
     }
-    answer.line("");
-    answer.line(format!(
+    view.gap();
+    view.line(format!(
         "a true fix is accepted less often than {power} at {} labels:",
         design.sizes.iter().sum::<usize>()
     ));
     let stops = |one: &&Blocked| one.runs.share.is_some_and(|share| share >= NEVER);
     for one in fix.blocked.iter().filter(stops) {
-        answer.line(format!("  {} cannot be met: {}", named(one), why(one.gate)));
+        view.line(format!("  {} cannot be met: {}", named(one), why(one.gate)));
     }
     let rows = larger.iter().map(|of| {
         let mut blocks: Vec<&Blocked> = of.found.blocked.iter().collect();
@@ -101,11 +87,11 @@ pub(super) fn say(
         ]
     });
     let head = ["fit/dev/confirm", "labels", "accepted", "blocked by"];
-    answer.source(ui::table(&head, rows.collect()));
+    view.table(&head, rows);
     let enough = larger
         .last()
         .filter(|of| of.found.accepted.share.is_some_and(|share| share >= power));
-    answer.line(&match enough {
+    view.line(match enough {
         Some(of) => format!(
             "labels that a true fix needs here: {} ({})",
             of.sizes.iter().sum::<usize>(),
@@ -114,12 +100,4 @@ pub(super) fn say(
         None => "labels that a true fix needs here: more than were tried, or no number of them"
             .to_owned(),
     });
-}
-
-/// The same for programs.
-pub(super) fn data(larger: &[Larger]) -> Value {
-    let all = larger
-        .iter()
-        .map(|of| json!({"found": of.found, "sizes": of.sizes}));
-    all.collect()
 }

@@ -1,9 +1,5 @@
 //! The plan of a gate on its page: what is tested, at what risk, on what and by which values.
 
-use serde_json::json;
-
-use crate::cli::gate::show::word;
-use crate::cli::ui;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::ArmRole;
 use crate::event::payload::manifest::Direction;
@@ -11,13 +7,14 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
 use crate::event::payload::manifest::Test;
 use crate::view::View;
+use crate::view::word;
 use crate::workflow::gates::evidence::Known;
 
 /// Registered looks that the page lists; more are counted.
 const LOOKS_MAX: usize = 8;
 
 /// The plan in force, on its page.
-pub(super) fn rows(answer: &mut View, of: Known<'_>, id: &ManifestId) {
+pub(super) fn rows(view: &mut View, of: Known<'_>, id: &ManifestId) {
     let Some(version) = of.record.in_force() else {
         return;
     };
@@ -33,7 +30,7 @@ pub(super) fn rows(answer: &mut View, of: Known<'_>, id: &ManifestId) {
         rows.extend(terms(manifest, test, of));
     }
     rows.extend(values(manifest, of));
-    answer.source(ui::wrapped_pairs(&rows));
+    view.broken_pairs(rows);
 }
 
 fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, String)> {
@@ -58,8 +55,8 @@ fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, 
             "test",
             format!(
                 "{} · {} · margin {} · about {set}",
-                word(&json!(manifest.hypothesis.kind)),
-                word(&json!(test.bettor.name)),
+                word(&manifest.hypothesis.kind),
+                word(&test.bettor.name),
                 micro(test.null_margin_micro)
             ),
         ),
@@ -71,7 +68,7 @@ fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, 
         let text = format!(
             "{}, {} at {}, {} of {} members",
             multiplicity.family,
-            word(&json!(family.method)),
+            word(&family.method),
             micro(multiplicity.family_alpha_micro),
             family.joined.len(),
             family.members_max

@@ -1,0 +1,49 @@
+//! Units of a confirm set that are readable to those who score them.
+
+use serde::Serialize;
+
+use crate::event::id::ItemId;
+use crate::event::id::ManifestId;
+use crate::session::gate::exposure::ExposureTerms;
+use crate::view::View;
+use crate::view::gate::observe_all;
+
+/// The exposed units of a gate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ExposedUnits {
+    /// The gate: its manifest's name.
+    pub gate: ManifestId,
+    /// The units, in the order drawn.
+    pub units: Vec<ItemId>,
+}
+
+/// The exposed units of a gate, one a line.
+pub fn list(gate: &ManifestId, units: Vec<ItemId>) -> View {
+    let facts = ExposedUnits {
+        gate: gate.clone(),
+        units,
+    };
+    let mut view = View::of(&facts);
+    for unit in &facts.units {
+        view.line(unit.as_str());
+    }
+    view
+}
+
+/// Adds to the view of an exposure that it is the last one, where it is.
+pub fn opened(mut view: View, gate: &ManifestId, terms: &ExposureTerms) -> View {
+    let ExposureTerms {
+        cap,
+        closed,
+        is_last,
+    } = terms;
+    if *is_last {
+        let is_dry = view.verdict == "dry_run";
+        let word = if is_dry { "would be" } else { "was" };
+        view.line(format!(
+            "this {word} exposure {cap} of {cap} (data.exposure_cap): the other {closed} units stay closed for good"
+        ));
+    }
+    view.with_next(observe_all(gate))
+}

@@ -1,0 +1,118 @@
+//! Every gate and how it stands.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::event::id::ExperimentId;
+use crate::event::id::ManifestId;
+use crate::event::payload::decision::LogWealth;
+use crate::event::payload::gate::GateSource;
+use crate::event::payload::manifest::Test;
+use crate::ground::digest::Digest;
+use crate::ledger::State;
+use crate::projection::drifts;
+use crate::projection::gates;
+use crate::projection::gates::Gates;
+use crate::view::View;
+use crate::view::gate::Decided;
+use crate::view::gate::Estimated;
+use crate::view::gate::Look;
+use crate::view::gate::outcome_of;
+
+/// One gate in a list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Listed {
+    /// Logarithm of the wealth that it started with; `null` where it starts anew.
+    pub carried: Option<LogWealth>,
+    /// The gate that goes on from it; `null` where none does.
+    pub child: Option<ManifestId>,
+    /// How it ended; `null` while it is open.
+    pub decided: Option<Decided>,
+    /// The last estimate beside it, which decides nothing; `null` without one.
+    pub estimated: Option<Estimated>,
+    /// Its experiment; `null` where its events name none.
+    pub experiment: Option<ExperimentId>,
+    /// The entry of its first look; `null` before.
+    pub first_look_seq: Option<u64>,
+    /// The last look; `null` before the first.
+    pub look: Option<Look>,
+    /// Looks so far.
+    pub looks: u64,
+    /// Units observed.
+    pub n: u64,
+    /// The entry that opened it.
+    pub opened_seq: u64,
+    /// What it means for a release: `ship`, `hold` or `need_more_work`.
+    pub outcome: &'static str,
+    /// The gate that it goes on from; `null` where it starts anew.
+    pub parent: Option<ManifestId>,
+    /// Where its values come from: the metric first, then its guardrails.
+    pub sources: Vec<GateSource>,
+    /// Whether its judge failed a drift check that no deviation answers.
+    pub stale: bool,
+    /// Digest of its observations, chained.
+    pub state_digest: Digest,
+    /// The test as it was when it was opened.
+    pub test: Test,
+}
+
+/// Every gate, by its name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateList {
+    /// The gates.
+    pub gates: BTreeMap<ManifestId, Listed>,
+}
+
+fn listed(state: &State, id: &ManifestId, of: &gates::Gate) -> Listed {
+    Listed {
+        carried: of.carried,
+        child: of.child.clone(),
+        decided: of.decided.map(Decided::from),
+        estimated: of.estimated.map(Estimated::from),
+        experiment: of.experiment.clone(),
+        first_look_seq: of.first_look_seq,
+        look: of.look.as_ref().map(Look::from),
+        looks: of.looks,
+        n: of.n,
+        opened_seq: of.opened_seq,
+        outcome: outcome_of(of).0,
+        parent: of.parent.clone(),
+        sources: of.sources.clone(),
+        stale: of.decided.is_none() && drifts::stale_gate(state, id).is_some(),
+        state_digest: of.state_digest,
+        test: of.test.clone(),
+    }
+}
+
+/// Every gate.
+pub fn list(state: &State) -> View {
+    let gates = state.fold::<Gates>().by_id.iter();
+    let gates = gates.map(|(id, of)| (id.clone(), listed(state, id, of)));
+    let facts = GateList {
+        gates: gates.collect(),
+    };
+    let mut view = View::of(&facts);
+    if facts.gates.is_empty() {
+        view.line("no gates");
+        return view.with_next("clover prereg new --template gate");
+    }
+    let rows = facts.gates.iter().map(|(id, of)| {
+        let look = of.look.as_ref();
+        let decided = of.decided.map(|one| format!("{:?}", one.outcome));
+        let standing = if of.stale { "stale" } else { "open" };
+        vec![
+            id.to_string(),
+            of.n.to_string(),
+            of.looks.to_string(),
+            look.map_or("-".to_owned(), |look| format!("{:.3}", look.log_e.value())),
+            decided.unwrap_or_else(|| standing.to_owned()),
+            of.outcome.to_owned(),
+        ]
+    });
+    let head = ["gate", "units", "looks", "log e", "decided", "outcome"];
+    view.table(&head, rows);
+    view.with_next("clover gate show ID")
+}

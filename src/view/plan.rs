@@ -1,0 +1,273 @@
+//! How many scores, labels and probes, from the ledger's own variance and prices.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::event::payload::planning::EvaluationPlan;
+use crate::event::payload::planning::PlanRecorded;
+use crate::num::Finite;
+use crate::num::Micro;
+use crate::report::chart::Chart;
+use crate::report::chart::Mark;
+use crate::report::chart::Series;
+use crate::report::spark;
+use crate::stats::oua::Balance;
+use crate::stats::planner;
+use crate::stats::planner::Power;
+use crate::stats::planner::VarianceModel;
+use crate::view::View;
+use crate::view::appended::Stands;
+use crate::view::text::thousands;
+use crate::workflow::estimate::compute::Found;
+
+/// A plan, and where it stands on record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Planned {
+    /// The plan.
+    pub plan: PlanRecorded,
+    /// Where its event stands; absent where nothing was to be appended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Stands>,
+}
+
+/// A plan from what was found, and by the view of its append where it stands; without one it was a dry run.
+///
+/// # Panics
+/// Where `recorded` is no view of an append, which the first test of the verb finds.
+pub fn show(found: &Found, planned: PlanRecorded, recorded: Option<View>) -> View {
+    let stands = recorded
+        .as_ref()
+        .map(|view| Stands::deserialize(view.facts()).expect("BUG: this is a view of an append"));
+    let facts = Planned {
+        plan: planned,
+        recorded: stands,
+    };
+    let mut view = View::of(&facts).with_verdict("dry_run");
+    let planned = &facts.plan;
+    view.pairs(pairs(found, planned));
+    if planned.prices.is_some() {
+        let chart = contours(found, planned);
+        view.chart(twins(&chart), Some(chart.svg()));
+    }
+    if let Some(recorded) = recorded {
+        (view.verdict, view.events) = (recorded.verdict, recorded.events);
+        view.checkpoint = recorded.checkpoint;
+    }
+    if let Some(stands) = &facts.recorded
+        && let Some(last) = stands.seqs.last()
+    {
+        let new = stands.appended;
+        view.gap();
+        view.line(format!("recorded {new} new, the last at seq {last}"));
+    }
+    view
+}
+
+fn pairs(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
+    let (policies, split) = (planned.policies, &planned.split);
+    let mut pairs = vec![(
+        "learnt from",
+        format!(
+            "{} labels and {} rows of {} policies: variance {:.4} a score, {:.4} a label{}",
+            split.labels,
+            thousands(split.rows.value()),
+            split.policies.len(),
+            split.evaluation.value(),
+            split.calibration.value(),
+            between(split.calibration_low, split.calibration_high)
+        ),
+    )];
+    if let Some(of) = &planned.evaluation {
+        pairs.push((
+            "scores",
+            format!(
+                "{} of each of {policies} policies",
+                thousands(of.scores.value())
+            ),
+        ));
+        pairs.push((
+            "labels",
+            format!(
+                "{}, shared by all{}",
+                thousands(of.labels.value()),
+                needed(of)
+            ),
+        ));
+        pairs.push(("cost", format!("{:.2}", of.cost.value())));
+        pairs.push((
+            "standard error",
+            format!("{:.4} of one value", of.se.value()),
+        ));
+        pairs.push((
+            "detects",
+            format!(
+                "a difference of {:.4} with power {}{}",
+                of.mde.value(),
+                planned.power_micro,
+                of.mde_high.map_or(String::new(), |high| {
+                    format!(
+                        "; {:.4} if labels vary as the interval allows",
+                        high.value()
+                    )
+                })
+            ),
+        ));
+        pairs.extend(balance(found, planned).map(|text| ("next money", text)));
+    }
+    pairs.extend(others(planned));
+    pairs
+}
+
+/// The 95 % interval of a number, where there is one.
+fn between(low: Option<Finite>, high: Option<Finite>) -> String {
+    low.zip(high).map_or(String::new(), |(low, high)| {
+        format!(" [{:.4}, {:.4}]", low.value(), high.value())
+    })
+}
+
+/// Labels at the ends of the interval of the calibration variance.
+fn needed(of: &EvaluationPlan) -> String {
+    of.labels_low
+        .zip(of.labels_high)
+        .map_or(String::new(), |(low, high)| {
+            format!(
+                "; {} to {} by the 95 % interval of their variance",
+                thousands(low.value()),
+                thousands(high.value())
+            )
+        })
+}
+
+/// Words for probes and for rows of an iteration.
+fn others(planned: &PlanRecorded) -> Vec<(&'static str, String)> {
+    let policies = planned.policies;
+    let mut pairs = Vec::new();
+    if let Some(of) = &planned.audit {
+        pairs.push((
+            "probes",
+            format!("{} of each of {policies} policies", of.clusters),
+        ));
+        pairs.push((
+            "passes",
+            format!(
+                "each with probability {:.3} at margin {} when nothing is wrong, residuals deviating by {:.3}",
+                of.pass_probability.value(),
+                planned.asked_micro,
+                of.residual_sd.value()
+            ),
+        ));
+        if let Some((bias, width)) = of.calibration_sd.zip(of.width_se) {
+            pairs.push((
+                "calibrator",
+                format!(
+                    "from its labels alone off by {:.4}, and {:.4} more in the error of the audit",
+                    bias.value(),
+                    width.value()
+                ),
+            ));
+        }
+    }
+    if let Some(of) = &planned.iteration {
+        let betting = of.betting_rows.map(|rows| thousands(rows.value()));
+        pairs.push((
+            "confirm rows",
+            format!(
+                "{} by betting, {} by t, of one hypothesis",
+                betting.unwrap_or_else(|| "more than ten million".to_owned()),
+                thousands(of.confirm_rows.value())
+            ),
+        ));
+        pairs.push((
+            "green slices",
+            format!(
+                "{} rows each, in dev and in confirm",
+                thousands(of.green_rows.value())
+            ),
+        ));
+        pairs.push((
+            "assumed",
+            format!(
+                "a deviation of {:.4} of the paired loss difference",
+                of.difference_sd.value()
+            ),
+        ));
+    }
+    pairs
+}
+
+/// What the next money buys: labels when their share of the variance exceeds their share of the spend.
+fn balance(found: &Found, planned: &PlanRecorded) -> Option<String> {
+    let prices = planned.prices?;
+    let labels = usize::try_from(planned.split.labels.value()).ok()?;
+    let rows = found.analysis.policies.iter().map(|of| of.rows).sum();
+    let unit = |price: Micro| price.value() as f64 / 1e6;
+    let spend = Balance {
+        scores: rows,
+        labels,
+        score_cost: unit(prices.score_micro),
+        label_cost: unit(prices.label_micro),
+    };
+    let of_spend = spend.label_spend().ok()?;
+    let (of_score, of_label) = (
+        planned.split.evaluation.value(),
+        planned.split.calibration.value(),
+    );
+    let each = planned.split.rows.value() as f64 / planned.split.policies.len().max(1) as f64;
+    let (main, oua) = (of_score / each.max(1.0), of_label / labels.max(1) as f64);
+    let of_variance = oua / (main + oua);
+    let buys = if of_variance > of_spend {
+        "labels"
+    } else {
+        "scores"
+    };
+    Some(format!(
+        "{buys}: labels are {:.0} % of the variance and {:.0} % of the spend so far",
+        100.0 * of_variance,
+        100.0 * of_spend
+    ))
+}
+
+/// The same as lines of blocks, one for each number of labels.
+fn twins(chart: &Chart) -> Vec<String> {
+    let most = chart.series.iter().flat_map(|of| &of.points);
+    let most = most.map(|of| of.1).filter(|of| of.is_finite());
+    let most = most.fold(0.0, f64::max);
+    let lines = chart.series.iter().map(|series| {
+        let values: Vec<f64> = series.points.iter().map(|of| of.1).collect();
+        let line = spark::line(&values, (0.0, most));
+        let end = values.last().copied().unwrap_or(f64::NAN);
+        format!("{:>12}  {line}  {end:.3}", series.label)
+    });
+    lines.collect()
+}
+
+/// Detectable effect over scores, one line for each of several numbers of labels.
+pub fn contours(found: &Found, planned: &PlanRecorded) -> Chart {
+    let split = &planned.split;
+    let model = VarianceModel::new(split.evaluation.value(), split.calibration.value()).ok();
+    let unit = |value: Micro| value.value() as f64 / 1e6;
+    let power = Power::new(unit(planned.power_micro), unit(planned.terms.alpha_micro)).ok();
+    let span = found.analysis.output_scale.span();
+    let of = |labels: f64| {
+        let at = |scores: f64| {
+            let effect = model.zip(power).map_or(f64::NAN, |(model, power)| {
+                span * planner::mde(model.variance(scores, labels).sqrt(), power)
+            });
+            (scores, effect)
+        };
+        Series {
+            label: format!("{labels} labels"),
+            mark: Mark::Line,
+            points: (1..=40).map(|step| at(100.0 * f64::from(step))).collect(),
+            weights: Vec::new(),
+        }
+    };
+    Chart {
+        title: "Smallest difference that would be detected, by labels".to_owned(),
+        x: "scores of each policy".to_owned(),
+        y: "difference".to_owned(),
+        series: [30.0, 100.0, 300.0, 1_000.0, 3_000.0].map(of).to_vec(),
+        log_y: false,
+    }
+}

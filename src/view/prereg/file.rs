@@ -1,0 +1,138 @@
+//! Manifests as files: commented ones to fill in, and what a check of one finds before it is signed.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::event::id::ManifestId;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Template;
+use crate::ground::digest::Digest;
+use crate::ground::shell;
+use crate::view::Label;
+use crate::view::View;
+use crate::workflow::prereg::Report;
+
+/// The commented file of a template.
+pub fn template(of: Template) -> &'static str {
+    match of {
+        Template::Gate => include_str!("gate.yaml"),
+        Template::Iteration => include_str!("iteration.yaml"),
+        Template::Sgd => include_str!("sgd.yaml"),
+        Template::Transport => include_str!("transport.yaml"),
+        Template::Workflow => include_str!("workflow.yaml"),
+    }
+}
+
+/// A manifest to fill in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NewPlan {
+    /// What it plans: `gate`, `iteration`, `sgd`, `transport` or `workflow`.
+    pub template: &'static str,
+    /// The file, YAML with comments.
+    pub text: String,
+}
+
+/// A number of a preflight.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Measure {
+    /// What it is, in words.
+    pub name: String,
+    /// Its value; `null` where no number exists.
+    pub value: Option<f64>,
+}
+
+/// A manifest that may be signed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Checked {
+    /// Whether it binds confirm data, so that it waits for a custodian after it is signed.
+    pub binds_confirm_data: bool,
+    /// Its digest.
+    pub digest: Digest,
+    /// Digest of its null hypothesis.
+    pub h0_digest: Digest,
+    /// Its name.
+    pub manifest: ManifestId,
+    /// What nobody could check, in words.
+    pub not_checked: Vec<String>,
+    /// What its sizes come to, in the order shown.
+    pub preflight: Vec<Measure>,
+    /// What it plans: `gate`, `iteration`, `sgd`, `transport` or `workflow`.
+    pub template: &'static str,
+    /// Criteria of an iteration that no candidate passes at these sizes.
+    pub unmet: Vec<String>,
+}
+
+/// A manifest to fill in, as text, or where it was written: to `output`.
+pub fn new(template: Template, text: String, output: Option<&Path>) -> View {
+    let facts = NewPlan {
+        template: template.as_str(),
+        text,
+    };
+    let mut view = View::of(&facts);
+    let Some(output) = output else {
+        view.source(facts.text);
+        return view;
+    };
+    let shown = output.display();
+    view.line(format!("{shown}: fill the lines marked FILL"));
+    view.with_next(format!("clover prereg check {}", shell::word(&shown)))
+}
+
+/// What a preflight of the manifest of a file shows.
+pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
+    let measures = report.measures.into_iter();
+    let facts = Checked {
+        binds_confirm_data: manifest.data.is_some(),
+        digest: manifest.digest(),
+        h0_digest: manifest.h0_digest(),
+        manifest: manifest.manifest.clone(),
+        not_checked: report.not_checked,
+        preflight: measures
+            .map(|of| Measure {
+                name: of.name,
+                value: of.value,
+            })
+            .collect(),
+        template: manifest.template.as_str(),
+        unmet: report.unmet,
+    };
+    let mut view = View::of(&facts);
+    let head: [(Label, String); 4] = [
+        ("manifest".into(), facts.manifest.to_string()),
+        ("template".into(), facts.template.to_owned()),
+        ("digest".into(), facts.digest.to_hex()),
+        ("h0 digest".into(), facts.h0_digest.to_hex()),
+    ];
+    let measures = facts.preflight.iter().map(|of| {
+        let value = of.value.map_or("none".to_owned(), number);
+        (Label::from(of.name.clone()), value)
+    });
+    view.pairs(head.into_iter().chain(measures));
+    for criterion in &facts.unmet {
+        view.line(format!("cannot be met: {criterion}"));
+    }
+    for reason in &facts.not_checked {
+        view.line(format!("not checked: {reason}"));
+    }
+    let countersign = if facts.binds_confirm_data {
+        " --countersign"
+    } else {
+        ""
+    };
+    view.with_next(format!(
+        "clover prereg sign {}{countersign}",
+        shell::word(&file.display())
+    ))
+}
+
+fn number(value: f64) -> String {
+    if value.fract().abs() > 0.0 {
+        format!("{value:.4}")
+    } else {
+        format!("{value}")
+    }
+}
