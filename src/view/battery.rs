@@ -65,7 +65,7 @@ pub struct ExploitList {
     pub open: u64,
     /// All that are closed.
     pub closed: u64,
-    /// All that were never measured under the rubric in force.
+    /// All that were found under a candidate, and not measured since.
     pub unmeasured: u64,
 }
 
@@ -107,7 +107,7 @@ pub struct ExploitsMeasured {
     pub exploits: Vec<ExploitMeasured>,
     /// Exploits that this rubric closes.
     pub closed: u64,
-    /// Answers that could not be scored.
+    /// Texts that could not be scored.
     pub unscored: Count,
 }
 

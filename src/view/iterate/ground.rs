@@ -63,13 +63,13 @@ pub struct Fitted {
     pub with_evidence: u64,
     /// The form of the calibrator: `monotone` or `two_stage`.
     pub calibrator: &'static str,
-    /// Folds of the fit.
+    /// Folds in use.
     pub folds: u64,
     /// Root of the mean squared residual on the label's scale, out of fold.
     pub oof_rmse: f64,
     /// The calibrator's share of the variance, from 0 to 1; `null` where there is none.
     pub oua_share: Option<f64>,
-    /// The improvement of the risk that is in sight.
+    /// Lower bound on the gain that is in sight.
     pub promising_gain: f64,
     /// Remarks on the rows.
     pub notes: Vec<String>,
@@ -87,13 +87,13 @@ pub struct Slice {
     pub class: String,
     /// Labelled rows.
     pub rows: Count,
-    /// Its share of the rows that count.
+    /// Its share of all logs, from 0 to 1.
     pub exposure: Probability,
-    /// What is at stake in it.
+    /// What is at stake in it, from 0 to 1.
     pub stakes: Probability,
-    /// The mean residual of its rows; `null` where there are too few.
+    /// Its mean residual by itself; `null` below 40 labelled rows.
     pub raw: Option<RawMean>,
-    /// The mean residual shrunk towards that of its family; `null` where there is none.
+    /// Its mean residual shrunk towards that of its family; `null` without labelled rows or without spread.
     pub pooled: Option<PooledMean>,
 }
 

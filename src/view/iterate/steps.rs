@@ -58,7 +58,7 @@ pub struct Scored {
     pub mismatches: u64,
     /// Rows that had no score, and have one now.
     pub scored: u64,
-    /// Rows that have no score, since their texts are not there.
+    /// Rows that were not scored, since their texts are not at hand.
     pub without_texts: u64,
 }
 
