@@ -7,13 +7,25 @@
 //!
 //! Blocks hold text as it is: a rendering escapes it for its reader, but for [`Block::Source`] in a terminal.
 
+pub mod analysis;
 pub mod appended;
+pub mod estimate;
+pub mod explained;
 pub mod family;
 pub mod json;
+pub mod judge;
+pub mod judge_drift;
 pub mod markdown;
+pub mod ope;
 pub mod page;
+pub mod qualify;
+pub mod recalibrate;
+pub mod replay;
+pub mod score;
 pub mod shapes;
 pub mod text;
+pub mod transport;
+pub mod values;
 
 use std::borrow::Cow;
 

@@ -1,10 +1,21 @@
 //! Which facts each verb may answer with: one line a verb. `schema/cli/` holds a JSON Schema per verb, written from the
 //! types; a debug build refuses an answer whose type its verb does not list.
 
+use crate::view::analysis;
 use crate::view::appended::Bodies;
 use crate::view::appended::Stands;
 use crate::view::appended::StandsAnd;
+use crate::view::estimate;
 use crate::view::family;
+use crate::view::judge;
+use crate::view::judge_drift;
+use crate::view::ope;
+use crate::view::qualify;
+use crate::view::recalibrate;
+use crate::view::replay;
+use crate::view::score;
+use crate::view::transport;
+use crate::view::values::OnRecord;
 
 /// Facts that a verb may answer with.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +42,23 @@ macro_rules! shapes {
 }
 
 shapes! {
+    "analyze": analysis::AnalysisFacts;
+    "audit transport": OnRecord<transport::AuditsFacts> | transport::Waiting;
+    "compare": OnRecord<estimate::ContrastsFacts>;
+    "deploy recalibrate": StandsAnd<recalibrate::RecalibrationFacts> | recalibrate::Rehearsed;
+    "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
     "family close": StandsAnd<family::Holds> | Bodies;
     "family list": family::FamilyList;
     "family open": Stands | Bodies;
     "family show": family::FamilyShown;
+    "judge drift": judge_drift::DriftFacts;
+    "judge list": judge::JudgeList;
+    "judge rescore-check": judge::Rescored;
+    "judge run": judge::Scored;
+    "qualify": qualify::QualifyFacts;
+    "replay": replay::ReplayFacts;
+    "score list": score::ScoreList;
+    "score show": score::ScoreShown;
 }
 
 /// Whether a verb may answer with facts of this type.
@@ -48,7 +72,10 @@ pub fn is_answer(verb: &str, shape: &str) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test writes and reads the schemas")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test writes and reads the schemas"
+)]
 mod tests {
     use serde_json::Value;
     use serde_json::json;
