@@ -77,8 +77,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         error
     })?;
     let answer = submit::shown(ctx, &ledger, &submission);
-    Ok(match args.dry_run {
-        true => shown.rehearsed(answer),
-        false => shown.recorded(answer),
+    Ok(if args.dry_run {
+        shown.rehearsed(answer)
+    } else {
+        shown.recorded(answer)
     })
 }

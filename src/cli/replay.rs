@@ -79,9 +79,12 @@ fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
     read.ok_or_else(|| CliError::not_found(format!("no event {named}"), "clover log"))
 }
 
+/// Kinds without a recipe, with how many events of each there are.
+type Others = Vec<(Elsewhere, u64)>;
+
 /// Every event with a recipe, and what an arbiter said that has none.
-fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Vec<(Elsewhere, u64)>), CliError> {
-    let (mut reads, mut others) = (Vec::new(), Vec::<(Elsewhere, u64)>::new());
+fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Others), CliError> {
+    let (mut reads, mut others) = (Vec::new(), Others::new());
     ledger.entries::<CliError>(0, ledger.size(), |read| {
         let kind = read.event.kind();
         if recompute::recipe(kind).is_some() {

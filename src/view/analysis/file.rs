@@ -1,6 +1,7 @@
 //! An analysis as a file: numbers, a plot, or one page without scripts or outside references.
 
 use crate::report::forest::escaped;
+use crate::view::View;
 use crate::view::analysis::AnalysisShown;
 use crate::view::analysis::EXPLORATORY;
 use crate::view::analysis::interval;
@@ -23,8 +24,8 @@ impl AnalysisShown<'_> {
     pub fn file(&self, format: Format) -> String {
         match format {
             Format::Json => {
-                let facts = serde_json::to_value(self.facts()).expect("BUG: facts are JSON");
-                format!("{facts:#}\n")
+                let view = View::of(&self.facts());
+                format!("{:#}\n", view.facts())
             }
             Format::Svg => self.values_plot().svg(),
             Format::Html => self.page(),
