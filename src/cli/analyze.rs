@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
-use crate::cli::analysis;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::replicating;
@@ -18,6 +17,8 @@ use crate::stats::direct::LabelDesign;
 use crate::stats::direct::Scale;
 use crate::stats::peer_draws::PeerExponential;
 use crate::view::View;
+use crate::view::analysis::AnalysisShown;
+use crate::view::analysis::Format;
 use crate::workflow::analyze;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::analyze::Labels;
@@ -103,7 +104,7 @@ fn scale(text: &str) -> Result<Scale, String> {
 }
 
 /// What clap cannot check, and the kinds of files to write.
-fn checked(args: &Args) -> Result<Vec<analysis::Format>, CliError> {
+fn checked(args: &Args) -> Result<Vec<Format>, CliError> {
     if !(args.alpha > 0.0 && args.alpha < 0.5) {
         return Err(CliError::usage(
             "--alpha: expected a number in (0, 0.5)",
@@ -113,10 +114,21 @@ fn checked(args: &Args) -> Result<Vec<analysis::Format>, CliError> {
     if let Some(replicates) = args.bootstrap {
         replicating::checked(replicates, args.alpha, HELP)?;
     }
-    args.out
-        .iter()
-        .map(|path| analysis::Format::of(path))
-        .collect()
+    args.out.iter().map(|path| format(path)).collect()
+}
+
+/// A file to write, by its ending.
+fn format(path: &Path) -> Result<Format, CliError> {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("json") => Ok(Format::Json),
+        Some("svg") => Ok(Format::Svg),
+        Some("html") => Ok(Format::Html),
+        _ => {
+            let path = path.display();
+            let message = format!("{path}: expected a name in .json, .svg or .html");
+            Err(CliError::usage(message, HELP))
+        }
+    }
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
@@ -158,7 +170,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     });
     let found = analyze::analyze(&dataset, &prompts, &request).map_err(|error| refused(&error))?;
     drop(shown);
-    let view = analysis::AnalysisShown {
+    let shown = AnalysisShown {
         analysis: &found,
         source: args.path.display().to_string(),
         covariates: &args.covariate,
@@ -167,18 +179,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         draws: &args.draws,
         declared: (args.judge_scale.is_some(), args.label_scale.is_some()),
     };
-    let data = view.json();
     for (path, format) in args.out.iter().zip(kinds) {
-        let text = view.rendered(format, &data);
+        let text = shown.file(format);
         ambient::replace(&ctx.path(path), text.as_bytes(), false)?;
         ctx.note(&format!("wrote {}", path.display()));
     }
-    for warning in view.warnings() {
+    for warning in shown.warnings() {
         ctx.warn(warning);
     }
-    let mut answer = View::untyped(view.text(), data);
-    answer.verdict = "exploratory";
-    Ok(answer)
+    Ok(shown.view())
 }
 
 /// Random weights of replicates.

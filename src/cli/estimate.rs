@@ -6,8 +6,6 @@ use serde_json::Value;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::estimate_charts as charts;
-use crate::cli::estimate_view as view;
 use crate::cli::home;
 use crate::cli::intake;
 use crate::cli::ope;
@@ -20,7 +18,6 @@ use crate::event::id::FieldId;
 use crate::event::id::JudgeId;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::CalibratorMode;
-use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::ambient;
@@ -33,10 +30,17 @@ use crate::projection::manifests::Manifests;
 use crate::session::estimates::Estimation;
 use crate::stats::direct::ClusterWeights;
 use crate::view::View;
+use crate::view::estimate::Contrasts;
+use crate::view::estimate::Estimates;
+use crate::view::estimate::charts;
+use crate::view::estimate::charts::Asked;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::form::Form;
+use crate::workflow::estimate::slices;
+use crate::workflow::estimate::slices::Sliced;
+use crate::workflow::estimate::slices::SlicesError;
 use crate::workflow::estimate::terms;
 
 /// The numbers that a manifest in force registers, with its digest; `what` names them.
@@ -163,6 +167,41 @@ pub(super) fn level(what: &str, text: &str) -> Result<Micro, CliError> {
     fit.map(|(value, _)| value).ok_or_else(|| {
         let message = format!("--{what} {text:?}: expected a number in (0, 0.5)");
         CliError::usage(message, HELP)
+    })
+}
+
+/// What is to be drawn, by its name.
+fn chart(name: &str) -> Result<Asked, CliError> {
+    let wrong = |what: &str| CliError::usage(format!("--chart {name}: {what}"), HELP);
+    Ok(match (name, name.split_once(':')) {
+        ("calibration", _) => Asked::Calibration,
+        ("forest", _) => Asked::Forest,
+        ("residuals", _) => Asked::Residuals,
+        ("uncertainty", _) => Asked::Uncertainty,
+        (_, Some(("residuals", field))) => {
+            let field = FieldId::new(field);
+            Asked::Slices(field.map_err(|error| wrong(&error.to_string()))?)
+        }
+        _ => {
+            return Err(wrong(
+                "expected forest, calibration, residuals, residuals:FIELD or uncertainty",
+            ));
+        }
+    })
+}
+
+/// Residuals by slice, or why there are none.
+fn sliced(found: &Found, field: &FieldId) -> Result<Sliced, CliError> {
+    slices::by_slice(found, field).map_err(|error| {
+        let next = match error {
+            SlicesError::NoCalibrator(_) => "clover label design list".to_owned(),
+            SlicesError::Unknown(_) => format!(
+                "clover import cje FILE --field {field}",
+                field = shell::word(&field)
+            ),
+            SlicesError::Unfit(_) => "clover estimate".to_owned(),
+        };
+        CliError::input(format!("--chart residuals:{field}: {error}"), next)
     })
 }
 
@@ -317,8 +356,8 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, C
     if args.ope {
         return ope::run(ctx, args);
     }
-    let chart = charts::Asked::of(&args.chart)?;
-    if args.plot.is_none() && !matches!(chart, charts::Asked::Forest | charts::Asked::Slices(_)) {
+    let chart = chart(&args.chart)?;
+    if args.plot.is_none() && !matches!(chart, Asked::Forest | Asked::Slices(_)) {
         let message = format!("--chart {}: expected a file to draw it in", args.chart);
         let next = format!(
             "clover estimate --chart {} --plot FILE.svg",
@@ -331,10 +370,8 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, C
     read.fields.extend(chart.field().cloned());
     let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
-    let sliced = chart
-        .field()
-        .map(|field| charts::sliced(&found, field))
-        .transpose()?;
+    let sliced = chart.field().map(|field| sliced(&found, field));
+    let sliced = sliced.transpose()?;
     let rows: Vec<_> = places
         .iter()
         .map(|&policy| {
@@ -342,18 +379,13 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, C
             (policy, row)
         })
         .collect();
-    let shown = view::Estimates {
+    let shown = Estimates {
         found: &found,
-        experiment: &read.experiment,
+        experiment: &read.experiment.clone(),
         rows: &rows,
         raw: args.raw,
+        sliced: sliced.as_ref(),
     };
-    let (mut text, mut data) = (shown.text(), shown.json());
-    if let Some(sliced) = &sliced {
-        text.push('\n');
-        text.push_str(&charts::slices(sliced).text());
-        data["residuals"] = charts::slices_json(sliced);
-    }
     for warning in shown.warnings() {
         ctx.warn(warning);
     }
@@ -374,10 +406,7 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, C
     } else {
         Some(append(ctx, &mut read, &found, events)?)
     };
-    let verdict = unrecorded(ctx);
-    let mut answer = answer(text, data, recorded, verdict);
-    answer.next.extend(view::next(&rows));
-    Ok(answer)
+    Ok(shown.view(recorded, unrecorded(ctx)))
 }
 
 /// Writes a drawing, when one is asked for.
@@ -407,13 +436,12 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, Cli
         found.map_err(|error| refused(&error))
     };
     let contrasts = of(Form::Claimed)?;
-    let shown = view::Contrasts {
+    let shown = Contrasts {
         found: &found,
         places: &places,
         pairs: &contrasts,
-        experiment: &read.experiment,
+        experiment: &read.experiment.clone(),
     };
-    let (text, data) = (shown.text(), shown.json());
     for warning in shown.warnings() {
         ctx.warn(warning);
     }
@@ -425,14 +453,5 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, Cli
     } else {
         Some(append(ctx, &mut read, &found, events)?)
     };
-    let verdict = unrecorded(ctx);
-    Ok(answer(text, data, recorded, verdict))
-}
-
-/// How labels are used, in words.
-pub(super) fn label_words(labels: LabelUse) -> &'static str {
-    match labels {
-        LabelUse::Representative => "labels representative",
-        LabelUse::Targeted => "labels drawn by stratum: they fit, and correct nothing",
-    }
+    Ok(shown.view(recorded, unrecorded(ctx)))
 }

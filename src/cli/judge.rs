@@ -2,26 +2,21 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files::Scores;
 use crate::cli::judge_drift;
 use crate::cli::judge_rows::Desk;
-use crate::cli::ui;
-use crate::event::id::JudgeId;
-use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::session::judge::history;
-use crate::session::judge::history::JudgeHistory;
 use crate::session::judge::scoring;
 use crate::session::judge::scoring::Rescore;
-use crate::session::judge::scoring::RunCounts;
 use crate::view::View;
+use crate::view::judge;
+use crate::view::judge::Rescored;
+use crate::view::judge::Scored;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -132,46 +127,21 @@ fn score(ctx: &mut Ctx<'_>, common: &Common) -> Result<View, CliError> {
     let judge = desk.assignment.judge().clone();
     let mut ports = ctx.ports().with_program(&desk.program);
     let counts = scoring::run(&mut ports, &desk.home, &mut desk.ledger, desk.assignment)?;
-    finished(&desk.ledger, &judge, counts)
+    finished(&desk.ledger, &Scored::of(judge, counts))
 }
 
 /// The answer of a run.
-fn finished(ledger: &Ledger, judge: &JudgeId, counts: RunCounts) -> Result<View, CliError> {
-    let RunCounts {
-        scored,
-        already,
-        conflicts,
-    } = counts;
-    let data = json!({
-        "judge": judge.as_str(), "scored": scored, "already": already, "conflicts": conflicts,
-    });
+fn finished(ledger: &Ledger, facts: &Scored) -> Result<View, CliError> {
+    let conflicts = facts.conflicts;
     if conflicts > 0 {
         let message = format!(
             "score_once: {conflicts} scores differ from what is recorded; each is on record as score.conflict, and the first stands"
         );
         let mut error = CliError::refused(message, "clover log --kind score.conflict");
-        error.data = data;
+        error.data = View::of(facts).facts().clone();
         return Err(error);
     }
-    let size = ui::thousands(ledger.size());
-    let root = ledger.root().to_base64();
-    let text = ui::pairs(&[
-        ("judge", judge.to_string()),
-        ("scored", ui::thousands(scored as u64)),
-        ("already", ui::thousands(already as u64)),
-        ("log", format!("{size} entries · root {root}")),
-    ]);
-    let mut answer = View::untyped(text, data);
-    answer.verdict = if scored == 0 {
-        "already_recorded"
-    } else {
-        "appended"
-    };
-    answer.checkpoint = Some((ledger.size(), root));
-    Ok(answer.with_next(format!(
-        "clover judge rescore-check --judge {} --rows …",
-        shell::word(judge)
-    )))
+    Ok(facts.view(ledger))
 }
 
 fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
@@ -189,75 +159,22 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
 
 /// The answer of a re-score.
 fn rescored(found: &Rescore) -> Result<View, CliError> {
-    let (payload, appended) = (&found.said, &found.appended);
-    let (keys, mismatches) = (payload.keys.value(), payload.mismatches.value());
-    let data = json!({
-        "judge": payload.judge.as_str(), "keys": keys, "mismatches": mismatches,
-        "keys_root": payload.keys_root.0.to_base64(),
-    });
+    let (facts, appended) = (Rescored::of(&found.said), &found.appended);
+    let (keys, mismatches) = (facts.keys, facts.mismatches);
     if mismatches > 0 {
         let message = format!(
             "{mismatches} of {keys} rows were scored differently this time; it is on record as score.replayed"
         );
         let mut error = CliError::refused(message, format!("clover show {}", appended[0].seq));
-        error.data = data;
+        error.data = View::of(&facts).facts().clone();
         return Err(error);
     }
-    let text = ui::pairs(&[
-        ("judge", payload.judge.to_string()),
-        ("scored again", ui::thousands(keys)),
-        ("mismatches", "0".to_owned()),
-    ]);
-    let mut answer = View::untyped(text, data).with_events(appended);
-    answer.verdict = "pass";
-    Ok(answer)
+    Ok(facts.view(appended))
 }
 
 fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, _) = home::view(ctx)?;
     let end = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let judges = history::judges(&ledger, end)?;
-    let head = [
-        "experiment",
-        "judge",
-        "port",
-        "model",
-        "rows",
-        "re-score",
-        "registered",
-    ];
-    let data: Vec<_> = judges.iter().map(of_judge).collect();
-    Ok(View::untyped(
-        ui::table(&head, judges.iter().map(cells).collect()),
-        json!({"judges": data}),
-    ))
-}
-
-fn experiment(of: &JudgeHistory) -> String {
-    let experiment = of.experiment.as_ref();
-    experiment.map(ToString::to_string).unwrap_or_default()
-}
-
-fn cells(of: &JudgeHistory) -> Vec<String> {
-    let replayed = of.replayed.map_or("-".to_owned(), |(keys, mismatches)| {
-        format!("{mismatches} of {keys} differ")
-    });
-    vec![
-        experiment(of),
-        of.registered.judge.to_string(),
-        of.registered.port.as_str().to_owned(),
-        of.registered.model.as_str().to_owned(),
-        ui::thousands(of.records),
-        replayed,
-        format!("seq {}", of.seq),
-    ]
-}
-
-fn of_judge(of: &JudgeHistory) -> Value {
-    json!({
-        "experiment": experiment(of), "judge": of.registered.judge.as_str(), "port": of.registered.port.as_str(),
-        "model": of.registered.model.as_str(), "extractor": of.registered.extractor.as_str(),
-        "rows": of.records, "replayed": of.replayed.map(|(keys, mismatches)| json!({"keys": keys, "mismatches": mismatches})),
-        "registered_seq": of.seq,
-    })
+    Ok(judge::list(&judges))
 }

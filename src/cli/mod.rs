@@ -6,8 +6,6 @@
 //! read arguments, call the ledger, and word what it says.
 
 mod access;
-mod analysis;
-mod analysis_json;
 mod analyze;
 mod approve;
 mod assume;
@@ -32,8 +30,6 @@ mod doctor;
 mod erase;
 mod error;
 mod estimate;
-mod estimate_charts;
-mod estimate_view;
 mod experiment;
 mod experiment_split;
 mod explained;

@@ -4,9 +4,6 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -17,8 +14,9 @@ use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
 use crate::session::qualification;
 use crate::session::qualification::VectorFile;
-use crate::view::Exit;
 use crate::view::View;
+use crate::view::qualify as view;
+use crate::view::qualify::short;
 use crate::workflow::qualify;
 use crate::workflow::qualify::Report;
 use crate::workflow::qualify::bundle;
@@ -26,9 +24,6 @@ use crate::workflow::qualify::bundle::Bundled;
 use crate::workflow::qualify::check::Arena;
 use crate::workflow::qualify::slips;
 use crate::workflow::qualify::slips::Slip;
-
-/// Failures of a file that an answer lists for people unasked; `--json` has all.
-const FAILURES_SHOWN: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -82,12 +77,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         reports.push(file.run(arena));
     }
     drop(progress);
-    let mut found = answer(&reports, args.all_failures);
+    let found = view::view(&reports, args.all_failures);
     if args.record {
         let recorded = record(ctx, &files, &reports)?;
-        found.events = recorded.events;
-        found.checkpoint = recorded.checkpoint;
-        found.blocks.extend(recorded.blocks);
+        return Ok(view::recorded(found, recorded));
     }
     Ok(found)
 }
@@ -175,147 +168,4 @@ fn vectors(ctx: &Ctx<'_>, path: &Path) -> Result<Vec<Vector>, CliError> {
         ));
     }
     Ok(found)
-}
-
-fn answer(reports: &[Report], all_failures: bool) -> View {
-    let total = |count: fn(&Report) -> usize| -> usize { reports.iter().map(count).sum() };
-    let (cases, passed) = (total(|r| r.cases), total(|r| r.passed));
-    let not_run = total(|r| r.not_run.len());
-    let failed = cases - passed - not_run;
-    let unread = reports.iter().filter(|of| of.unread.is_some()).count();
-    let rows = reports.iter().map(|report| {
-        let worst = report.worst.as_ref();
-        vec![
-            short(&report.file),
-            verdict(report).to_owned(),
-            format!("{}/{}", report.passed, report.cases),
-            report.not_run.len().to_string(),
-            match worst {
-                Some(worst) => format!("{:.1e}", worst.deviation),
-                None if report.passed == 0 => "-".to_owned(),
-                None => "exact".to_owned(),
-            },
-            worst.map_or(String::new(), |worst| share(worst.share)),
-            report.tolerance.clone(),
-        ]
-    });
-    let head = [
-        "file",
-        "verdict",
-        "passed",
-        "not run",
-        "largest",
-        "of allowed",
-        "tolerance",
-    ];
-    let mut text = ui::table(&head, rows.collect());
-    for report in reports {
-        text.push_str(&remarks(report, all_failures));
-    }
-    let word = match (failed, unread) {
-        (0, 0) => "QUALIFIED",
-        (0, _) => "INCOMPLETE",
-        _ => "FAILED",
-    };
-    text.push_str(&format!(
-        "{word}  {passed} of {cases} cases passed · {failed} failed · {not_run} not run"
-    ));
-    if unread > 0 {
-        let files = if unread == 1 { "file" } else { "files" };
-        text.push_str(&format!(" · {unread} {files} not read"));
-    }
-    text.push('\n');
-    let mut answer = View::untyped(
-        text,
-        json!({
-            "cases": cases, "passed": passed, "failed": failed, "not_run": not_run, "files_not_read": unread,
-            "files": reports.iter().map(file_json).collect::<Vec<Value>>(),
-        }),
-    );
-    (answer.verdict, answer.exit) = match (failed, unread) {
-        (0, 0) => ("qualified", Exit::Done),
-        (0, _) => ("incomplete", Exit::Input),
-        _ => ("failed", Exit::Integrity),
-    };
-    answer
-}
-
-/// What a file's row of the table leaves out: failures, and what was not run.
-fn remarks(report: &Report, all_failures: bool) -> String {
-    let (name, mut text) = (short(&report.file), String::new());
-    let most = if all_failures {
-        usize::MAX
-    } else {
-        FAILURES_SHOWN
-    };
-    for failure in report.failures.iter().take(most) {
-        text.push_str(&format!(
-            "FAIL {name} {} {}: {}\n",
-            ui::escape(&failure.case),
-            ui::escape(&failure.at),
-            ui::escape(&failure.what)
-        ));
-    }
-    let more = report.failures.len().saturating_sub(most);
-    if more > 0 {
-        let failures = if more == 1 { "failure" } else { "failures" };
-        text.push_str(&format!(
-            "FAIL {name} and {more} more {failures}: --all-failures lists them, --json holds them\n"
-        ));
-    }
-    if let Some(why) = &report.unread {
-        text.push_str(&format!("NOT RUN {name}: {}\n", ui::escape(why)));
-    }
-    for (case, why) in &report.not_run {
-        text.push_str(&format!(
-            "NOT RUN {name} {}: {}\n",
-            ui::escape(case),
-            ui::escape(why)
-        ));
-    }
-    text
-}
-
-fn verdict(report: &Report) -> &'static str {
-    if !report.is_clean() {
-        "FAIL"
-    } else if report.passed == 0 {
-        "NOT RUN"
-    } else {
-        "PASS"
-    }
-}
-
-/// A share of what is allowed.
-fn share(share: f64) -> String {
-    if share < 1e-4 {
-        "0.0 %".to_owned()
-    } else {
-        format!("{:.1} %", 100.0 * share)
-    }
-}
-
-/// The last two parts of a name.
-fn short(name: &str) -> String {
-    let parts: Vec<&str> = name.rsplitn(3, '/').take(2).collect();
-    let parts: Vec<&str> = parts.into_iter().rev().collect();
-    parts.join("/")
-}
-
-fn file_json(report: &Report) -> Value {
-    json!({
-        "file": report.file, "verdict": verdict(report), "note": report.note, "peers": report.peers,
-        "tolerance": report.tolerance, "cases": report.cases, "passed": report.passed,
-        "refused_as_expected": report.refused,
-        "not_run": report.not_run.iter()
-            .map(|(case, why)| json!({"case": case, "why": why})).collect::<Vec<_>>(),
-        "not_read": report.unread, "peer_slips": report.slips.iter()
-            .map(|slip| json!({"fold": slip.fold, "score": slip.score, "what": slip.what})).collect::<Vec<_>>(),
-        "failures": report.failures.iter()
-            .map(|f| json!({"case": f.case, "at": f.at, "what": f.what})).collect::<Vec<_>>(),
-        "worst": report.worst.as_ref().map(|worst| json!({
-            "case": worst.case, "at": worst.at, "deviation": worst.deviation,
-            "share_of_allowed": worst.share,
-        })),
-    })
 }

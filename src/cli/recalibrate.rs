@@ -1,24 +1,18 @@
 //! `clover deploy recalibrate`: fresh labels, a calibrator that is verified or fitted anew on them, and what it comes to.
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::rubric;
 use crate::cli::submit;
-use crate::cli::ui;
 use crate::event::id::JudgeId;
 use crate::event::payload::Verdict;
-use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::event::payload::deployment::RecalibrationTrigger;
-use crate::ground::shell;
-use crate::num::Finite;
 use crate::session::SessionError;
 use crate::session::deploy::recalibration;
 use crate::session::deploy::recalibration::RecalibrationTerms;
 use crate::view::View;
-use crate::workflow::deploy::word;
+use crate::view::recalibrate::Recalibrated;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -52,38 +46,6 @@ where
     })
 }
 
-fn number(value: Option<Finite>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{:+.4}", value.value()))
-}
-
-fn lines(said: &RecalibrationCompleted) -> String {
-    let mut text = ui::pairs(&[
-        ("fresh labels", said.labels.to_string()),
-        ("calibrator", said.calibrator.to_hex()),
-    ]);
-    for of in said
-        .computed
-        .iter()
-        .flat_map(|of| &of.transport.environments)
-    {
-        text.push_str(&format!(
-            "{:<18}mean residual {} on {} labels, detectable {}\n",
-            ui::cut(&format!("{} {}", of.family, of.environment), 16),
-            number(of.mean),
-            of.rows,
-            number(of.detectable_bias),
-        ));
-    }
-    for of in &said.anchors.anchors {
-        let moved = format!("{:.4} on {} rows", of.drift.value(), of.rows);
-        text.push_str(&format!(
-            "{:<18}moved {moved}\n",
-            ui::cut(of.policy.as_str(), 16)
-        ));
-    }
-    text
-}
-
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let judge: JudgeId = parsed("--judge", &args.judge)?;
     let design = parsed("--design", &args.design)?;
@@ -100,10 +62,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         }),
     };
     let found = recalibration::recalibrate(&ledger, &terms)?;
-    let (text, calibrator) = (lines(&found.said), found.said.calibrator.to_hex());
-    let data = serde_json::to_value(&found.said).unwrap_or_default();
-    for line in text.lines().filter(|_| found.verdict != Verdict::Pass) {
-        ctx.note(line);
+    let shown = Recalibrated::of(&args.prompt, &args.judge, &found);
+    for line in shown.remarks().filter(|_| found.verdict != Verdict::Pass) {
+        ctx.note(&line);
     }
     let intent = submit::intent(args.dry_run);
     let submission = found.record(&mut ctx.ports(), &mut ledger, intent);
@@ -111,20 +72,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let of_port = matches!(error, SessionError::Port(_));
         let mut error = CliError::from(error);
         if !of_port {
-            error.data["recalibration"] = data.clone();
+            error.data["recalibration"] = shown.data();
         }
         error
     })?;
-    let mut answer = submit::shown(ctx, &ledger, &submission);
-    answer.line(text.trim_end());
-    answer.line(format!("{:<18}{}", "transport", word(found.verdict)));
-    answer.facts_mut()["recalibration"] = json!(data);
-    let event = answer.events.first().cloned().unwrap_or_default();
-    Ok(answer.with_next(format!(
-        "clover deploy activate {} --judge {} --calibrator {calibrator} --recalibration {event}",
-        shell::word(&args.prompt),
-        shell::word(&args.judge),
-        calibrator = shell::word(&calibrator),
-        event = shell::word(&event)
-    )))
+    let answer = submit::shown(ctx, &ledger, &submission);
+    Ok(if args.dry_run {
+        shown.rehearsed(answer)
+    } else {
+        shown.recorded(answer)
+    })
 }

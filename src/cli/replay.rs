@@ -1,24 +1,19 @@
 //! `clover replay`: what was decided, computed again from its recorded inputs, and compared.
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::explained;
 use crate::cli::home;
 use crate::cli::record;
-use crate::cli::ui;
-use crate::event::Kind;
 use crate::ledger::Ledger;
 use crate::ledger::read::Read;
 use crate::session::texts::Texts;
-use crate::view::Exit;
 use crate::view::View;
+use crate::view::replay;
+use crate::view::replay::Replayed;
 use crate::workflow::recompute;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Elsewhere;
-use crate::workflow::recompute::Outcome;
 use crate::workflow::recompute::Shared;
 
 #[derive(Debug, clap::Args)]
@@ -32,50 +27,6 @@ pub(super) struct Args {
     /// Show inputs, numbers, gates and verdict of each, and every number that differs
     #[arg(long)]
     pub explain: bool,
-}
-
-/// Differences that are shown without `--explain`.
-const SHOWN: usize = 3;
-
-/// One event, computed again.
-struct Replayed {
-    seq: u64,
-    kind: Kind,
-    outcome: Outcome,
-    /// What it is on one page, where that was asked for.
-    page: Option<String>,
-}
-
-impl Replayed {
-    fn word(&self) -> &'static str {
-        match self.outcome {
-            Outcome::Identical => "identical",
-            Outcome::Within => "within 1e-9",
-            Outcome::Differs(_) => "DIFFERS",
-            Outcome::Gone(_) => "cannot be computed again",
-            Outcome::Told(_) => "a person's word",
-        }
-    }
-
-    fn json(&self) -> Value {
-        let differences = match &self.outcome {
-            Outcome::Differs(differences) => differences
-                .iter()
-                .map(|of| {
-                    json!({"path": of.path, "recorded": of.recorded, "recomputed": of.recomputed})
-                })
-                .collect(),
-            _ => Vec::new(),
-        };
-        let why = match &self.outcome {
-            Outcome::Gone(why) | Outcome::Told(why) => Some(why),
-            _ => None,
-        };
-        json!({
-            "seq": self.seq, "kind": self.kind.as_str(), "outcome": self.word(),
-            "differences": differences, "why": why,
-        })
-    }
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
@@ -102,9 +53,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             );
             return Err(CliError::usage(why, "clover replay --all"));
         };
-        let page = again
-            .filter(|_| args.explain)
-            .map(|again| explained::page(&ledger, &again));
+        let again = again.filter(|_| args.explain);
+        let page = again.map(|again| explained::explained(&ledger, again));
         replayed.push(Replayed {
             seq: read.stored.seq,
             kind,
@@ -114,7 +64,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         progress.at(done as u64 + 1, reads.len() as u64);
     }
     drop(progress);
-    Ok(answer(args, &replayed, &elsewhere))
+    Ok(replay::view(&replayed, &elsewhere, args.explain))
 }
 
 fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
@@ -130,7 +80,7 @@ fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
 }
 
 /// Kinds without a recipe, with how many events of each there are.
-type Others = Vec<(Elsewhere, usize)>;
+type Others = Vec<(Elsewhere, u64)>;
 
 /// Every event with a recipe, and what an arbiter said that has none.
 fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Others), CliError> {
@@ -148,93 +98,4 @@ fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Others), CliError> {
         Ok(())
     })?;
     Ok((reads, others))
-}
-
-fn answer(args: &Args, replayed: &[Replayed], others: &[(Elsewhere, usize)]) -> View {
-    let mut text = String::new();
-    let rows = replayed.iter().map(|of| {
-        vec![
-            of.seq.to_string(),
-            of.kind.to_string(),
-            of.word().to_owned(),
-        ]
-    });
-    text.push_str(&ui::table(&["seq", "kind", "again"], rows.collect()));
-    for of in replayed {
-        text.push_str(&remarks(of, args.explain));
-    }
-    let count = |word: fn(&Outcome) -> bool| replayed.iter().filter(|of| word(&of.outcome)).count();
-    let differs = count(|of| matches!(of, Outcome::Differs(_)));
-    let gone = count(|of| matches!(of, Outcome::Gone(_)));
-    let told = count(|of| matches!(of, Outcome::Told(_)));
-    let same = replayed.len() - differs - gone - told;
-    text.push_str(&format!(
-        "\n{same} the same · {differs} differ · {gone} cannot be computed again"
-    ));
-    if told > 0 {
-        text.push_str(&format!(" · {told} said by people"));
-    }
-    text.push('\n');
-    if gone > 0 && differs == 0 {
-        text.push_str(&ui::wrapped(
-            "NOT CHECKED where it cannot be computed again: nothing differs, and not everything is shown to be the same",
-        ));
-    }
-    for (of, count) in others {
-        let (kind, rule, why) = (of.kind, of.rule, of.why);
-        text.push_str(&ui::wrapped(&format!(
-            "{count} {kind} not computed here: {why} (rule {rule}, at every clover verify)"
-        )));
-    }
-    let data = json!({
-        "same": same, "differ": differs, "gone": gone, "told": told,
-        "elsewhere": others.iter().map(|(of, count)| {
-            json!({"kind": of.kind.as_str(), "events": count, "rule": of.rule, "why": of.why})
-        }).collect::<Vec<_>>(),
-        "events": replayed.iter().map(Replayed::json).collect::<Vec<_>>(),
-    });
-    let mut answer = View::untyped(text, data);
-    answer.verdict = if differs > 0 {
-        answer.exit = Exit::Integrity;
-        "differs"
-    } else if gone > 0 {
-        answer.exit = Exit::Inconclusive;
-        "incomplete"
-    } else {
-        "reproduced"
-    };
-    answer
-}
-
-fn remarks(of: &Replayed, explain: bool) -> String {
-    let mut out = String::new();
-    match &of.outcome {
-        Outcome::Differs(differences) => {
-            let shown = if explain { differences.len() } else { SHOWN };
-            for one in differences.iter().take(shown) {
-                out.push_str(&ui::wrapped(&ui::escape(&format!(
-                    "seq {}  {}: recorded {}, computed {}",
-                    of.seq, one.path, one.recorded, one.recomputed
-                ))));
-            }
-            if differences.len() > shown {
-                let more = differences.len() - shown;
-                out.push_str(&format!(
-                    "seq {}  and {more} more: --explain shows them\n",
-                    of.seq
-                ));
-            }
-        }
-        Outcome::Gone(why) | Outcome::Told(why) => {
-            out.push_str(&ui::wrapped(&ui::escape(&format!("seq {}  {why}", of.seq))));
-        }
-        Outcome::Identical | Outcome::Within => {}
-    }
-    if let Some(page) = &of.page {
-        out.push_str(&format!(
-            "\nseq {}  {}, computed again\n{page}",
-            of.seq, of.kind
-        ));
-    }
-    out
 }

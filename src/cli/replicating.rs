@@ -1,4 +1,4 @@
-//! A bootstrap: how many replicates it takes, how far it has come, and what its intervals miss.
+//! A bootstrap: how many replicates it takes, and how far it has come.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -8,7 +8,6 @@ use crate::cli::error::CliError;
 use crate::cli::ui::Progress;
 use crate::stats::direct::ClusterWeights;
 use crate::stats::direct::REPLICATES_MAX;
-use crate::stats::inference::Interval;
 
 /// Fewest replicates of an interval.
 const REPLICATES_MIN: usize = 200;
@@ -36,21 +35,6 @@ pub(super) fn checked(replicates: usize, alpha: f64, help: &str) -> Result<(), C
         return Err(CliError::usage(message, help));
     }
     Ok(())
-}
-
-/// Why the interval of a bootstrap does not hold its own value, where that is so.
-pub(super) fn missed(name: &str, value: f64, interval: Interval) -> Option<String> {
-    let side = if value > interval.high {
-        "below"
-    } else if value < interval.low {
-        "above"
-    } else {
-        return None;
-    };
-    Some(format!(
-        "{name}: the interval of the bootstrap does not hold the value, for nearly all replicates lie {side} it: the \
-         refits are biased here; rely on the interval without --bootstrap"
-    ))
 }
 
 /// Random weights that show how far they have come.

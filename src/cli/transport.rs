@@ -1,6 +1,5 @@
 //! `clover audit transport`: does calibration hold on labels that it never saw? Asked once of each policy and design.
 
-use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::confirm;
@@ -10,15 +9,10 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::Fit;
-use crate::cli::estimate_view as view;
-use crate::cli::ui;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::AuditTerms;
-use crate::event::payload::audit::ResidualWidth;
-use crate::event::payload::audit::TransportTested;
-use crate::event::payload::estimated::TransportState;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::shell;
@@ -29,8 +23,9 @@ use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::manifests::Manifests;
 use crate::session::estimates::Estimation;
-use crate::view::Exit;
 use crate::view::View;
+use crate::view::transport;
+use crate::view::transport::Audits;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
 use crate::workflow::estimate::form::Form;
@@ -71,7 +66,7 @@ const HELP: &str = "clover audit transport --help";
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     let Verb::Transport(args) = verb;
-    transport(ctx, args)
+    audited(ctx, args)
 }
 
 /// The design of the probes: the one that is named, else the one for audit that has labels.
@@ -215,14 +210,7 @@ fn open(
         .design(&read.experiment, design)
         .map_or(0, |design| design.sealed.saturating_sub(design.revealed));
     if waiting > 0 && args.fit.dry_run {
-        let text = format!(
-            "would charge one unit of {} and open {waiting} sealed labels of {design}\n",
-            args.account
-        );
-        let mut answer =
-            View::untyped(text, json!({"design": design.as_str(), "waiting": waiting}));
-        answer.verdict = "dry_run";
-        return Ok(Some(answer));
+        return Ok(Some(transport::waiting(&args.account, design, waiting)));
     }
     if waiting > 0 {
         let unseal = UnsealArgs {
@@ -241,7 +229,7 @@ fn open(
     Ok(None)
 }
 
-fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut read = estimate::open(ctx, &args.fit)?;
     let design = design(&read, args.design.as_deref())?;
     not_again(&read, &design, args)?;
@@ -275,37 +263,19 @@ fn transport(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let message = format!("there is no calibrator to audit: {why}");
         return Err(CliError::refused(message, "clover label design list"));
     }
-    let (mut text, mut data) = (shown(&tested, &terms), data(&tested, &terms));
-    for name in &wanted.missing {
-        text.push_str(&ui::wrapped(&format!(
-            "{name}  {}: {design} has no probe of it",
-            view::state(TransportState::NotChecked)
-        )));
-    }
-    data["not_checked"] = json!(wanted.missing);
     let events = tested.iter().cloned().map(Payload::from).collect();
     let recorded = if args.fit.dry_run {
         None
     } else {
         Some(estimate::append(ctx, &mut read, &found, events)?)
     };
-    let mut answer = estimate::answer(text, data, recorded, "dry_run");
-    concluded(&mut answer, &tested, &wanted.missing);
-    Ok(answer)
-}
-
-/// Verdict and exit code of audits; what was planned and has no probes passes nothing.
-fn concluded(answer: &mut View, tested: &[TransportTested], missing: &[String]) {
-    let any = |state: TransportState| tested.iter().any(|of| of.state == state);
-    let all_pass = tested.iter().all(|of| of.state == TransportState::Pass);
-    (answer.verdict, answer.exit) = if any(TransportState::Fail) {
-        ("fail", Exit::Fail)
-    } else if all_pass && missing.is_empty() {
-        ("pass", Exit::Done)
-    } else {
-        ("inconclusive", Exit::Inconclusive)
+    let shown = Audits {
+        design: &design,
+        tested,
+        terms: &terms,
+        missing: wanted.missing,
     };
-    answer.next.push("clover estimate".to_owned());
+    Ok(shown.view(recorded))
 }
 
 /// What is audited, and what is not.
@@ -391,78 +361,4 @@ fn registered(manifest: &Manifest, asked: &[String]) -> Result<(), CliError> {
         }
     }
     Ok(())
-}
-
-fn bracket(of: &ResidualWidth) -> String {
-    of.interval.map_or("none".to_owned(), |at| {
-        format!("[{:+.3}, {:+.3}]", at.low.value(), at.high.value())
-    })
-}
-
-fn shown(tested: &[TransportTested], terms: &AuditTerms) -> String {
-    let head = [
-        "policy",
-        "state",
-        "residual",
-        "interval",
-        "n",
-        "p (BH)",
-        "residuals alone",
-    ];
-    let rows = tested.iter().map(|of| {
-        let p = of.zero_null_p_adjusted.map(|p| format!("{:.3}", p.value()));
-        vec![
-            ui::cut(of.policy.as_str(), 24),
-            view::state(of.state).to_owned(),
-            format!("{:+.3}", of.mean_residual.value()),
-            bracket(&of.wide),
-            of.rows.to_string(),
-            p.unwrap_or_else(|| "-".to_owned()),
-            bracket(&of.narrow),
-        ]
-    });
-    let mut out = ui::table(&head, rows.collect());
-    let margin = terms
-        .margin_micro
-        .map_or("no margin".to_owned(), |of| format!("margin {of}"));
-    let whence = if terms.manifest.is_some() {
-        "as registered"
-    } else {
-        "not registered: exploratory"
-    };
-    out.push('\n');
-    out.push_str(&ui::wrapped(&format!(
-        "{margin}, alpha {} over a family of {}, {whence}; the interval counts the calibrator's own error \
-             too: a pass needs it, a failure either",
-        terms.alpha_micro, terms.family_size
-    )));
-    for of in tested
-        .iter()
-        .filter(|of| of.state == TransportState::Inconclusive)
-    {
-        if let Some(margin) = of.wide.min_margin_for_pass {
-            out.push_str(&ui::wrapped(&format!(
-                "{}  would pass at a margin of {:.3}; a bias of {:.3} would be seen with power 0.80",
-                of.policy,
-                margin.value(),
-                of.wide.detectable_bias.map_or(f64::NAN, crate::num::Finite::value),
-            )));
-        }
-    }
-    for of in tested.iter().filter(|of| of.state == TransportState::Fail) {
-        out.push_str(&ui::wrapped(&format!(
-            "{}  every estimate of it is marked from here on, until it is recalibrated with new labels of it",
-            of.policy
-        )));
-    }
-    out
-}
-
-fn data(tested: &[TransportTested], terms: &AuditTerms) -> Value {
-    json!({
-        "audits": tested.iter().map(|of| serde_json::to_value(of).unwrap_or_default()).collect::<Vec<_>>(),
-        "margin_micro": terms.margin_micro, "alpha_micro": terms.alpha_micro,
-        "family_size": terms.family_size,
-        "manifest": terms.manifest.map(|digest| digest.to_hex()),
-    })
 }

@@ -3,6 +3,7 @@
 //! what no type describes yet.
 
 use crate::view::access;
+use crate::view::analysis;
 use crate::view::appended::Bodies;
 use crate::view::appended::BodiesAnd;
 use crate::view::appended::Stands;
@@ -28,6 +29,17 @@ use crate::view::plan;
 use crate::view::prereg;
 use crate::view::simulate;
 use crate::view::status;
+use crate::view::estimate;
+use crate::view::family;
+use crate::view::judge;
+use crate::view::judge_drift;
+use crate::view::ope;
+use crate::view::qualify;
+use crate::view::recalibrate;
+use crate::view::replay;
+use crate::view::score;
+use crate::view::transport;
+use crate::view::values::OnRecord;
 
 /// Facts that a verb may answer with.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +86,11 @@ shapes! {
     "experiment register": Stands | Bodies;
     "exposure list": exposure::ExposedUnits;
     "exposure open": Stands | Bodies;
+    "analyze": analysis::AnalysisFacts;
+    "audit transport": OnRecord<transport::AuditsFacts> | transport::Waiting;
+    "compare": OnRecord<estimate::ContrastsFacts>;
+    "deploy recalibrate": StandsAnd<recalibrate::RecalibrationFacts> | recalibrate::Rehearsed;
+    "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
     "family close": StandsAnd<family::Holds> | Bodies;
     "family list": family::FamilyList;
     "family open": Stands | Bodies;
@@ -135,6 +152,14 @@ shapes! {
     "simulate iteration": simulate::iteration::SimulatedIteration;
     "simulate truth": simulate::Truth;
     "status": status::Status;
+    "judge drift": judge_drift::DriftFacts;
+    "judge list": judge::JudgeList;
+    "judge rescore-check": judge::Rescored;
+    "judge run": judge::Scored;
+    "qualify": qualify::QualifyFacts;
+    "replay": replay::ReplayFacts;
+    "score list": score::ScoreList;
+    "score show": score::ScoreShown;
 }
 
 /// Whether a verb may answer with facts of this type; a verb without a line may answer anything.

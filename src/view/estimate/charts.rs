@@ -3,14 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-use serde_json::json;
+use serde::Serialize;
 
-use crate::cli::error::CliError;
 use crate::event::id::FieldId;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::IntervalMethod;
-use crate::ground::shell;
 use crate::num::math;
 use crate::report::chart::Chart;
 use crate::report::chart::Mark;
@@ -19,53 +16,35 @@ use crate::report::chart::Series;
 use crate::report::chart::sparkline;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
-use crate::stats::inference::Interval;
+use crate::view::values;
+use crate::view::values::Ends;
+use crate::view::values::ends;
 use crate::workflow::analyze::dataset::Policy;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::slices;
 use crate::workflow::estimate::slices::Sliced;
-use crate::workflow::estimate::slices::SlicesError;
 
 /// Points of the curve.
 const STEPS: u32 = 100;
 
 /// What is to be drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Asked {
+pub enum Asked {
+    /// The calibration curve with its labels.
     Calibration,
+    /// The values.
     Forest,
     /// Residuals by tenth of the scores.
     Residuals,
     /// Residuals by policy, or by a field that an import kept.
     Slices(FieldId),
+    /// Where uncertainty comes from.
     Uncertainty,
 }
 
 impl Asked {
-    /// By its name.
-    pub(super) fn of(name: &str) -> Result<Self, CliError> {
-        let wrong = |what: &str| {
-            CliError::usage(format!("--chart {name}: {what}"), "clover estimate --help")
-        };
-        Ok(match (name, name.split_once(':')) {
-            ("calibration", _) => Self::Calibration,
-            ("forest", _) => Self::Forest,
-            ("residuals", _) => Self::Residuals,
-            ("uncertainty", _) => Self::Uncertainty,
-            (_, Some(("residuals", field))) => {
-                let field = FieldId::new(field);
-                Self::Slices(field.map_err(|error| wrong(&error.to_string()))?)
-            }
-            _ => {
-                return Err(wrong(
-                    "expected forest, calibration, residuals, residuals:FIELD or uncertainty",
-                ));
-            }
-        })
-    }
-
     /// The field that rows are parted by.
-    pub(super) fn field(&self) -> Option<&FieldId> {
+    pub fn field(&self) -> Option<&FieldId> {
         match self {
             Self::Slices(field) => Some(field),
             _ => None,
@@ -74,7 +53,7 @@ impl Asked {
 }
 
 /// A chart of its own; the forest and the slices are drawn from what is shown.
-pub(super) fn svg(found: &Found, asked: &Asked) -> Option<String> {
+pub fn svg(found: &Found, asked: &Asked) -> Option<String> {
     match asked {
         Asked::Forest | Asked::Slices(_) => None,
         Asked::Calibration => Some(calibration(found).svg()),
@@ -83,24 +62,9 @@ pub(super) fn svg(found: &Found, asked: &Asked) -> Option<String> {
     }
 }
 
-/// Residuals by slice, or why there are none.
-pub(super) fn sliced(found: &Found, field: &FieldId) -> Result<Sliced, CliError> {
-    slices::by_slice(found, field).map_err(|error| {
-        let next = match error {
-            SlicesError::NoCalibrator(_) => "clover label design list".to_owned(),
-            SlicesError::Unknown(_) => format!(
-                "clover import cje FILE --field {field}",
-                field = shell::word(&field)
-            ),
-            SlicesError::Unfit(_) => "clover estimate".to_owned(),
-        };
-        CliError::input(format!("--chart residuals:{field}: {error}"), next)
-    })
-}
-
 /// Mean residuals by slice with their intervals; hollow where fewer than 40 labels stand behind one, which then has its
 /// partially pooled interval.
-pub(super) fn slices(of: &Sliced) -> Forest {
+pub fn slices(of: &Sliced) -> Forest {
     let rows = of.names.iter().zip(&of.audit.slices);
     let rows = rows.filter_map(|(name, slice)| {
         let pooled = slice.pooled.map(|of| (of.mean, Some(of.interval)));
@@ -133,18 +97,70 @@ pub(super) fn slices(of: &Sliced) -> Forest {
     }
 }
 
-/// The same in an answer.
-pub(super) fn slices_json(of: &Sliced) -> Value {
-    let slices = of.names.iter().zip(&of.audit.slices).map(|(name, slice)| {
-        let ends = |of: Interval| [of.low, of.high];
-        json!({
-            "slice": name, "labels": slice.rows, "prompts": slice.clusters, "exposure": slice.exposure,
-            "mean": slice.raw.map(|of| of.mean), "interval": slice.raw.and_then(|of| of.interval).map(ends),
-            "p_adjusted": slice.raw.map(|of| of.p_adjusted), "rejected": slice.raw.map(|of| of.rejected),
-            "pooled": slice.pooled.map(|of| json!({"mean": of.mean, "interval": ends(of.interval)})),
-        })
+/// Residuals by slice.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SlicesFacts {
+    /// What the rows are parted by.
+    pub field: FieldId,
+    /// The slices, `other` last.
+    pub slices: Vec<SliceFacts>,
+}
+
+/// One slice. Residuals are label less calibrated value, in label units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SliceFacts {
+    /// Its word.
+    pub slice: String,
+    /// Labelled rows.
+    pub labels: u64,
+    /// Their prompts.
+    pub prompts: u64,
+    /// Share of all rows that lie in it, from 0 to 1.
+    pub exposure: f64,
+    /// Mean residual; `null` below 40 labels.
+    pub mean: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<Ends>,
+    /// p that it is 0 within the family of slices (Benjamini-Hochberg), from 0 to 1.
+    pub p_adjusted: Option<f64>,
+    /// Whether it is held not to be 0.
+    pub rejected: Option<bool>,
+    /// The mean residual, partially pooled with the other slices.
+    pub pooled: Option<PooledFacts>,
+}
+
+/// A mean that other slices have a share in.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PooledFacts {
+    /// The mean.
+    pub mean: f64,
+    /// Its 95 % interval.
+    pub interval: Ends,
+}
+
+pub(super) fn slices_facts(of: &Sliced) -> SlicesFacts {
+    let slices = of.names.iter().zip(&of.audit.slices);
+    let slices = slices.map(|(name, slice)| SliceFacts {
+        slice: name.clone(),
+        labels: slice.rows as u64,
+        prompts: slice.clusters as u64,
+        exposure: slice.exposure,
+        mean: slice.raw.map(|of| of.mean),
+        interval: slice.raw.and_then(|of| of.interval).map(ends),
+        p_adjusted: slice.raw.map(|of| of.p_adjusted),
+        rejected: slice.raw.map(|of| of.rejected),
+        pooled: slice.pooled.map(|of| PooledFacts {
+            mean: of.mean,
+            interval: ends(of.interval),
+        }),
     });
-    json!({"field": of.field, "slices": slices.collect::<Vec<_>>()})
+    SlicesFacts {
+        field: of.field.clone(),
+        slices: slices.collect(),
+    }
 }
 
 /// Labelled rows by score, as recorded: the labels of each atom with their out-of-fold predictions.
@@ -162,7 +178,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// The curve over the scores, and at each score that was labelled a circle as large as its labels are many.
-pub(super) fn calibration(found: &Found) -> Chart {
+fn calibration(found: &Found) -> Chart {
     let atoms = atoms(found);
     let ends = |pick: fn(f64, f64) -> f64, start: f64| {
         let scores = found
@@ -218,7 +234,7 @@ pub(super) fn calibration(found: &Found) -> Chart {
 }
 
 /// Mean out-of-fold residual by tenth of the labelled scores, and the labels of each tenth.
-pub(super) fn residuals(found: &Found) -> (Chart, Vec<usize>) {
+fn residuals(found: &Found) -> (Chart, Vec<usize>) {
     let atoms = atoms(found);
     let rows: Vec<f64> = atoms
         .values()
@@ -253,7 +269,7 @@ pub(super) fn residuals(found: &Found) -> (Chart, Vec<usize>) {
 }
 
 /// Where the variance of policies comes from, together.
-pub(super) fn uncertainty(found: &Found) -> Ring {
+fn uncertainty(found: &Found) -> Ring {
     let spreads = found.analysis.policies.iter();
     let spreads = spreads.filter(|of| of.support.is_none_or(|support| !support.refuse_level));
     let (mut main, mut oua) = (0.0, 0.0);
@@ -277,14 +293,9 @@ pub(super) fn unvaried(row: &EstimateRecorded) -> Option<String> {
     if let Some(why) = &row.no_interval {
         return Some(format!("{}  no interval: {}", row.policy, why.as_str()));
     }
-    (row.interval_method == IntervalMethod::Bounded).then(|| {
-        format!(
-            "{}  {} of its labelled prompts hold another label than the most common one: the interval is widened by an \
-             exact bound on the scale",
-            row.policy,
-            row.off_mode.unwrap_or_default()
-        )
-    })
+    let off_mode = row.off_mode.unwrap_or_default();
+    let is_bounded = row.interval_method == IntervalMethod::Bounded;
+    is_bounded.then(|| values::bounded(row.policy.as_str(), off_mode))
 }
 
 /// Terminal twins: labels at each score, residuals by tenth, where variance comes from.

@@ -1,73 +1,62 @@
-//! How an analysis is shown: tables and a forest plot for a terminal, JSON, SVG, and a page.
+//! How an analysis of files is shown: values and differences with their plots, and what a reader must know beside them.
 
-use std::path::Path;
+mod facts;
+mod file;
 
-use serde_json::Value;
+pub use facts::AnalysisFacts;
+pub use file::Format;
 
-use crate::cli::error::CliError;
-use crate::cli::replicating;
-use crate::cli::ui;
 use crate::event::payload::estimated::Reading;
-use crate::report::forest;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
+use crate::stats::boundary::Support;
 use crate::stats::direct::Route;
 use crate::stats::direct::Scale;
 use crate::stats::inference::Interval;
 use crate::stats::transport::State;
+use crate::stats::transport::Width;
+use crate::view::View;
+use crate::view::text::cut;
+use crate::view::text::escape;
+use crate::view::text::thousands;
+use crate::view::values;
+use crate::view::values::doubted;
+use crate::view::values::plotted;
 use crate::workflow::analyze::Analysis;
 use crate::workflow::analyze::Difference;
 use crate::workflow::analyze::Method;
 use crate::workflow::analyze::PolicyResult;
 
 /// What the command records.
-pub(super) const EXPLORATORY: &str = "exploratory: not on the record";
+const EXPLORATORY: &str = "exploratory: not on the record";
 /// Pairs of policies from which unadjusted p-values are not what to read.
 const ADJUST_ABOVE: usize = 5;
 
-/// A file to write, by its ending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Json,
-    Svg,
-    Html,
-}
-
-impl Format {
-    pub(super) fn of(path: &Path) -> Result<Self, CliError> {
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some("json") => Ok(Self::Json),
-            Some("svg") => Ok(Self::Svg),
-            Some("html") => Ok(Self::Html),
-            _ => Err(CliError::usage(
-                format!(
-                    "{}: expected a name in .json, .svg or .html",
-                    path.display()
-                ),
-                "clover analyze --help",
-            )),
-        }
-    }
-}
-
 /// An analysis with what was asked.
-pub(super) struct AnalysisShown<'a> {
+#[derive(Clone, Debug)]
+pub struct AnalysisShown<'a> {
+    /// What was found.
     pub analysis: &'a Analysis,
+    /// Where the responses are.
     pub source: String,
+    /// Covariates that were asked for.
     pub covariates: &'a [String],
+    /// Replicates of a bootstrap.
     pub replicates: Option<usize>,
+    /// Their seed.
     pub seed: u64,
+    /// Whose random numbers.
     pub draws: &'a str,
     /// Whether the scales of judge scores and of labels were declared.
     pub declared: (bool, bool),
 }
 
 /// The interval that is in force: of the bootstrap where one ran, widened where labels hardly vary.
-pub(super) fn interval(policy: &PolicyResult) -> Option<Interval> {
+fn interval(policy: &PolicyResult) -> Option<Interval> {
     policy.interval().ok().map(|(interval, _)| interval)
 }
 
-pub(super) fn se(policy: &PolicyResult) -> Option<f64> {
+fn se(policy: &PolicyResult) -> Option<f64> {
     let resampled = policy.resampled.map(|resampled| resampled.se);
     resampled.or_else(|| policy.spread.ok().map(|spread| spread.se))
 }
@@ -77,7 +66,7 @@ fn refused(policy: &PolicyResult) -> bool {
 }
 
 /// What may be said of a policy's level.
-pub(super) fn level(policy: &PolicyResult) -> &'static str {
+fn level(policy: &PolicyResult) -> &'static str {
     if policy.route == Route::Naive {
         return "uncalibrated";
     }
@@ -93,7 +82,7 @@ pub(super) fn level(policy: &PolicyResult) -> &'static str {
     }
 }
 
-pub(super) fn state(state: State) -> &'static str {
+fn state(state: State) -> &'static str {
     match state {
         State::Pass => "PASS",
         State::Fail => "FAIL",
@@ -103,26 +92,10 @@ pub(super) fn state(state: State) -> &'static str {
     }
 }
 
-/// Level of intervals in per cent.
-pub(super) fn percent(alpha: f64) -> String {
-    let level = 100.0 * (1.0 - alpha);
-    format!("{level:.4}")
-        .trim_end_matches('0')
-        .trim_end_matches('.')
-        .to_owned()
-}
-
 impl AnalysisShown<'_> {
     /// Digits after the point that suit the output scale.
     fn digits(&self) -> usize {
-        let span = self.analysis.output_scale.span();
-        if span >= 50.0 {
-            2
-        } else if span > 1.0 {
-            3
-        } else {
-            4
-        }
+        1 + values::digits(self.analysis.output_scale)
     }
 
     fn number(&self, value: f64) -> String {
@@ -130,57 +103,61 @@ impl AnalysisShown<'_> {
     }
 
     fn bracket(&self, interval: Interval) -> String {
-        format!(
-            "[{}, {}]",
-            self.number(interval.low),
-            self.number(interval.high)
-        )
+        values::bracket(values::ends(interval), self.digits())
     }
 
     fn percent(&self) -> String {
-        percent(self.analysis.alpha)
+        values::percent(self.analysis.alpha)
     }
 
-    /// For people.
-    pub(super) fn text(&self) -> String {
+    /// The view.
+    pub fn view(&self) -> View {
         let found = self.analysis;
-        let mut out = format!(
-            "{EXPLORATORY} · {} · {}\n\n",
-            ui::escape(&self.source),
-            ui::escape(&self.method())
-        );
+        let mut view = View::of(&self.facts()).with_verdict("exploratory");
+        view.line(format!(
+            "{EXPLORATORY} · {} · {}",
+            self.source,
+            self.method()
+        ));
+        view.gap();
+        self.values_table(&mut view);
+        view.gap();
+        plotted(&mut view, &self.values_plot());
+        if !found.differences.is_empty() {
+            view.gap();
+            self.differences_table(&mut view);
+        }
+        view.gap();
+        for remark in self.remarks() {
+            view.sentence(remark);
+        }
+        view
+    }
+
+    fn values_table(&self, view: &mut View) {
+        let interval_head = format!("{} % interval", self.percent());
         let head = [
-            "policy",
-            "value",
-            &format!("{} % interval", self.percent()),
-            "labels alone",
-            "labels",
-            "rows",
-            "level",
+            "policy".to_owned(),
+            "value".to_owned(),
+            interval_head,
+            "labels alone".to_owned(),
+            "labels".to_owned(),
+            "rows".to_owned(),
+            "level".to_owned(),
         ];
-        let rows = found.policies.iter().map(|policy| {
+        let rows = self.analysis.policies.iter().map(|policy| {
+            let is_doubted = policy.borrows() || policy.route == Route::Naive;
             vec![
                 policy.name.clone(),
-                doubted(self.number(policy.estimate), policy),
+                doubted(self.number(policy.estimate), is_doubted),
                 interval(policy).map_or("none".to_owned(), |of| self.bracket(of)),
                 self.alone(policy),
-                ui::thousands(policy.labelled as u64),
-                ui::thousands(policy.rows as u64),
+                thousands(policy.labelled as u64),
+                thousands(policy.rows as u64),
                 level(policy).to_owned(),
             ]
         });
-        out.push_str(&ui::table(&head, rows.collect()));
-        out.push('\n');
-        out.push_str(&self.values_plot().text());
-        if !found.differences.is_empty() {
-            out.push('\n');
-            out.push_str(&self.differences_text());
-        }
-        out.push('\n');
-        for remark in self.remarks() {
-            out.push_str(&ui::wrapped(&remark));
-        }
-        out
+        view.table(&head, rows);
     }
 
     fn method(&self) -> String {
@@ -207,60 +184,43 @@ impl AnalysisShown<'_> {
     fn values_plot(&self) -> Forest {
         let found = self.analysis;
         let rows = found.policies.iter().map(|policy| ForestRow {
-            label: ui::escape(&policy.name).into_owned(),
+            label: escape(&policy.name).into_owned(),
             estimate: policy.estimate,
             interval: interval(policy).map(|interval| (interval.low, interval.high)),
             hollow: !policy.is_checked(),
             note: format!("{} {}", self.number(policy.estimate), level(policy)),
         });
-        Forest {
-            title: format!("Policy values with {} % intervals", self.percent()),
-            axis: "mean label, on the label scale".to_owned(),
-            range: found.output_scale.ends(),
-            reference: None,
-            rows: rows.collect(),
-        }
+        values::values_forest(found.alpha, found.output_scale, rows.collect())
     }
 
     /// Differences around zero.
     fn differences_plot(&self) -> Forest {
-        let rows: Vec<ForestRow> = self
-            .analysis
-            .differences
-            .iter()
-            .map(|pair| ForestRow {
-                label: self.pair(pair),
-                estimate: pair.difference,
-                interval: Some((pair.interval.low, pair.interval.high)),
-                hollow: pair.conservative.is_some(),
-                note: format!("{:+.*}", self.digits(), pair.difference),
-            })
-            .collect();
-        let (low, high) = Forest::spanning(&rows);
-        Forest {
-            title: format!("Differences with {} % intervals", self.percent()),
-            axis: "first less second".to_owned(),
-            range: (low.min(0.0), high.max(0.0)),
-            reference: Some(0.0),
-            rows,
-        }
+        let found = self.analysis;
+        let rows = found.differences.iter().map(|pair| ForestRow {
+            label: self.pair(pair),
+            estimate: pair.difference,
+            interval: Some((pair.interval.low, pair.interval.high)),
+            hollow: pair.conservative.is_some(),
+            note: format!("{:+.*}", self.digits(), pair.difference),
+        });
+        values::differences_forest(found.alpha, rows.collect())
     }
 
     fn pair(&self, pair: &Difference) -> String {
-        let name = |policy: usize| ui::cut(&ui::escape(&self.analysis.policies[policy].name), 24);
+        let name = |policy: usize| cut(&escape(&self.analysis.policies[policy].name), 24);
         format!("{} - {}", name(pair.first), name(pair.second))
     }
 
-    fn differences_text(&self) -> String {
+    fn differences_table(&self, view: &mut View) {
         let found = self.analysis;
         let many = found.differences.len() > 1;
         let head = [
-            "difference",
-            "value",
-            &format!("{} % interval", self.percent()),
-            "p",
-            if many { "p (BH)" } else { "" },
-            "",
+            "difference".to_owned(),
+            "value".to_owned(),
+            format!("{} % interval", self.percent()),
+            "p".to_owned(),
+            if many { "p (BH)" } else { "" }.to_owned(),
+            String::new(),
         ];
         let rows = found.differences.iter().map(|pair| {
             let p = |p: f64| format!("{p:.3}");
@@ -277,11 +237,11 @@ impl AnalysisShown<'_> {
                 self.reading(pair).to_owned(),
             ]
         });
-        ui::table(&head, rows.collect())
+        view.table(&head, rows);
     }
 
     /// A difference in words.
-    pub(super) fn reading(&self, pair: &Difference) -> &'static str {
+    fn reading(&self, pair: &Difference) -> &'static str {
         match self.analysis.reading(pair) {
             Reading::Unchecked => "unchecked",
             Reading::ToldApart => "told apart",
@@ -295,7 +255,6 @@ impl AnalysisShown<'_> {
         let mut remarks = Vec::new();
         match &found.calibration {
             Ok(calibration) => {
-                let fitted = &calibration.calibrator;
                 let (low, high) = calibration.score_range;
                 let (flat_low, flat_high) = calibration.slopes.flat();
                 let flat = match (flat_low, flat_high) {
@@ -304,17 +263,9 @@ impl AnalysisShown<'_> {
                     (false, true) => ", flat at the high end",
                     (false, false) => "",
                 };
-                remarks.push(format!(
-                    "calibrator  {} {}, {} labels on {} prompts, {} folds; error out of fold {:.3}; scores {low} to \
-                     {high}{flat}",
-                    fitted.settings.algorithm.name(),
-                    fitted.selected.name(),
-                    calibration.labels,
-                    calibration.clusters,
-                    calibration.folds,
-                    fitted.quality.oof_rmse,
-                ));
-                if !self.covariates.is_empty() && !fitted.uses_covariates {
+                let fitted = values::fitted(calibration);
+                remarks.push(format!("{fitted}scores {low} to {high}{flat}"));
+                if !self.covariates.is_empty() && !calibration.calibrator.uses_covariates {
                     remarks.push(
                         "covariates  not used: fewer than 20 labels, so scores alone".to_owned(),
                     );
@@ -330,11 +281,7 @@ impl AnalysisShown<'_> {
         }
         let unchecked = |pair: &Difference| found.reading(pair) == Reading::Unchecked;
         if found.differences.iter().any(unchecked) {
-            remarks.push(
-                "unchecked  a side has neither own labels nor a passed audit, or its level is withheld: whatever p says, \
-                 nothing is told apart"
-                    .to_owned(),
-            );
+            remarks.push(values::UNCHECKED.to_owned());
         }
         if found.differences.len() > 1 {
             remarks.push(format!(
@@ -364,7 +311,7 @@ impl AnalysisShown<'_> {
     }
 
     fn policy_remarks(&self, policy: &PolicyResult) -> Vec<String> {
-        let name = ui::escape(&policy.name);
+        let name = &policy.name;
         let mut remarks = Vec::new();
         if let Some(support) = policy.support.filter(|support| support.refuse_level) {
             let bounds = policy.bounds.map_or(String::new(), |bounds| {
@@ -384,7 +331,7 @@ impl AnalysisShown<'_> {
         if let Some(transport) = &policy.transport {
             let audit = &transport.audit;
             let span = self.analysis.output_scale.span();
-            let width = |width: &crate::stats::transport::Width| match width.interval {
+            let width = |width: &Width| match width.interval {
                 Some(at) => format!("[{:+.3}, {:+.3}]", span * at.low, span * at.high),
                 None => "none".to_owned(),
             };
@@ -405,18 +352,16 @@ impl AnalysisShown<'_> {
         }
         match policy.interval() {
             Err(why) => remarks.push(format!("{name}  no interval: {why}")),
-            Ok((_, Method::Bounded)) => remarks.push(format!(
-                "{name}  {} of its labelled prompts hold another label than the most common one: the interval is widened \
-                 by an exact bound on the scale",
-                policy.off_mode
-            )),
+            Ok((_, Method::Bounded)) => {
+                remarks.push(values::bounded(name, policy.off_mode));
+            }
             Ok(_) => {}
         }
         remarks
     }
 
     /// Findings that must not be missed.
-    pub(super) fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let many = self.analysis.policies.len() > ADJUST_ABOVE;
         if many {
@@ -434,7 +379,7 @@ impl AnalysisShown<'_> {
                 ));
             }
             let resampled = policy.resampled.map(|resampled| resampled.interval);
-            let missed = resampled.and_then(|of| replicating::missed(name, policy.estimate, of));
+            let missed = resampled.and_then(|of| values::missed(name, policy.estimate, of));
             warnings.extend(missed);
         }
         for pair in self
@@ -443,82 +388,15 @@ impl AnalysisShown<'_> {
             .iter()
             .filter(|of| of.df.is_none())
         {
-            let missed = replicating::missed(&self.pair(pair), pair.difference, pair.interval);
+            let missed = values::missed(&self.pair(pair), pair.difference, pair.interval);
             warnings.extend(missed);
         }
         warnings
     }
-
-    /// The text of a file.
-    pub(super) fn rendered(&self, format: Format, data: &Value) -> String {
-        match format {
-            Format::Json => format!("{data:#}\n"),
-            Format::Svg => self.values_plot().svg(),
-            Format::Html => self.page(),
-        }
-    }
-
-    /// One page without scripts or outside references.
-    fn page(&self) -> String {
-        let mut out = String::from(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Policy values</title>\n\
-             <style>body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
-             color:#1d232b}table{border-collapse:collapse;margin:1rem 0}td,th{padding:.3rem .8rem .3rem 0;\
-             text-align:left;border-bottom:1px solid #e3e6ea;font-variant-numeric:tabular-nums}\
-             .banner{background:#fff4d6;padding:.6rem 1rem;border-radius:.4rem}svg{max-width:100%;height:auto}\
-             </style></head><body>\n",
-        );
-        let mut put = |line: String| {
-            out.push_str(&line);
-            out.push('\n');
-        };
-        put(format!(
-            "<h1>Policy values</h1><p class=\"banner\">{EXPLORATORY}. Source {}; {}.</p>",
-            forest::escaped(&self.source),
-            forest::escaped(&self.method()),
-        ));
-        put(self.values_plot().svg());
-        put(format!(
-            "<table><tr><th>policy</th><th>value</th><th>{} % interval</th><th>labels alone</th><th>labels</th>\
-             <th>rows</th><th>level</th></tr>",
-            self.percent()
-        ));
-        for policy in &self.analysis.policies {
-            put(format!(
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                forest::escaped(&policy.name),
-                self.number(policy.estimate),
-                interval(policy).map_or("none".to_owned(), |interval| self.bracket(interval)),
-                self.alone(policy),
-                policy.labelled,
-                policy.rows,
-                level(policy),
-            ));
-        }
-        put("</table>".to_owned());
-        if !self.analysis.differences.is_empty() {
-            put(self.differences_plot().svg());
-        }
-        put("<ul>".to_owned());
-        for remark in self.remarks() {
-            put(format!("<li>{}</li>", forest::escaped(&remark)));
-        }
-        put("</ul></body></html>".to_owned());
-        out
-    }
-}
-
-/// A number that is no result: nobody checked that calibration holds for this policy.
-fn doubted(value: String, policy: &PolicyResult) -> String {
-    if policy.borrows() || policy.route == Route::Naive {
-        format!("{value}?")
-    } else {
-        value
-    }
 }
 
 /// Mass of the tails where labels are scarce.
-fn starved(support: &crate::stats::boundary::Support) -> f64 {
+fn starved(support: &Support) -> f64 {
     [support.low, support.high]
         .iter()
         .filter(|tail| tail.starved)

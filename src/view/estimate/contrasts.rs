@@ -1,0 +1,290 @@
+//! How differences of a ledger's policies are shown: pair by pair, and who is told apart from whom.
+
+use serde::Serialize;
+
+use crate::event::id::ExperimentId;
+use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::estimate::ContrastRecorded;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::Reading;
+use crate::num::Finite;
+use crate::report::forest::Forest;
+use crate::report::forest::ForestRow;
+use crate::stats::inference::Interval;
+use crate::view::View;
+use crate::view::estimate::AuditFacts;
+use crate::view::estimate::LABEL;
+use crate::view::estimate::digits;
+use crate::view::estimate::ends;
+use crate::view::estimate::noted;
+use crate::view::estimate::rank;
+use crate::view::estimate::rank_ends;
+use crate::view::estimate::ranks;
+use crate::view::text::cut;
+use crate::view::values;
+use crate::view::values::Pair;
+use crate::view::values::bracket;
+use crate::view::values::plotted;
+use crate::workflow::estimate::compute::Found;
+
+/// Differences of policies by the rows of a ledger.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ContrastsFacts {
+    /// Every pair of the policies that were named.
+    pub differences: Vec<ContrastFacts>,
+    /// Their places.
+    pub ranking: Vec<Ranked>,
+    /// One less the level of intervals.
+    pub alpha: f64,
+    /// Everything beside the rows that the differences depend on.
+    pub terms: EstimateTerms,
+}
+
+/// A difference, and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ContrastFacts {
+    /// The difference.
+    #[serde(flatten)]
+    pub pair: Pair,
+    /// Whether the two are told apart.
+    pub told_apart: bool,
+    /// The failed audit that stands against either policy.
+    pub transport: Option<AuditFacts>,
+    /// What may be claimed of either level: of the first, then of the second.
+    pub claims: [Option<Claim>; 2],
+}
+
+/// The place of a policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Ranked {
+    /// The policy.
+    pub policy: String,
+    /// Best and worst place that it may take, from 1; `null` where it has no rank.
+    pub rank: Option<[u64; 2]>,
+}
+
+/// Differences among some policies.
+#[derive(Clone, Copy, Debug)]
+pub struct Contrasts<'a> {
+    /// What was computed.
+    pub found: &'a Found,
+    /// Positions of the policies.
+    pub places: &'a [usize],
+    /// Their differences.
+    pub pairs: &'a [ContrastRecorded],
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+}
+
+/// The failed audit that stands against either policy of a difference.
+fn failed_in(of: &ContrastRecorded) -> Option<TransportStanding> {
+    of.first_transport.or(of.second_transport)
+}
+
+fn pair(of: &ContrastRecorded) -> String {
+    let name = |id: &str| cut(id, 24);
+    format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
+}
+
+fn reading(of: &ContrastRecorded) -> &'static str {
+    match of.reading {
+        _ if failed_in(of).is_some() => "transport FAIL",
+        None | Some(Reading::Unchecked) => "unchecked",
+        Some(Reading::ToldApart) => "told apart",
+        Some(Reading::NotToldApart) => "not told apart",
+    }
+}
+
+impl Contrasts<'_> {
+    /// Findings that must not be missed.
+    pub fn warnings(&self) -> Vec<String> {
+        let resampled = self.pairs.iter().filter(|of| of.df.is_none());
+        let missed = resampled.filter_map(|of| {
+            let interval = Interval {
+                low: of.interval.low.value(),
+                high: of.interval.high.value(),
+            };
+            values::missed(&pair(of), of.difference.value(), interval)
+        });
+        missed.collect()
+    }
+
+    /// The view, and where it stands on record.
+    pub fn view(&self, recorded: Option<View>, unrecorded: &'static str) -> View {
+        let facts = self.facts();
+        let mut view = View::of(&facts);
+        self.table(&mut view);
+        view.gap();
+        plotted(&mut view, &self.plot());
+        if self.places.len() > 2 {
+            view.gap();
+            self.matrix(&mut view);
+        }
+        view.gap();
+        for remark in self.remarks() {
+            view.sentence(remark);
+        }
+        values::on_record(view, &facts, recorded, unrecorded)
+    }
+
+    fn table(&self, view: &mut View) {
+        let digits = digits(self.found);
+        let head = [
+            "difference".to_owned(),
+            "value".to_owned(),
+            format!("{} % interval", values::percent(self.found.analysis.alpha)),
+            "p".to_owned(),
+            "p (BH)".to_owned(),
+            String::new(),
+        ];
+        let rows = self.pairs.iter().map(|of| {
+            let (p, adjusted) = (of.p.value(), of.p_adjusted.value());
+            vec![
+                pair(of),
+                format!("{:+.digits$}", of.difference.value()),
+                bracket(ends(of.interval), digits),
+                format!("{p:.3}"),
+                format!("{adjusted:.3}"),
+                reading(of).to_owned(),
+            ]
+        });
+        view.table(&head, rows);
+    }
+
+    /// Who is told apart from whom, best first; those whose failed audit stands come last.
+    fn matrix(&self, view: &mut View) {
+        let places = ranks(self.found, self.experiment, self.places);
+        let mut order: Vec<(usize, Option<(usize, usize)>)> =
+            self.places.iter().copied().zip(places).collect();
+        let value = |policy: usize| self.found.analysis.policies[policy].estimate;
+        order.sort_by(|(a, of_a), (b, of_b)| {
+            let by_value = value(*b).total_cmp(&value(*a));
+            of_a.is_none().cmp(&of_b.is_none()).then(by_value)
+        });
+        let mut head = vec![String::new(), "wins against".to_owned(), "rank".to_owned()];
+        head.extend((1..=order.len()).map(|place| place.to_string()));
+        let rows = order.iter().enumerate().map(|(at, (policy, place))| {
+            let mut cells = vec![
+                (at + 1).to_string(),
+                cut(&self.found.analysis.policies[*policy].name, LABEL),
+                rank(*place),
+            ];
+            cells.extend(
+                order
+                    .iter()
+                    .map(|(other, _)| self.mark(*policy, *other).to_owned()),
+            );
+            cells
+        });
+        view.table(&head, rows);
+    }
+
+    fn mark(&self, policy: usize, other: usize) -> &'static str {
+        let name = |at: usize| self.found.analysis.policies[at].name.as_str();
+        let is = |of: &&ContrastRecorded, a: usize, b: usize| {
+            of.first.as_str() == name(a) && of.second.as_str() == name(b)
+        };
+        let forward = self.pairs.iter().find(|of| is(of, policy, other));
+        let back = self.pairs.iter().find(|of| is(of, other, policy));
+        let sign = match (forward, back) {
+            (Some(of), _) | (None, Some(of)) if failed_in(of).is_some() => return "!",
+            (Some(of), _) | (None, Some(of)) if of.reading == Some(Reading::Unchecked) => {
+                return "?";
+            }
+            (Some(of), _) if of.told_apart => of.difference.value(),
+            (None, Some(of)) if of.told_apart => -of.difference.value(),
+            (None, None) => return "",
+            _ => return "·",
+        };
+        if sign > 0.0 { "+" } else { "-" }
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = vec![format!(
+            "family  {} pairs; marks and ranks by p (BH), which holds the share of false findings",
+            self.pairs.len()
+        )];
+        for &policy in self.places {
+            if let Some(of) = self.found.failed(self.experiment, policy) {
+                remarks.push(format!(
+                    "{}  transport FAIL at seq {}: its differences (!) are those of a calibration that does not transfer; \
+                     it has no rank until it is recalibrated with new labels of it",
+                    self.found.analysis.policies[policy].name, of.seq
+                ));
+            }
+        }
+        let unchecked = self
+            .pairs
+            .iter()
+            .any(|of| of.reading == Some(Reading::Unchecked));
+        if unchecked {
+            remarks.push(format!("? {}", values::UNCHECKED));
+        }
+        let widened = self.pairs.iter().filter_map(|of| {
+            let wide = of.conservative?;
+            Some(format!(
+                "{}  widened by what monotonicity, rare labels or the margin of an audit leave open: {}",
+                pair(of),
+                bracket(ends(wide), digits(self.found))
+            ))
+        });
+        remarks.extend(widened);
+        remarks
+    }
+
+    /// The differences around zero.
+    pub fn plot(&self) -> Forest {
+        let digits = digits(self.found);
+        let rows = self.pairs.iter().map(|of| ForestRow {
+            label: pair(of),
+            estimate: of.difference.value(),
+            interval: Some((of.interval.low.value(), of.interval.high.value())),
+            hollow: of.conservative.is_some() || failed_in(of).is_some(),
+            note: noted(
+                format!("{:+.digits$}", of.difference.value()),
+                failed_in(of),
+            ),
+        });
+        values::differences_forest(self.found.analysis.alpha, rows.collect())
+    }
+
+    fn facts(&self) -> ContrastsFacts {
+        let differences = self.pairs.iter().map(|of| ContrastFacts {
+            pair: Pair {
+                first: of.first.to_string(),
+                second: of.second.to_string(),
+                difference: of.difference.value(),
+                se: of.se.value(),
+                df: of.df.map(Finite::value),
+                interval: ends(of.interval),
+                p: of.p.value(),
+                p_adjusted: of.p_adjusted.value(),
+                conservative_interval: of.conservative.map(ends),
+                basis: of.basis.as_str().to_owned(),
+                reading: reading(of),
+            },
+            told_apart: of.told_apart,
+            transport: failed_in(of).map(AuditFacts::from),
+            claims: [of.first_claim, of.second_claim],
+        });
+        let places = ranks(self.found, self.experiment, self.places);
+        let ranking = self
+            .places
+            .iter()
+            .zip(places)
+            .map(|(policy, place)| Ranked {
+                policy: self.found.analysis.policies[*policy].name.clone(),
+                rank: rank_ends(place),
+            });
+        ContrastsFacts {
+            differences: differences.collect(),
+            ranking: ranking.collect(),
+            alpha: self.found.analysis.alpha,
+            terms: self.found.terms.clone(),
+        }
+    }
+}

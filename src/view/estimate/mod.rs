@@ -1,0 +1,508 @@
+//! How estimates of a ledger are shown: values with what may be claimed of them, and what labels are missing.
+
+pub mod charts;
+mod contrasts;
+
+pub use contrasts::Contrasts;
+pub use contrasts::ContrastsFacts;
+
+use serde::Serialize;
+
+use crate::event::id::ExperimentId;
+use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::estimate::EstimateRecorded;
+use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::IntervalEnds;
+use crate::event::payload::estimated::LabelUse;
+use crate::event::payload::estimated::TransportState;
+use crate::ground::digest::Digest;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::report::forest::Forest;
+use crate::report::forest::ForestRow;
+use crate::view::View;
+use crate::view::text::cut;
+use crate::view::values;
+use crate::view::values::Ends;
+use crate::view::values::LabelsAlone;
+use crate::view::values::bracket;
+use crate::view::values::doubted;
+use crate::view::values::plotted;
+use crate::workflow::estimate::advice;
+use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::form::Form;
+use crate::workflow::estimate::slices::Sliced;
+
+/// Longest name of a policy in a table.
+const LABEL: usize = 25;
+
+/// Values of policies by the rows of a ledger.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EstimatesFacts {
+    /// One less the level of intervals.
+    pub alpha: f64,
+    /// Digest of the calibrator; `null` where there are too few labels for one.
+    pub calibrator: Option<Digest>,
+    /// Policies in order of their names.
+    pub policies: Vec<PolicyFacts>,
+    /// Residuals by slice; absent unless they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub residuals: Option<charts::SlicesFacts>,
+    /// Everything beside the rows that the values depend on.
+    pub terms: EstimateTerms,
+}
+
+/// One policy. Of `level`, `unchecked` and `withheld` one is there: its name says whether the value is a result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PolicyFacts {
+    /// Its name.
+    pub policy: String,
+    /// What may be claimed of its level.
+    pub claim: Claim,
+    /// Best and worst place that it may take, from 1; `null` where it has no rank.
+    pub rank: Option<[u64; 2]>,
+    /// Rows.
+    pub rows: Count,
+    /// Labels of its own that correct it.
+    pub labels: Count,
+    /// How labels and calibrator make the value.
+    pub route: String,
+    /// What its own labels say without a judge.
+    pub labels_only: Option<LabelsAlone>,
+    /// Mean judge score, as recorded.
+    pub judge_mean: f64,
+    /// Share of the variance that is the calibrator's, from 0 to 1.
+    pub calibration_share: Option<f64>,
+    /// The same by tenth of the reward, lowest first; `null` where there is no calibrator.
+    pub share_by_decile: Option<Vec<Option<f64>>>,
+    /// Ends that monotonicity alone leaves open, where the level is withheld.
+    pub bounds: Option<Ends>,
+    /// The audit that stands for or against it.
+    pub transport: Option<AuditFacts>,
+    /// Why there is no interval.
+    pub no_interval: Option<String>,
+    /// The value, where it is a result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<LevelFacts>,
+    /// The value, where nobody checked that it is one: no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<LevelFacts>,
+    /// The value, where its level is withheld: for whoever computes it again, and no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<LevelFacts>,
+}
+
+/// An audit of transport.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AuditFacts {
+    /// What it found: `PASS`, `FAIL`, `INCONCLUSIVE`, `NOT GRADED` or `NOT CHECKED`.
+    pub state: &'static str,
+    /// Its entry.
+    pub seq: Count,
+}
+
+impl From<TransportStanding> for AuditFacts {
+    fn from(of: TransportStanding) -> Self {
+        Self {
+            state: state(of.state),
+            seq: of.seq,
+        }
+    }
+}
+
+/// A value with its interval, in label units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LevelFacts {
+    /// The value.
+    pub estimate: f64,
+    /// Standard error; `null` where there is none.
+    pub se: Option<f64>,
+    /// Degrees of freedom of a t interval.
+    pub df: Option<f64>,
+    /// The interval, not clipped to the scale; `null` where there is none.
+    pub interval: Option<Ends>,
+    /// The same, clipped.
+    pub interval_clipped: Option<Ends>,
+    /// How the interval came about.
+    pub interval_method: &'static str,
+}
+
+/// Estimates of some policies.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimates<'a> {
+    /// What was computed.
+    pub found: &'a Found,
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+    /// Position and event of each.
+    pub rows: &'a [(usize, EstimateRecorded)],
+    /// Whether refused levels are shown.
+    pub raw: bool,
+    /// Residuals by slice, where they are asked for.
+    pub sliced: Option<&'a Sliced>,
+}
+
+/// What an audit found, in capitals.
+pub(super) fn state(state: TransportState) -> &'static str {
+    match state {
+        TransportState::Fail => "FAIL",
+        TransportState::Inconclusive => "INCONCLUSIVE",
+        TransportState::NotChecked => "NOT CHECKED",
+        TransportState::NotGraded => "NOT GRADED",
+        TransportState::Pass => "PASS",
+    }
+}
+
+/// What may be claimed, in a word or two.
+fn claim(row: &EstimateRecorded) -> &'static str {
+    let audit = row.transport.map_or("NOT CHECKED", |of| state(of.state));
+    match row.claim {
+        Claim::OwnLabels => "own labels",
+        Claim::BorrowedChecked | Claim::BorrowedUnchecked => audit,
+        Claim::Refused if audit == state(TransportState::Fail) => audit,
+        Claim::Refused => "REFUSE-LEVEL",
+        Claim::Uncalibrated => "uncalibrated",
+    }
+}
+
+fn digits(found: &Found) -> usize {
+    values::digits(found.analysis.output_scale)
+}
+
+fn ends(of: IntervalEnds) -> Ends {
+    Ends([of.low.value(), of.high.value()])
+}
+
+/// Places that each policy may take: as many above it as are told apart to be better, and so below. A policy that nobody
+/// checked, or whose level is withheld, has none, and stands in nobody's way.
+fn ranks(found: &Found, experiment: &ExperimentId, rows: &[usize]) -> Vec<Option<(usize, usize)>> {
+    let standing = |policy: usize| found.standing(experiment, policy);
+    let is_ranked = |policy: &usize| found.claim(*policy, standing(*policy)).is_checked();
+    let ranked: Vec<usize> = rows.iter().copied().filter(is_ranked).collect();
+    let contrasts = found
+        .contrasts(experiment, rows, Form::Claimed)
+        .unwrap_or_default();
+    let place = |policy: usize| {
+        let name = &found.analysis.policies[policy].name;
+        let (mut better, mut worse) = (0, 0);
+        for pair in contrasts.iter().filter(|pair| pair.told_apart) {
+            let up = pair.difference.value() > 0.0;
+            if pair.first.as_str() == name {
+                *(if up { &mut worse } else { &mut better }) += 1;
+            } else if pair.second.as_str() == name {
+                *(if up { &mut better } else { &mut worse }) += 1;
+            }
+        }
+        (1 + better, ranked.len() - worse)
+    };
+    let of = |&policy: &usize| ranked.contains(&policy).then(|| place(policy));
+    rows.iter().map(of).collect()
+}
+
+/// A rank in a table.
+fn rank(of: Option<(usize, usize)>) -> String {
+    match of {
+        None => "-".to_owned(),
+        Some((best, worst)) if best == worst => best.to_string(),
+        Some((best, worst)) => format!("{best}-{worst}"),
+    }
+}
+
+/// A rank in an answer.
+fn rank_ends(of: Option<(usize, usize)>) -> Option<[u64; 2]> {
+    of.map(|(best, worst)| [best as u64, worst as u64])
+}
+
+/// How labels are used, in words.
+pub fn label_words(labels: LabelUse) -> &'static str {
+    match labels {
+        LabelUse::Representative => "labels representative",
+        LabelUse::Targeted => "labels drawn by stratum: they fit, and correct nothing",
+    }
+}
+
+impl Estimates<'_> {
+    fn is_withheld(&self, row: &EstimateRecorded) -> bool {
+        row.claim == Claim::Refused && !self.raw
+    }
+
+    fn ranks(&self) -> Vec<Option<(usize, usize)>> {
+        let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
+        ranks(self.found, self.experiment, &places)
+    }
+
+    fn percent(&self) -> String {
+        values::percent(self.found.analysis.alpha)
+    }
+
+    /// The view, and where it stands on record.
+    pub fn view(&self, recorded: Option<View>, unrecorded: &'static str) -> View {
+        let facts = self.facts();
+        let mut view = View::of(&facts);
+        self.table(&mut view);
+        view.gap();
+        plotted(&mut view, &self.plot());
+        view.gap();
+        for remark in self.remarks() {
+            view.sentence(remark);
+        }
+        if let Some(sliced) = self.sliced {
+            view.gap();
+            plotted(&mut view, &charts::slices(sliced));
+        }
+        let mut view = values::on_record(view, &facts, recorded, unrecorded);
+        view.next.extend(next(self.rows));
+        view
+    }
+
+    fn table(&self, view: &mut View) {
+        let digits = digits(self.found);
+        let head = [
+            "policy".to_owned(),
+            "value".to_owned(),
+            format!("{} % interval", self.percent()),
+            "rank".to_owned(),
+            "labels alone".to_owned(),
+            "judge".to_owned(),
+            "claim".to_owned(),
+        ];
+        let number = |value: f64| format!("{value:.digits$}");
+        let rows = self.rows.iter().zip(self.ranks());
+        let rows = rows.map(|((_, row), place)| {
+            let shown = row
+                .interval
+                .map_or("none".to_owned(), |of| bracket(ends(of), digits));
+            let withheld = self.is_withheld(row);
+            let alone = row.labels_only.and_then(|of| of.interval);
+            let is_doubted = matches!(row.claim, Claim::BorrowedUnchecked | Claim::Uncalibrated);
+            vec![
+                cut(row.policy.as_str(), LABEL),
+                if withheld {
+                    "withheld".to_owned()
+                } else {
+                    doubted(number(row.estimate.value()), is_doubted)
+                },
+                if withheld { "-".to_owned() } else { shown },
+                rank(place),
+                alone.map_or("-".to_owned(), |of| bracket(ends(of), digits)),
+                number(row.raw_mean.value()),
+                claim(row).to_owned(),
+            ]
+        });
+        view.table(&head, rows);
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let found = self.found;
+        let mut remarks = Vec::new();
+        match &found.analysis.calibration {
+            Ok(of) => {
+                let labels = label_words(found.terms.labels);
+                remarks.push(values::fitted(of) + labels);
+            }
+            Err(thin) => remarks.push(format!("calibrator  none: {thin}")),
+        }
+        remarks.extend(charts::lines(found));
+        let audits = self.rows.iter().filter_map(|(_, row)| {
+            let of = row.transport?;
+            Some(format!(
+                "{} {} at seq {}",
+                row.policy,
+                state(of.state),
+                of.seq
+            ))
+        });
+        let audits: Vec<String> = audits.collect();
+        if !audits.is_empty() {
+            remarks.push(format!("transport  {}", audits.join(", ")));
+        }
+        let borrows = |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked;
+        let borrowed = self.rows.iter().filter(|(_, row)| borrows(row));
+        let borrowed: Vec<&str> = borrowed.map(|(_, row)| row.policy.as_str()).collect();
+        if !borrowed.is_empty() {
+            remarks.push(format!(
+                "? NOT CHECKED  {}: no result. Labels of others calibrate it, the interval does not cover that this may \
+                 not transfer, and a judge that favours it would look the same. It has no rank until an audit passes",
+                borrowed.join(", ")
+            ));
+        }
+        remarks.extend(
+            self.rows
+                .iter()
+                .filter_map(|(_, row)| charts::unvaried(row)),
+        );
+        for (policy, row) in self.rows {
+            remarks.extend(self.shares(*policy, row));
+            remarks.extend(self.refusal(*policy, row));
+        }
+        remarks
+    }
+
+    /// The calibrator's share, overall and by decile of the reward.
+    fn shares(&self, policy: usize, row: &EstimateRecorded) -> Option<String> {
+        let share = row.share?.value();
+        let detail = self.found.analysis.policies[policy].detail.as_ref()?;
+        let deciles = detail.share_by_decile.iter().map(|of| {
+            let share = of.and_then(|of| of.share());
+            share.map_or("-".to_owned(), |share| format!("{:.0}", 100.0 * share))
+        });
+        Some(format!(
+            "{}  calibrator's share of the variance {:.0} %; of the mean reward by tenth: {}",
+            row.policy,
+            100.0 * share,
+            deciles.collect::<Vec<_>>().join(" "),
+        ))
+    }
+
+    /// Why a level is withheld, what is left, and what to label.
+    fn refusal(&self, policy: usize, row: &EstimateRecorded) -> Option<String> {
+        let result = &self.found.analysis.policies[policy];
+        let support = result.support.filter(|support| support.refuse_level)?;
+        let digits = digits(self.found);
+        let bounds = row.bounds.map_or(String::new(), |of| {
+            format!("; monotonicity alone leaves {}", bracket(ends(of), digits))
+        });
+        let m = self
+            .found
+            .analysis
+            .calibration
+            .as_ref()
+            .map_or(0, |of| of.labels);
+        let scale = self.found.analysis.judge_scale;
+        let wanted = advice::advice(&support, m).into_iter().map(|of| {
+            let edge = scale.map_or(of.edge, |scale| scale.level(of.edge));
+            let side = if of.is_low { "below" } else { "above" };
+            format!(
+                "label {} of its responses with a score {side} {edge} ({:.0} % of them, {} labels there)",
+                of.wanted,
+                100.0 * of.mass,
+                of.labels
+            )
+        });
+        Some(format!(
+            "{}  {:.1} % of scores outside the labelled ones{bounds}: {}",
+            row.policy,
+            100.0 * support.out_of_range,
+            wanted.collect::<Vec<_>>().join(", "),
+        ))
+    }
+
+    /// Findings that must not be missed.
+    pub fn warnings(&self) -> Vec<String> {
+        let failed = self.rows.iter().filter_map(|(_, row)| {
+            let audit = row.transport.filter(|of| of.state == TransportState::Fail)?;
+            Some(format!(
+                "{}: calibration does not transfer (seq {}); no level until it is recalibrated with new labels of it",
+                row.policy, audit.seq
+            ))
+        });
+        let missed = self.rows.iter().filter_map(|(policy, row)| {
+            let of = &self.found.analysis.policies[*policy];
+            values::missed(row.policy.as_str(), of.estimate, of.resampled?.interval)
+        });
+        failed.chain(missed).collect()
+    }
+
+    /// The values on the scale of labels.
+    pub fn plot(&self) -> Forest {
+        let digits = digits(self.found);
+        let shown = self.rows.iter().filter(|(_, row)| !self.is_withheld(row));
+        let rows = shown.map(|(_, row)| ForestRow {
+            label: row.policy.as_str().to_owned(),
+            estimate: row.estimate.value(),
+            interval: row.interval.map(|of| (of.low.value(), of.high.value())),
+            hollow: !matches!(row.claim, Claim::OwnLabels | Claim::BorrowedChecked),
+            note: noted(format!("{:.digits$}", row.estimate.value()), failed_of(row)),
+        });
+        let of = &self.found.analysis;
+        values::values_forest(of.alpha, of.output_scale, rows.collect())
+    }
+
+    fn facts(&self) -> EstimatesFacts {
+        let rows = self.rows.iter().zip(self.ranks());
+        let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
+        EstimatesFacts {
+            policies: rows.collect(),
+            alpha: self.found.analysis.alpha,
+            terms: self.found.terms.clone(),
+            calibrator: self.found.digest(),
+            residuals: self.sliced.map(charts::slices_facts),
+        }
+    }
+
+    fn policy_facts(
+        &self,
+        policy: usize,
+        row: &EstimateRecorded,
+        place: Option<(usize, usize)>,
+    ) -> PolicyFacts {
+        let detail = self.found.analysis.policies[policy].detail.as_ref();
+        let shares = detail.map(|of| {
+            let shares = of.share_by_decile.iter();
+            shares.map(|share| share.and_then(|of| of.share()))
+        });
+        let level = LevelFacts {
+            estimate: row.estimate.value(),
+            se: row.se.map(Finite::value),
+            df: row.df.map(Finite::value),
+            interval: row.interval.map(ends),
+            interval_clipped: row.interval_clipped.map(ends),
+            interval_method: row.interval_method.as_str(),
+        };
+        // What is no result is there for whoever recomputes it, under a name that says what it is.
+        let (level, unchecked, withheld) = match row.claim {
+            Claim::Refused => (None, None, Some(level)),
+            Claim::BorrowedUnchecked | Claim::Uncalibrated => (None, Some(level), None),
+            Claim::BorrowedChecked | Claim::OwnLabels => (Some(level), None, None),
+        };
+        PolicyFacts {
+            policy: row.policy.to_string(),
+            claim: row.claim,
+            rank: rank_ends(place),
+            rows: row.rows,
+            labels: row.labels,
+            route: row.route.as_str().to_owned(),
+            labels_only: row.labels_only.map(|of| LabelsAlone {
+                mean: of.mean.value(),
+                interval: of.interval.map(ends),
+            }),
+            judge_mean: row.raw_mean.value(),
+            calibration_share: row.share.map(Finite::value),
+            share_by_decile: shares.map(Iterator::collect),
+            bounds: row.bounds.map(ends),
+            transport: row.transport.map(AuditFacts::from),
+            no_interval: row.no_interval.as_ref().map(|why| why.as_str().to_owned()),
+            level,
+            unchecked,
+            withheld,
+        }
+    }
+}
+
+/// What to type after an estimate.
+fn next(rows: &[(usize, EstimateRecorded)]) -> Vec<String> {
+    let unchecked =
+        |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked && row.transport.is_none();
+    if rows.iter().any(|(_, row)| unchecked(row)) {
+        return vec!["clover audit transport".to_owned()];
+    }
+    Vec::new()
+}
+
+/// A value beside the failed audit that stands against it.
+fn noted(value: String, failed: Option<TransportStanding>) -> String {
+    match failed {
+        Some(_) => format!("{value} transport FAIL"),
+        None => value,
+    }
+}
+
+/// The failed audit that stands against an estimate.
+fn failed_of(row: &EstimateRecorded) -> Option<TransportStanding> {
+    row.transport.filter(|of| of.state == TransportState::Fail)
+}

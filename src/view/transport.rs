@@ -1,0 +1,174 @@
+//! How audits of transport are shown: whether calibration holds on labels that it never saw.
+
+use serde::Serialize;
+
+use crate::event::id::DesignId;
+use crate::event::payload::audit::AuditTerms;
+use crate::event::payload::audit::ResidualWidth;
+use crate::event::payload::audit::TransportTested;
+use crate::event::payload::estimated::TransportState;
+use crate::ground::digest::Digest;
+use crate::num::Count;
+use crate::num::Finite;
+use crate::num::Micro;
+use crate::view::Exit;
+use crate::view::View;
+use crate::view::estimate::state;
+use crate::view::text::cut;
+use crate::view::values;
+
+/// Audits of transport.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AuditsFacts {
+    /// What each audit says, policy by policy.
+    pub audits: Vec<TransportTested>,
+    /// Largest acceptable absolute mean residual, in millionths of a label unit; `null` where none was declared.
+    pub margin_micro: Option<Micro>,
+    /// Error rate of the family, in millionths.
+    pub alpha_micro: Micro,
+    /// Audits that share the error rate.
+    pub family_size: Count,
+    /// Digest of the manifest that registers the numbers; `null` where none does.
+    pub manifest: Option<Digest>,
+    /// Policies that are planned to be audited and have no probe.
+    pub not_checked: Vec<String>,
+}
+
+/// What an audit would open first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Waiting {
+    /// The design of the probes.
+    pub design: DesignId,
+    /// Its labels that are sealed.
+    pub waiting: u64,
+}
+
+/// What a dry run of an audit would open.
+pub fn waiting(account: &str, design: &DesignId, waiting: u64) -> View {
+    let mut view = View::of(&Waiting {
+        design: design.clone(),
+        waiting,
+    });
+    view.line(format!(
+        "would charge one unit of {account} and open {waiting} sealed labels of {design}"
+    ));
+    view.with_verdict("dry_run")
+}
+
+/// Audits with what was asked.
+#[derive(Clone, Debug)]
+pub struct Audits<'a> {
+    /// The design of the probes.
+    pub design: &'a DesignId,
+    /// What was found.
+    pub tested: Vec<TransportTested>,
+    /// How it was graded.
+    pub terms: &'a AuditTerms,
+    /// Policies that are planned to be audited and have no probe.
+    pub missing: Vec<String>,
+}
+
+fn bracket(of: &ResidualWidth) -> String {
+    of.interval.map_or("none".to_owned(), |at| {
+        format!("[{:+.3}, {:+.3}]", at.low.value(), at.high.value())
+    })
+}
+
+impl Audits<'_> {
+    /// The view. What was planned and has no probes passes nothing.
+    pub fn view(self, recorded: Option<View>) -> View {
+        let (tested, terms) = (&self.tested, self.terms);
+        let facts = AuditsFacts {
+            audits: tested.clone(),
+            margin_micro: terms.margin_micro,
+            alpha_micro: terms.alpha_micro,
+            family_size: terms.family_size,
+            manifest: terms.manifest,
+            not_checked: self.missing.clone(),
+        };
+        let mut view = View::of(&facts);
+        table(&mut view, tested);
+        view.gap();
+        view.sentence(graded(terms));
+        for of in tested {
+            if of.state == TransportState::Inconclusive
+                && let Some(margin) = of.wide.min_margin_for_pass
+            {
+                view.sentence(format!(
+                    "{}  would pass at a margin of {:.3}; a bias of {:.3} would be seen with power 0.80",
+                    of.policy,
+                    margin.value(),
+                    of.wide.detectable_bias.map_or(f64::NAN, Finite::value),
+                ));
+            }
+        }
+        for of in tested.iter().filter(|of| of.state == TransportState::Fail) {
+            view.sentence(format!(
+                "{}  every estimate of it is marked from here on, until it is recalibrated with new labels of it",
+                of.policy
+            ));
+        }
+        for name in &self.missing {
+            let not_checked = state(TransportState::NotChecked);
+            let design = self.design;
+            view.sentence(format!(
+                "{name}  {not_checked}: {design} has no probe of it"
+            ));
+        }
+        let mut view = values::on_record(view, &facts, recorded, "dry_run");
+        let any = |state: TransportState| tested.iter().any(|of| of.state == state);
+        let all_pass = tested.iter().all(|of| of.state == TransportState::Pass);
+        (view.verdict, view.exit) = if any(TransportState::Fail) {
+            ("fail", Exit::Fail)
+        } else if all_pass && self.missing.is_empty() {
+            ("pass", Exit::Done)
+        } else {
+            ("inconclusive", Exit::Inconclusive)
+        };
+        view.with_next("clover estimate")
+    }
+}
+
+fn table(view: &mut View, tested: &[TransportTested]) {
+    let head = [
+        "policy",
+        "state",
+        "residual",
+        "interval",
+        "n",
+        "p (BH)",
+        "residuals alone",
+    ];
+    let rows = tested.iter().map(|of| {
+        let p = of.zero_null_p_adjusted.map(|p| format!("{:.3}", p.value()));
+        vec![
+            cut(of.policy.as_str(), 24),
+            state(of.state).to_owned(),
+            format!("{:+.3}", of.mean_residual.value()),
+            bracket(&of.wide),
+            of.rows.to_string(),
+            p.unwrap_or_else(|| "-".to_owned()),
+            bracket(&of.narrow),
+        ]
+    });
+    view.table(&head, rows);
+}
+
+/// How audits were graded.
+fn graded(terms: &AuditTerms) -> String {
+    let margin = terms
+        .margin_micro
+        .map_or("no margin".to_owned(), |of| format!("margin {of}"));
+    let whence = if terms.manifest.is_some() {
+        "as registered"
+    } else {
+        "not registered: exploratory"
+    };
+    format!(
+        "{margin}, alpha {} over a family of {}, {whence}; the interval counts the calibrator's own error \
+         too: a pass needs it, a failure either",
+        terms.alpha_micro, terms.family_size
+    )
+}

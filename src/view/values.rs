@@ -1,0 +1,212 @@
+//! What every view of policy values shows in the same way, of files and of a ledger: intervals, differences, plots, and
+//! the sentences beside them.
+
+use std::fmt::Display;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::report::forest::Forest;
+use crate::report::forest::ForestRow;
+use crate::stats::direct::Scale;
+use crate::stats::inference::Interval;
+use crate::view::View;
+use crate::view::appended::Stands;
+use crate::workflow::analyze::Calibration;
+
+/// Low and high end of an interval, in label units.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Ends(pub [f64; 2]);
+
+/// The mean of a policy's own labels, without a judge.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LabelsAlone {
+    /// The mean, in label units.
+    pub mean: f64,
+    /// Its interval; `null` where there is none.
+    pub interval: Option<Ends>,
+}
+
+/// A difference of two policies.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Pair {
+    /// The first policy.
+    pub first: String,
+    /// The second policy.
+    pub second: String,
+    /// The first's value less the second's, in label units.
+    pub difference: f64,
+    /// Standard error, in label units.
+    pub se: f64,
+    /// Degrees of freedom; `null` for a bootstrap.
+    pub df: Option<f64>,
+    /// The interval.
+    pub interval: Ends,
+    /// Two-sided p of no difference, from 0 to 1.
+    pub p: f64,
+    /// The same over all pairs shown (Benjamini-Hochberg), from 0 to 1.
+    pub p_adjusted: f64,
+    /// The interval widened by what is left open; `null` where nothing is.
+    pub conservative_interval: Option<Ends>,
+    /// What the two are paired on.
+    pub basis: String,
+    /// How it is to be read, in words: "told apart", "not told apart", "unchecked", or "transport FAIL".
+    pub reading: &'static str,
+}
+
+/// What was computed, and where it stands on record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OnRecord<T> {
+    /// What was computed.
+    #[serde(flatten)]
+    pub found: T,
+    /// Where its events stand; absent where nothing was to be appended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Stands>,
+}
+
+/// Adds to a view of what was computed where it stands, by the view of its append; without one it ends with `unrecorded`.
+///
+/// # Panics
+/// Where `recorded` is no view of an append, which the first test of the verb finds.
+pub fn on_record<T: Serialize>(
+    mut view: View,
+    found: &T,
+    recorded: Option<View>,
+    unrecorded: &'static str,
+) -> View {
+    view.verdict = unrecorded;
+    let mut stands = None;
+    if let Some(recorded) = recorded {
+        let of = Stands::deserialize(recorded.facts()).expect("BUG: this is a view of an append");
+        if let Some(last) = of.seqs.last() {
+            view.gap();
+            view.line(format!(
+                "recorded {} new, the last at seq {last}",
+                of.appended
+            ));
+        }
+        view.verdict = recorded.verdict;
+        view.events = recorded.events;
+        view.checkpoint = recorded.checkpoint;
+        stands = Some(of);
+    }
+    let mut view = view.with_facts(&OnRecord {
+        found,
+        recorded: stands,
+    });
+    // The name without the borrow.
+    view.shape = std::any::type_name::<OnRecord<T>>();
+    view
+}
+
+/// Level of intervals in per cent.
+pub fn percent(alpha: f64) -> String {
+    let level = 100.0 * (1.0 - alpha);
+    format!("{level:.4}")
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
+}
+
+/// Digits after the point that suit a scale, at least one.
+pub(super) fn digits(scale: Scale) -> usize {
+    let span = scale.span();
+    if span >= 50.0 {
+        1
+    } else if span > 1.0 {
+        2
+    } else {
+        3
+    }
+}
+
+pub(super) fn bracket(Ends([low, high]): Ends, digits: usize) -> String {
+    format!("[{low:.digits$}, {high:.digits$}]")
+}
+
+pub(super) fn ends(of: Interval) -> Ends {
+    Ends([of.low, of.high])
+}
+
+/// A number that is no result, since nobody checked that calibration holds for this policy.
+pub(super) fn doubted(value: String, is_doubted: bool) -> String {
+    if is_doubted {
+        format!("{value}?")
+    } else {
+        value
+    }
+}
+
+/// A plot of policy values on the scale of labels.
+pub(super) fn values_forest(alpha: f64, scale: Scale, rows: Vec<ForestRow>) -> Forest {
+    Forest {
+        title: format!("Policy values with {} % intervals", percent(alpha)),
+        axis: "mean label, on the label scale".to_owned(),
+        range: scale.ends(),
+        reference: None,
+        rows,
+    }
+}
+
+/// A plot of differences around zero.
+pub(super) fn differences_forest(alpha: f64, rows: Vec<ForestRow>) -> Forest {
+    let (low, high) = Forest::spanning(&rows);
+    Forest {
+        title: format!("Differences with {} % intervals", percent(alpha)),
+        axis: "first less second".to_owned(),
+        range: (low.min(0.0), high.max(0.0)),
+        reference: Some(0.0),
+        rows,
+    }
+}
+
+/// Adds a plot.
+pub(super) fn plotted(view: &mut View, plot: &Forest) {
+    let lines = plot.text().lines().map(ToOwned::to_owned).collect();
+    view.chart(lines, Some(plot.svg()));
+}
+
+/// A calibrator in words, up to what only its own verb knows.
+pub(super) fn fitted(of: &Calibration) -> String {
+    format!(
+        "calibrator  {} {}, {} labels on {} prompts, {} folds; error out of fold {:.3}; ",
+        of.calibrator.settings.algorithm.name(),
+        of.calibrator.selected.name(),
+        of.labels,
+        of.clusters,
+        of.folds,
+        of.calibrator.quality.oof_rmse,
+    )
+}
+
+/// Why an interval is wider than a t interval.
+pub(super) fn bounded(name: &str, off_mode: impl Display) -> String {
+    format!(
+        "{name}  {off_mode} of its labelled prompts hold another label than the most common one: the interval is widened \
+         by an exact bound on the scale"
+    )
+}
+
+/// What an unchecked difference says.
+pub(super) const UNCHECKED: &str = "unchecked  a side has neither own labels nor a passed audit, or its level is withheld: whatever p says, nothing \
+     is told apart";
+
+/// Why the interval of a bootstrap does not hold its own value, where that is so.
+pub(super) fn missed(name: &str, value: f64, interval: Interval) -> Option<String> {
+    let side = if value > interval.high {
+        "below"
+    } else if value < interval.low {
+        "above"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "{name}: the interval of the bootstrap does not hold the value, for nearly all replicates lie {side} it: the \
+         refits are biased here; rely on the interval without --bootstrap"
+    ))
+}
