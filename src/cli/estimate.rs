@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -314,34 +312,6 @@ fn named(found: &Found, names: &[String]) -> Result<Vec<usize>, CliError> {
     places.sort_unstable();
     places.dedup();
     Ok(places)
-}
-
-/// Puts the table before what was appended.
-pub(super) fn answer(
-    text: String,
-    mut data: Value,
-    recorded: Option<View>,
-    verdict: &'static str,
-) -> View {
-    let mut answer = match recorded {
-        None => View::untyped(text, Value::Null),
-        Some(mut recorded) => {
-            let (new, seqs) = (&recorded.facts()["appended"], &recorded.facts()["seqs"]);
-            let last = seqs.as_array().and_then(|seqs| seqs.last());
-            let line = last.map_or(String::new(), |last| {
-                format!("\nrecorded {new} new, the last at seq {last}\n")
-            });
-            data["recorded"] = recorded.facts().clone();
-            recorded.blocks = Vec::new();
-            recorded.source(text + &line);
-            recorded
-        }
-    };
-    *answer.facts_mut() = data;
-    if answer.verdict == "done" {
-        answer.verdict = verdict;
-    }
-    answer
 }
 
 pub(super) fn unrecorded(ctx: &Ctx<'_>) -> &'static str {

@@ -8,25 +8,24 @@
 //! Blocks hold text as it is: a rendering escapes it for its reader, but for [`Block::Source`] in a terminal.
 
 pub mod access;
+pub mod analysis;
 pub mod appended;
 pub mod audit;
 pub mod battery;
 pub mod budget;
 pub mod calibrate;
 pub mod campaign;
-pub mod experiment;
-pub mod exposure;
-pub mod analysis;
-pub mod appended;
 pub mod estimate;
+pub mod experiment;
 pub mod explained;
+pub mod exposure;
 pub mod family;
 pub mod gate;
 pub mod iterate;
 pub mod json;
-pub mod key;
 pub mod judge;
 pub mod judge_drift;
+pub mod key;
 pub mod markdown;
 pub mod ope;
 pub mod page;
