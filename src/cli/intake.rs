@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_counts::cell;
@@ -33,7 +34,6 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::designs::Designs;
-use crate::projection::experiments::Experiments;
 use crate::projection::splits::Splits;
 use crate::session::Home;
 use crate::session::intake::InputFile;
@@ -210,7 +210,9 @@ pub(super) fn run(
     } else {
         home::open_to_write(ctx)?
     };
-    let mut request = request(common, format, ledger.state())?;
+    let named = common.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let mut request = request(experiment, common, format, ledger.state())?;
     let files = read(ctx, common, &home, paths, parse)?;
     let plans = session::plans(&ledger, &files, &request.ask)?;
     for file in &files {
@@ -302,35 +304,12 @@ pub(super) fn scale(text: &str) -> Result<(Micro, Micro), CliError> {
     })
 }
 
-/// The experiment that is named, else the one that is open.
-pub(super) fn experiment(state: &State, named: Option<&str>) -> Result<ExperimentId, CliError> {
-    if let Some(text) = named {
-        return record::experiment_id(text);
-    }
-    let all = state.fold::<Experiments>().by_id.iter();
-    let open: Vec<_> = all
-        .filter(|(_, of)| of.closed_seq.is_none())
-        .map(|(id, _)| id)
-        .collect();
-    match open.as_slice() {
-        [id] => Ok((*id).clone()),
-        [] => Err(CliError::not_found(
-            "no open experiment",
-            "clover experiment register ID --title TITLE --purpose PURPOSE",
-        )),
-        several => {
-            let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
-            let message = format!("several experiments are open: {}", names.join(", "));
-            Err(CliError::usage(
-                message,
-                "the same command with --experiment ID",
-            ))
-        }
-    }
-}
-
-fn request(common: &Common, format: ImportFormat, state: &State) -> Result<Request, CliError> {
-    let experiment = experiment(state, common.experiment.as_deref())?;
+fn request(
+    experiment: ExperimentId,
+    common: &Common,
+    format: ImportFormat,
+    state: &State,
+) -> Result<Request, CliError> {
     let purpose = match common.purpose.as_str() {
         "audit" => LabelPurpose::Audit,
         _ => LabelPurpose::Calibrate,

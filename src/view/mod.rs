@@ -9,6 +9,7 @@
 
 pub mod access;
 pub mod analysis;
+pub mod answer;
 pub mod appended;
 pub mod audit;
 pub mod battery;
@@ -148,6 +149,8 @@ pub fn word<T: Serialize>(of: &T) -> String {
 pub enum Block {
     /// A line that is never broken: a command, a hash, a path.
     Line(String),
+    /// What was asked, answered in a sentence or a few: above everything else.
+    Answer(String),
     /// A sentence, broken between words where a line ends.
     Sentence(String),
     /// Labels and values; where `broken`, long values are broken between words.
@@ -288,6 +291,12 @@ impl View {
     /// Adds a line that is never broken.
     pub fn line(&mut self, line: impl Into<String>) {
         self.blocks.push(Block::Line(line.into()));
+    }
+
+    /// Adds the answer to what was asked, before what it rests on.
+    pub fn answer(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Answer(text.into()));
+        self.gap();
     }
 
     /// Adds a sentence.

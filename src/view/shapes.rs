@@ -66,11 +66,13 @@ macro_rules! shapes {
 
 shapes! {
     "access list": access::AccessList;
+    "analyze": analysis::AnalysisFacts;
     "audit decisions": audit::DecisionsShown;
     "audit peeks": audit::PeeksShown;
     "audit plans": audit::PlansShown;
     "audit signers": audit::SignersShown;
     "audit summary": audit::Summary;
+    "audit transport": OnRecord<transport::AuditsFacts> | transport::Waiting;
     "battery close": AndDue<battery::ExploitsMeasured>;
     "battery list": battery::ExploitList;
     "battery run": AndDue<battery::BatteryRan>;
@@ -80,16 +82,14 @@ shapes! {
     "calibrate list": calibrate::CalibratorList;
     "calibrate show": calibrate::CalibratorShown;
     "campaign status": campaign::CampaignShown;
+    "compare": OnRecord<estimate::ContrastsFacts>;
+    "deploy recalibrate": StandsAnd<recalibrate::RecalibrationFacts> | recalibrate::Rehearsed;
+    "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
     "experiment close": Stands | Bodies;
     "experiment list": experiment::ExperimentList;
     "experiment register": Stands | Bodies;
     "exposure list": exposure::ExposedUnits;
     "exposure open": Stands | Bodies;
-    "analyze": analysis::AnalysisFacts;
-    "audit transport": OnRecord<transport::AuditsFacts> | transport::Waiting;
-    "compare": OnRecord<estimate::ContrastsFacts>;
-    "deploy recalibrate": StandsAnd<recalibrate::RecalibrationFacts> | recalibrate::Rehearsed;
-    "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
     "family close": StandsAnd<family::Holds> | Bodies;
     "family list": family::FamilyList;
     "family open": Stands | Bodies;
@@ -121,6 +121,10 @@ shapes! {
     "iterate score": AndDue<steps::Scored> | AndDue<steps::Unasked> | AndDue<steps::NoStep>;
     "iterate seal": AndDue<gates::Sealed> | AndDue<steps::NoStep>;
     "iterate show": show::IterationShown;
+    "judge drift": judge_drift::DriftFacts;
+    "judge list": judge::JudgeList;
+    "judge rescore-check": judge::Rescored;
+    "judge run": judge::Scored;
     "key compromise": Stands | Bodies;
     "key export": key::KeyExport | key::LogKey;
     "key list": key::KeyList;
@@ -147,18 +151,15 @@ shapes! {
     "prereg plan seal": Stands | Bodies;
     "prereg show": prereg::record::ManifestShown;
     "prereg sign": StandsAnd<prereg::sign::Signed> | BodiesAnd<prereg::sign::Signed> | Bodies;
-    "simulate dataset": simulate::Dataset;
-    "simulate iteration": simulate::iteration::SimulatedIteration;
-    "simulate truth": simulate::Truth;
-    "status": status::Status;
-    "judge drift": judge_drift::DriftFacts;
-    "judge list": judge::JudgeList;
-    "judge rescore-check": judge::Rescored;
-    "judge run": judge::Scored;
     "qualify": qualify::QualifyFacts;
     "replay": replay::ReplayFacts;
     "score list": score::ScoreList;
     "score show": score::ScoreShown;
+    "simulate dataset": simulate::Dataset;
+    "simulate iteration": simulate::iteration::SimulatedIteration;
+    "simulate truth": simulate::Truth;
+    "status": status::Status;
+    "use": experiment::CurrentExperiment;
 }
 
 /// Whether a verb may answer with facts of this type; a verb without a line may answer anything.

@@ -26,6 +26,7 @@ fn put(out: &mut String, block: &Block, colour: bool) {
     match block {
         // Whoever gives several lines at once gets them as lines.
         Block::Line(line) => line_of(out, &escape_lines(line)),
+        Block::Answer(answer) => line_of(out, &flow(&escape(answer), 0, 0)),
         Block::Sentence(sentence) => out.push_str(&wrapped(&escape(sentence))),
         Block::Facts { pairs, broken } => {
             let shown = |value: &str, width: usize| match broken {
