@@ -8,17 +8,34 @@ use serde::Serialize;
 use crate::view::values::Ends;
 use crate::view::values::bracket;
 
+/// What follows a finding that may be claimed.
+pub(super) const CLAIMED: &str = "This may be claimed.";
+/// What follows where nothing may be claimed.
+pub(super) const UNCLAIMED: &str = "Nothing of it may be claimed.";
+/// What follows where nothing was recorded.
+pub(super) const UNRECORDED: &str =
+    "Nothing of this is on record, so nothing of it may be claimed.";
+
 /// What was asked, answered in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Answer {
     /// What was found, and whether it may be claimed.
     pub text: String,
+    /// Whether the finding may be claimed.
+    pub may_be_claimed: bool,
+}
+
+/// Which policy is best.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BestPolicy {
+    /// The answer.
+    #[serde(flatten)]
+    pub answer: Answer,
     /// The policies that may be the best, in the order that was given: one where it is told apart from each other one;
     /// empty where no value may be claimed.
     pub best: Vec<String>,
-    /// Whether the finding may be claimed.
-    pub may_be_claimed: bool,
 }
 
 /// Whether the value of a policy may be claimed, or why not.
@@ -28,6 +45,8 @@ pub enum Standing {
     Claimable,
     /// Labels of other policies calibrate it, and no audit says that this transfers.
     Unchecked,
+    /// An audit could not say whether it transfers.
+    Inconclusive,
     /// An audit says that it does not transfer.
     Failed,
     /// Too many of its scores lie where there are no labels.
@@ -43,6 +62,10 @@ impl Standing {
             (Self::Claimable, _) => "",
             (Self::Unchecked, false) => "was not checked (only labels of others calibrate it)",
             (Self::Unchecked, true) => "were not checked (only labels of others calibrate them)",
+            (Self::Inconclusive, false) => {
+                "has an inconclusive audit of transport (too few labels)"
+            }
+            (Self::Inconclusive, true) => "have inconclusive audits of transport (too few labels)",
             (Self::Failed, _) => "failed the audit of transport",
             (Self::Withheld, false) => "has its level withheld (too few labels near its scores)",
             (Self::Withheld, true) => {
@@ -83,7 +106,7 @@ pub struct Question<'a> {
 
 impl Question<'_> {
     /// The answer.
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> BestPolicy {
         let is_claimable = |at: &usize| self.policies[*at].standing == Standing::Claimable;
         let claimable: Vec<usize> = (0..self.policies.len()).filter(is_claimable).collect();
         let is_beaten = |at: usize| {
@@ -122,20 +145,27 @@ impl Question<'_> {
         let may_be_claimed = self.on_record && !best.is_empty();
         let mut parts = vec![found];
         parts.extend(self.reasons());
-        parts.push(match (self.on_record, best.is_empty()) {
-            (false, _) => {
-                "Nothing of this is on record, so nothing of it may be claimed.".to_owned()
+        parts.push(self.claim(&best, claimable.len()).to_owned());
+        let best = best.into_iter().map(|at| self.policies[at].name.clone());
+        BestPolicy {
+            answer: Answer {
+                text: parts.join(" "),
+                may_be_claimed,
+            },
+            best: best.collect(),
+        }
+    }
+
+    /// What may be claimed of what was found.
+    fn claim(&self, best: &[usize], claimable: usize) -> &'static str {
+        match (self.on_record, best.len(), claimable) {
+            (false, ..) => UNRECORDED,
+            (true, 0, _) => UNCLAIMED,
+            (true, 1, 1) if self.policies.len() > 1 => "Only that value may be claimed.",
+            (true, several, all) if several == all && all > 1 => {
+                "Their values may be claimed, and no order among them."
             }
-            (true, true) => "Nothing of it may be claimed.".to_owned(),
-            (true, false) => "This may be claimed.".to_owned(),
-        });
-        Answer {
-            text: parts.join(" "),
-            best: best
-                .into_iter()
-                .map(|at| self.policies[at].name.clone())
-                .collect(),
-            may_be_claimed,
+            (true, ..) => CLAIMED,
         }
     }
 
@@ -185,7 +215,7 @@ impl Question<'_> {
 }
 
 /// `a, b and c`; more than five are counted.
-fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
     let all: Vec<&str> = all.collect();
     match all.as_slice() {
         [] => String::new(),
@@ -210,7 +240,7 @@ mod tests {
     }
 
     /// The answer where policies are told apart that differ by more than `margin`.
-    fn answer(of: &[(&str, f64, Standing)], margin: f64) -> Answer {
+    fn answer(of: &[(&str, f64, Standing)], margin: f64) -> BestPolicy {
         let policies = policies(of);
         let order = |a: usize, b: usize| {
             let by = policies[a].value - policies[b].value;
@@ -239,29 +269,30 @@ mod tests {
         ];
         let found = answer(&of, 0.15);
         assert_eq!(
-            (found.best, found.may_be_claimed),
+            (found.best, found.answer.may_be_claimed),
             (vec!["b".to_owned()], true)
         );
         assert_eq!(
-            found.text,
+            found.answer.text,
             "b is the best of 3 policies: it is worth 0.70 (95 % interval [0.60, 0.80]), and it is told apart from each \
              of the others. This may be claimed."
         );
         let found = answer(&of, 0.25);
         assert_eq!(found.best, ["a", "b"]);
         assert!(
-            found.text.starts_with(
+            found.answer.text.starts_with(
                 "a and b are not told apart as best of 3 policies; the others are worse."
             ),
             "{}",
-            found.text
+            found.answer.text
         );
         let found = answer(&of, 1.0);
         assert_eq!(found.best.len(), 3);
         assert!(
-            found
-                .text
-                .starts_with("No policy is told apart as best among a, b and c.")
+            found.answer.text
+                == "No policy is told apart as best among a, b and c. Their values may be claimed, and no order among them.",
+            "{}",
+            found.answer.text
         );
     }
 
@@ -277,19 +308,25 @@ mod tests {
         let found = answer(&of, 0.1);
         assert_eq!(found.best, ["a"]);
         assert_eq!(
-            found.text,
+            found.answer.text,
             "a is the best of the 2 policies whose values were checked: it is worth 0.50 (95 % interval [0.40, 0.60]), \
              and it is told apart from each of the others. b was not checked (only labels of others calibrate it). d \
              failed the audit of transport. This may be claimed."
         );
         let found = answer(&[("a", 0.5, Claimable), ("b", 0.9, Unchecked)], 0.1);
-        assert!(found.text.starts_with(
+        assert!(found.answer.text.starts_with(
             "Which policy is best cannot be said: only the value of a was checked, 0.50 (95 % interval [0.40, 0.60])."
         ));
+        assert!(
+            found
+                .answer
+                .text
+                .ends_with("Only that value may be claimed.")
+        );
         let found = answer(&[("a", 0.5, Unchecked), ("b", 0.9, Unchecked)], 0.1);
-        assert_eq!((found.best.len(), found.may_be_claimed), (0, false));
+        assert_eq!((found.best.len(), found.answer.may_be_claimed), (0, false));
         assert_eq!(
-            found.text,
+            found.answer.text,
             "No policy can be called best. a and b were not checked (only labels of others calibrate them). Nothing of \
              it may be claimed."
         );

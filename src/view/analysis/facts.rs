@@ -12,7 +12,7 @@ use crate::view::analysis::interval;
 use crate::view::analysis::level;
 use crate::view::analysis::se;
 use crate::view::analysis::state;
-use crate::view::answer::Answer;
+use crate::view::answer::BestPolicy;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
 use crate::view::values::Pair;
@@ -26,7 +26,7 @@ use crate::workflow::analyze::Status;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnalysisFacts {
     /// Which policy is best.
-    pub answer: Answer,
+    pub answer: BestPolicy,
     /// What stands on record of it: nothing, in words.
     pub record: &'static str,
     /// Where the responses are.

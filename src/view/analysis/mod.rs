@@ -17,7 +17,7 @@ use crate::stats::transport::State;
 use crate::stats::transport::Width;
 use crate::view::View;
 use crate::view::answer;
-use crate::view::answer::Answer;
+use crate::view::answer::BestPolicy;
 use crate::view::answer::Question;
 use crate::view::answer::Standing;
 use crate::view::text::cut;
@@ -76,6 +76,7 @@ fn standing(policy: &PolicyResult) -> Standing {
         _ if audit == Some(State::Fail) => Standing::Failed,
         _ if refused(policy) => Standing::Withheld,
         _ if policy.is_checked() => Standing::Claimable,
+        _ if matches!(audit, Some(State::Inconclusive(_))) => Standing::Inconclusive,
         _ => Standing::Unchecked,
     }
 }
@@ -130,7 +131,7 @@ impl AnalysisShown<'_> {
         let found = self.analysis;
         let facts = self.facts();
         let mut view = View::of(&facts).with_verdict("exploratory");
-        view.answer(facts.answer.text.clone());
+        view.answer(facts.answer.answer.text.clone());
         view.line(format!(
             "{EXPLORATORY} · {} · {}",
             self.source,
@@ -178,7 +179,7 @@ impl AnalysisShown<'_> {
     }
 
     /// Which policy is best.
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> BestPolicy {
         let found = self.analysis;
         let policies: Vec<answer::Policy> = found
             .policies

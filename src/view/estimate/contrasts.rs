@@ -13,7 +13,7 @@ use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
 use crate::view::View;
-use crate::view::answer::Answer;
+use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
 use crate::view::estimate::LABEL;
 use crate::view::estimate::answer;
@@ -35,7 +35,7 @@ use crate::workflow::estimate::compute::Found;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContrastsFacts {
     /// Which policy is best, and whether that may be claimed.
-    pub answer: Answer,
+    pub answer: BestPolicy,
     /// Every pair of the policies that were named.
     pub differences: Vec<ContrastFacts>,
     /// Their places.
@@ -121,7 +121,7 @@ impl Contrasts<'_> {
     pub fn view(&self, recorded: Option<View>, unrecorded: &'static str) -> View {
         let facts = self.facts(recorded.is_some());
         let mut view = View::of(&facts);
-        view.answer(facts.answer.text.clone());
+        view.answer(facts.answer.answer.text.clone());
         self.table(&mut view);
         view.gap();
         plotted(&mut view, &self.plot());

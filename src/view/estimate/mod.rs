@@ -24,7 +24,7 @@ use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::view::View;
 use crate::view::answer;
-use crate::view::answer::Answer;
+use crate::view::answer::BestPolicy;
 use crate::view::answer::Question;
 use crate::view::answer::Standing;
 use crate::view::text::cut;
@@ -47,7 +47,7 @@ const LABEL: usize = 25;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EstimatesFacts {
     /// Which policy is best, and whether that may be claimed.
-    pub answer: Answer,
+    pub answer: BestPolicy,
     /// One less the level of intervals.
     pub alpha: f64,
     /// Digest of the calibrator; `null` where there are too few labels for one.
@@ -212,7 +212,12 @@ fn ranks(found: &Found, experiment: &ExperimentId, rows: &[usize]) -> Vec<Option
 }
 
 /// Which of some policies is best, and whether that may be claimed.
-fn answer(found: &Found, experiment: &ExperimentId, places: &[usize], on_record: bool) -> Answer {
+fn answer(
+    found: &Found,
+    experiment: &ExperimentId,
+    places: &[usize],
+    on_record: bool,
+) -> BestPolicy {
     let policies: Vec<answer::Policy> = places
         .iter()
         .map(|&policy| {
@@ -257,6 +262,13 @@ fn standing(row: &EstimateRecorded) -> Standing {
     match row.claim {
         Claim::OwnLabels | Claim::BorrowedChecked => Standing::Claimable,
         _ if failed_of(row).is_some() => Standing::Failed,
+        Claim::BorrowedUnchecked
+            if row
+                .transport
+                .is_some_and(|of| of.state == TransportState::Inconclusive) =>
+        {
+            Standing::Inconclusive
+        }
         Claim::BorrowedUnchecked => Standing::Unchecked,
         Claim::Refused => Standing::Withheld,
         Claim::Uncalibrated => Standing::Uncalibrated,
@@ -303,7 +315,7 @@ impl Estimates<'_> {
     pub fn view(&self, recorded: Option<View>, unrecorded: &'static str) -> View {
         let facts = self.facts(recorded.is_some());
         let mut view = View::of(&facts);
-        view.answer(facts.answer.text.clone());
+        view.answer(facts.answer.answer.text.clone());
         self.table(&mut view);
         view.gap();
         plotted(&mut view, &self.plot());
