@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::event::payload::Verdict;
+use crate::ledger::verify::Divergent;
 use crate::ledger::verify::Report;
 use crate::view::Block;
 use crate::view::Exit;
@@ -117,7 +118,7 @@ impl From<&Report> for VerifyReport {
                 seq: first.seq,
                 rule: first.rule.as_str(),
             }),
-            divergence: of.divergence.map(|word| word.as_str()),
+            divergence: of.divergence.map(Divergent::as_str),
             not_checked: of.not_checked.clone(),
             not_recomputed: of.not_recomputed,
             since: of.since,
@@ -184,7 +185,7 @@ pub fn verified(report: &Report, next: String) -> View {
     if passed {
         return view.with_verdict("verified");
     }
-    view.verdict = report.divergence.map_or("tampered", |word| word.as_str());
+    view.verdict = report.divergence.map_or("tampered", Divergent::as_str);
     view.exit = Exit::Integrity;
     view.with_next(next)
 }
