@@ -45,7 +45,6 @@ mod import_ledger;
 mod init;
 mod input;
 mod intake;
-mod intake_counts;
 mod intake_files;
 mod intake_logged;
 mod intake_refusals;

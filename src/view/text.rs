@@ -8,6 +8,7 @@ use comfy_table::Table;
 
 pub use crate::report::shown::thousands;
 
+use crate::ground::time::Timestamp;
 use crate::view::Block;
 use crate::view::View;
 
@@ -97,6 +98,12 @@ pub fn cut(text: &str, width: usize) -> String {
     }
     let kept: String = text.chars().take(width.saturating_sub(1)).collect();
     kept + "…"
+}
+
+/// A time to the second, for people.
+pub fn short_time(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{}Z", &text[..19])
 }
 
 /// A line broken between words so that it fits [`COLUMNS`], what follows indented.
