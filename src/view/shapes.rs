@@ -96,8 +96,6 @@ shapes! {
     "calibrate list": calibrate::CalibratorList;
     "calibrate show": calibrate::CalibratorShown;
     "campaign status": campaign::CampaignShown;
-    "compare": OnRecord<estimate::ContrastsFacts>;
-    "deploy recalibrate": StandsAnd<recalibrate::RecalibrationFacts> | recalibrate::Rehearsed;
     "checkpoint compare": checkpoint::Compared;
     "checkpoint consistency": checkpoint::ConsistencyProof;
     "checkpoint pin": checkpoint::Pinned;
@@ -183,10 +181,6 @@ shapes! {
     "prereg plan seal": Stands | Bodies;
     "prereg show": prereg::record::ManifestShown;
     "prereg sign": StandsAnd<prereg::sign::Signed> | BodiesAnd<prereg::sign::Signed> | Bodies;
-    "qualify": qualify::QualifyFacts;
-    "replay": replay::ReplayFacts;
-    "score list": score::ScoreList;
-    "score show": score::ScoreShown;
     "prove": entry::InclusionProof | entry::ProofChecked;
     "qualify": qualify::QualifyFacts;
     "replay": replay::ReplayFacts;
