@@ -12,6 +12,7 @@ mod cast;
 mod claims;
 mod clock;
 mod composite;
+mod corrected;
 mod current;
 mod dependents;
 mod divergence;
