@@ -26,6 +26,7 @@ use crate::session::intake::bulk as session;
 use crate::session::intake::bulk::BATCH;
 use crate::session::intake::bulk::EventBatch;
 use crate::view::View;
+use crate::view::appended;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -91,7 +92,7 @@ fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let submitted = session::submit(&mut ctx.ports(), &mut ledger, lines);
     let tally = submitted.map_err(|error| bulk::stopped(error, &source))?;
-    Ok(bulk::answer(&tally, &ledger))
+    Ok(appended::file(&ledger, &tally))
 }
 
 /// Events of a file, one a line.
