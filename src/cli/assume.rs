@@ -3,6 +3,7 @@
 //! Age, staleness and expiry are by ledger time, so that the same answer is given of an earlier entry.
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
@@ -125,14 +126,14 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
 
 fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<View, CliError> {
     let code = code(&args.code)?;
-    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
     let experiment = match (code.is_of_ledger(), args.experiment.as_deref()) {
         (true, None) => None,
         (true, Some(_)) => {
             let message = format!("{code} is about the whole ledger: leave --experiment out");
             return Err(CliError::usage(message, LIST));
         }
-        (false, named) => Some(crate::cli::intake::experiment(ledger.state(), named)?),
+        (false, named) => Some(current::experiment(ctx, &home, ledger.state(), named)?),
     };
     if args.countersign {
         let intent = submit::intent(args.dry_run);

@@ -1,9 +1,9 @@
 //! What a judge's verbs take: the judge as it was asked for, its rows, and the ledger.
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::intake_files;
 use crate::cli::intake_files::Scores;
 use crate::cli::iterate::program::Program;
@@ -76,7 +76,8 @@ impl Desk {
     ) -> Result<Self, CliError> {
         let spec = spec(ctx, common)?;
         let (home, ledger) = home::open_to_write(ctx)?;
-        let experiment = intake::experiment(ledger.state(), common.experiment.as_deref())?;
+        let named = common.experiment.as_deref();
+        let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
         let pepper = home.vault(&ctx.ambient())?.pepper()?;
         let policy = common.policy.as_deref();
         let rows = intake_files::rows(ctx, &pepper, &common.rows, policy, scores)?;

@@ -18,6 +18,7 @@ use crate::session::waivers::Agreement;
 use crate::view::View;
 use crate::view::appended;
 use crate::view::text::cut;
+use crate::view::text::short_time;
 
 /// Columns left for a statement.
 const STATEMENT_LEN: usize = 44;
@@ -253,7 +254,7 @@ pub fn list(state: &State, experiments: &[ExperimentId]) -> View {
         ledger_time: now,
         assumptions: rows.iter().map(|row| facts(row, now)).collect(),
     });
-    view.line(format!("ledger time {}Z", &now.to_string()[..19]));
+    view.line(format!("ledger time {}", short_time(now)));
     view.gap();
     let of_ledger = rows.iter().filter(|row| row.experiment.is_none());
     table(&mut view, of_ledger, now);

@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
             .count();
         if sampled < out.rows.len() {
             out.warnings.push(format!(
-                "{} of {} records have no sampled_at: the gap in time is not_checked, and what follows from it EXPLORATORY",
+                "{} of {} records have no sampled_at: a confirm block of them cannot be separated in time, and what follows from it is EXPLORATORY",
                 out.rows.len() - sampled,
                 out.rows.len()
             ));
