@@ -87,7 +87,7 @@ fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let submitted = session::submit(&mut ctx.ports(), &mut ledger, lines);
     let tally = submitted.map_err(|error| bulk::stopped(error, &source))?;
-    Ok(bulk::answer(&tally, &ledger))
+    Ok(appended::file(&ledger, &tally))
 }
 
 /// Events of a file, one a line.

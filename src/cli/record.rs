@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -27,6 +25,8 @@ use crate::session::SessionError;
 use crate::session::kept;
 use crate::view::Exit;
 use crate::view::View;
+use crate::view::appended;
+use crate::view::appended::KeptIn;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -166,7 +166,7 @@ fn append_kept(
         }
         error
     })?;
-    let mut answer = submit::shown(ctx, &ledger, &submission);
-    answer.facts_mut()["file"] = json!(path.display().to_string());
-    Ok(answer)
+    let answer = submit::shown(ctx, &ledger, &submission);
+    let file = path.display().to_string();
+    Ok(appended::and(answer, &KeptIn { file }))
 }
