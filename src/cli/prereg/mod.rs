@@ -4,6 +4,7 @@ mod peer;
 mod plan;
 mod refusals;
 mod sealed;
+mod unfilled;
 mod view;
 
 use std::path::Path;

@@ -9,6 +9,7 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
+use crate::ground::yaml::Document;
 use crate::view::Label;
 use crate::view::View;
 use crate::workflow::prereg::Report;
@@ -22,6 +23,22 @@ pub fn template(of: Template) -> &'static str {
         Template::Transport => include_str!("transport.yaml"),
         Template::Workflow => include_str!("workflow.yaml"),
     }
+}
+
+/// What the template that a plan names says of a field, by the field's path.
+pub fn meaning(plan: &str, path: &str) -> Option<String> {
+    let named = plan
+        .lines()
+        .find_map(|line| line.strip_prefix("template:"))?
+        .split('#')
+        .next()?
+        .trim();
+    let of = Template::ALL.into_iter().find(|of| of.as_str() == named)?;
+    let text = template(of);
+    let document = Document::parse(text.as_bytes()).ok()?;
+    let place = document.place(path)?;
+    let line = text.lines().nth(place.line.checked_sub(1)?)?;
+    Some(line.split_once(" # ")?.1.to_owned())
 }
 
 /// A manifest to fill in.
@@ -58,6 +75,8 @@ pub struct Checked {
     pub manifest: ManifestId,
     /// What nobody could check, in words.
     pub not_checked: Vec<String>,
+    /// What follows from it for others, in words.
+    pub notes: Vec<String>,
     /// What its sizes come to, in the order shown.
     pub preflight: Vec<Measure>,
     /// What it plans: `gate`, `iteration`, `sgd`, `transport` or `workflow`.
@@ -91,6 +110,7 @@ pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
         h0_digest: manifest.h0_digest(),
         manifest: manifest.manifest.clone(),
         not_checked: report.not_checked,
+        notes: report.said,
         preflight: measures
             .map(|of| Measure {
                 name: of.name,
@@ -112,6 +132,9 @@ pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
         (Label::from(of.name.clone()), value)
     });
     view.pairs(head.into_iter().chain(measures));
+    for note in &facts.notes {
+        view.line(format!("note: {note}"));
+    }
     for criterion in &facts.unmet {
         view.line(format!("cannot be met: {criterion}"));
     }
