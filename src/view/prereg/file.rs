@@ -12,6 +12,9 @@ use crate::ground::shell;
 use crate::ground::yaml::Document;
 use crate::view::Label;
 use crate::view::View;
+use crate::view::prereg::draft;
+use crate::view::prereg::draft::DraftFacts;
+use crate::workflow::iterate::draft::Profile;
 use crate::workflow::prereg::Report;
 
 /// The commented file of a template.
@@ -42,13 +45,15 @@ pub fn meaning(plan: &str, path: &str) -> Option<String> {
 }
 
 /// A manifest to fill in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NewPlan {
     /// What it plans: `gate`, `iteration`, `sgd`, `transport` or `workflow`.
     pub template: &'static str,
     /// The file, YAML with comments.
     pub text: String,
+    /// What it was drafted from; `null` where no data were read.
+    pub draft: Option<DraftFacts>,
 }
 
 /// A number of a preflight.
@@ -85,11 +90,18 @@ pub struct Checked {
     pub unmet: Vec<String>,
 }
 
-/// A manifest to fill in, as text, or where it was written: to `output`.
-pub fn new(template: Template, text: String, output: Option<&Path>) -> View {
+/// A manifest to fill in, as text, or where it was written: to `output`. A draft is followed by what it rests on, which
+/// was written to `basis`.
+pub fn new(
+    template: Template,
+    text: String,
+    output: Option<&Path>,
+    draft: Option<(DraftFacts, &Profile, Option<&Path>)>,
+) -> View {
     let facts = NewPlan {
         template: template.as_str(),
         text,
+        draft: draft.as_ref().map(|(facts, ..)| facts.clone()),
     };
     let mut view = View::of(&facts);
     let Some(output) = output else {
@@ -97,6 +109,21 @@ pub fn new(template: Template, text: String, output: Option<&Path>) -> View {
         return view;
     };
     let shown = output.display();
+    if let Some((facts, profile, basis)) = &draft {
+        draft::put(&mut view, facts, profile);
+        view.gap();
+        if let Some(basis) = basis {
+            let basis = basis.display();
+            view.line(format!(
+                "{basis}: what it rests on, whose digest is in the plan"
+            ));
+            let put = format!(
+                "clover blob put {} --media application/json",
+                shell::word(&basis)
+            );
+            view.next.push(put);
+        }
+    }
     view.line(format!("{shown}: fill the lines marked FILL"));
     view.with_next(format!("clover prereg check {}", shell::word(&shown)))
 }

@@ -14,6 +14,7 @@ mod clock;
 mod composite;
 mod dependents;
 mod divergence;
+mod drafted;
 mod estimate;
 mod foreign;
 mod gate;
