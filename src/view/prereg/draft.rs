@@ -136,7 +136,9 @@ pub fn facts(of: &Drafted, price: Option<Micro>) -> DraftFacts {
         judge: window.judge.to_string(),
         through_seq: window.through.value(),
         labelled: window.labelled(),
-        rows: SplitPart::ALL.map(|part| window.rows_of(part)).into(),
+        rows: [SplitPart::Fit, SplitPart::Dev, SplitPart::Confirm]
+            .map(|part| window.rows_of(part))
+            .into(),
         few_labels: at_hand < draft::FEW_LABELS,
         effect: draft.effect,
         difference_sd: draft.difference_sd,
@@ -185,7 +187,7 @@ fn set(line: &str, value: &str, comment: Option<&str>) -> String {
     let old = rest.split_once("# ").map_or("", |(_, comment)| comment);
     let comment = comment.unwrap_or_else(|| old.trim_start_matches("FILL: "));
     let start = format!("{key}: {value}");
-    format!("{start:<COMMENT_AT$}# {comment}")
+    format!("{start:<width$} # {comment}", width = COMMENT_AT - 1)
 }
 
 /// The template of an iteration with values in place of its own, by the name of their field.
@@ -250,6 +252,9 @@ fn of_profile(profile: &Profile) -> Vec<(&'static str, String, Option<String>)> 
         ("confirm_test", profile.test.as_str().to_owned(), None),
         ("tau_micro", given(profile.tau), None),
         ("q_micro", given(profile.q), None),
+        ("ks_max_micro", given(profile.shift_max.0), None),
+        ("w1_max_micro", given(profile.shift_max.1), None),
+        ("drift_max_micro", given(profile.drift_max), None),
     ]
 }
 
@@ -280,7 +285,7 @@ pub fn text(of: &Drafted, annex: Option<&BlobRef>) -> String {
         (
             "difference_sd_micro",
             micro(draft.difference_sd),
-            said("of the correction that is in sight"),
+            said("of the correction in sight, at least 20000"),
         ),
         (
             "green_slices",
@@ -407,8 +412,8 @@ pub fn put(view: &mut View, of: &DraftFacts, profile: &Profile) {
         "in sight",
         of.in_sight.as_ref().map_or("no slice is off".to_owned(), |of| {
             format!(
-                "{:.4}, were the mean of {}/{} corrected: off by {:+.3} on {} rows; the largest of all cells, so rather too \
-                 high than too low",
+                "{:.4}, were the mean of {}/{} corrected: off by {:+.3} on {} rows. It is the largest of all cells, so \
+                 rather too high; a patch that finds the rows at fault within a cell earns more",
                 of.effect, of.family, of.slice, of.mean, of.rows
             )
         }),
@@ -475,9 +480,12 @@ pub fn few(view: &mut View) {
 }
 
 /// What a plan of few labels gives up.
-const FEW: [&str; 4] = [
+const FEW: [&str; 6] = [
     "Few labels: the plan seals one hypothesis and takes the t test, whose level is asymptotic.",
-    "It shows only the repair of a gross fault: one that moves many rows, by much.",
-    "It does not protect small slices: a cell below 40 rows in dev or confirm is inconclusive, and is left out.",
-    "That nothing is accepted says nothing against a patch. Before you sign: clover simulate iteration --manifest FILE",
+    "It shows the repair of a gross fault alone. With 500 labels simulated fixes of a fault on 15 % of rows pass in about 9 \
+     of 10 iterations, on 8 % in about 7, on 2 % hardly ever.",
+    "Such a patch moves many rows, so its caps of the shift are wider: p4 and p5 hold less that a patch is local.",
+    "It does not protect small slices: a cell below 40 rows in dev or confirm is inconclusive.",
+    "That nothing is accepted says nothing against a patch.",
+    "Before you sign: clover simulate iteration --manifest FILE",
 ];

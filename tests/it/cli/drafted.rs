@@ -1,6 +1,9 @@
 //! Plans that fit their data: drafted from the fit window, held against the rows before an iteration opens, sized for few
 //! labels.
 
+use clover::event::payload::manifest::ConfirmTest;
+use clover::num::Count;
+use clover::num::Micro;
 use clover::stats::folds;
 use clover::workflow::iterate::draft::Profile;
 use clover::workflow::simulate::Fault;
@@ -9,9 +12,6 @@ use clover::workflow::simulate::iteration::Design;
 use clover::workflow::simulate::iteration::Proposal;
 use clover::workflow::simulate::iteration::Simulation;
 use clover::workflow::simulate::iteration::Summary;
-use clover::event::payload::manifest::ConfirmTest;
-use clover::num::Count;
-use clover::num::Micro;
 use serde_json::Value;
 
 use super::Desk;
@@ -62,7 +62,11 @@ fn filled(text: &str) -> String {
     let lines = text.lines().map(|line| match line.split_once("# FILL:") {
         None => line.to_owned(),
         Some((field, _)) => {
-            let value = if field.starts_with("manifest") { "m-1" } else { "something" };
+            let value = if field.starts_with("manifest") {
+                "m-1"
+            } else {
+                "something"
+            };
             format!("{} {value}", field.trim_end())
         }
     });
@@ -88,32 +92,62 @@ fn a_draft_reads_the_labels_of_fit_and_of_nothing_else() {
 fn a_draft_is_checked_signed_and_opened_as_it_is() {
     let mut desk = iterate::desk(SIZES);
     let before = desk.head();
-    let told = desk.ok(&format!("{DRAFT} --label-price 0.5 --json -o plan.yaml")).json();
+    let told = desk
+        .ok(&format!("{DRAFT} --label-price 0.5 --json -o plan.yaml"))
+        .json();
     assert_eq!(desk.head(), before, "a draft appends nothing");
     let draft = &told["data"]["draft"];
     let rows = &draft["rows"];
     let (fit, dev, confirm) = (&rows["fit"], &rows["dev"], &rows["confirm"]);
-    let sum = [fit, dev, confirm].map(|of| of.as_u64().unwrap()).iter().sum::<u64>();
+    let sum = [fit, dev, confirm]
+        .map(|of| of.as_u64().unwrap())
+        .iter()
+        .sum::<u64>();
     assert!((1_100..=1_200).contains(&sum), "{draft:#}");
     // Twice the labels at half a coin each; the slice of the fault is in sight.
     let shows = draft["shows"].as_array().unwrap();
     let labels = |at: usize| shows[at]["labels"].as_u64().unwrap();
-    assert_eq!(shows[1]["cost"].as_f64().unwrap(), (labels(1) - labels(0)) as f64 * 0.5);
+    assert_eq!(
+        shows[1]["cost"].as_f64().unwrap(),
+        (labels(1) - labels(0)) as f64 * 0.5
+    );
     let detects = |at: usize| shows[at]["detectable"].as_f64().unwrap();
-    assert!(detects(3) < detects(1) && detects(1) < detects(0), "{draft:#}");
-    assert!(draft["in_sight"]["effect"].as_f64().unwrap() > 0.001, "{draft:#}");
+    assert!(
+        detects(3) < detects(1) && detects(1) < detects(0),
+        "{draft:#}"
+    );
+    assert!(
+        draft["in_sight"]["effect"].as_f64().unwrap() > 0.001,
+        "{draft:#}"
+    );
     // What is left to fill is what only a person can say.
     let text = std::fs::read_to_string(desk.at.join("plan.yaml")).unwrap();
-    let left: Vec<&str> = text.lines().filter(|line| line.contains("# FILL")).collect();
+    let left: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("# FILL"))
+        .collect();
     assert_eq!(left.len(), 3, "{left:#?}");
-    desk.refused(&["prereg", "check", "plan.yaml"], 4, &["3 fields are to be filled"]);
+    desk.refused(
+        &["prereg", "check", "plan.yaml"],
+        4,
+        &["3 fields are to be filled"],
+    );
     let file = desk.file("plan.yaml", &filled(&text));
     let checked = desk.ok(&format!("prereg check {file} --json")).json();
-    assert_eq!(checked["data"]["unmet"].as_array().unwrap().len(), 0, "{checked:#}");
+    assert_eq!(
+        checked["data"]["unmet"].as_array().unwrap().len(),
+        0,
+        "{checked:#}"
+    );
     // The digest of what it rests on is signed with it.
-    let put = desk.ok("blob put plan.basis.json --media application/json --json").json();
+    let put = desk
+        .ok("blob put plan.basis.json --media application/json --json")
+        .json();
     let digest = put.to_string();
-    let annex = text.lines().find(|line| line.starts_with("annex: ")).unwrap();
+    let annex = text
+        .lines()
+        .find(|line| line.starts_with("annex: "))
+        .unwrap();
     let blake3 = annex.split('"').nth(3).unwrap();
     assert!(digest.contains(blake3), "{annex}\n{digest}");
     desk.ok(&format!("prereg sign {file}"));
@@ -152,7 +186,9 @@ fn a_plan_that_its_data_cannot_reach_asks_before_it_opens() {
     assert_eq!(desk.head(), before, "nothing was written");
     // A rehearsal asks nothing.
     desk.ok("iterate open it-1 --manifest m-it --dry-run");
-    let opened = desk.ok("iterate open it-1 --manifest m-it --yes --json").json();
+    let opened = desk
+        .ok("iterate open it-1 --manifest m-it --yes --json")
+        .json();
     let reach = &opened["data"]["reach"];
     assert_eq!(reach["out_of_reach"], true);
     assert_eq!(reach["parts"][2]["there"], 300);
@@ -165,9 +201,14 @@ fn a_plan_that_its_data_cannot_reach_asks_before_it_opens() {
 fn simulated(labels: usize, share_micro: i64, runs: u64) -> (Summary, Summary) {
     let small = Profile::SMALL;
     let mut design = Design::standard([labels - 2 * (labels / 4), labels / 4, labels / 4]);
-    design.cells = Some(0);
+    design.cells = Some(1);
     design.thresholds.confirm_test = ConfirmTest::T;
     design.thresholds.hypotheses = Count::new(small.hypotheses).unwrap();
+    let micro = |value: f64| Micro::new((value * 1e6).round() as i64).unwrap();
+    design.thresholds.tau_micro = micro(small.tau);
+    design.thresholds.ks_max_micro = micro(small.shift_max.0);
+    design.thresholds.w1_max_micro = micro(small.shift_max.1);
+    design.thresholds.drift_max_micro = micro(small.drift_max);
     let setting = Setting {
         fault: Fault::Citations,
         share_micro: Micro::new(share_micro).unwrap(),
@@ -184,16 +225,16 @@ fn simulated(labels: usize, share_micro: i64, runs: u64) -> (Summary, Summary) {
 #[test]
 fn about_five_hundred_labels_show_a_gross_fault_and_no_small_one() {
     let runs = if crate::coverage::is_slow() { 200 } else { 30 };
-    let (gross, null) = simulated(500, 250_000, runs);
+    let (gross, null) = simulated(500, 150_000, runs);
     let (slight, _) = simulated(500, 20_000, runs);
     let share = |of: &Summary| of.accepted.share.unwrap();
     println!(
-        "500 labels: a fault on 25 % of rows {:.2}, on 2 % {:.2}, no merit {:.2}",
+        "500 labels: a fault on 15 % of rows {:.2}, on 2 % {:.2}, no merit {:.2}",
         share(&gross),
         share(&slight),
         share(&null)
     );
-    assert!(share(&slight) <= 0.1, "{slight:?}");
+    assert!(share(&slight) <= 0.2, "{slight:?}");
     assert!(null.accepted.low <= 0.05, "{null:?}");
     assert!(share(&gross) >= 0.5, "{gross:?}");
 }
