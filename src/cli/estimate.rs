@@ -407,7 +407,20 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, Cli
     let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
     if places.len() < 2 {
-        let message = "expected two policies to compare";
+        let scored: Vec<&str> = (found.analysis.policies.iter())
+            .map(|of| of.name.as_str())
+            .collect();
+        if scored.len() < 2 {
+            let message = format!(
+                "expected two policies to compare, found scores of {} alone",
+                scored.join(", ")
+            );
+            return Err(CliError::input(
+                message,
+                "clover import cje PATH --policy ID",
+            ));
+        }
+        let message = format!("expected two of the policies {}", scored.join(", "));
         return Err(CliError::usage(message, "clover compare --all"));
     }
     let correction = match args.correction.as_str() {

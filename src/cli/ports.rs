@@ -31,6 +31,7 @@ use crate::session::ports::Seat;
 use crate::session::ports::Signs;
 use crate::session::ports::Watcher;
 use crate::session::ports::Work;
+use crate::view::iterate::reach as reaches;
 use crate::workflow::judge::Judge;
 
 /// A command's ports: what its options say of keys and consent.
@@ -201,6 +202,16 @@ impl Consent for CliPorts<'_, '_> {
             Question::Erasure(subject) => format!(
                 "destroy the key of subject {subject}; its private content is lost for good"
             ),
+            Question::OutOfReach {
+                iteration,
+                manifest,
+                reach,
+            } => {
+                let lacks = reaches::lacks(reach).join("; ");
+                format!(
+                    "open {iteration} under {manifest}, which its data can never reach: {lacks}"
+                )
+            }
             Question::Peek {
                 design,
                 labels,

@@ -60,10 +60,11 @@ pub(super) fn event_id(text: &str) -> Result<EventId, CliError> {
 }
 
 pub(super) fn time(text: &str) -> Result<Timestamp, CliError> {
-    Timestamp::parse(text).ok_or_else(|| {
-        let message =
-            format!("{text:?} is no time: expected the form 2026-11-20T10:00:00.000000Z, UTC");
-        CliError::usage(message, "date -u +%Y-%m-%dT%H:%M:%S.000000Z")
+    Timestamp::parse_written(text).ok_or_else(|| {
+        let message = format!(
+            "{text:?} is no time: expected a day such as 2026-11-20, in UTC, or 2026-11-20T10:00:00Z"
+        );
+        CliError::usage(message, "date -u +%Y-%m-%dT%H:%M:%SZ")
     })
 }
 

@@ -26,4 +26,5 @@ pub mod shell;
 pub mod sign;
 pub mod time;
 pub mod words;
+pub mod written;
 pub mod yaml;

@@ -206,11 +206,15 @@ pub(super) fn fitted(of: &Calibration) -> String {
     )
 }
 
-/// Why an interval is wider than a t interval.
-pub(super) fn bounded(name: &str, off_mode: impl Display) -> String {
+/// What an exact bound does to an interval: it widens it, or lies within it.
+pub(super) fn bounded(name: &str, off_mode: impl Display, is_widened: bool) -> String {
+    let what = if is_widened {
+        "the interval is widened by an exact bound on the scale"
+    } else {
+        "an exact bound on the scale lies within the interval, which stays as it is"
+    };
     format!(
-        "{name}  {off_mode} of its labelled prompts hold another label than the most common one: the interval is widened \
-         by an exact bound on the scale"
+        "{name}  {off_mode} of its labelled prompts hold another label than the most common one: {what}"
     )
 }
 

@@ -7,6 +7,7 @@ use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::estimated::Reading;
 use crate::num::Finite;
 use crate::report::forest::Forest;
@@ -91,6 +92,11 @@ pub struct Contrasts<'a> {
 /// The failed audit that stands against either policy of a difference.
 fn failed_in(of: &ContrastRecorded) -> Option<TransportStanding> {
     of.first_transport.or(of.second_transport)
+}
+
+/// Whether an interval reaches beyond another.
+fn is_wider(wide: &IntervalEnds, than: &IntervalEnds) -> bool {
+    wide.low < than.low || wide.high > than.high
 }
 
 fn pair(of: &ContrastRecorded) -> String {
@@ -242,7 +248,7 @@ impl Contrasts<'_> {
             remarks.push(format!("? {}", values::UNCHECKED));
         }
         let widened = self.pairs.iter().filter_map(|of| {
-            let wide = of.conservative?;
+            let wide = of.conservative.filter(|wide| is_wider(wide, &of.interval))?;
             Some(format!(
                 "{}  widened by what monotonicity, rare labels or the margin of an audit leave open: {}",
                 pair(of),
@@ -260,7 +266,10 @@ impl Contrasts<'_> {
             label: pair(of),
             estimate: of.difference.value(),
             interval: Some((of.interval.low.value(), of.interval.high.value())),
-            hollow: of.conservative.is_some() || failed_in(of).is_some(),
+            hollow: of
+                .conservative
+                .is_some_and(|wide| is_wider(&wide, &of.interval))
+                || failed_in(of).is_some(),
             note: noted(
                 format!("{:+.digits$}", of.difference.value()),
                 failed_in(of),

@@ -403,11 +403,9 @@ impl Estimates<'_> {
                 borrowed.join(", ")
             ));
         }
-        remarks.extend(
-            self.rows
-                .iter()
-                .filter_map(|(_, row)| charts::unvaried(row)),
-        );
+        remarks.extend(self.rows.iter().filter_map(|(at, row)| {
+            charts::unvaried(row, self.found.analysis.policies[*at].is_widened())
+        }));
         for (policy, row) in self.rows {
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));

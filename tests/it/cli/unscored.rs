@@ -74,7 +74,7 @@ fn opened(desk: &mut Desk) {
     plan["iteration"]["design"]["judge"] = "prog".into();
     let file = desk.file("it.yaml", &plan.to_string());
     desk.ok(&format!("prereg sign {file}"));
-    desk.ok("iterate open it-1 --manifest m-it");
+    desk.ok("iterate open it-1 --manifest m-it --yes");
 }
 
 #[test]
