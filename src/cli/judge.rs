@@ -11,6 +11,7 @@ use crate::cli::judge_rows::Desk;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::session::judge::history;
+use crate::session::judge::judging;
 use crate::session::judge::scoring;
 use crate::session::judge::scoring::Rescore;
 use crate::view::View;
@@ -126,7 +127,7 @@ fn score(ctx: &mut Ctx<'_>, common: &Common) -> Result<View, CliError> {
     let mut desk = Desk::open(ctx, common, Scores::Asked)?;
     let judge = desk.assignment.judge().clone();
     let mut ports = ctx.ports().with_program(&desk.program);
-    let counts = scoring::run(&mut ports, &desk.home, &mut desk.ledger, desk.assignment)?;
+    let counts = judging::run(&mut ports, &desk.home, &mut desk.ledger, desk.assignment)?;
     finished(&desk.ledger, &Scored::of(judge, counts))
 }
 

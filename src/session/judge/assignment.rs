@@ -164,11 +164,20 @@ impl Assignment {
         Ok(appended[0].id)
     }
 
-    /// Records of this judge, by raw key.
+    /// Records of this judge by raw key; of a key, the first.
     pub(super) fn records(
         &self,
         ledger: &Ledger,
     ) -> Result<BTreeMap<Digest, Record>, SessionError> {
+        let mut records = BTreeMap::new();
+        for record in self.recorded(ledger)? {
+            records.entry(record.raw_key).or_insert(record);
+        }
+        Ok(records)
+    }
+
+    /// Records of this judge in the order of the log.
+    pub(super) fn recorded(&self, ledger: &Ledger) -> Result<Vec<Record>, SessionError> {
         let mut lists = Vec::new();
         ledger.entries(0, ledger.size(), |read| {
             if let Payload::EvidenceRecorded(found) = read.event.payload
@@ -179,14 +188,12 @@ impl Assignment {
             }
             Ok::<_, SessionError>(())
         })?;
-        let mut records = BTreeMap::new();
+        let mut records = Vec::new();
         for (seq, found) in lists {
             let damaged = |what: String| JudgingError::Records { seq, what };
             let bytes = ledger.store().reader().blob(&found.records.blake3)?;
             let bytes = bytes.ok_or_else(|| damaged("their blob is missing".to_owned()))?;
-            for record in run::parse(&bytes, &found.records_root.0).map_err(damaged)? {
-                records.entry(record.raw_key).or_insert(record);
-            }
+            records.append(&mut run::parse(&bytes, &found.records_root.0).map_err(damaged)?);
         }
         Ok(records)
     }
