@@ -13,6 +13,7 @@ use crate::event::id::PolicyId;
 use crate::ground::ambient;
 use crate::ground::seal;
 use crate::workflow::import;
+use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::Row;
 
@@ -64,8 +65,12 @@ pub(super) fn rows(
             policy: named.as_ref(),
             logprobs: false,
             fields: &[],
-            scored: scores == Scores::Given,
-            scale: scale("0:1")?,
+            brings: match scores {
+                Scores::Asked => Brings::Texts,
+                Scores::Given => Brings::Scores,
+            },
+            scale: scale("scale", "0:1")?,
+            label_scale: None,
             name_prompt: &name_prompt,
         };
         let bytes = ctx.read(&path)?;

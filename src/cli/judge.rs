@@ -51,11 +51,11 @@ pub(super) struct Common {
     /// The judge's name
     #[arg(long, value_name = "ID")]
     pub judge: String,
-    /// Rows with prompts and responses
+    /// Rows with prompts and responses; default those that `import rows` took in
     #[arg(
         long,
         value_name = "PATH",
-        help = "JSON Lines with prompts and responses, or folders of them"
+        help = "JSON Lines with prompts and responses, or folders; default those of import rows"
     )]
     pub rows: Vec<PathBuf>,
     /// The experiment; default the one that is open

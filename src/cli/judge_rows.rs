@@ -8,13 +8,16 @@ use crate::cli::intake_files;
 use crate::cli::intake_files::Scores;
 use crate::cli::iterate::program::Program;
 use crate::cli::judge::Common;
+use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
 use crate::event::id::Text;
 use crate::ledger::Ledger;
 use crate::session::Home;
+use crate::session::intake::held;
 use crate::session::judge::Assignment;
 use crate::session::judge::assignment::JudgeSpec;
 use crate::session::judge::assignment::Model;
+use crate::workflow::import::Row;
 use crate::workflow::judge::run::Known;
 
 const HELP: &str = "clover judge run --help";
@@ -42,9 +45,6 @@ fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<Option<(Vec<u8>, Known)>,
 fn spec(ctx: &mut Ctx<'_>, common: &Common) -> Result<JudgeSpec, CliError> {
     let judge = JudgeId::new(common.judge.as_str())
         .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", common.judge), HELP))?;
-    if common.rows.is_empty() {
-        return Err(CliError::usage("--rows PATH is missing", HELP));
-    }
     let prompt = match &common.prompt {
         Some(path) => ctx.read(path)?,
         None => Vec::new(),
@@ -67,6 +67,30 @@ fn spec(ctx: &mut Ctx<'_>, common: &Common) -> Result<JudgeSpec, CliError> {
     })
 }
 
+/// Rows that `clover import rows` took in.
+fn held(
+    ctx: &mut Ctx<'_>,
+    (home, ledger): (&Home, &Ledger),
+    experiment: &ExperimentId,
+    policy: Option<&str>,
+) -> Result<Vec<Row>, CliError> {
+    let mut found = held::rows(home, ledger, experiment)?;
+    for (seq, why) in &found.silent {
+        ctx.warn(format!("the rows of seq {seq} are not judged: {why}"));
+    }
+    let is_wanted = |row: &Row| policy.is_none_or(|policy| row.policy.as_str() == policy);
+    found.rows.retain(is_wanted);
+    if found.rows.is_empty() {
+        let of = policy.map_or_else(String::new, |policy| format!(" of {policy}"));
+        let message = format!("{experiment} holds no rows{of} that were taken in to be judged");
+        return Err(CliError::not_found(
+            message,
+            "clover import rows FILE, or the same command with --rows PATH",
+        ));
+    }
+    Ok(found.rows)
+}
+
 impl Desk {
     /// Reads what was asked for, and the rows.
     pub(super) fn open(
@@ -79,7 +103,13 @@ impl Desk {
         let experiment = intake::experiment(ledger.state(), common.experiment.as_deref())?;
         let pepper = home.vault(&ctx.ambient())?.pepper()?;
         let policy = common.policy.as_deref();
-        let rows = intake_files::rows(ctx, &pepper, &common.rows, policy, scores)?;
+        let rows = if common.rows.is_empty() && scores == Scores::Asked {
+            held(ctx, (&home, &ledger), &experiment, policy)?
+        } else if common.rows.is_empty() {
+            return Err(CliError::usage("--rows PATH is missing", HELP));
+        } else {
+            intake_files::rows(ctx, &pepper, &common.rows, policy, scores)?
+        };
         let program = Program {
             timeout: common.timeout,
             command: common.command.clone(),

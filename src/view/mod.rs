@@ -39,6 +39,7 @@ pub mod score;
 pub mod shapes;
 pub mod simulate;
 pub mod status;
+pub mod taken_in;
 pub mod text;
 pub mod transport;
 pub mod values;

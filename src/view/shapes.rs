@@ -37,6 +37,7 @@ use crate::view::replay;
 use crate::view::score;
 use crate::view::simulate;
 use crate::view::status;
+use crate::view::taken_in;
 use crate::view::transport;
 use crate::view::values::OnRecord;
 
@@ -106,6 +107,8 @@ shapes! {
     "gate root": gate::open::UnitsRoot;
     "gate show": gate::facts::GateShown;
     "gate simulate": gate::simulate::Simulated;
+    "import labels": taken_in::LabelsTakenIn;
+    "import rows": taken_in::RowsTakenIn;
     "iterate accept": AndDue<steps::Accepted> | AndDue<steps::NoStep>;
     "iterate anchors": Stands | Bodies;
     "iterate audit": AndDue<ground::Audited> | AndDue<steps::NoStep>;

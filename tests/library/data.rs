@@ -21,7 +21,7 @@ use clover::session::iterate::open::AnchorTerms;
 use clover::session::judge::Assignment;
 use clover::session::judge::assignment::JudgeSpec;
 use clover::session::judge::assignment::Model;
-use clover::session::judge::scoring;
+use clover::session::judge::judging;
 use clover::session::split;
 use clover::session::split::SplitRequest;
 use clover::workflow::import::How;
@@ -133,7 +133,7 @@ fn judge(
     };
     let judged = all.into_iter().flat_map(|file| file.rows).collect();
     let assignment = Assignment::new(experiment.clone(), spec, pepper, judged, 2);
-    scoring::run(&mut desk.keys, &desk.home, &mut desk.ledger, assignment)?;
+    judging::run(&mut desk.keys, &desk.home, &mut desk.ledger, assignment)?;
     let file = InputFile {
         bytes: files["responses/base_responses.jsonl"].clone(),
         rows: base,

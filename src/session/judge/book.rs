@@ -74,10 +74,9 @@ impl Book<'_> {
         let basis = (self.registered, self.scorer);
         batch::scores(self.home, self.ledger, &request, (&rows, &planned), basis)?;
         let differ = |row: &Row| {
-            let mut conflicts = planned.conflicts.iter();
-            conflicts.any(|conflict| {
-                (&conflict.policy, &conflict.item, conflict.draw)
-                    == (&row.policy, &row.item, row.draw)
+            let mut conflicts = planned.conflicts.iter().map(|of| &of.said);
+            conflicts.any(|said| {
+                (&said.policy, &said.item, said.draw) == (&row.policy, &row.item, row.draw)
             })
         };
         let records: Vec<Record> = good
@@ -100,9 +99,7 @@ impl Book<'_> {
         }
         let differing = planned.conflicts.len();
         let conflicts = planned.conflicts.into_iter();
-        commands.extend(
-            conflicts.map(|conflict| Command::new(conflict, Some(self.experiment.clone()))),
-        );
+        commands.extend(conflicts.map(|of| Command::new(of.said, Some(self.experiment.clone()))));
         for command in &mut commands {
             command.refs = vec![self.registered];
         }
@@ -130,7 +127,7 @@ pub fn conflicts(
 ) -> Result<Vec<ScoreConflict>, SessionError> {
     let (request, rows) = planned(whose, rows);
     let planned = plan::plan(ledger, &rows, &request.ask).map_err(stopped)?;
-    Ok(planned.conflicts)
+    Ok(planned.conflicts.into_iter().map(|of| of.said).collect())
 }
 
 /// Request and rows as an import would have them.

@@ -164,7 +164,13 @@ pub fn run(
         counts.take(&mut book, batch)?;
         ports.progress(Work::Judging, counts.done(), all);
     }
-    let ended = ask(ports, &mut book, &mut counts, (judges, sorted.asks, port), all);
+    let ended = ask(
+        ports,
+        &mut book,
+        &mut counts,
+        (judges, sorted.asks, port),
+        all,
+    );
     book.ledger.settle()?;
     append::tell_of_pin(ports, book.ledger);
     ended?;
