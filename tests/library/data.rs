@@ -24,6 +24,7 @@ use clover::session::judge::assignment::Model;
 use clover::session::judge::judging;
 use clover::session::split;
 use clover::session::split::SplitRequest;
+use clover::workflow::import::Brings;
 use clover::workflow::import::How;
 use clover::workflow::import::Rows;
 use clover::workflow::import::cje;
@@ -164,8 +165,9 @@ fn rows(path: &str, bytes: &[u8]) -> Result<Rows, Box<dyn Error>> {
     let how = How {
         policy: Some(&policy),
         logprobs: false,
-        scored: true,
+        brings: Brings::Scores,
         scale: (Micro::default(), serde_json::from_value(json!(1_000_000))?),
+        label_scale: None,
         fields: &["domain".parse()?, "level".parse()?],
         name_prompt: &|prompt| prompt.to_owned(),
     };

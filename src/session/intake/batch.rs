@@ -128,7 +128,7 @@ pub(super) fn ingest(
 }
 
 /// Bytes as a private blob under a subject of its own: what an event says of it, and what is stored.
-pub(super) fn private(
+pub(crate) fn private(
     home: &Home,
     ambient: &Ambient,
     bytes: &[u8],

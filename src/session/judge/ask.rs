@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clover_num::Micro;
 use clover_workflow::import::Row;
+use clover_workflow::judge::Answer;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::JudgeError;
 use clover_workflow::judge::run::Reading;
@@ -20,7 +21,7 @@ const BEAT: Duration = Duration::from_millis(250);
 /// What is heard while judges are asked.
 pub(super) enum Heard {
     /// The answer to an ask, by its place.
-    Answer(usize, Result<Micro, JudgeError>),
+    Answer(usize, Result<Answer, JudgeError>),
     /// Some time went by.
     Beat,
 }
@@ -117,7 +118,7 @@ fn each(
         let Some((row, reading)) = asks.get(at).and_then(|rows| rows.first()) else {
             break;
         };
-        let answer = reading.score(row, judge.as_mut());
+        let answer = reading.answer(row, judge.as_mut());
         let goes_on = matches!(answer, Ok(_) | Err(JudgeError::Declined(_)));
         let heard = tell.send(Signal::Heard(Heard::Answer(at, answer)));
         if !goes_on || heard.is_err() {

@@ -21,6 +21,7 @@ use clover_workflow::import::Row;
 use clover_workflow::import::plan;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::builtin;
+use clover_workflow::judge::command;
 use clover_workflow::judge::recorded::Recorded;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Frame;
@@ -43,8 +44,8 @@ const CHILDREN_MAX: u16 = 64;
 pub enum Model {
     /// The built-in judge.
     Builtin,
-    /// A program, with the name of the model behind it.
-    Program(Text),
+    /// A program, with the name of the model behind it and the digest of its files, where it has any.
+    Program(Text, Option<Digest>),
     /// The scores that are on record already.
     Recorded,
 }
@@ -76,6 +77,27 @@ pub struct Assignment {
     children: u16,
 }
 
+impl JudgeSpec {
+    /// A judge that was registered when the files of programs did not count is asked as it was registered.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn as_registered(
+        &mut self,
+        ledger: &Ledger,
+        experiment: &ExperimentId,
+    ) -> Result<(), SessionError> {
+        let Model::Program(name, files) = &mut self.model else {
+            return Ok(());
+        };
+        let standing = registration::standing(ledger, experiment, &self.judge)?;
+        if standing.is_some_and(|of| of.judge.model == *name) {
+            *files = None;
+        }
+        Ok(())
+    }
+}
+
 fn fixed(text: &str) -> Text {
     Text::new(text).expect("BUG: versions and models here are literals")
 }
@@ -95,7 +117,9 @@ impl Assignment {
         };
         let (port, model) = match spec.model {
             Model::Builtin => (JudgePort::Builtin, fixed(builtin::MODEL)),
-            Model::Program(name) => (JudgePort::Command, name),
+            Model::Program(name, files) => {
+                (JudgePort::Command, command::model(&name, files.as_ref()))
+            }
             Model::Recorded => (JudgePort::Recorded, fixed("recorded")),
         };
         let registration = JudgeRegistered {

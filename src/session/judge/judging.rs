@@ -13,6 +13,7 @@ use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_workflow::import::Row;
+use clover_workflow::judge::Answer;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::JudgeError;
 use clover_workflow::judge::run::Reading;
@@ -25,6 +26,7 @@ use crate::judge::ask::Asking;
 use crate::judge::ask::Heard;
 use crate::judge::assignment::Assignment;
 use crate::judge::book::Book;
+use crate::judge::book::Remark;
 use crate::judge::error::JudgingError;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
@@ -198,11 +200,13 @@ impl RunCounts {
 /// Answers that are not on record yet, by their ask.
 #[derive(Default)]
 struct Waiting {
-    answers: BTreeMap<usize, Micro>,
+    answers: BTreeMap<usize, Answer>,
     /// Asks that were settled, in their order.
     next: usize,
     /// Asks without an answer, beyond `next`.
     silent: BTreeSet<usize>,
+    /// What was said of rows that were declined.
+    remarks: Vec<Remark>,
 }
 
 impl Waiting {
@@ -214,14 +218,14 @@ impl Waiting {
     }
 
     /// Answers of the next [`BATCH`] asks.
-    fn whole(&mut self) -> BTreeMap<usize, Micro> {
+    fn whole(&mut self) -> BTreeMap<usize, Answer> {
         self.next += BATCH;
         let rest = self.answers.split_off(&self.next);
         self.silent = self.silent.split_off(&self.next);
         std::mem::replace(&mut self.answers, rest)
     }
 
-    fn everything(&mut self) -> BTreeMap<usize, Micro> {
+    fn everything(&mut self) -> BTreeMap<usize, Answer> {
         std::mem::take(&mut self.answers)
     }
 }
@@ -239,10 +243,11 @@ fn ask(
     let mut asking = Asking::start(judges, Arc::clone(&asks));
     let mut waiting = Waiting::default();
     let mut failed: Option<(ItemId, JudgeError)> = None;
+    let mut is_interrupted = false;
     while let Some(heard) = asking.hear() {
         let due = match heard {
-            Heard::Answer(at, Ok(base)) => {
-                waiting.answers.insert(at, base);
+            Heard::Answer(at, Ok(answer)) => {
+                waiting.answers.insert(at, answer);
                 if port == JudgePort::Command {
                     (waiting.answers.len() >= BATCH).then(|| waiting.everything())
                 } else {
@@ -252,6 +257,8 @@ fn ask(
             Heard::Answer(at, Err(JudgeError::Declined(reason))) => {
                 waiting.silent.insert(at);
                 let rows = asks[at].iter();
+                let said = rows.clone().map(|(row, _)| Remark::of(row, &reason, true));
+                waiting.remarks.extend(said);
                 counts.declined.extend(rows.map(|(row, _)| DeclinedRow {
                     policy: row.policy.clone(),
                     item: row.item.clone(),
@@ -265,16 +272,32 @@ fn ask(
                 failed.get_or_insert_with(|| (asks[at][0].0.item.clone(), error));
                 None
             }
+            Heard::Beat if ports.is_interrupted() => {
+                asking.stop();
+                is_interrupted = true;
+                break;
+            }
             Heard::Beat if port == JudgePort::Command => Some(waiting.everything()),
             Heard::Beat => None,
         };
         if let Some(due) = due {
-            record(book, counts, &asks, due)?;
+            let remarks = std::mem::take(&mut waiting.remarks);
+            record(book, counts, &asks, (due, remarks))?;
             ports.progress(Work::Judging, counts.done(), all);
         }
     }
-    record(book, counts, &asks, waiting.everything())?;
+    let remarks = std::mem::take(&mut waiting.remarks);
+    record(book, counts, &asks, (waiting.everything(), remarks))?;
     ports.progress(Work::Judging, counts.done(), all);
+    if is_interrupted {
+        // A judge may still be at its last ask: nobody waits for it.
+        let scored = counts.scored;
+        let done = usize::try_from(counts.done()).unwrap_or(usize::MAX);
+        let left = usize::try_from(all)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(done);
+        return Err(JudgingError::Interrupted { scored, left }.into());
+    }
     let ended = asking.finish();
     match failed {
         Some((item, error)) => Err(JudgingError::stopped_at(item, error, counts.scored).into()),
@@ -282,16 +305,21 @@ fn ask(
     }
 }
 
-/// Records answers for every row that they are of.
+/// Records answers for every row that they are of, and what was said beside them.
 fn record(
     book: &mut Book<'_>,
     counts: &mut RunCounts,
     asks: &[Alike],
-    due: BTreeMap<usize, Micro>,
+    (due, mut remarks): (BTreeMap<usize, Answer>, Vec<Remark>),
 ) -> Result<(), SessionError> {
-    let rows = due.into_iter().flat_map(|(at, base)| {
-        let rows = asks[at].iter();
-        rows.map(move |(row, reading)| (row.clone(), reading.clone(), base))
-    });
-    counts.take(book, rows.collect())
+    let mut rows = Vec::new();
+    for (at, answer) in due {
+        for (row, reading) in &asks[at] {
+            let said = answer.reason.as_deref();
+            remarks.extend(said.map(|reason| Remark::of(row, reason, false)));
+            rows.push((row.clone(), reading.clone(), answer.score));
+        }
+    }
+    counts.take(book, rows)?;
+    book.remark(&remarks)
 }

@@ -98,7 +98,7 @@ fn a_command_judges_resumes_and_is_found_out() {
     let dead = fails(
         &mut desk,
         75,
-        "judge run --judge flat --model flat-1 --rows sim/responses -- sh dead.sh",
+        "judge run --judge dead --model flat-1 --rows sim/responses -- sh dead.sh",
     );
     says(&dead, &["exit status: 3", "0 rows were recorded"]);
     says(
@@ -361,4 +361,119 @@ fn a_row_without_texts_is_found_before_the_judge_is_registered() {
         &["line 1: q1 has no prompt, or no response"],
     );
     assert_eq!(desk.head(), before);
+}
+
+/// A judge that says why.
+const WHY: &str = r#"while read -r line; do
+  id=${line#*\"id\":}
+  echo "{\"id\":${id%%,*},\"score\":0.5,\"reason\":\"short and clear\"}"
+done
+"#;
+
+#[test]
+fn what_a_judge_says_beside_a_score_is_private_and_can_be_erased() {
+    let mut desk = desk();
+    desk.file("why.sh", WHY);
+    desk.file("base_responses.jsonl", &response("q1", "Granite."));
+    desk.ok("judge run --judge why --model m-1 --rows base_responses.jsonl -- sh why.sh");
+    let notes = entries(&mut desk, "note.recorded");
+    assert_eq!(notes.len(), 1);
+    let shown = desk.ok(&format!("show {} --json", notes[0]["seq"]));
+    let shown = shown.json().to_string();
+    let after = |name: &str| {
+        let (_, rest) = shown.split_once(name).unwrap();
+        rest.chars().take(64).collect::<String>()
+    };
+    let (subject, blob) = (after("private, subject "), after("\"blake3\":\""));
+    let database = std::fs::read(desk.database()).unwrap();
+    assert!(
+        !database
+            .windows(15)
+            .any(|window| window == b"short and clear")
+    );
+    let get = format!("blob get {blob} --subject {subject}");
+    let opened = desk.ok(&get).out;
+    assert!(
+        opened.contains("\"reason\":\"short and clear\"") && opened.contains("\"item\":\"q1\""),
+        "{opened}"
+    );
+    desk.ok(&format!("erase {subject} --basis request --yes"));
+    assert_eq!(desk.run(&get).code, 5);
+    desk.ok("verify");
+}
+
+#[test]
+fn a_changed_program_is_another_judge() {
+    let mut desk = desk();
+    desk.file("flat.sh", FLAT);
+    let run = |verb: &str| {
+        format!("judge {verb} --judge flat --model m-1 --rows sim/responses -- sh flat.sh 0.5")
+    };
+    desk.ok(&run("run"));
+    desk.ok(&run("run"));
+    let before = desk.head();
+    desk.file("flat.sh", &FLAT.replace("n=0", "n=7"));
+    for verb in ["run", "rescore-check"] {
+        says(
+            &fails(&mut desk, 11, &run(verb)),
+            &["is registered at seq", "program", "differ"],
+        );
+    }
+    assert_eq!(desk.head(), before);
+    desk.file("flat.sh", FLAT);
+    desk.ok(&run("rescore-check"));
+}
+
+#[test]
+fn the_built_in_judge_is_asked_by_name_only() {
+    let mut desk = desk();
+    let line = "judge run --judge llm --rows sim/responses";
+    let words: Vec<_> = line.split(' ').collect();
+    desk.refused(
+        &words,
+        2,
+        &[
+            "expected a program after --, or --builtin",
+            "next: clover judge run --judge llm",
+        ],
+    );
+    desk.ok("judge run --judge trial --builtin --rows sim/responses");
+}
+
+#[test]
+fn fields_and_times_of_judged_rows_are_kept_where_they_are_asked_for() {
+    let mut desk = desk();
+    desk.file("flat.sh", FLAT);
+    let rows = response("q1", "Granite.").replace(
+        "\"prompt\"",
+        "\"sampled_at\":\"2026-01-02T00:00:00Z\",\"metadata\":{\"domain\":\"law\"},\"prompt\"",
+    );
+    desk.file("base_responses.jsonl", &rows);
+    let run = |more: &str| {
+        format!(
+            "judge run --judge llm --model m-1 --rows base_responses.jsonl {more} -- sh flat.sh 0.5"
+        )
+    };
+    says(
+        &fails(&mut desk, 4, &run("--field domian")),
+        &["domian", "there are domain"],
+    );
+    desk.ok(&run("--field domain --times"));
+    assert_eq!(entries(&mut desk, "score.recorded").len(), 1);
+    let ingested = entries(&mut desk, "data.ingested");
+    assert_eq!(ingested.len(), 1);
+    let shown = desk
+        .ok(&format!("show {} --json", ingested[0]["seq"]))
+        .json();
+    let shown = shown.to_string();
+    assert!(
+        shown.contains("\"sampled_from\":\"2026-01-02T00:00:00.000000Z\""),
+        "{shown}"
+    );
+    let (_, rest) = shown.split_once("\"rows\":{\"blake3\":\"").unwrap();
+    let kept = desk.ok(&format!("blob get {}", &rest[..64])).out;
+    assert!(kept.contains("\"fields\":{\"domain\":\"law\"}"), "{kept}");
+    let head = desk.head();
+    desk.ok(&run("--field domain --times"));
+    assert_eq!(desk.head(), head);
 }

@@ -48,6 +48,7 @@ mod shipped;
 mod simulate;
 mod sizes;
 mod stratified;
+mod taken_in;
 mod unchecked;
 mod unscored;
 mod verbs;
