@@ -264,7 +264,7 @@ fn scales(
     if !is_value {
         return None;
     }
-    let wide = (Micro::new(-(1 << 50))?, Micro::new(1 << 50)?);
+    let wide = (Micro::new(-Micro::MAX)?, Micro::new(Micro::MAX)?);
     let rows = again(How {
         scale: wide,
         label_scale: Some(wide),

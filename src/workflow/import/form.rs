@@ -1,6 +1,5 @@
 //! What a file is, by its bytes: so that a file given to the wrong verb is named, and not only refused.
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 /// Bytes that are looked at; a name of a member that tells forms apart stands near the start.
@@ -33,12 +32,6 @@ pub enum Form {
     Other,
 }
 
-#[derive(Deserialize)]
-struct Object {
-    #[serde(rename = "eval")]
-    _eval: Option<IgnoredAny>,
-}
-
 impl Form {
     /// The form of a file.
     pub fn of(bytes: &[u8]) -> Self {
@@ -53,21 +46,27 @@ impl Form {
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_start();
         match text.chars().next() {
             None => Self::Empty,
-            Some('[') => Self::JsonList,
-            Some('{') => Self::of_object(text),
+            Some('{' | '[') => Self::of_json(bytes, text),
             Some(_) => Self::of_header(text),
         }
     }
 
-    fn of_object(text: &str) -> Self {
-        let first = text.lines().next().unwrap_or_default();
-        let is_line = serde_json::from_str::<Object>(first).is_ok();
-        let has = |name: &str| text.contains(&format!("\"{name}\""));
-        if has("eval") && (has("task") || has("samples")) && has("version") {
+    /// A file of JSON: one value, or what is meant as one a line.
+    fn of_json(bytes: &[u8], start: &str) -> Self {
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+        let is_value = |bytes: &[u8]| serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
+        if !is_value(bytes) {
+            return Self::JsonLines;
+        }
+        let has = |name: &str| start.contains(&format!("\"{name}\""));
+        let first = start.lines().next().unwrap_or_default();
+        if start.starts_with('[') {
+            Self::JsonList
+        } else if has("eval") && has("version") && (has("task") || has("samples")) {
             Self::Inspect
         } else if has("evalId") || has("results") && has("prompts") && has("version") {
             Self::Promptfoo
-        } else if is_line || !first.trim_end().ends_with(['{', ',', '[']) {
+        } else if is_value(first.as_bytes()) {
             Self::JsonLines
         } else {
             Self::Json
@@ -117,6 +116,7 @@ mod tests {
             // A line that is cut is still meant as one.
             (b"{\"prompt_id\":\"a\",\"judge_sc", Form::JsonLines),
             (b"[{\"prompt_id\":\"a\"}]", Form::JsonList),
+            (b"[1]\n{\"prompt_id\":\"a\"}\n", Form::JsonLines),
             (b"prompt_id,score\na,1\n", Form::Csv),
             (b"\xef\xbb\xbfprompt_id,score\n", Form::Csv),
             (b"prompt_id\tscore\n", Form::Separated('\t')),

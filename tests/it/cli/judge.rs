@@ -391,13 +391,13 @@ fn what_a_judge_says_beside_a_score_is_private_and_can_be_erased() {
             .windows(15)
             .any(|window| window == b"short and clear")
     );
-    let get = format!("blob get {blob} --subject {subject}");
+    let get = format!("blob get {blob} --subject {subject} --key owner");
     let opened = desk.ok(&get).out;
     assert!(
         opened.contains("\"reason\":\"short and clear\"") && opened.contains("\"item\":\"q1\""),
         "{opened}"
     );
-    desk.ok(&format!("erase {subject} --basis request --yes"));
+    desk.ok(&format!("erase {subject} --basis request --yes --key cem"));
     assert_eq!(desk.run(&get).code, 5);
     desk.ok("verify");
 }
