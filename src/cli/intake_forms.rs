@@ -163,23 +163,35 @@ fn with_place(mut failed: CliError, error: &ImportError) -> CliError {
     failed
 }
 
-/// Options of a command that were given, as they can be typed again.
-fn options(common: &Common) -> String {
-    let named = [
-        ("--experiment", common.experiment.as_deref()),
-        ("--policy", common.policy.as_deref()),
-        (
-            "--judge",
-            Some(common.judge.as_str()).filter(|judge| *judge != "judge"),
-        ),
-    ];
+/// Options of a command that were given, as they can be typed again for `import VERB`.
+fn options(common: &Common, verb: &str) -> String {
     let mut words = String::new();
-    for (option, value) in named {
+    let mut add = |option: &str, value: Option<&str>| {
         if let Some(value) = value {
-            words.push_str(&format!(" {option} {}", shell::word(&value)));
+            words.push_str(&format!(" --{option} {}", shell::word(&value)));
         }
+    };
+    let other = |value: &'_ str, default: &str| (value != default).then(|| value.to_owned());
+    add("experiment", common.experiment.as_deref());
+    add("policy", common.policy.as_deref());
+    for field in &common.field {
+        add("field", Some(field));
     }
-    match common.labels.as_deref() {
+    if verb == "rows" {
+        return words;
+    }
+    add("purpose", other(&common.purpose, "calibrate").as_deref());
+    add("rater", other(&common.rater, "oracle").as_deref());
+    add("seal", common.seal.as_deref());
+    add("reveal-by", common.reveal_by.as_deref());
+    add("to", common.to.as_deref());
+    let design = common.labels.as_deref();
+    if verb == "labels" {
+        add("design", design.filter(|design| !design.is_empty()));
+        return words;
+    }
+    add("judge", other(&common.judge, "judge").as_deref());
+    match design {
         Some("") => words.push_str(" --labels"),
         Some(design) => words.push_str(&format!(" --labels={}", shell::word(&design))),
         None => {}
@@ -190,11 +202,11 @@ fn options(common: &Common) -> String {
 /// The command that takes a file of another form.
 fn elsewhere(form: Form, path: &Path, bytes: &[u8], (verb, common): (Verb, &Common)) -> String {
     let file = shell::word(&path.display()).to_string();
-    let options = options(common);
     let own = match verb {
         Verb::Labels | Verb::Rows => verb.name(),
         Verb::Cje | Verb::Csv | Verb::Logged => "cje",
     };
+    let options = options(common, own);
     let jq = |filter: &str, more: &str| {
         format!(
             "jq -c '{filter}' {file} > rows.jsonl && clover import {own} rows.jsonl{options}{more}"
@@ -207,7 +219,7 @@ fn elsewhere(form: Form, path: &Path, bytes: &[u8], (verb, common): (Verb, &Comm
         Form::Inspect => jq(INSPECT, " --judge inspect"),
         Form::InspectArchive => format!("inspect log dump {file} > log.json"),
         Form::Promptfoo => jq(PROMPTFOO, " --judge promptfoo"),
-        Form::Csv => of_columns(&file, bytes, &options),
+        Form::Csv => of_columns(&file, bytes, common),
         Form::Separated(by) => {
             let by = if by == '\t' { r"\t" } else { ";" };
             format!(
@@ -220,7 +232,7 @@ fn elsewhere(form: Form, path: &Path, bytes: &[u8], (verb, common): (Verb, &Comm
 }
 
 /// The command that takes comma-separated values with these columns.
-fn of_columns(file: &str, bytes: &[u8], options: &str) -> String {
+fn of_columns(file: &str, bytes: &[u8], common: &Common) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let header = text.lines().next().unwrap_or_default();
@@ -250,6 +262,7 @@ fn of_columns(file: &str, bytes: &[u8], options: &str) -> String {
     } else {
         format!(" --map {}", map.join(","))
     };
+    let options = options(common, verb);
     format!("clover import {verb} {file}{map}{options}")
 }
 
@@ -297,7 +310,7 @@ fn scales(
     let next = format!(
         "clover import {} {file}{} --scale {scale}",
         verb.name(),
-        options(common)
+        options(common, verb.name())
     );
     Some((format!("in this file {}", found.join(", ")), next))
 }
