@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::iterate::bench;
 use crate::cli::key;
 use crate::cli::ui;
@@ -84,8 +84,9 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<View, CliError> {
         })
     });
     let role = role.transpose()?;
-    let (_, mut ledger) = home::open_to_write(ctx)?;
-    let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let reader = wallet::resolve(ctx, ledger.state(), &args.to)?;
     let mut classes = Class::ALL.into_iter();
     let class = classes.find(|class| class.as_str() == args.class);

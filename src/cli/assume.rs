@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
@@ -323,14 +324,14 @@ fn one(row: &Standing, now: Timestamp) -> String {
 
 fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<View, CliError> {
     let code = code(&args.code)?;
-    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
     let experiment = match (code.is_of_ledger(), args.experiment.as_deref()) {
         (true, None) => None,
         (true, Some(_)) => {
             let message = format!("{code} is about the whole ledger: leave --experiment out");
             return Err(CliError::usage(message, LIST));
         }
-        (false, named) => Some(crate::cli::intake::experiment(ledger.state(), named)?),
+        (false, named) => Some(current::experiment(ctx, &home, ledger.state(), named)?),
     };
     if args.countersign {
         let intent = submit::intent(args.dry_run);

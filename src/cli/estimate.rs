@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::ope;
 use crate::cli::replicating;
 use crate::cli::replicating::Replicating;
@@ -253,9 +253,10 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Estimation, CliErro
     } else {
         home::open_to_write(ctx)?
     };
+    let named = asked.experiment.as_deref();
     let experiment = match ctx.as_of {
-        None => intake::experiment(ledger.state(), asked.experiment.as_deref())?,
-        Some(seq) => intake::experiment(&ledger.state_at(seq + 1)?, asked.experiment.as_deref())?,
+        None => current::experiment(ctx, &home, ledger.state(), named)?,
+        Some(seq) => current::experiment(ctx, &home, &ledger.state_at(seq + 1)?, named)?,
     };
     Ok(Estimation {
         home,

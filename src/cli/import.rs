@@ -6,8 +6,6 @@ use std::io::Read as _;
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::bulk;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
@@ -17,7 +15,6 @@ use crate::cli::import_ledger;
 use crate::cli::import_rows;
 use crate::cli::intake;
 use crate::cli::intake_logged;
-use crate::cli::ui;
 use crate::event::Entry;
 use crate::event::entry;
 use crate::event::entry::LINE_LEN_MAX;
@@ -28,6 +25,7 @@ use crate::session::intake::bulk as session;
 use crate::session::intake::bulk::BATCH;
 use crate::session::intake::bulk::EventBatch;
 use crate::view::View;
+use crate::view::appended;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -97,9 +95,7 @@ fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         while let Some((number, event)) = lines.next_event()? {
             bodies.push(checked_body(&event, &source, number)?);
         }
-        let mut answer = View::untyped(ui::lines(&bodies), json!({"bodies": bodies}));
-        answer.verdict = "dry_run";
-        return Ok(answer);
+        return Ok(appended::checked(bodies));
     }
     let submitted = session::submit(&mut ctx.ports(), &mut ledger, lines);
     let tally = submitted.map_err(|error| bulk::stopped(error, &source))?;

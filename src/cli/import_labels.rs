@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::intake;
 use crate::cli::intake::Common;
@@ -92,7 +93,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let mut common = args.common();
     let map = intake_forms::map(&args.map, HELP)?;
     let (home, mut ledger) = intake::open(ctx, &common)?;
-    let mut request = intake::request(&common, ImportFormat::Csv, ledger.state())?;
+    let named = common.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let mut request = intake::request(experiment, &common, ImportFormat::Csv, ledger.state())?;
     if common.policy.is_none() {
         common.policy = only_policy(&ledger, &request.ask.experiment)?;
     }

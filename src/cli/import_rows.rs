@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::intake;
 use crate::cli::intake::Common;
@@ -67,7 +68,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
     let common = args.common();
     let map = intake_forms::map(&args.map, HELP)?;
     let (home, mut ledger) = intake::open(ctx, &common)?;
-    let experiment = intake::experiment(ledger.state(), common.experiment.as_deref())?;
+    let named = common.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let paths = [args.file.clone()];
     let wanted = Wanted {
         verb: Verb::Rows,

@@ -6,20 +6,15 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake_counts::cell;
-use crate::cli::intake_counts::of_rows;
-use crate::cli::intake_counts::totals;
-use crate::cli::intake_counts::words;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
 use crate::cli::record;
-use crate::cli::ui;
 use crate::cli::wallet;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
@@ -33,16 +28,15 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::designs::Designs;
-use crate::projection::experiments::Experiments;
 use crate::projection::splits::Splits;
 use crate::session::Home;
 use crate::session::intake::InputFile;
 use crate::session::intake::Request;
-use crate::session::intake::counts::Counts;
 use crate::session::intake::import as session;
 use crate::session::intake::signers;
 use crate::view::Exit;
 use crate::view::View;
+use crate::view::intake as view;
 use crate::workflow::import;
 use crate::workflow::import::Brings;
 use crate::workflow::import::How;
@@ -195,7 +189,9 @@ pub(super) fn run(
     parse: Parse<'_>,
 ) -> Result<View, CliError> {
     let (home, mut ledger) = open(ctx, common)?;
-    let mut request = request(common, format, ledger.state())?;
+    let named = common.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let mut request = request(experiment, common, format, ledger.state())?;
     let wanted = Wanted {
         verb,
         brings: Brings::Scores,
@@ -209,7 +205,7 @@ pub(super) fn run(
         }
     }
     if common.dry_run {
-        let mut answer = rehearsed(&files, &plans);
+        let mut answer = view::rehearsed(&files, &plans);
         conflicts(ctx, (&files, &plans), &mut answer);
         return Ok(answer);
     }
@@ -220,7 +216,7 @@ pub(super) fn run(
     }
     let new = (files.as_slice(), plans.as_slice());
     let counts = session::import(&mut ctx.ports(), &home, &mut ledger, &request, new)?;
-    Ok(answer(&ledger, &files, &counts))
+    Ok(view::imported(&ledger, &files, &counts))
 }
 
 /// The ledger, to be read where nothing is to be appended.
@@ -342,39 +338,12 @@ pub(super) fn scale(option: &str, text: &str) -> Result<(Micro, Micro), CliError
     })
 }
 
-/// The experiment that is named, else the one that is open.
-pub(super) fn experiment(state: &State, named: Option<&str>) -> Result<ExperimentId, CliError> {
-    if let Some(text) = named {
-        return record::experiment_id(text);
-    }
-    let all = state.fold::<Experiments>().by_id.iter();
-    let open: Vec<_> = all
-        .filter(|(_, of)| of.closed_seq.is_none())
-        .map(|(id, _)| id)
-        .collect();
-    match open.as_slice() {
-        [id] => Ok((*id).clone()),
-        [] => Err(CliError::not_found(
-            "no open experiment",
-            "clover experiment register ID --title TITLE --purpose PURPOSE",
-        )),
-        several => {
-            let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
-            let message = format!("several experiments are open: {}", names.join(", "));
-            Err(CliError::usage(
-                message,
-                "the same command with --experiment ID",
-            ))
-        }
-    }
-}
-
 pub(super) fn request(
+    experiment: ExperimentId,
     common: &Common,
     format: ImportFormat,
     state: &State,
 ) -> Result<Request, CliError> {
-    let experiment = experiment(state, common.experiment.as_deref())?;
     let purpose = match common.purpose.as_str() {
         "audit" => LabelPurpose::Audit,
         _ => LabelPurpose::Calibrate,
@@ -476,114 +445,4 @@ fn design_of(
             ))
         }
     }
-}
-
-/// What follows from rows without a time.
-fn grade(files: &[InputFile]) -> (&'static str, &'static str) {
-    if files.iter().all(|file| file.rows.sampled().is_some()) {
-        ("checked when splits are formed", "as the split allows")
-    } else {
-        ("not_checked", "EXPLORATORY")
-    }
-}
-
-fn range(values: impl Iterator<Item = Micro> + Clone) -> String {
-    let ends = values.clone().min().zip(values.max());
-    ends.map_or("none".to_owned(), |(low, high)| format!("{low} to {high}"))
-}
-
-fn rehearsed(files: &[InputFile], plans: &[Plan]) -> View {
-    let mut text = String::new();
-    let mut data = Vec::new();
-    for (file, plan) in files.iter().zip(plans) {
-        let (rows, counts) = (&file.rows, Counts::of(plan));
-        let scores = range(rows.rows.iter().map(|row| row.score));
-        let labels = range(rows.rows.iter().filter_map(|row| row.label));
-        let policies: Vec<_> = rows.policies().iter().map(|id| id.as_str()).collect();
-        let mapping = rows.mapping.iter();
-        let mapping: Vec<_> = mapping
-            .map(|(field, from)| format!("{field}={from}"))
-            .collect();
-        text.push_str(&ui::pairs(&[
-            ("file", rows.file.clone()),
-            ("policies", policies.join(", ")),
-            ("records", ui::thousands(rows.read)),
-            ("scores", format!("{scores}, {}", words(counts.scores))),
-            (
-                "labels",
-                format!("{} in the file, {labels}", ui::thousands(rows.labelled())),
-            ),
-            ("open", words(counts.labels)),
-            ("sealed", words(counts.sealed)),
-            ("logprobs", words(counts.logprobs)),
-            ("conflicts", plan.conflicts.len().to_string()),
-            ("rounded", rows.rounded.to_string()),
-            ("mapping", mapping.join(", ")),
-        ]));
-        text.push('\n');
-        let mut one = of_rows(&counts, rows);
-        one["policies"] = json!(policies);
-        one["score_range"] = json!(scores);
-        one["label_range"] = json!(labels);
-        one["mapping"] = json!(rows.mapping);
-        one["conflicts"] = json!(plan.conflicts.len());
-        data.push(one);
-    }
-    let (gap, grade) = grade(files);
-    text.push_str(&ui::pairs(&[
-        ("time gap", gap.to_owned()),
-        ("grade", grade.to_owned()),
-    ]));
-    let mut answer = View::untyped(text, json!({"files": data, "gap": gap, "grade": grade}));
-    answer.verdict = "dry_run";
-    answer
-}
-
-fn answer(ledger: &Ledger, files: &[InputFile], counts: &[Counts]) -> View {
-    let total = Counts::sum(counts);
-    let mut rows = Vec::new();
-    for (file, counts) in files.iter().zip(counts) {
-        rows.push(vec![
-            file.rows.file.clone(),
-            ui::thousands(file.rows.rows.len() as u64),
-            cell(counts.scores),
-            cell(counts.labels),
-            cell(counts.sealed),
-            cell(counts.logprobs),
-        ]);
-    }
-    let head = ["file", "rows", "scores", "labels", "sealed", "logprobs"];
-    let mut text = ui::table(&head, rows);
-    let (gap, grade) = grade(files);
-    let root = ledger.root().to_base64();
-    let size = ui::thousands(ledger.size());
-    let nothing = if total.added() == 0 {
-        " · nothing new"
-    } else {
-        ""
-    };
-    text.push_str(&ui::pairs(&[
-        (
-            "recorded",
-            format!("{}, already {}{nothing}", total.added(), total.already()),
-        ),
-        ("time gap", gap.to_owned()),
-        ("grade", grade.to_owned()),
-        ("log", format!("{size} entries · root {root}")),
-    ]));
-    let files: Vec<Value> = files
-        .iter()
-        .zip(counts)
-        .map(|(file, counts)| of_rows(counts, &file.rows))
-        .collect();
-    let mut data = json!({"files": files, "gap": gap, "grade": grade});
-    data["recorded"] = totals(&total);
-    let mut answer = View::untyped(text, data);
-    answer.verdict = if total.added() == 0 {
-        "already_recorded"
-    } else {
-        "appended"
-    };
-    answer.checkpoint = Some((ledger.size(), root));
-    answer
 }

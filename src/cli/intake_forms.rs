@@ -174,7 +174,7 @@ fn options(common: &Common, verb: &str) -> String {
     let other = |value: &'_ str, default: &str| (value != default).then(|| value.to_owned());
     add("experiment", common.experiment.as_deref());
     add("policy", common.policy.as_deref());
-    for field in &common.field {
+    for field in common.field.iter().filter(|_| verb != "labels") {
         add("field", Some(field));
     }
     if verb == "rows" {

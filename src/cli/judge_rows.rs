@@ -1,9 +1,9 @@
 //! What a judge's verbs take: the judge as it was asked for, its rows, and the ledger.
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::intake_files;
 use crate::cli::intake_files::Scores;
 use crate::cli::iterate::program;
@@ -146,7 +146,8 @@ impl Desk {
     ) -> Result<Self, CliError> {
         let mut spec = spec(ctx, common, scores)?;
         let (home, ledger) = home::open_to_write(ctx)?;
-        let experiment = intake::experiment(ledger.state(), common.experiment.as_deref())?;
+        let named = common.experiment.as_deref();
+        let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
         spec.as_registered(&ledger, &experiment)?;
         let pepper = home.vault(&ctx.ambient())?.pepper()?;
         let policy = common.policy.as_deref();

@@ -4,9 +4,9 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::record;
 use crate::cli::ui;
 use crate::event::id::IdError;
@@ -118,8 +118,9 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
         },
         strata: Some(strata).filter(|strata| !strata.is_empty()),
     };
-    let (_, ledger) = home::open_to_read(ctx)?;
-    let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
+    let (home, ledger) = home::open_to_read(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     drop(ledger);
     record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
 }

@@ -23,6 +23,7 @@ mod checkpoint;
 mod completions;
 mod confirm;
 mod ctx;
+mod current;
 mod demo;
 mod demo_story;
 mod deploy;
@@ -46,7 +47,6 @@ mod import_rows;
 mod init;
 mod input;
 mod intake;
-mod intake_counts;
 mod intake_files;
 mod intake_forms;
 mod intake_logged;
@@ -118,7 +118,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
 
   start    init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
   keys     key new|list|show|export|retire|compromise|rotate-log · rulebook
-  write    record · append · import cje|csv|events|ledger · blob · experiment split · budget · erase
+  write    record · append · import cje|csv|events|ledger · blob · experiment · use · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  generator
   read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
@@ -310,6 +310,11 @@ enum Verb {
     /// Experiments
     #[command(subcommand)]
     Experiment(experiment::Verb),
+    /// Name the experiment that commands are about
+    #[command(
+        after_help = "CLOVER_EXPERIMENT of a shell wins over it, and --experiment of a command over both.\n\nExample:\n  clover use exp-1"
+    )]
+    Use(current::Args),
     /// Plans that bind: manifests, their amendments and deviations
     #[command(subcommand)]
     Prereg(prereg::Verb),
@@ -507,6 +512,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Label(verb) => label::run(ctx, verb),
         Verb::Confirm(verb) => confirm::run(ctx, verb),
         Verb::Experiment(verb) => experiment::run(ctx, verb),
+        Verb::Use(args) => current::run(ctx, &args),
         Verb::Prereg(verb) => prereg::run(ctx, verb),
         Verb::Rubric(verb) => rubric::run(ctx, &verb),
         Verb::Patch(verb) => patch::run(ctx, &verb),

@@ -105,13 +105,17 @@ pub fn and<T: Serialize>(view: View, more: &T) -> View {
 pub fn bodies(rehearsed: &[Rehearsed]) -> View {
     let bodies = rehearsed.iter();
     let bodies = bodies.map(|of| String::from_utf8_lossy(&of.body).into_owned());
-    let facts = Bodies {
-        bodies: bodies.collect(),
-    };
+    let mut view = checked(bodies.collect());
+    view.events = rehearsed.iter().map(|of| of.id.to_string()).collect();
+    view
+}
+
+/// The view of a dry run over bodies that are text already.
+pub fn checked(bodies: Vec<String>) -> View {
+    let facts = Bodies { bodies };
     let mut view = View::of(&facts).with_verdict("dry_run");
     for body in facts.bodies {
         view.line(body);
     }
-    view.events = rehearsed.iter().map(|of| of.id.to_string()).collect();
     view
 }

@@ -9,23 +9,30 @@
 
 pub mod access;
 pub mod analysis;
+pub mod answer;
 pub mod appended;
 pub mod audit;
 pub mod battery;
+pub mod blob;
 pub mod budget;
 pub mod calibrate;
 pub mod campaign;
+pub mod checkpoint;
+pub mod entry;
 pub mod estimate;
 pub mod experiment;
 pub mod explained;
 pub mod exposure;
 pub mod family;
 pub mod gate;
+pub mod intake;
 pub mod iterate;
 pub mod json;
 pub mod judge;
 pub mod judge_drift;
 pub mod key;
+pub mod ledger_copy;
+pub mod manual;
 pub mod markdown;
 pub mod ope;
 pub mod page;
@@ -35,14 +42,18 @@ pub mod prereg;
 pub mod qualify;
 pub mod recalibrate;
 pub mod replay;
+pub mod report;
+pub mod rulebook;
 pub mod score;
 pub mod shapes;
 pub mod simulate;
 pub mod status;
+pub mod surroundings;
 pub mod taken_in;
 pub mod text;
 pub mod transport;
 pub mod values;
+pub mod verify;
 
 use std::borrow::Cow;
 
@@ -149,6 +160,8 @@ pub fn word<T: Serialize>(of: &T) -> String {
 pub enum Block {
     /// A line that is never broken: a command, a hash, a path.
     Line(String),
+    /// What was asked, answered in a sentence or a few: above everything else.
+    Answer(String),
     /// A sentence, broken between words where a line ends.
     Sentence(String),
     /// Labels and values; where `broken`, long values are broken between words.
@@ -289,6 +302,12 @@ impl View {
     /// Adds a line that is never broken.
     pub fn line(&mut self, line: impl Into<String>) {
         self.blocks.push(Block::Line(line.into()));
+    }
+
+    /// Adds the answer to what was asked, before what it rests on.
+    pub fn answer(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Answer(text.into()));
+        self.gap();
     }
 
     /// Adds a sentence.

@@ -8,6 +8,7 @@ use comfy_table::Table;
 
 pub use crate::report::shown::thousands;
 
+use crate::ground::time::Timestamp;
 use crate::view::Block;
 use crate::view::View;
 
@@ -26,6 +27,7 @@ fn put(out: &mut String, block: &Block, colour: bool) {
     match block {
         // Whoever gives several lines at once gets them as lines.
         Block::Line(line) => line_of(out, &escape_lines(line)),
+        Block::Answer(answer) => line_of(out, &flow(&escape(answer), 0, 0)),
         Block::Sentence(sentence) => out.push_str(&wrapped(&escape(sentence))),
         Block::Facts { pairs, broken } => {
             let shown = |value: &str, width: usize| match broken {
@@ -96,6 +98,12 @@ pub fn cut(text: &str, width: usize) -> String {
     }
     let kept: String = text.chars().take(width.saturating_sub(1)).collect();
     kept + "…"
+}
+
+/// A time to the second, for people.
+pub fn short_time(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{}Z", &text[..19])
 }
 
 /// A line broken between words so that it fits [`COLUMNS`], what follows indented.

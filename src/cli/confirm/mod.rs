@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::cli::budget;
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::label;
 use crate::cli::ui;
 use crate::event::id::DesignId;
@@ -20,6 +20,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::splits::Splits;
+use crate::session::Home;
 use crate::session::confirm as session;
 use crate::session::confirm::Acceptance;
 use crate::session::confirm::Peek;
@@ -87,18 +88,23 @@ struct Place {
     design: DesignId,
 }
 
-fn place(ledger: &Ledger, args: &SealArgs) -> Result<Place, CliError> {
+fn place(
+    ctx: &mut Ctx<'_>,
+    home: &Home,
+    ledger: &Ledger,
+    args: &SealArgs,
+) -> Result<Place, CliError> {
     let design = args.design.parse().map_err(|error| {
         let message = format!("design {:?}: {error}", args.design);
         CliError::usage(message, "clover label design list")
     })?;
-    let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
+    let experiment = current::experiment(ctx, home, ledger.state(), args.experiment.as_deref())?;
     Ok(Place { experiment, design })
 }
 
 fn accept(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<View, CliError> {
-    let (_, mut ledger) = home::open_to_write(ctx)?;
-    let Place { experiment, design } = place(&ledger, args)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let Place { experiment, design } = place(ctx, &home, &ledger, args)?;
     let ports = &mut ctx.ports().with_identity(args.identity.as_deref());
     let Acceptance { new, already } = session::accept(ports, &mut ledger, &experiment, &design)?;
     let text = format!("accepted {new} · already {already} · design {design}\n");
@@ -115,10 +121,11 @@ fn accept(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<View, CliError> {
 /// Charges a peek and reveals what waits in a design.
 pub(super) fn open(
     ctx: &mut Ctx<'_>,
+    home: &Home,
     ledger: &mut Ledger,
     args: &UnsealArgs,
 ) -> Result<Revealed, CliError> {
-    let Place { experiment, design } = place(ledger, &args.seal)?;
+    let Place { experiment, design } = place(ctx, home, ledger, &args.seal)?;
     let own = || {
         let purpose = shell::quoted(&args.purpose);
         format!(
@@ -140,8 +147,8 @@ pub(super) fn open(
 }
 
 fn unseal(ctx: &mut Ctx<'_>, args: &UnsealArgs) -> Result<View, CliError> {
-    let (_, mut ledger) = home::open_to_write(ctx)?;
-    let opened = open(ctx, &mut ledger, args)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let opened = open(ctx, &home, &mut ledger, args)?;
     let (design, already) = (&args.seal.design, opened.already);
     let Some(charge) = opened.charge else {
         let text = format!("every label of {design} is revealed already\n");

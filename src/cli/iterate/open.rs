@@ -1,9 +1,9 @@
 //! Opening iterations from their manifests, and listing them.
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::submit;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
@@ -93,10 +93,11 @@ pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<View, CliE
         text.parse::<JudgeId>()
             .map_err(|error| wrong("judge", text, &error))
     });
-    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
     let terms = AnchorTerms {
         anchors,
-        experiment: intake::experiment(ledger.state(), args.experiment.as_deref())?,
+        experiment: current::experiment(ctx, &home, ledger.state(), named)?,
         low,
         high,
         judge: judge.transpose()?,

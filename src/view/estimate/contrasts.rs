@@ -13,8 +13,10 @@ use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
 use crate::view::View;
+use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
 use crate::view::estimate::LABEL;
+use crate::view::estimate::answer;
 use crate::view::estimate::digits;
 use crate::view::estimate::ends;
 use crate::view::estimate::noted;
@@ -32,6 +34,8 @@ use crate::workflow::estimate::compute::Found;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContrastsFacts {
+    /// Which policy is best, and whether that may be claimed.
+    pub answer: BestPolicy,
     /// Every pair of the policies that were named.
     pub differences: Vec<ContrastFacts>,
     /// Their places.
@@ -115,8 +119,9 @@ impl Contrasts<'_> {
 
     /// The view, and where it stands on record.
     pub fn view(&self, recorded: Option<View>, unrecorded: &'static str) -> View {
-        let facts = self.facts();
+        let facts = self.facts(recorded.is_some());
         let mut view = View::of(&facts);
+        view.answer(facts.answer.answer.text.clone());
         self.table(&mut view);
         view.gap();
         plotted(&mut view, &self.plot());
@@ -252,7 +257,7 @@ impl Contrasts<'_> {
         values::differences_forest(self.found.analysis.alpha, rows.collect())
     }
 
-    fn facts(&self) -> ContrastsFacts {
+    fn facts(&self, on_record: bool) -> ContrastsFacts {
         let differences = self.pairs.iter().map(|of| ContrastFacts {
             pair: Pair {
                 first: of.first.to_string(),
@@ -281,6 +286,7 @@ impl Contrasts<'_> {
                 rank: rank_ends(place),
             });
         ContrastsFacts {
+            answer: answer(self.found, self.experiment, self.places, on_record),
             differences: differences.collect(),
             ranking: ranking.collect(),
             alpha: self.found.analysis.alpha,

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::event::id::ExperimentId;
 use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::Claim;
@@ -22,6 +23,10 @@ use crate::num::Finite;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::view::View;
+use crate::view::answer;
+use crate::view::answer::BestPolicy;
+use crate::view::answer::Question;
+use crate::view::answer::Standing;
 use crate::view::text::cut;
 use crate::view::values;
 use crate::view::values::Ends;
@@ -41,6 +46,8 @@ const LABEL: usize = 25;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EstimatesFacts {
+    /// Which policy is best, and whether that may be claimed.
+    pub answer: BestPolicy,
     /// One less the level of intervals.
     pub alpha: f64,
     /// Digest of the calibrator; `null` where there are too few labels for one.
@@ -204,6 +211,70 @@ fn ranks(found: &Found, experiment: &ExperimentId, rows: &[usize]) -> Vec<Option
     rows.iter().map(of).collect()
 }
 
+/// Which of some policies is best, and whether that may be claimed.
+fn answer(
+    found: &Found,
+    experiment: &ExperimentId,
+    places: &[usize],
+    on_record: bool,
+) -> BestPolicy {
+    let policies: Vec<answer::Policy> = places
+        .iter()
+        .map(|&policy| {
+            let row = found.estimate(experiment, policy, Form::Claimed);
+            answer::Policy {
+                name: row.policy.to_string(),
+                value: row.estimate.value(),
+                interval: row.interval.map(ends),
+                standing: standing(&row),
+            }
+        })
+        .collect();
+    let contrasts = found
+        .contrasts(experiment, places, Form::Claimed)
+        .unwrap_or_default();
+    let order = |first: usize, second: usize| {
+        let is = |of: &ContrastRecorded, a: usize, b: usize| {
+            of.told_apart
+                && of.first.as_str() == policies[a].name
+                && of.second.as_str() == policies[b].name
+        };
+        contrasts.iter().find_map(|of| {
+            let sign = of.difference.value().total_cmp(&0.0);
+            if is(of, first, second) {
+                Some(sign)
+            } else {
+                is(of, second, first).then(|| sign.reverse())
+            }
+        })
+    };
+    Question {
+        policies: &policies,
+        order: &order,
+        percent: values::percent(found.analysis.alpha),
+        digits: digits(found),
+        on_record,
+    }
+    .answer()
+}
+
+fn standing(row: &EstimateRecorded) -> Standing {
+    match row.claim {
+        Claim::OwnLabels | Claim::BorrowedChecked => Standing::Claimable,
+        _ if failed_of(row).is_some() => Standing::Failed,
+        Claim::BorrowedUnchecked
+            if row
+                .transport
+                .is_some_and(|of| of.state == TransportState::Inconclusive) =>
+        {
+            Standing::Inconclusive
+        }
+        Claim::BorrowedUnchecked => Standing::Unchecked,
+        Claim::Refused => Standing::Withheld,
+        Claim::Uncalibrated => Standing::Uncalibrated,
+    }
+}
+
 /// A rank in a table.
 fn rank(of: Option<(usize, usize)>) -> String {
     match of {
@@ -242,8 +313,9 @@ impl Estimates<'_> {
 
     /// The view, and where it stands on record.
     pub fn view(&self, recorded: Option<View>, unrecorded: &'static str) -> View {
-        let facts = self.facts();
+        let facts = self.facts(recorded.is_some());
         let mut view = View::of(&facts);
+        view.answer(facts.answer.answer.text.clone());
         self.table(&mut view);
         view.gap();
         plotted(&mut view, &self.plot());
@@ -423,10 +495,12 @@ impl Estimates<'_> {
         values::values_forest(of.alpha, of.output_scale, rows.collect())
     }
 
-    fn facts(&self) -> EstimatesFacts {
+    fn facts(&self, on_record: bool) -> EstimatesFacts {
         let rows = self.rows.iter().zip(self.ranks());
         let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
+        let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
         EstimatesFacts {
+            answer: answer(self.found, self.experiment, &places, on_record),
             policies: rows.collect(),
             alpha: self.found.analysis.alpha,
             terms: self.found.terms.clone(),

@@ -8,11 +8,14 @@ use crate::event::id::PatchId;
 use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
 use crate::event::payload::iteration::IterationOutcome;
+use crate::event::payload::manifest::ConfirmSeparation;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
 use crate::num::Micro;
 use crate::projection::iterations::record::Record;
 use crate::view::View;
+use crate::view::answer;
+use crate::view::answer::Answer;
 use crate::view::iterate::gates;
 use crate::view::iterate::gates::GateShown;
 use crate::view::iterate::ground;
@@ -42,6 +45,8 @@ pub struct CandidateShown {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IterationShown {
+    /// What became of its patches, and what may be claimed.
+    pub answer: Answer,
     /// Its name.
     pub iteration: IterationId,
     /// Its experiment.
@@ -79,6 +84,7 @@ pub fn show(record: &Record) -> View {
         confirm: gates::gates_of(record, candidate, GateSplit::Confirm),
     });
     let facts = IterationShown {
+        answer: answer(record),
         iteration: record.iteration.clone(),
         experiment: record.experiment.clone(),
         opened_seq: record.opened.seq,
@@ -95,6 +101,7 @@ pub fn show(record: &Record) -> View {
             .collect(),
     };
     let mut view = View::of(&facts);
+    view.answer(facts.answer.text.clone());
     view.pairs(head(record));
     if record.audited.is_some() {
         view.gap();
@@ -119,6 +126,58 @@ pub fn show(record: &Record) -> View {
         ));
     }
     view
+}
+
+/// The sentence that answers: which patches were accepted, or why none was.
+fn answer(record: &Record) -> Answer {
+    let Some(closed) = &record.closed else {
+        let text = "Not decided: the iteration is open. Nothing may be claimed yet.";
+        return Answer {
+            text: text.to_owned(),
+            may_be_claimed: false,
+        };
+    };
+    let found = match closed.said.outcome {
+        IterationOutcome::Accepted => {
+            let patches = record.accepted.iter().map(|of| of.said.patch.as_str());
+            let names = answer::names(patches);
+            let text = match record.accepted.len() {
+                1 => format!(
+                    "Patch {names} is accepted: it passed every gate on the confirm labels."
+                ),
+                _ => format!(
+                    "Patches {names} are accepted: they passed every gate on the confirm labels."
+                ),
+            };
+            let claim = match record.opened.said.params.confirm_separation {
+                ConfirmSeparation::Hashed => {
+                    "This may be claimed with the remark that confirm is not time-separated."
+                }
+                ConfirmSeparation::Time => answer::CLAIMED,
+            };
+            return Answer {
+                text: format!("{text} {claim}"),
+                may_be_claimed: true,
+            };
+        }
+        IterationOutcome::NoCandidate => {
+            "No patch passed its gates on dev. No confirm label was opened."
+        }
+        IterationOutcome::NoneAccepted => "No sealed patch passed its gates on the confirm labels.",
+        IterationOutcome::PausedForLabels => "Undecided: labels are missing.",
+        IterationOutcome::SdpChanged => "Undecided: the labelling protocol changed meanwhile.",
+        IterationOutcome::Stopped => "Undecided: the iteration was given up.",
+        IterationOutcome::Tainted => {
+            "Undecided: whoever proposed the patches saw what they may not see."
+        }
+        IterationOutcome::TransportFailed => {
+            "No patch is accepted: the rubric itself fails in an environment."
+        }
+    };
+    Answer {
+        text: format!("{found} Nothing may be claimed of any patch."),
+        may_be_claimed: false,
+    }
 }
 
 fn candidate(view: &mut View, record: &Record, of: &CandidateShown) {
@@ -151,14 +210,13 @@ fn head(record: &Record) -> Vec<(&'static str, String)> {
         (
             "held to",
             format!(
-                "eta {}, tau {}, alpha {}, q {}, profile {:?}",
+                "eta {}, tau {}, alpha {}, q {}, profile {}",
                 micro(plan.eta_micro),
                 micro(plan.tau_micro),
                 micro(plan.alpha_micro),
                 micro(plan.q_micro),
-                plan.profile
-            )
-            .to_lowercase(),
+                word(&plan.profile)
+            ),
         ),
     ];
     pairs.extend(found(record));

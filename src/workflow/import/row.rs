@@ -304,7 +304,7 @@ impl<'a> Reader<'a> {
         out.warnings.extend(two_scales(&out.rows, self.how));
         if sampled < out.rows.len() && self.how.brings != Brings::Labels {
             out.warnings.push(format!(
-                "{} of {} records have no sampled_at: the gap in time is not_checked, and what follows from it EXPLORATORY",
+                "{} of {} records have no sampled_at: a confirm block of them cannot be separated in time, and what follows from it is EXPLORATORY",
                 out.rows.len() - sampled,
                 out.rows.len()
             ));
