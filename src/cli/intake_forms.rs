@@ -146,7 +146,7 @@ pub(super) fn wrong(
             failed
         }
         None if error.what.ends_with("found an empty line") => {
-            let file = shell::word(&path.display()).to_string();
+            let file = shell::word(&path.display());
             failed.with_next(format!(r"sed '/^\r*$/d' {file} > clean.csv"))
         }
         None => failed,
@@ -201,7 +201,7 @@ fn options(common: &Common, verb: &str) -> String {
 
 /// The command that takes a file of another form.
 fn elsewhere(form: Form, path: &Path, bytes: &[u8], (verb, common): (Verb, &Common)) -> String {
-    let file = shell::word(&path.display()).to_string();
+    let file = shell::word(&path.display());
     let own = match verb {
         Verb::Labels | Verb::Rows => verb.name(),
         Verb::Cje | Verb::Csv | Verb::Logged => "cje",
@@ -300,7 +300,7 @@ fn scales(
             ends.map(|(low, high)| format!("{what} go from {low} to {high}"))
         })
         .collect();
-    let file = shell::word(&path.display()).to_string();
+    let file = shell::word(&path.display());
     let (one, other) = (scores.map(scale_of), labels.map(scale_of));
     let scale = match (one, other) {
         (Some(one), Some(other)) if one != other => format!("{one} --label-scale {other}"),

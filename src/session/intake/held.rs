@@ -48,7 +48,7 @@ fn unscored(
         let bytes = bytes.ok_or(Unread::Absent { seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
         let lines = lines.filter(|line| !line.is_empty());
-        let lines = lines.map(|line| serde_json::from_slice::<Line>(line));
+        let lines = lines.map(serde_json::from_slice::<Line>);
         let lines = lines.collect::<Result<Vec<_>, _>>().map_err(|error| {
             let what = error.to_string();
             Unread::Damaged { seq, what }

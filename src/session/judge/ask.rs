@@ -46,14 +46,14 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Begins to ask; the first row of an ask stands for all of it.
-    pub(super) fn start(judges: Vec<Box<dyn Judge + Send>>, asks: Asked) -> Self {
+    pub(super) fn start(judges: Vec<Box<dyn Judge + Send>>, asks: &Asked) -> Self {
         let (tell, from) = mpsc::channel();
         let stopped = Arc::new(AtomicBool::new(false));
         let next = Arc::new(AtomicUsize::new(0));
         let threads: Vec<_> = judges
             .into_iter()
             .map(|judge| {
-                let (asks, next) = (Arc::clone(&asks), Arc::clone(&next));
+                let (asks, next) = (Arc::clone(asks), Arc::clone(&next));
                 let (tell, stopped) = (tell.clone(), Arc::clone(&stopped));
                 std::thread::spawn(move || each(judge, &asks, &next, &stopped, &tell))
             })

@@ -240,7 +240,7 @@ fn ask(
     all: u64,
 ) -> Result<(), SessionError> {
     let asks = Arc::new(asks);
-    let mut asking = Asking::start(judges, Arc::clone(&asks));
+    let mut asking = Asking::start(judges, &asks);
     let mut waiting = Waiting::default();
     let mut failed: Option<(ItemId, JudgeError)> = None;
     let mut is_interrupted = false;
