@@ -227,6 +227,11 @@ pub trait Watcher {
 
     /// Something beside the outcome.
     fn notice(&mut self, notice: Notice);
+
+    /// Whether somebody asked to stop. What is on record stands, and the same use case goes on from there.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// The judges that can be asked.

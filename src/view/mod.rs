@@ -58,6 +58,7 @@ pub mod simulate;
 pub mod split;
 pub mod status;
 pub mod surroundings;
+pub mod taken_in;
 pub mod text;
 pub mod transport;
 pub mod values;

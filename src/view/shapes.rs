@@ -56,6 +56,7 @@ use crate::view::simulate;
 use crate::view::split;
 use crate::view::status;
 use crate::view::surroundings;
+use crate::view::taken_in;
 use crate::view::transport;
 use crate::view::values::OnRecord;
 use crate::view::verify;
@@ -162,8 +163,10 @@ shapes! {
     "import cje": intake::FilesImported | intake::FilesRehearsed;
     "import csv": intake::FilesImported | intake::FilesRehearsed;
     "import events": appended::FileAppended | Bodies;
+    "import labels": taken_in::LabelsTakenIn;
     "import ledger": ledger_copy::LedgerImported | verify::Verified;
     "import logged": intake::FilesImported | intake::FilesRehearsed;
+    "import rows": taken_in::RowsTakenIn;
     "init": surroundings::Founded;
     "iterate accept": AndDue<steps::Accepted> | AndDue<steps::NoStep>;
     "iterate anchors": Stands | Bodies;

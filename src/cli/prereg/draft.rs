@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::prereg::NewArgs;
 use crate::cli::simulate::in_range;
 use crate::event::payload::BlobRef;
@@ -50,9 +50,9 @@ fn beside(output: &std::path::Path) -> PathBuf {
 /// Drafts a plan, and writes it with what it rests on.
 pub(super) fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
     let price = args.label_price.as_deref().map(price).transpose()?;
-    let (_, ledger, view) = home::view(ctx)?;
+    let (home, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
-    let experiment = intake::experiment(state, args.experiment.as_deref())?;
+    let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
     let through = state.size.saturating_sub(1);
     let drafted = session::draft((&ledger, state), &experiment, through)?;
     let basis = draft::basis(&drafted);

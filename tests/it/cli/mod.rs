@@ -51,6 +51,7 @@ mod shipped;
 mod simulate;
 mod sizes;
 mod stratified;
+mod taken_in;
 mod unchecked;
 mod unscored;
 mod verbs;
