@@ -98,7 +98,7 @@ pub(super) struct Common {
     /// Who labelled
     #[arg(long, value_name = "ID", default_value = "oracle", hide = true)]
     pub rater: String,
-    /// Record labels in the open, for the one registered design of the purpose
+    /// Record labels openly, for the design of the purpose
     #[arg(long, value_name = "DESIGN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub labels: Option<String>,
     /// What open labels are for: calibrate or audit
@@ -111,7 +111,7 @@ pub(super) struct Common {
     #[arg(long, value_name = "TIME", requires = "seal")]
     pub reveal_by: Option<String>,
     /// Custodian's key, where several could open
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", hide = true)]
     pub to: Option<String>,
     /// Ends of the scale of scores and labels
     #[arg(

@@ -55,7 +55,7 @@ pub(super) struct Common {
     #[arg(
         long,
         value_name = "PATH",
-        help = "JSON Lines with prompts and responses, or folders; default those of import rows"
+        help = "JSON Lines of prompts and responses; default those of import rows"
     )]
     pub rows: Vec<PathBuf>,
     /// The experiment; default the one that is open
@@ -88,11 +88,11 @@ pub(super) struct Common {
     #[arg(
         long,
         conflicts_with_all = ["command", "recorded"],
-        help = "Ask the built-in judge, a stand-in for trials; one named builtin is it too"
+        help = "Ask the built-in judge, a stand-in for trials"
     )]
     pub builtin: bool,
     /// Seconds for one answer of a command
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, hide = true)]
     pub timeout: u64,
     /// Children that are asked side by side
     #[arg(short = 'j', value_name = "N", default_value_t = 1)]

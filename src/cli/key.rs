@@ -247,8 +247,9 @@ fn rotate(ctx: &mut Ctx<'_>, args: &RotateArgs) -> Result<View, CliError> {
     let intent = submit::intent(args.dry_run);
     let submission = rotation::rotate(&mut ctx.ports(), &home, &mut ledger, reason, intent)?;
     let answer = submit::shown(ctx, &ledger, &submission);
-    Ok(match submission.is_appended() {
-        true => key::rotated(answer, ledger.state()),
-        false => answer,
+    Ok(if submission.is_appended() {
+        key::rotated(answer, ledger.state())
+    } else {
+        answer
     })
 }

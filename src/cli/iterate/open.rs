@@ -50,13 +50,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
         shell::word(&manifest)
     );
     let mut ports = ctx.ports().with_consent(args.yes, again);
-    let opened = session::open(
-        &mut ports,
-        &mut ledger,
-        iteration.clone(),
-        &manifest,
-        intent,
-    )?;
+    let opened = session::open(&mut ports, &mut ledger, &iteration, &manifest, intent)?;
     if opened.is_after_stop {
         ctx.warn(views::after_the_stop(&opened.experiment, &iteration));
     }

@@ -69,7 +69,7 @@ pub(super) fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
     }
     let facts = draft::facts(&drafted, price);
     let profile = &drafted.draft.profile;
-    let draft = (facts, profile, written.as_deref());
+    let draft = (&facts, profile, written.as_deref());
     Ok(file::new(
         Template::Iteration,
         text,

@@ -54,12 +54,12 @@ pub struct OpenedIteration {
 pub fn open(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
-    iteration: IterationId,
+    iteration: &IterationId,
     manifest: &ManifestId,
     intent: Intent,
 ) -> Result<OpenedIteration, SessionError> {
     let state = ledger.state();
-    let known = state.fold::<Iterations>().by_id.get(&iteration);
+    let known = state.fold::<Iterations>().by_id.get(iteration);
     let (is_new, now) = (known.is_none(), append::now(ledger));
     let quarter = known.map_or_else(|| now.quarter().to_string(), |it| it.quarter.clone());
     let (experiment, opened) = planned(ledger, iteration.clone(), manifest, quarter)?;
@@ -67,7 +67,7 @@ pub fn open(
     let is_after_stop = is_new && campaign::read(ledger, &experiment, through)?.has_stopped();
     let params_hash = opened.params_hash;
     let reach = if is_new {
-        Some(held(ledger, &iteration, manifest, &experiment)?)
+        Some(held(ledger, iteration, manifest, &experiment)?)
     } else {
         None
     };

@@ -164,6 +164,9 @@ fn sight(of: &InSight) -> Sight {
 }
 
 /// What a draft rests on as a file, so that its digest can stand in the plan.
+///
+/// # Panics
+/// Never: the facts of a view are JSON.
 pub fn basis(of: &Drafted) -> Vec<u8> {
     let facts = facts(of, None);
     let mut bytes = serde_json::to_vec_pretty(&facts).expect("BUG: facts of a view are JSON");
@@ -259,7 +262,35 @@ fn of_profile(profile: &Profile) -> Vec<(&'static str, String, Option<String>)> 
 }
 
 /// The file of a draft; `annex` is the digest of what it rests on.
+///
+/// # Panics
+/// Never: a reference is JSON.
 pub fn text(of: &Drafted, annex: Option<&BlobRef>) -> String {
+    let mut values = drafted(of);
+    if let Some(annex) = annex {
+        let reference = serde_json::to_string(annex).expect("BUG: a reference is JSON");
+        let words = "drafted: what it rests on; put it into the ledger";
+        values.push(("# annex", reference, Some(words.to_owned())));
+    }
+    let text = with(&values, Some(&slices(&of.draft.slices)));
+    let text = match of.anchors {
+        Some(_) => text.replace("\n    # anchors: ", "\n    anchors: "),
+        None => text,
+    };
+    let text = match annex {
+        Some(_) => text.replace("\n# annex: ", "\nannex: "),
+        None => text,
+    };
+    format!(
+        "# Drafted by {} from the fit part of {} through seq {}: no label of dev, confirm or an audit was read.\n{text}",
+        draft::ALGORITHM,
+        of.window.split,
+        of.window.through
+    )
+}
+
+/// Values of fields that the fit window gives, each with what it was drafted from.
+fn drafted(of: &Drafted) -> Vec<(&'static str, String, Option<String>)> {
     let (draft, window) = (&of.draft, &of.window);
     let said = |words: &str| Some(format!("drafted: {words}"));
     let [fit, dev, confirm] = draft.sizes;
@@ -320,29 +351,7 @@ pub fn text(of: &Drafted, annex: Option<&BlobRef>) -> String {
     if let Some(anchors) = &of.anchors {
         values.push(("# anchors", anchors.to_string(), None));
     }
-    if let Some(annex) = annex {
-        let reference = serde_json::to_string(annex).expect("BUG: a reference is JSON");
-        values.push((
-            "# annex",
-            reference,
-            said("what it rests on; put it into the ledger"),
-        ));
-    }
-    let text = with(&values, Some(&slices(&draft.slices)));
-    let text = match of.anchors {
-        Some(_) => text.replace("\n    # anchors: ", "\n    anchors: "),
-        None => text,
-    };
-    let text = match annex {
-        Some(_) => text.replace("\n# annex: ", "\nannex: "),
-        None => text,
-    };
-    format!(
-        "# Drafted by {} from the fit part of {} through seq {}: no label of dev, confirm or an audit was read.\n{text}",
-        draft::ALGORITHM,
-        window.split,
-        window.through
-    )
+    values
 }
 
 fn word(of: Separation) -> &'static str {
@@ -434,6 +443,11 @@ pub fn put(view: &mut View, of: &DraftFacts, profile: &Profile) {
     }
     view.broken_pairs(pairs);
     view.gap();
+    shown(view, of, profile);
+}
+
+/// What so many labels can show, and what they cost.
+fn shown(view: &mut View, of: &DraftFacts, profile: &Profile) {
     let rows = of.shows.iter().map(|of| {
         vec![
             thousands(of.labels),

@@ -96,12 +96,12 @@ pub fn new(
     template: Template,
     text: String,
     output: Option<&Path>,
-    draft: Option<(DraftFacts, &Profile, Option<&Path>)>,
+    draft: Option<(&DraftFacts, &Profile, Option<&Path>)>,
 ) -> View {
     let facts = NewPlan {
         template: template.as_str(),
         text,
-        draft: draft.as_ref().map(|(facts, ..)| facts.clone()),
+        draft: draft.map(|(facts, ..)| facts.clone()),
     };
     let mut view = View::of(&facts);
     let Some(output) = output else {
@@ -109,7 +109,7 @@ pub fn new(
         return view;
     };
     let shown = output.display();
-    if let Some((facts, profile, basis)) = &draft {
+    if let Some((facts, profile, basis)) = draft {
         draft::put(&mut view, facts, profile);
         view.gap();
         if let Some(basis) = basis {

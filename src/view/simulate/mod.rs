@@ -158,7 +158,7 @@ pub fn dataset(world: &World, worth: &truth::Worth, of: Written) -> View {
         "Labels go in after the split: those of fit and dev in the open, those of confirm sealed. schema/WALKTHROUGH.md goes \
          all the way.",
     );
-    let folder = shell::word(&facts.folder).to_string();
+    let folder = shell::word(&facts.folder).clone();
     view.with_next(format!(
         "clover judge run --judge builtin --rows {folder}/responses --rows {folder}/anchors --known {folder}/known.json"
     ))

@@ -107,19 +107,16 @@ fn a_draft_is_checked_signed_and_opened_as_it_is() {
     // Twice the labels at half a coin each; the slice of the fault is in sight.
     let shows = draft["shows"].as_array().unwrap();
     let labels = |at: usize| shows[at]["labels"].as_u64().unwrap();
-    assert_eq!(
-        shows[1]["cost"].as_f64().unwrap(),
-        (labels(1) - labels(0)) as f64 * 0.5
-    );
+    let cost = shows[1]["cost"].as_f64().unwrap();
+    assert!((cost - (labels(1) - labels(0)) as f64 * 0.5).abs() < 1e-9);
     let detects = |at: usize| shows[at]["detectable"].as_f64().unwrap();
     assert!(
         detects(3) < detects(1) && detects(1) < detects(0),
         "{draft:#}"
     );
-    assert!(
-        draft["in_sight"]["effect"].as_f64().unwrap() > 0.001,
-        "{draft:#}"
-    );
+    // The fault lies in a crossing of fields, so that single fields show little of it: what they show is said as it is.
+    let in_sight = draft["in_sight"]["effect"].as_f64().unwrap();
+    assert!(in_sight > 0.0 && in_sight < detects(0), "{draft:#}");
     // What is left to fill is what only a person can say.
     let text = std::fs::read_to_string(desk.at.join("plan.yaml")).unwrap();
     let left: Vec<&str> = text
@@ -204,7 +201,7 @@ fn simulated(labels: usize, share_micro: i64, runs: u64) -> (Summary, Summary) {
     design.cells = Some(1);
     design.thresholds.confirm_test = ConfirmTest::T;
     design.thresholds.hypotheses = Count::new(small.hypotheses).unwrap();
-    let micro = |value: f64| Micro::new((value * 1e6).round() as i64).unwrap();
+    let micro = |value: f64| Micro::parse(&format!("{value:.6}")).unwrap().0;
     design.thresholds.tau_micro = micro(small.tau);
     design.thresholds.ks_max_micro = micro(small.shift_max.0);
     design.thresholds.w1_max_micro = micro(small.shift_max.1);

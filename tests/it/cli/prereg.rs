@@ -331,8 +331,8 @@ fn sizes_that_cannot_work_are_refused_with_the_number_that_would() {
         ("gate", "n_max: 200 ", "n_max: 4 ", &["test.n_min"]),
         (
             "gate",
-            "alpha_micro: 50000 ",
-            "alpha_micro: 60000 ",
+            "  alpha_micro: 50000 ",
+            "  alpha_micro: 60000 ",
             &["E_FAMILY_BUDGET"],
         ),
     ] {
