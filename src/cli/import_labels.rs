@@ -7,6 +7,7 @@ use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::intake;
 use crate::cli::intake::Common;
+use crate::cli::intake::SealOptions;
 use crate::cli::intake::Wanted;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
@@ -46,15 +47,8 @@ pub(super) struct LabelsArgs {
     /// What open labels are for: calibrate or audit
     #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
     pub purpose: String,
-    /// Seal labels instead; with --design those of confirm clusters
-    #[arg(long, value_name = "DESIGN", requires = "reveal_by")]
-    pub seal: Option<String>,
-    /// By when sealed labels are to be revealed
-    #[arg(long, value_name = "TIME", requires = "seal")]
-    pub reveal_by: Option<String>,
-    /// Custodian's key, where several could open
-    #[arg(long, value_name = "KEY")]
-    pub to: Option<String>,
+    #[command(flatten)]
+    pub sealing: SealOptions,
     /// Ends of the scale of labels
     #[arg(
         long,
@@ -70,7 +64,7 @@ pub(super) struct LabelsArgs {
 
 impl LabelsArgs {
     fn common(&self) -> Common {
-        let opens = self.design.is_some() || self.seal.is_none();
+        let opens = self.design.is_some() || self.sealing.seal.is_none();
         Common {
             experiment: self.experiment.clone(),
             policy: self.policy.clone(),
@@ -78,9 +72,7 @@ impl LabelsArgs {
             rater: self.rater.clone(),
             labels: opens.then(|| self.design.clone().unwrap_or_default()),
             purpose: self.purpose.clone(),
-            seal: self.seal.clone(),
-            reveal_by: self.reveal_by.clone(),
-            to: self.to.clone(),
+            sealing: self.sealing.clone(),
             scale: self.scale.clone(),
             label_scale: None,
             field: Vec::new(),
@@ -111,6 +103,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
         intake_forms::rows(path, bytes, &map, how)
     })?;
     let rows = &files[0].rows;
+    for warning in &rows.warnings {
+        ctx.warn(format!("{}: {warning}", rows.file));
+    }
     let now = ctx.ambient().now();
     let found = labels::of(rows, &request.ask.rater, now);
     let found = found.map_err(|error| intake::wrong(&error).with_next(HELP))?;
@@ -119,7 +114,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     if args.dry_run {
         return Ok(facts.rehearsed());
     }
-    if let Some(named) = args.to.as_ref().filter(|_| facts.sealed.new > 0) {
+    if let Some(named) = args.sealing.to.as_ref().filter(|_| facts.sealed.new > 0) {
         request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
     }
     session::import(&mut ctx.ports(), &mut ledger, &request, &plan)?;

@@ -7,6 +7,7 @@ use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::intake;
 use crate::cli::intake::Common;
+use crate::cli::intake::SealOptions;
 use crate::cli::intake::Wanted;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
@@ -53,9 +54,7 @@ impl RowsArgs {
             rater: "oracle".to_owned(),
             labels: None,
             purpose: "calibrate".to_owned(),
-            seal: None,
-            reveal_by: None,
-            to: None,
+            sealing: SealOptions::default(),
             scale: "0:1".to_owned(),
             label_scale: None,
             field: self.field.clone(),
@@ -81,6 +80,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
         intake_forms::rows(path, bytes, &map, how)
     })?;
     let file = files.into_iter().next().expect("BUG: one file was read");
+    for warning in &file.rows.warnings {
+        ctx.warn(format!("{}: {warning}", file.rows.file));
+    }
     for (field, verb) in [("judge_score", "csv"), ("oracle_label", "labels")] {
         if file.rows.mapping.contains_key(field) {
             ctx.warn(format!(

@@ -79,6 +79,20 @@ pub(super) struct CsvArgs {
     pub common: Common,
 }
 
+/// Where labels go that nobody may see yet.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct SealOptions {
+    /// Seal labels instead; with a design of open labels, those of confirm clusters
+    #[arg(long, value_name = "DESIGN", requires = "reveal_by")]
+    pub seal: Option<String>,
+    /// By when sealed labels are to be revealed
+    #[arg(long, value_name = "TIME", requires = "seal")]
+    pub reveal_by: Option<String>,
+    /// Custodian's key, where several could open
+    #[arg(long, value_name = "KEY", hide = true)]
+    pub to: Option<String>,
+}
+
 /// What both forms take.
 #[derive(Debug, clap::Args)]
 pub(super) struct Common {
@@ -104,15 +118,8 @@ pub(super) struct Common {
     /// What open labels are for: calibrate or audit
     #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
     pub purpose: String,
-    /// Seal labels instead; with --labels those of confirm clusters
-    #[arg(long, value_name = "DESIGN", requires = "reveal_by")]
-    pub seal: Option<String>,
-    /// By when sealed labels are to be revealed
-    #[arg(long, value_name = "TIME", requires = "seal")]
-    pub reveal_by: Option<String>,
-    /// Custodian's key, where several could open
-    #[arg(long, value_name = "KEY", hide = true)]
-    pub to: Option<String>,
+    #[command(flatten)]
+    pub sealing: SealOptions,
     /// Ends of the scale of scores and labels
     #[arg(
         long,
@@ -209,7 +216,7 @@ pub(super) fn run(
         conflicts(ctx, (&files, &plans), &mut answer);
         return Ok(answer);
     }
-    if let Some(named) = &common.to
+    if let Some(named) = &common.sealing.to
         && signers::seals(&plans)
     {
         request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
@@ -357,7 +364,7 @@ pub(super) fn request(
             Some(design)
         }
     };
-    let seal = match common.seal.as_deref() {
+    let seal = match common.sealing.seal.as_deref() {
         None => None,
         Some(named) => {
             let design = name("seal", named, DesignId::new)?;
@@ -378,7 +385,12 @@ pub(super) fn request(
             seal,
         },
         format,
-        reveal_by: common.reveal_by.as_deref().map(record::time).transpose()?,
+        reveal_by: common
+            .sealing
+            .reveal_by
+            .as_deref()
+            .map(record::time)
+            .transpose()?,
         to: None,
     })
 }

@@ -182,9 +182,9 @@ fn options(common: &Common, verb: &str) -> String {
     }
     add("purpose", other(&common.purpose, "calibrate").as_deref());
     add("rater", other(&common.rater, "oracle").as_deref());
-    add("seal", common.seal.as_deref());
-    add("reveal-by", common.reveal_by.as_deref());
-    add("to", common.to.as_deref());
+    add("seal", common.sealing.seal.as_deref());
+    add("reveal-by", common.sealing.reveal_by.as_deref());
+    add("to", common.sealing.to.as_deref());
     let design = common.labels.as_deref();
     if verb == "labels" {
         add("design", design.filter(|design| !design.is_empty()));
