@@ -82,7 +82,7 @@ pub(super) struct CsvArgs {
 /// Where labels go that nobody may see yet.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct SealOptions {
-    /// Seal labels instead; with a design of open labels, those of confirm clusters
+    /// Seal labels instead; beside open ones, those of confirm clusters
     #[arg(long, value_name = "DESIGN", requires = "reveal_by")]
     pub seal: Option<String>,
     /// By when sealed labels are to be revealed
