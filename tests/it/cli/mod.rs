@@ -16,6 +16,7 @@ mod corrected;
 mod current;
 mod dependents;
 mod divergence;
+mod doubts;
 mod drafted;
 mod estimate;
 mod foreign;
