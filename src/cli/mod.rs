@@ -54,6 +54,7 @@ mod judge_drift;
 mod judge_refusals;
 mod judge_rows;
 mod key;
+mod key_request;
 mod label;
 mod label_refusals;
 mod log;
@@ -114,7 +115,7 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
 
   start    init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
-  keys     key new|list|show|export|retire|compromise|rotate-log · rulebook
+  keys     key new|request|admit|list|show|export|retire|compromise|rotate-log · rulebook
   write    record · append · import cje|csv|events|ledger · blob · experiment · use · budget · erase
   plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  generator

@@ -31,6 +31,7 @@ use crate::session::ports::Seat;
 use crate::session::ports::Signs;
 use crate::session::ports::Watcher;
 use crate::session::ports::Work;
+use crate::view::key::fingerprint;
 use crate::workflow::judge::Judge;
 
 /// A command's ports: what its options say of keys and consent.
@@ -185,6 +186,10 @@ impl Consent for CliPorts<'_, '_> {
         // No bar is drawn over a question.
         self.pace = None;
         let asked = match question {
+            Question::AdmitKey { key, holder, roles } => format!(
+                "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
+                fingerprint(key)
+            ),
             Question::EndKey {
                 key,
                 holder,

@@ -118,6 +118,15 @@ pub trait Keys {
 /// What is asked before something that cannot be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
+    /// A key that was made elsewhere joins: what it signs counts as its holder's word.
+    AdmitKey {
+        /// Its id, which its holder reads out.
+        key: KeyId,
+        /// Its holder.
+        holder: String,
+        /// Its roles.
+        roles: String,
+    },
     /// A key ends: it signs nothing more.
     EndKey {
         /// Its id.

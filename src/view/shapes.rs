@@ -153,9 +153,11 @@ shapes! {
     "judge list": judge::JudgeList;
     "judge rescore-check": judge::Rescored;
     "judge run": judge::Scored;
+    "key admit": StandsAnd<key::AskedFor> | BodiesAnd<key::AskedFor>;
     "key compromise": Stands | Bodies;
     "key export": key::KeyExport | key::LogKey;
     "key list": key::KeyList;
+    "key request": key::Requested;
     "key retire": Stands | Bodies;
     "key rotate-log": StandsAnd<key::LogKey> | Bodies;
     "key show": key::KeyShown;
