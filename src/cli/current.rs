@@ -127,9 +127,10 @@ fn check(state: &State, id: &ExperimentId, place: &str) -> Result<(), CliError> 
         return Ok(());
     }
     let all: Vec<_> = open(state).collect();
-    let those = match all.is_empty() {
-        true => "none is open".to_owned(),
-        false => format!("open: {}", list(&all)),
+    let those = if all.is_empty() {
+        "none is open".to_owned()
+    } else {
+        format!("open: {}", list(&all))
     };
     let message = format!("{place} names {id}: no such experiment; {those}");
     Err(CliError::not_found(message, "clover experiment list"))

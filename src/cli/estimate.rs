@@ -15,6 +15,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
 use crate::event::id::JudgeId;
 use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimate::FamilyCorrection;
 use crate::event::payload::estimated::CalibratorMode;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::manifest::Manifest;
@@ -133,6 +134,9 @@ pub(super) struct CompareArgs {
     /// Every pair of policies
     #[arg(long, conflicts_with = "policies")]
     pub all: bool,
+    /// How the family of pairs is corrected: bh, by, holm or bonferroni
+    #[arg(long, value_name = "HOW", default_value = "bh", value_parser = ["bh", "by", "holm", "bonferroni"], hide_possible_values = true)]
+    pub correction: String,
     #[command(flatten)]
     pub terms: Terms,
     /// Write a plot of the differences
@@ -350,8 +354,12 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, C
             (policy, row)
         })
         .collect();
+    let contrasts = found
+        .contrasts(&read.experiment, &places, None, Form::Claimed)
+        .map_err(|error| refused(&error))?;
     let shown = Estimates {
         found: &found,
+        contrasts: &contrasts,
         experiment: &read.experiment.clone(),
         rows: &rows,
         raw: args.raw,
@@ -399,11 +407,30 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, Cli
     let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
     if places.len() < 2 {
-        let message = "expected two policies to compare";
+        let scored: Vec<&str> = (found.analysis.policies.iter())
+            .map(|of| of.name.as_str())
+            .collect();
+        if scored.len() < 2 {
+            let message = format!(
+                "expected two policies to compare, found scores of {} alone",
+                scored.join(", ")
+            );
+            return Err(CliError::input(
+                message,
+                "clover import cje PATH --policy ID",
+            ));
+        }
+        let message = format!("expected two of the policies {}", scored.join(", "));
         return Err(CliError::usage(message, "clover compare --all"));
     }
+    let correction = match args.correction.as_str() {
+        "by" => Some(FamilyCorrection::BenjaminiYekutieli),
+        "holm" => Some(FamilyCorrection::Holm),
+        "bonferroni" => Some(FamilyCorrection::Bonferroni),
+        _ => None,
+    };
     let of = |form: Form| {
-        let found = found.contrasts(&read.experiment, &places, form);
+        let found = found.contrasts(&read.experiment, &places, correction, form);
         found.map_err(|error| refused(&error))
     };
     let contrasts = of(Form::Claimed)?;

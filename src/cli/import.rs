@@ -10,7 +10,9 @@ use crate::cli::bulk;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::import_labels;
 use crate::cli::import_ledger;
+use crate::cli::import_rows;
 use crate::cli::intake;
 use crate::cli::intake_logged;
 use crate::event::Entry;
@@ -43,6 +45,14 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover import csv scores.csv --map judge_score=score,prompt_id=id --policy base"
     )]
     Csv(intake::CsvArgs),
+    /// Record labels without scores, for rows that the ledger holds
+    #[command(after_help = "Example:\n  clover import labels labels.csv --rater ada")]
+    Labels(import_labels::LabelsArgs),
+    /// Take in prompts and responses without scores, for `clover judge run`
+    #[command(
+        after_help = "Example:\n  clover import rows rows.csv --map response=answer --policy base --field domain"
+    )]
+    Rows(import_rows::RowsArgs),
     /// Make a ledger from an export of it: the same entries under the same root
     #[command(after_help = "Example:\n  clover import ledger export/ --into copy/")]
     Ledger(import_ledger::Args),
@@ -62,6 +72,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Events(args) => events(ctx, args),
         Verb::Cje(args) => intake::cje(ctx, args),
         Verb::Csv(args) => intake::csv(ctx, args),
+        Verb::Labels(args) => import_labels::run(ctx, args),
+        Verb::Rows(args) => import_rows::run(ctx, args),
         Verb::Logged(args) => intake_logged::logged(ctx, args),
         Verb::Ledger(args) => import_ledger::run(ctx, args),
     }
@@ -87,7 +99,7 @@ fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let submitted = session::submit(&mut ctx.ports(), &mut ledger, lines);
     let tally = submitted.map_err(|error| bulk::stopped(error, &source))?;
-    Ok(bulk::answer(&tally, &ledger))
+    Ok(appended::file(&ledger, &tally))
 }
 
 /// Events of a file, one a line.

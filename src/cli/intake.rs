@@ -3,7 +3,6 @@
 //! Every file is read and planned before anything is appended, so a wrong line changes nothing. What is
 //! recorded already answers as such: the same command again adds nothing, and finishes a run that was cut.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -14,6 +13,7 @@ use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files;
+use crate::cli::intake_forms;
 use crate::cli::record;
 use crate::cli::wallet;
 use crate::event::id::DesignId;
@@ -24,6 +24,7 @@ use crate::event::payload::intake::ImportFormat;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelPurpose;
 use crate::ground::shell;
+use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::designs::Designs;
@@ -33,13 +34,17 @@ use crate::session::intake::InputFile;
 use crate::session::intake::Request;
 use crate::session::intake::import as session;
 use crate::session::intake::signers;
+use crate::view::Exit;
 use crate::view::View;
 use crate::view::intake as view;
 use crate::workflow::import;
+use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
 use crate::workflow::import::Rows;
+use crate::workflow::import::labels;
 use crate::workflow::import::plan::Ask;
+use crate::workflow::import::plan::Plan;
 use crate::workflow::import::row;
 
 #[derive(Debug, clap::Args)]
@@ -74,6 +79,20 @@ pub(super) struct CsvArgs {
     pub common: Common,
 }
 
+/// Where labels go that nobody may see yet.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct SealOptions {
+    /// Seal labels instead; beside open ones, those of confirm clusters
+    #[arg(long, value_name = "DESIGN", requires = "reveal_by")]
+    pub seal: Option<String>,
+    /// By when sealed labels are to be revealed
+    #[arg(long, value_name = "TIME", requires = "seal")]
+    pub reveal_by: Option<String>,
+    /// Custodian's key, where several could open
+    #[arg(long, value_name = "KEY", hide = true)]
+    pub to: Option<String>,
+}
+
 /// What both forms take.
 #[derive(Debug, clap::Args)]
 pub(super) struct Common {
@@ -93,21 +112,14 @@ pub(super) struct Common {
     /// Who labelled
     #[arg(long, value_name = "ID", default_value = "oracle", hide = true)]
     pub rater: String,
-    /// Record labels in the open, for the one registered design of the purpose
+    /// Record labels openly, for the design of the purpose
     #[arg(long, value_name = "DESIGN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub labels: Option<String>,
     /// What open labels are for: calibrate or audit
     #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
     pub purpose: String,
-    /// Seal labels instead; with --labels those of confirm clusters
-    #[arg(long, value_name = "DESIGN", requires = "reveal_by")]
-    pub seal: Option<String>,
-    /// By when sealed labels are to be revealed
-    #[arg(long, value_name = "TIME", requires = "seal")]
-    pub reveal_by: Option<String>,
-    /// Custodian's key, where several could open
-    #[arg(long, value_name = "KEY")]
-    pub to: Option<String>,
+    #[command(flatten)]
+    pub sealing: SealOptions,
     /// Ends of the scale of scores and labels
     #[arg(
         long,
@@ -116,6 +128,9 @@ pub(super) struct Common {
         allow_hyphen_values = true
     )]
     pub scale: String,
+    /// Ends of the scale of labels, where it is another
+    #[arg(long, value_name = "LOW:HIGH", allow_hyphen_values = true)]
+    pub label_scale: Option<String>,
     /// Keep a field of each row beside its score, public, for slices
     #[arg(
         long,
@@ -135,7 +150,7 @@ pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<View, CliError> {
     run(
         ctx,
         &args.common,
-        ImportFormat::Cje,
+        (ImportFormat::Cje, intake_forms::Verb::Cje),
         &paths,
         &|path, bytes, how| {
             let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
@@ -150,29 +165,12 @@ pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<View, CliError> {
 }
 
 pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<View, CliError> {
-    let mut map = BTreeMap::new();
-    for pair in &args.map {
-        let split = pair.split_once('=').filter(|(field, column)| {
-            let known = row::FIELDS.contains(field) || field.starts_with("target_policy_logprobs.");
-            known && !column.is_empty()
-        });
-        let Some((field, column)) = split else {
-            let known = row::FIELDS.join(", ");
-            let message = format!(
-                "--map {pair:?}: expected FIELD=COLUMN, FIELD one of {known}, target_policy_logprobs.POLICY"
-            );
-            return Err(CliError::usage(message, "clover import csv --help"));
-        };
-        if map.insert(field.to_owned(), column.to_owned()).is_some() {
-            let message = format!("--map names {field} twice");
-            return Err(CliError::usage(message, "clover import csv --help"));
-        }
-    }
+    let map = intake_forms::map(&args.map, "clover import csv --help")?;
     let paths = [args.file.clone()];
     run(
         ctx,
         &args.common,
-        ImportFormat::Csv,
+        (ImportFormat::Csv, intake_forms::Verb::Csv),
         &paths,
         &|path, bytes, how| {
             let header = bytes
@@ -193,19 +191,20 @@ pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<Rows, Im
 pub(super) fn run(
     ctx: &mut Ctx<'_>,
     common: &Common,
-    format: ImportFormat,
+    (format, verb): (ImportFormat, intake_forms::Verb),
     paths: &[PathBuf],
     parse: Parse<'_>,
 ) -> Result<View, CliError> {
-    let (home, mut ledger) = if common.dry_run {
-        home::open_to_read(ctx)?
-    } else {
-        home::open_to_write(ctx)?
-    };
+    let (home, mut ledger) = open(ctx, common)?;
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let mut request = request(experiment, common, format, ledger.state())?;
-    let files = read(ctx, common, &home, paths, parse)?;
+    let wanted = Wanted {
+        verb,
+        brings: Brings::Scores,
+        beside: &[],
+    };
+    let files = read(ctx, (common, wanted), &home, paths, parse)?;
     let plans = session::plans(&ledger, &files, &request.ask)?;
     for file in &files {
         for warning in &file.rows.warnings {
@@ -213,9 +212,11 @@ pub(super) fn run(
         }
     }
     if common.dry_run {
-        return Ok(view::rehearsed(&files, &plans));
+        let mut answer = view::rehearsed(&files, &plans);
+        conflicts(ctx, (&files, &plans), &mut answer);
+        return Ok(answer);
     }
-    if let Some(named) = &common.to
+    if let Some(named) = &common.sealing.to
         && signers::seals(&plans)
     {
         request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
@@ -225,10 +226,51 @@ pub(super) fn run(
     Ok(view::imported(&ledger, &files, &counts))
 }
 
+/// The ledger, to be read where nothing is to be appended.
+pub(super) fn open(ctx: &mut Ctx<'_>, common: &Common) -> Result<(Home, Ledger), CliError> {
+    if common.dry_run {
+        home::open_to_read(ctx)
+    } else {
+        home::open_to_write(ctx)
+    }
+}
+
+/// A rehearsal with scores that differ from the recorded ones says so, and ends as the import would.
+fn conflicts(ctx: &mut Ctx<'_>, (files, plans): (&[InputFile], &[Plan]), answer: &mut View) {
+    let mut all = files.iter().zip(plans).flat_map(|(file, plan)| {
+        let found = plan.conflicts.iter();
+        found.map(|conflict| (&file.rows.file, conflict))
+    });
+    let Some((file, first)) = all.next() else {
+        return;
+    };
+    let said = &first.said;
+    ctx.warn(format!(
+        "{file}:{}: score_once: {} by {}: {} recorded at seq {}, {} in the file; the import would record {} as score.conflict, and nothing else",
+        first.line,
+        said.item,
+        said.policy,
+        said.recorded_micro,
+        first.seq,
+        said.score_micro,
+        1 + all.count()
+    ));
+    answer.exit = Exit::Refused;
+}
+
+/// What is read of files, and for which verb.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub verb: intake_forms::Verb,
+    pub brings: Brings,
+    /// Fields that are kept beside those of `--field`, where a record has them.
+    pub beside: &'a [FieldId],
+}
+
 /// Reads every file; no draw may be there twice.
-fn read(
+pub(super) fn read(
     ctx: &mut Ctx<'_>,
-    common: &Common,
+    (common, wanted): (&Common, Wanted<'_>),
     home: &Home,
     paths: &[PathBuf],
     parse: Parse<'_>,
@@ -248,23 +290,36 @@ fn read(
     let fields: Result<Vec<_>, _> = fields
         .map(|text| name("field", text, FieldId::new))
         .collect();
-    let fields = fields?;
+    let asked = fields?;
+    let fields = [asked.as_slice(), wanted.beside].concat();
     let how = How {
         policy: policy.as_ref(),
         logprobs: false,
         fields: &fields,
-        scored: true,
-        scale: scale(&common.scale)?,
+        brings: wanted.brings,
+        scale: scale("scale", &common.scale)?,
+        label_scale: common
+            .label_scale
+            .as_deref()
+            .map(|text| scale("label-scale", text))
+            .transpose()?,
         name_prompt: &name_prompt,
     };
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {
         let bytes = ctx.read(path)?;
-        let rows = parse(path, &bytes, how).map_err(|error| wrong(&error))?;
+        let rows = parse(path, &bytes, how).map_err(|error| {
+            let again = |how: How<'_>| parse(path, &bytes, how);
+            let of = (path.as_path(), bytes.as_slice());
+            intake_forms::wrong(&error, of, (wanted.verb, common), &again, how)
+        })?;
         files.push(InputFile { bytes, rows });
     }
     let rows: Vec<_> = files.iter().map(|file| file.rows.clone()).collect();
-    import::distinct(&rows).map_err(|error| wrong(&error))?;
+    if wanted.brings != Brings::Labels {
+        import::distinct(&rows).map_err(|error| wrong(&error))?;
+    }
+    import::fields_there(&rows, &asked).map_err(|error| wrong(&error))?;
     Ok(files)
 }
 
@@ -283,20 +338,14 @@ pub(super) fn name<T>(
         .map_err(|error| CliError::usage(format!("--{what} {text:?}: {error}"), HELP))
 }
 
-pub(super) fn scale(text: &str) -> Result<(Micro, Micro), CliError> {
-    let parse = |text: &str| match Micro::parse(text) {
-        Ok((value, false)) => Some(value),
-        _ => None,
-    };
-    let ends = text.split_once(':');
-    let ends = ends.and_then(|(low, high)| parse(low).zip(parse(high)));
-    ends.filter(|(low, high)| low < high).ok_or_else(|| {
-        let message = format!("--scale {text:?}: expected LOW:HIGH such as 0:100");
+pub(super) fn scale(option: &str, text: &str) -> Result<(Micro, Micro), CliError> {
+    labels::scale(text).ok_or_else(|| {
+        let message = format!("--{option} {text:?}: expected LOW:HIGH such as 0:100");
         CliError::usage(message, HELP)
     })
 }
 
-fn request(
+pub(super) fn request(
     experiment: ExperimentId,
     common: &Common,
     format: ImportFormat,
@@ -315,7 +364,7 @@ fn request(
             Some(design)
         }
     };
-    let seal = match common.seal.as_deref() {
+    let seal = match common.sealing.seal.as_deref() {
         None => None,
         Some(named) => {
             let design = name("seal", named, DesignId::new)?;
@@ -336,7 +385,12 @@ fn request(
             seal,
         },
         format,
-        reveal_by: common.reveal_by.as_deref().map(record::time).transpose()?,
+        reveal_by: common
+            .sealing
+            .reveal_by
+            .as_deref()
+            .map(record::time)
+            .transpose()?,
         to: None,
     })
 }

@@ -17,8 +17,6 @@ pub(super) use crate::view::text::escape;
 pub(super) use crate::view::text::escape_lines;
 pub(super) use crate::view::text::lines;
 pub(super) use crate::view::text::paint;
-pub(super) use crate::view::text::pairs;
-pub(super) use crate::view::text::table;
 pub(super) use crate::view::text::thousands;
 
 /// The `--json` object of an error.

@@ -221,7 +221,7 @@ pub(super) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
         [] => String::new(),
         [only] => (*only).to_owned(),
         [first @ .., last] if all.len() <= 5 => format!("{} and {last}", first.join(", ")),
-        [first @ ..] => format!("{} and {} others", first[..4].join(", "), all.len() - 4),
+        _ => format!("{} and {} others", all[..4].join(", "), all.len() - 4),
     }
 }
 

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::event::entry;
 use crate::ground::canon;
 use crate::ground::merkle;
 use crate::ground::note::ProofFile;
+use crate::ledger;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::ledger::read::Read;
@@ -133,16 +133,8 @@ pub fn row(state: &State, read: &Read) -> String {
 
 /// The entry line of a stored entry.
 fn line(read: &Read) -> Vec<u8> {
-    let stored = &read.stored;
     let mut line = Vec::new();
-    entry::write_line(
-        &mut line,
-        stored.seq,
-        stored.recorded_at,
-        &stored.body,
-        &stored.author,
-        &stored.signature,
-    );
+    ledger::write_stored(&mut line, &read.stored.as_ref());
     line
 }
 

@@ -11,6 +11,8 @@ pub mod access;
 pub mod analysis;
 pub mod answer;
 pub mod appended;
+pub mod approval;
+pub mod assume;
 pub mod audit;
 pub mod battery;
 pub mod blob;
@@ -18,6 +20,8 @@ pub mod budget;
 pub mod calibrate;
 pub mod campaign;
 pub mod checkpoint;
+pub mod confirm;
+pub mod deploy;
 pub mod entry;
 pub mod estimate;
 pub mod experiment;
@@ -25,12 +29,14 @@ pub mod explained;
 pub mod exposure;
 pub mod family;
 pub mod gate;
+pub mod generator;
 pub mod intake;
 pub mod iterate;
 pub mod json;
 pub mod judge;
 pub mod judge_drift;
 pub mod key;
+pub mod label;
 pub mod ledger_copy;
 pub mod manual;
 pub mod markdown;
@@ -39,16 +45,20 @@ pub mod page;
 pub mod patch;
 pub mod plan;
 pub mod prereg;
+pub mod prompt;
 pub mod qualify;
 pub mod recalibrate;
 pub mod replay;
 pub mod report;
+pub mod rubric;
 pub mod rulebook;
 pub mod score;
 pub mod shapes;
 pub mod simulate;
+pub mod split;
 pub mod status;
 pub mod surroundings;
+pub mod taken_in;
 pub mod text;
 pub mod transport;
 pub mod values;
@@ -235,19 +245,6 @@ impl View {
             facts: serde_json::to_value(facts).expect("BUG: facts of a view are JSON"),
             shape: std::any::type_name::<T>(),
         }
-    }
-
-    /// A view of JSON that no type describes, under a text that was set already.
-    #[expect(clippy::needless_pass_by_value, reason = "facts are made for the view")]
-    pub fn untyped(text: impl Into<String>, facts: Value) -> Self {
-        let mut view = Self::of(&facts);
-        view.source(text);
-        view
-    }
-
-    /// The facts, to add to where no type describes them.
-    pub fn facts_mut(&mut self) -> &mut Value {
-        &mut self.facts
     }
 
     /// The same view over other facts: for a verb that says more than the step that it took.

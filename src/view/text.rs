@@ -139,7 +139,7 @@ pub fn table<L: AsRef<str>>(head: &[L], rows: Vec<Vec<String>>) -> String {
     table.load_style(comfy_table::presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(COLUMNS);
-    table.set_header(head.iter().map(AsRef::as_ref));
+    table.set_header(head.iter().map(|label| escape(label.as_ref()).into_owned()));
     for row in rows {
         table.add_row(row.iter().map(|cell| escape(cell).into_owned()));
     }

@@ -79,7 +79,7 @@ fn read(path: &Path) -> Journey {
 /// Folders that journeys may name, where they are there.
 fn places() -> BTreeMap<&'static str, PathBuf> {
     let sample = repository().join("../shared/arena_sample");
-    let mut places = BTreeMap::from([("CLOVER", repository().to_owned())]);
+    let mut places = BTreeMap::from([("CLOVER", repository())]);
     if sample.is_dir() {
         places.insert("SAMPLE", sample.canonicalize().unwrap());
     }

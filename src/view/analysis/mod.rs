@@ -405,7 +405,7 @@ impl AnalysisShown<'_> {
         match policy.interval() {
             Err(why) => remarks.push(format!("{name}  no interval: {why}")),
             Ok((_, Method::Bounded)) => {
-                remarks.push(values::bounded(name, policy.off_mode));
+                remarks.push(values::bounded(name, policy.off_mode, policy.is_widened()));
             }
             Ok(_) => {}
         }

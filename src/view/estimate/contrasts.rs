@@ -7,11 +7,13 @@ use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::estimated::Reading;
 use crate::num::Finite;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
+use crate::stats::multiplicity::Correction;
 use crate::view::View;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
@@ -29,6 +31,7 @@ use crate::view::values::Pair;
 use crate::view::values::bracket;
 use crate::view::values::plotted;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::terms;
 
 /// Differences of policies by the rows of a ledger.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,6 +43,8 @@ pub struct ContrastsFacts {
     pub differences: Vec<ContrastFacts>,
     /// Their places.
     pub ranking: Vec<Ranked>,
+    /// How the family is corrected: BH, BY, Holm or Bonferroni.
+    pub correction: &'static str,
     /// One less the level of intervals.
     pub alpha: f64,
     /// Everything beside the rows that the differences depend on.
@@ -89,6 +94,11 @@ fn failed_in(of: &ContrastRecorded) -> Option<TransportStanding> {
     of.first_transport.or(of.second_transport)
 }
 
+/// Whether an interval reaches beyond another.
+fn is_wider(wide: &IntervalEnds, than: &IntervalEnds) -> bool {
+    wide.low < than.low || wide.high > than.high
+}
+
 fn pair(of: &ContrastRecorded) -> String {
     let name = |id: &str| cut(id, 24);
     format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
@@ -104,6 +114,12 @@ fn reading(of: &ContrastRecorded) -> &'static str {
 }
 
 impl Contrasts<'_> {
+    /// How the pairs are corrected as one family.
+    fn correction(&self) -> Correction {
+        let first = self.pairs.first();
+        terms::correction(first.and_then(|of| of.correction))
+    }
+
     /// Findings that must not be missed.
     pub fn warnings(&self) -> Vec<String> {
         let resampled = self.pairs.iter().filter(|of| of.df.is_none());
@@ -143,7 +159,7 @@ impl Contrasts<'_> {
             "value".to_owned(),
             format!("{} % interval", values::percent(self.found.analysis.alpha)),
             "p".to_owned(),
-            "p (BH)".to_owned(),
+            format!("p ({})", values::correction(self.correction())),
             String::new(),
         ];
         let rows = self.pairs.iter().map(|of| {
@@ -162,7 +178,7 @@ impl Contrasts<'_> {
 
     /// Who is told apart from whom, best first; those whose failed audit stands come last.
     fn matrix(&self, view: &mut View) {
-        let places = ranks(self.found, self.experiment, self.places);
+        let places = ranks((self.found, self.experiment), self.places, self.pairs);
         let mut order: Vec<(usize, Option<(usize, usize)>)> =
             self.places.iter().copied().zip(places).collect();
         let value = |policy: usize| self.found.analysis.policies[policy].estimate;
@@ -210,8 +226,10 @@ impl Contrasts<'_> {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![format!(
-            "family  {} pairs; marks and ranks by p (BH), which holds the share of false findings",
-            self.pairs.len()
+            "family  {} pairs; marks and ranks by p ({}), which {}",
+            self.pairs.len(),
+            values::correction(self.correction()),
+            values::promise(self.correction()),
         )];
         for &policy in self.places {
             if let Some(of) = self.found.failed(self.experiment, policy) {
@@ -230,7 +248,7 @@ impl Contrasts<'_> {
             remarks.push(format!("? {}", values::UNCHECKED));
         }
         let widened = self.pairs.iter().filter_map(|of| {
-            let wide = of.conservative?;
+            let wide = of.conservative.filter(|wide| is_wider(wide, &of.interval))?;
             Some(format!(
                 "{}  widened by what monotonicity, rare labels or the margin of an audit leave open: {}",
                 pair(of),
@@ -248,7 +266,10 @@ impl Contrasts<'_> {
             label: pair(of),
             estimate: of.difference.value(),
             interval: Some((of.interval.low.value(), of.interval.high.value())),
-            hollow: of.conservative.is_some() || failed_in(of).is_some(),
+            hollow: of
+                .conservative
+                .is_some_and(|wide| is_wider(&wide, &of.interval))
+                || failed_in(of).is_some(),
             note: noted(
                 format!("{:+.digits$}", of.difference.value()),
                 failed_in(of),
@@ -276,7 +297,7 @@ impl Contrasts<'_> {
             transport: failed_in(of).map(AuditFacts::from),
             claims: [of.first_claim, of.second_claim],
         });
-        let places = ranks(self.found, self.experiment, self.places);
+        let places = ranks((self.found, self.experiment), self.places, self.pairs);
         let ranking = self
             .places
             .iter()
@@ -286,9 +307,15 @@ impl Contrasts<'_> {
                 rank: rank_ends(place),
             });
         ContrastsFacts {
-            answer: answer(self.found, self.experiment, self.places, on_record),
+            answer: answer(
+                (self.found, self.experiment),
+                self.places,
+                self.pairs,
+                on_record,
+            ),
             differences: differences.collect(),
             ranking: ranking.collect(),
+            correction: values::correction(self.correction()),
             alpha: self.found.analysis.alpha,
             terms: self.found.terms.clone(),
         }

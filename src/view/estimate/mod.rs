@@ -146,6 +146,8 @@ pub struct Estimates<'a> {
     pub found: &'a Found,
     /// The experiment.
     pub experiment: &'a ExperimentId,
+    /// Their differences, which give ranks.
+    pub contrasts: &'a [ContrastRecorded],
     /// Position and event of each.
     pub rows: &'a [(usize, EstimateRecorded)],
     /// Whether refused levels are shown.
@@ -187,13 +189,14 @@ fn ends(of: IntervalEnds) -> Ends {
 
 /// Places that each policy may take: as many above it as are told apart to be better, and so below. A policy that nobody
 /// checked, or whose level is withheld, has none, and stands in nobody's way.
-fn ranks(found: &Found, experiment: &ExperimentId, rows: &[usize]) -> Vec<Option<(usize, usize)>> {
+fn ranks(
+    (found, experiment): (&Found, &ExperimentId),
+    rows: &[usize],
+    contrasts: &[ContrastRecorded],
+) -> Vec<Option<(usize, usize)>> {
     let standing = |policy: usize| found.standing(experiment, policy);
     let is_ranked = |policy: &usize| found.claim(*policy, standing(*policy)).is_checked();
     let ranked: Vec<usize> = rows.iter().copied().filter(is_ranked).collect();
-    let contrasts = found
-        .contrasts(experiment, rows, Form::Claimed)
-        .unwrap_or_default();
     let place = |policy: usize| {
         let name = &found.analysis.policies[policy].name;
         let (mut better, mut worse) = (0, 0);
@@ -213,9 +216,9 @@ fn ranks(found: &Found, experiment: &ExperimentId, rows: &[usize]) -> Vec<Option
 
 /// Which of some policies is best, and whether that may be claimed.
 fn answer(
-    found: &Found,
-    experiment: &ExperimentId,
+    (found, experiment): (&Found, &ExperimentId),
     places: &[usize],
+    contrasts: &[ContrastRecorded],
     on_record: bool,
 ) -> BestPolicy {
     let policies: Vec<answer::Policy> = places
@@ -230,9 +233,6 @@ fn answer(
             }
         })
         .collect();
-    let contrasts = found
-        .contrasts(experiment, places, Form::Claimed)
-        .unwrap_or_default();
     let order = |first: usize, second: usize| {
         let is = |of: &ContrastRecorded, a: usize, b: usize| {
             of.told_apart
@@ -304,7 +304,7 @@ impl Estimates<'_> {
 
     fn ranks(&self) -> Vec<Option<(usize, usize)>> {
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
-        ranks(self.found, self.experiment, &places)
+        ranks((self.found, self.experiment), &places, self.contrasts)
     }
 
     fn percent(&self) -> String {
@@ -403,11 +403,9 @@ impl Estimates<'_> {
                 borrowed.join(", ")
             ));
         }
-        remarks.extend(
-            self.rows
-                .iter()
-                .filter_map(|(_, row)| charts::unvaried(row)),
-        );
+        remarks.extend(self.rows.iter().filter_map(|(at, row)| {
+            charts::unvaried(row, self.found.analysis.policies[*at].is_widened())
+        }));
         for (policy, row) in self.rows {
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));
@@ -500,7 +498,12 @@ impl Estimates<'_> {
         let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
         EstimatesFacts {
-            answer: answer(self.found, self.experiment, &places, on_record),
+            answer: answer(
+                (self.found, self.experiment),
+                &places,
+                self.contrasts,
+                on_record,
+            ),
             policies: rows.collect(),
             alpha: self.found.analysis.alpha,
             terms: self.found.terms.clone(),

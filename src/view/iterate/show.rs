@@ -24,6 +24,7 @@ use crate::view::iterate::number;
 use crate::view::iterate::sequential;
 use crate::view::iterate::sequential::Look;
 use crate::view::word;
+use crate::workflow::iterate::course::Course;
 
 /// A candidate: a patch, or a composite of two.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,8 +74,8 @@ pub struct IterationShown {
     pub accepted: Vec<PatchId>,
 }
 
-/// One iteration.
-pub fn show(record: &Record) -> View {
+/// One iteration; of one that paused with its course, which tells whether the pause can be lifted.
+pub fn show(record: &Record, course: Option<&Course>) -> View {
     let hypotheses = hypotheses(record).into_iter();
     let candidates = hypotheses.map(|(candidate, patches)| CandidateShown {
         candidate,
@@ -106,7 +107,8 @@ pub fn show(record: &Record) -> View {
     if record.audited.is_some() {
         view.gap();
         view.line("slices on dev");
-        ground::put(&mut view, record, &facts.audit.slices);
+        ground::put(&mut view, &facts.audit.slices);
+        ground::paused(&mut view, record, course);
     }
     if !record.looks.is_empty() {
         view.gap();
@@ -118,12 +120,13 @@ pub fn show(record: &Record) -> View {
     }
     if let Some(closed) = &record.closed {
         view.gap();
-        view.sentence(format!(
-            "{}  seq {}: {}",
-            word(&closed.said.outcome),
-            closed.seq,
-            closed.said.reason.as_str()
-        ));
+        let (outcome, seq) = (word(&closed.said.outcome), closed.seq);
+        let reason = closed.said.reason.as_str();
+        view.sentence(match closed.said.outcome {
+            // What is said of the pause above tells what labels could do.
+            IterationOutcome::PausedForLabels => format!("{outcome}  seq {seq}"),
+            _ => format!("{outcome}  seq {seq}: {reason}"),
+        });
     }
     view
 }

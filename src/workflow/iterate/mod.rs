@@ -5,9 +5,11 @@
 
 pub mod compute;
 pub mod course;
+pub mod draft;
 pub mod fitted;
 mod looks;
 pub mod outcome;
+pub mod reach;
 pub mod rows;
 mod said;
 mod scores;

@@ -53,6 +53,15 @@ pub enum JudgeError {
     Missing,
 }
 
+/// What a judge answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The base score, from 0 to 1 in millionths.
+    pub score: Micro,
+    /// Why, where it says so.
+    pub reason: Option<String>,
+}
+
 /// Gives base scores.
 pub trait Judge {
     /// The base score of a response, from 0 to 1 in millionths. The same ask gives the same score, or the judge is not
@@ -61,6 +70,18 @@ pub trait Judge {
     /// # Errors
     /// [`JudgeError`].
     fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError>;
+
+    /// The same with what it says beside its score.
+    ///
+    /// # Errors
+    /// [`JudgeError`].
+    fn answer(&mut self, ask: &Ask<'_>) -> Result<Answer, JudgeError> {
+        let score = self.score(ask)?;
+        Ok(Answer {
+            score,
+            reason: None,
+        })
+    }
 
     /// Ends it after the last ask.
     ///

@@ -13,6 +13,7 @@ mod later;
 mod records;
 mod scored;
 mod sequence;
+mod window;
 
 use std::collections::BTreeSet;
 
@@ -66,6 +67,8 @@ pub use later::Later;
 pub use later::later;
 pub use sequence::Sequence;
 pub use sequence::Unit;
+pub use window::FitWindow;
+pub use window::fit_window;
 
 /// The imported field that names a row's stratum, for designs that have strata.
 pub const STRATUM: &str = "stratum";
