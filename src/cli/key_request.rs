@@ -36,7 +36,7 @@ pub(super) struct RequestArgs {
     pub out: PathBuf,
     /// Origin of the ledger, as its owner reads it in `clover status`; default the ledger here
     #[arg(long = "for", value_name = "ORIGIN")]
-    pub ledger: Option<String>,
+    pub origin: Option<String>,
     /// Name of the key file; default the holder's name with - for blanks
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -91,7 +91,7 @@ pub(super) fn request(ctx: &mut Ctx<'_>, args: &RequestArgs) -> Result<View, Cli
         human: !args.machine,
         seals: args.seal,
     };
-    let ledger = ledger(ctx, args.ledger.as_deref())?;
+    let ledger = ledger(ctx, args.origin.as_deref())?;
     let passphrase = key::key_passphrase(ctx, args.new_passphrase_file.as_deref())?;
     let key_files = KeyFiles {
         path: &path,

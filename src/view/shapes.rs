@@ -191,8 +191,8 @@ shapes! {
     "key compromise": Stands | Bodies;
     "key export": key::KeyExport | key::LogKey;
     "key list": key::KeyList;
-    "key request": key::Requested;
     "key new": StandsAnd<key::KeyMade> | Bodies;
+    "key request": key::Requested;
     "key retire": Stands | Bodies;
     "key rotate-log": StandsAnd<key::LogKey> | Bodies;
     "key show": key::KeyShown;

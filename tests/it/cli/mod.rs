@@ -29,6 +29,7 @@ mod intake;
 mod iterate;
 mod judge;
 mod kept;
+mod key_request;
 mod killed;
 mod live;
 mod obstacles;
