@@ -311,6 +311,7 @@ impl From<SessionError> for CliError {
             }
             SessionError::NoJudge(_) => Self::usage(message, "the same command with -- COMMAND"),
             SessionError::NoKey(_) => Self::not_found(message, "clover key list"),
+            SessionError::Outbox(_) => Self::input(message, "clover submit --help"),
             SessionError::Port(error) => error.into::<Self>().unwrap_or_else(|error| {
                 Self::new(
                     Exit::Unexpected,
@@ -324,6 +325,7 @@ impl From<SessionError> for CliError {
             SessionError::Seal(_) => {
                 Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
             }
+            SessionError::Shared(error) => error.into(),
             SessionError::Split(error) => error.into(),
             SessionError::Store(error) => error.into(),
             SessionError::Unread(error) => error.into(),

@@ -85,10 +85,13 @@ mod score;
 mod seal;
 mod selftest;
 mod show;
+mod sign;
 mod simulate;
 mod simulate_iteration;
+mod slate;
 mod status;
 mod submit;
+mod sync;
 mod top;
 mod transport;
 mod ui;
@@ -204,6 +207,17 @@ enum Verb {
         after_help = "Example:\n  clover record note.recorded --data '{\"text\":\"calibration set frozen\"}'"
     )]
     Record(record::Args),
+    /// Sign one event where the log is not written, for whoever writes it
+    #[command(
+        after_help = "Example:\n  clover sign note.recorded --data '{\"text\":\"seen\"}' -o note.jsonl"
+    )]
+    Sign(sign::SignArgs),
+    /// Append what others signed, each file as a whole
+    #[command(after_help = "Example:\n  clover submit bea/*.jsonl")]
+    Submit(sign::SubmitArgs),
+    /// Share a ledger through a folder: publish it, or follow it and hand in what was signed
+    #[command(after_help = "Example:\n  clover sync /mnt/team/ledger")]
+    Sync(sync::Args),
     /// Append many events from JSON Lines
     #[command(after_help = "Example:\n  clover append --bulk scores.jsonl --key scorer")]
     Append(bulk::Args),
@@ -397,6 +411,7 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
     let mut ctx = Ctx::new(world, cli.globals);
     ctx.verb = path;
     let result = dispatch(&mut ctx, cli.verb);
+    let result = slate::settle(&mut ctx, result);
     finish(&mut ctx, result)
 }
 
@@ -465,6 +480,9 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Demo(args) => demo::run(ctx, &args),
         Verb::Key(verb) => key::run(ctx, verb),
         Verb::Record(args) => record::run(ctx, &args),
+        Verb::Sign(args) => sign::sign(ctx, &args),
+        Verb::Submit(args) => sign::take(ctx, &args),
+        Verb::Sync(args) => sync::run(ctx, &args),
         Verb::Append(args) => bulk::run(ctx, &args),
         Verb::Import(verb) => import::run(ctx, &verb),
         Verb::Log(args) => log::run(ctx, &args),

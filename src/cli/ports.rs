@@ -152,6 +152,14 @@ impl CliPorts<'_, '_> {
     }
 }
 
+/// Why nothing that is sealed or private is opened on a slate: what pays for it is not on record there yet.
+pub(super) fn first_on_record() -> CliError {
+    CliError::refused(
+        "what is sealed or private is opened or destroyed where the log is written: the event must be on record first",
+        "the same command on the copy that has the log key",
+    )
+}
+
 fn what(need: &KeyNeed<'_>) -> &'static str {
     match need.signs {
         Signs::Kind(kind) => kind.as_str(),
@@ -187,6 +195,9 @@ impl Keys for CliPorts<'_, '_> {
     }
 
     fn identity(&mut self, state: &State, recipient: &Recipient) -> Result<Identity, PortError> {
+        if self.ctx.slate.is_some() {
+            return Err(first_on_record().into());
+        }
         let file = self.identity.clone();
         Ok(wallet::identity(
             self.ctx,

@@ -7,9 +7,9 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
 
   start    init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
-  keys     key new|request|admit|list|show|export|retire|compromise|rotate-log · rulebook
-  write    record · append · import cje|csv|events|ledger · blob · experiment · use · budget · erase
-  plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
+  keys     key new|request|admit|list|show|export|retire|compromise|rotate-log · rulebook · erase
+  write    record · sign · submit · sync · append · import cje|csv|events|ledger · blob · experiment · use
+  plan     prereg · family · assume · budget    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  generator
   read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
   worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · replay

@@ -25,8 +25,10 @@ use crate::iterate::IterationError;
 use crate::judge::error::JudgingError;
 use crate::keys::KeyError;
 use crate::label::LabelError;
+use crate::outbox::OutboxError;
 use crate::prereg::PreregError;
 use crate::restore::RestoreError;
+use crate::shared::SharedError;
 use crate::split::SplittingError;
 use crate::waivers::WaiverError;
 
@@ -90,6 +92,9 @@ pub enum SessionError {
     /// No key at hand may sign.
     #[error("no key at hand for {0}")]
     NoKey(String),
+    /// A file of signed events cannot be taken.
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
     /// What the caller's port says: no key, no consent, no judge.
     #[error(transparent)]
     Port(PortError),
@@ -105,6 +110,9 @@ pub enum SessionError {
     /// Nothing could be sealed or opened.
     #[error(transparent)]
     Seal(#[from] AgeError),
+    /// A shared folder is not published in.
+    #[error(transparent)]
+    Shared(#[from] SharedError),
     /// A ledger file or vault failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -94,7 +94,7 @@ pub fn restore(
 }
 
 /// Loads an export into a folder of its own, and verifies what stands there.
-fn staged(
+pub(crate) fn staged(
     watcher: &mut dyn Watcher,
     ambient: &Arc<Ambient>,
     stage: &Home,

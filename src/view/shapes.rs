@@ -52,10 +52,12 @@ use crate::view::report;
 use crate::view::rubric;
 use crate::view::rulebook;
 use crate::view::score;
+use crate::view::signed;
 use crate::view::simulate;
 use crate::view::split;
 use crate::view::status;
 use crate::view::surroundings;
+use crate::view::sync;
 use crate::view::taken_in;
 use crate::view::transport;
 use crate::view::values::OnRecord;
@@ -246,10 +248,13 @@ shapes! {
     "seal label": Stands | Bodies;
     "seal reveal": StandsAnd<label::Revealed>;
     "show": entry::EntryShown;
+    "sign": signed::SignedEvents | Stands | Bodies;
     "simulate dataset": simulate::Dataset;
     "simulate iteration": simulate::iteration::SimulatedIteration;
     "simulate truth": simulate::Truth;
     "status": status::Status;
+    "submit": signed::Submitted;
+    "sync": sync::Served | sync::Followed;
     "use": experiment::CurrentExperiment;
     "verify": verify::Verified;
 }

@@ -395,6 +395,7 @@ const APPENDS: &[&str] = &[
     "ledger.append(",
     "ledger.settle(",
     "ledger.submit(",
+    "submit_with_blobs(",
 ];
 
 #[test]

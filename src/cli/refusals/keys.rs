@@ -14,6 +14,7 @@ impl From<KeyError> for CliError {
             KeyError::LogKeyUnreadable { .. } | KeyError::LogKeyUnwritable(_) => {
                 Self::input(message, "clover doctor")
             }
+            KeyError::NotTheWriter => Self::refused(message, "clover key list"),
             KeyError::Request(error) => request(&error, message),
             KeyError::Unwritable(_) => Self::input(message, "clover key new --help"),
         }

@@ -78,6 +78,11 @@ impl Command {
     }
 }
 
+/// Blobs that the canonical body of an event names, as (BLAKE3, length).
+pub fn named_blobs(body: &[u8]) -> Vec<(Digest, u64)> {
+    claim::blobs(body)
+}
+
 /// An event signed elsewhere.
 pub type SignedEvent = Signed<Unverified>;
 
@@ -279,7 +284,19 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]; then nothing was appended.
     pub fn submit(&mut self, events: Vec<SignedEvent>) -> Result<Vec<Appended>, LedgerError> {
-        self.in_transaction(&[], Recorded::default(), |head, reader, _| {
+        self.submit_with_blobs(events, &[])
+    }
+
+    /// As [`Ledger::submit`], storing `blobs` in the same transaction.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then nothing was appended and no blob was stored.
+    pub fn submit_with_blobs(
+        &mut self,
+        events: Vec<SignedEvent>,
+        blobs: &[Vec<u8>],
+    ) -> Result<Vec<Appended>, LedgerError> {
+        self.in_transaction(blobs, Recorded::default(), |head, reader, _| {
             let mut slots = Vec::with_capacity(events.len());
             let mut fresh = Vec::new();
             let mut in_batch: BTreeMap<(KeyId, u64), usize> = BTreeMap::new();

@@ -12,13 +12,11 @@ use clover_event::Payload;
 use clover_event::Seen;
 use clover_event::header;
 use clover_event::header::Decoded;
-use clover_event::id::Root;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
-use clover_num::Count;
 use clover_store::Reader;
 use smol_str::SmolStr;
 
@@ -33,6 +31,7 @@ use crate::fold::Breach;
 use crate::fold::Rule;
 use crate::open::Head;
 use crate::rule_names::RuleName;
+use crate::slate;
 use crate::tail::Tail;
 
 /// Finds the commands whose natural key is recorded already, in the log or earlier in the batch; gives the
@@ -189,10 +188,7 @@ impl Numbering {
             author,
             ledger: keyring.origin.as_str().into(),
             now,
-            seen: Seen {
-                root: Root(head.root()),
-                size: Count::new(head.size()).expect("BUG: a log is below 2^53"),
-            },
+            seen: slate::seen(head),
         }
     }
 

@@ -41,6 +41,11 @@ pub(super) fn sign_head(
     let origin =
         KeyName::parse(&keyring.origin).map_err(|error| LedgerError::LogKey(error.to_string()))?;
     let at_hand = [log_key, next_log_key];
+    if let (Some(slate), Some(own)) = (&head.slate, log_key) {
+        let keys = [(slate.key(), own)];
+        return checkpoint::sign(&origin, head.size(), head.root(), &keys)
+            .map_err(|error| LedgerError::LogKey(error.to_string()));
+    }
     let mut keys = Vec::new();
     for (seq, vkey) in &keyring.log_keys {
         if *seq < before {

@@ -40,6 +40,9 @@ pub enum KeyError {
     /// A log key cannot be written as a file.
     #[error(transparent)]
     LogKeyUnwritable(KeyFileError),
+    /// The log key is changed where the log is written.
+    #[error("the log key is rotated where the log is written, and this is a reader's copy")]
+    NotTheWriter,
     /// A request for a key is not admitted.
     #[error(transparent)]
     Request(#[from] RequestError),

@@ -145,6 +145,9 @@ pub enum RequestError {
 ///
 /// # Errors
 /// [`KeyError::Unwritable`], [`SessionError::Ambient`] and [`SessionError::Seal`].
+///
+/// # Panics
+/// Never: a version is a small number.
 pub fn make(
     ambient: &Ambient,
     ledger: Origin,

@@ -1,0 +1,68 @@
+//! A copy of a ledger that follows the log as somebody else publishes it.
+//!
+//! The published log is loaded beside the copy and verified there as a whole, against its own checkpoint and against what
+//! the copy holds. Then the copy takes in what it lacks, in one transaction: stopped anywhere, it is what it was before.
+
+use std::sync::Arc;
+
+use clover_ground::ambient;
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerOptions;
+use clover_ledger::load::Parts;
+use clover_store::OpenOptions;
+use clover_workflow::GOVERNED;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::ports::Watcher;
+use crate::restore;
+use crate::restore::Origin;
+
+/// Brings a copy up to a published checkpoint. `whole` is the published log from its first entry, `rest` what follows the
+/// head of the copy.
+///
+/// # Errors
+/// [`LedgerError::Diverged`](clover_ledger::LedgerError::Diverged) where the published log is another history,
+/// [`RestoreError`](restore::RestoreError) where it does not verify, and what files say; then the copy is what it was.
+pub fn follow(
+    watcher: &mut dyn Watcher,
+    ambient: &Arc<Ambient>,
+    home: &Home,
+    ledger: &mut Ledger,
+    (whole, rest, origin): (Parts<'_>, Parts<'_>, &Origin),
+    store: OpenOptions,
+) -> Result<(), SessionError> {
+    let random = Digest::blake3(&ambient.random::<16>()?).to_hex();
+    let stage = Home::new(home.folder().join(format!("follow-{}", &random[..16])));
+    let followed = restore::staged(watcher, ambient, &stage, (whole, origin), store)
+        .and_then(|()| agree(ambient, &stage, ledger, store))
+        .and_then(|()| Ok(ledger.extend(rest)?));
+    // It holds nothing that is not published.
+    ambient::remove_tree(stage.folder()).ok();
+    followed?;
+    ledger.advance_pin()?;
+    append::tell_of_pin(watcher, ledger);
+    Ok(())
+}
+
+/// Holds the published log, as it was loaded, against the newest checkpoint of the copy.
+fn agree(
+    ambient: &Arc<Ambient>,
+    stage: &Home,
+    ledger: &Ledger,
+    store: OpenOptions,
+) -> Result<(), SessionError> {
+    let options = LedgerOptions {
+        store: OpenOptions {
+            read_only: true,
+            ..store
+        },
+        log_key: None,
+        pins: None,
+    };
+    let staged = Ledger::open_anew(stage.database(), ambient.clone(), &GOVERNED, options)?;
+    Ok(staged.agree(&ledger.head_checkpoint()?)?)
+}

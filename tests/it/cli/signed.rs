@@ -1,0 +1,260 @@
+//! Events that are signed where the log is not written, and handed to whoever writes it: each counts once, under its
+//! author, by the rules of the moment it is appended.
+
+use std::path::PathBuf;
+
+use clover::ground::digest::Digest;
+use serde_json::Value;
+
+use super::Desk;
+use super::Ran;
+
+/// The writer's desk, and Bea's copy of its ledger with a key of her own, admitted as scorer.
+pub(super) fn two() -> Desk {
+    let mut desk = Desk::with_ledger();
+    let ask = "key request --for ledger.example/cli --roles scorer --holder Bea -o bea.request";
+    as_bea(&mut desk, |desk| desk.ok(&format!("{ask} --json")));
+    let at = desk.path("bea-work/bea.request");
+    desk.ok(&format!("key admit {} --yes", at.display()));
+    copy(&mut desk, "bea-work");
+    desk
+}
+
+/// Does something as Bea: with her keys, on her machine, in her folder.
+pub(super) fn as_bea<T>(desk: &mut Desk, does: impl FnOnce(&mut Desk) -> T) -> T {
+    let own = (desk.config, desk.state, desk.at.clone());
+    let at = desk.path("bea-work");
+    std::fs::create_dir_all(&at).unwrap();
+    (desk.config, desk.state, desk.at) = ("bea", "bea-state", at);
+    let done = does(desk);
+    (desk.config, desk.state, desk.at) = own;
+    done
+}
+
+/// Makes a copy of the writer's ledger as Bea has it, in place of the one that she had.
+fn copy(desk: &mut Desk, folder: &str) {
+    let (export, into) = (desk.path("export"), desk.path(folder));
+    std::fs::remove_dir_all(&export).ok();
+    std::fs::remove_dir_all(into.join(".clover")).ok();
+    desk.ok(&format!("export jsonl -o {} --blobs", export.display()));
+    let import = format!(
+        "import ledger {} --into {}",
+        export.display(),
+        into.display()
+    );
+    as_bea(desk, |desk| desk.ok(&import));
+}
+
+fn score(item: &str, micro: i64, out: &str) -> String {
+    format!(
+        "sign score.recorded --experiment exp-1 --data {{\"draw\":0,\"item\":\"{item}\",\"judge\":\"j\",\"policy\":\"p\",\"score_micro\":{micro}}} -o {out} --json"
+    )
+}
+
+fn sign(desk: &mut Desk, line: &str) -> Value {
+    as_bea(desk, |desk| desk.ok(line)).json()["data"].clone()
+}
+
+fn of_bea(desk: &Desk, name: &str) -> String {
+    desk.path("bea-work").join(name).display().to_string()
+}
+
+fn submit(desk: &mut Desk, names: &[&str]) -> Ran {
+    let files: Vec<String> = names.iter().map(|name| of_bea(desk, name)).collect();
+    desk.run(&format!("submit {} --json", files.join(" ")))
+}
+
+#[test]
+fn an_event_is_signed_in_one_place_and_appended_in_another() {
+    // given
+    let mut desk = two();
+    let before = desk.head();
+    // when
+    let signed = sign(&mut desk, &score("a", 5, "a.jsonl"));
+    // then
+    assert_eq!(desk.head(), before);
+    assert_eq!(signed["author_seq"], 0);
+    assert_eq!(signed["seen_size"], before["size"]);
+    let taken = submit(&mut desk, &["a.jsonl"]);
+    assert_eq!(taken.code, 0, "{}", taken.err);
+    let taken = taken.json();
+    assert_eq!(taken["verdict"], "appended");
+    let result = &taken["data"]["files"][0]["results"][0];
+    assert_eq!(result["seq"], before["size"]);
+    assert_eq!(result["id"], signed["ids"][0]);
+    let shown = desk.ok(&format!("show {} --json", result["seq"])).json();
+    assert_eq!(
+        shown["data"]["body"]["author"], signed["author"],
+        "{shown:#}"
+    );
+    // A file submitted twice is known again.
+    let after = desk.head();
+    let again = submit(&mut desk, &["a.jsonl", "a.jsonl"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert_eq!(again.json()["verdict"], "already_recorded");
+    assert_eq!(again.json()["data"]["already"], 2);
+    assert_eq!(desk.head(), after);
+}
+
+#[test]
+fn numbers_go_on_while_files_wait() {
+    let mut desk = two();
+    for (number, item) in ["a", "b", "c"].into_iter().enumerate() {
+        let signed = sign(&mut desk, &score(item, 5, &format!("{item}.jsonl")));
+        assert_eq!(signed["author_seq"], number);
+        assert_eq!(signed["waiting"], number + 1);
+    }
+    let later = of_bea(&desk, "c.jsonl");
+    desk.refused(
+        &["submit", &later],
+        11,
+        &["c.jsonl", "next event is number 0", "begins with number 2"],
+    );
+    // The order of the files is no matter.
+    let taken = submit(&mut desk, &["c.jsonl", "a.jsonl", "b.jsonl"]);
+    assert_eq!(taken.code, 0, "{}", taken.err);
+    assert_eq!(taken.json()["data"]["appended"], 3);
+    desk.head();
+    // What is recorded waits no more.
+    copy(&mut desk, "bea-work");
+    let signed = sign(&mut desk, &score("d", 5, "d.jsonl"));
+    assert_eq!(
+        (&signed["author_seq"], &signed["waiting"]),
+        (&3.into(), &1.into())
+    );
+}
+
+#[test]
+fn what_was_said_is_not_signed_twice() {
+    let mut desk = two();
+    sign(&mut desk, &score("a", 5, "a.jsonl"));
+    let again = as_bea(&mut desk, |desk| desk.ok(&score("a", 5, "again.jsonl"))).json();
+    assert_eq!(again["verdict"], "already_recorded");
+    assert!(!PathBuf::from(of_bea(&desk, "again.jsonl")).exists());
+    // Nor does it overwrite a file.
+    let ran = as_bea(&mut desk, |desk| desk.run(&score("b", 5, "a.jsonl")));
+    assert_eq!(ran.code, 11);
+    assert!(ran.err.contains("a.jsonl exists already"), "{}", ran.err);
+    let next = sign(&mut desk, &score("b", 5, "b.jsonl"));
+    assert_eq!(next["author_seq"], 1);
+}
+
+#[test]
+fn a_number_that_is_taken_is_named_with_the_fix() {
+    let mut desk = two();
+    sign(&mut desk, &score("a", 5, "a.jsonl"));
+    // Another machine of hers does not know of it, and gives its number again.
+    let own = desk.path("bea-state");
+    std::fs::rename(&own, desk.path("elsewhere")).unwrap();
+    let other = sign(&mut desk, &score("b", 5, "b.jsonl"));
+    assert_eq!(other["author_seq"], 0);
+    assert_eq!(submit(&mut desk, &["a.jsonl"]).code, 0);
+    let taken = of_bea(&desk, "b.jsonl");
+    desk.refused(
+        &["submit", &taken],
+        11,
+        &[
+            "b.jsonl",
+            "holds that number with other bytes",
+            "signs it again under a free number",
+            "next: clover show",
+        ],
+    );
+}
+
+#[test]
+fn altered_and_foreign_files_append_nothing() {
+    let mut desk = two();
+    sign(&mut desk, &score("a", 5, "a.jsonl"));
+    let path = of_bea(&desk, "a.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut envelope: Value = serde_json::from_str(&text).unwrap();
+    let signature = envelope["signatures"][0]["sig"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let first = if signature.starts_with('A') { "B" } else { "A" };
+    envelope["signatures"][0]["sig"] = format!("{first}{}", &signature[1..]).into();
+    let altered = desk.file("altered.jsonl", &envelope.to_string());
+    desk.refused(&["submit", &altered], 3, &["altered.jsonl", "signature"]);
+    let none = desk.file("none.jsonl", "\n");
+    desk.refused(&["submit", &none], 4, &["none.jsonl", "no event"]);
+    let entry = desk.file("line.jsonl", "{\"kind\":\"note.recorded\"}\n");
+    desk.refused(&["submit", &entry], 4, &["line.jsonl", "line 1"]);
+    // In another ledger nobody knows the key, and nothing is added there.
+    let mut other = Desk::new();
+    other.ok("init --origin ledger.example/other --holder Ada --roles owner,registrar");
+    let file = other.file("a.jsonl", &text);
+    other.refused(&["submit", &file], 11, &["a.jsonl", "unknown key"]);
+}
+
+#[test]
+fn rules_judge_when_it_is_appended() {
+    // given: what Bea signed is good by the ledger that she has, and Ada recorded otherwise meanwhile
+    let mut desk = two();
+    sign(&mut desk, &score("a", 5, "a.jsonl"));
+    sign(&mut desk, &score("b", 5, "b.jsonl"));
+    let by_ada = score("a", 6, "x")
+        .replace("sign", "record")
+        .replace(" -o x", "");
+    desk.ok(&format!("{by_ada} --key scorer"));
+    // when
+    let file = of_bea(&desk, "a.jsonl");
+    desk.refused(&["submit", &file], 11, &["a.jsonl", "natural_key"]);
+    // then: with the ledger as it is, the number is free for another event
+    copy(&mut desk, "bea-work");
+    let ran = as_bea(&mut desk, |desk| desk.ok(&score("c", 5, "c.jsonl")));
+    assert!(
+        ran.err.contains("refused at the head that is here"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.json()["data"]["author_seq"], 0);
+    assert_eq!(submit(&mut desk, &["c.jsonl"]).code, 0);
+}
+
+#[test]
+fn a_refused_file_harms_no_other() {
+    let mut desk = two();
+    sign(&mut desk, &score("a", 5, "a.jsonl"));
+    let bad = desk.file(
+        "bad.jsonl",
+        &std::fs::read_to_string(of_bea(&desk, "a.jsonl")).unwrap(),
+    );
+    let text = std::fs::read_to_string(desk.at.join(&bad)).unwrap();
+    let mut envelope: Value = serde_json::from_str(&text).unwrap();
+    envelope["signatures"][0]["keyid"] = "0".repeat(64).into();
+    std::fs::write(desk.at.join(&bad), envelope.to_string()).unwrap();
+    let before = desk.head();
+    let good = of_bea(&desk, "a.jsonl");
+    let ran = desk.run(&format!("submit {bad} {good} --json"));
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    assert!(ran.err.contains("bad.jsonl"), "{}", ran.err);
+    assert!(ran.err.contains("stands all the same"), "{}", ran.err);
+    assert_eq!(ran.json()["data"]["taken"]["appended"], 1);
+    assert_ne!(desk.head(), before);
+}
+
+#[test]
+fn a_blob_goes_along() {
+    let mut desk = two();
+    let content = b"what was seen\n";
+    std::fs::write(desk.path("bea-work/seen.txt"), content).unwrap();
+    let data = format!(
+        "{{\"blob\":{{\"blake3\":\"{}\",\"bytes\":{},\"media\":\"text/plain\"}},\"text\":\"seen\"}}",
+        Digest::blake3(content).to_hex(),
+        content.len()
+    );
+    let without = format!("sign note.recorded --data {data} -o n.jsonl");
+    let ran = as_bea(&mut desk, |desk| desk.run(&without));
+    assert_eq!(ran.code, 11, "{}", ran.err);
+    assert!(ran.err.contains("blob"), "{}", ran.err);
+    sign(&mut desk, &format!("{without} --blob seen.txt --json"));
+    let alone = desk.file(
+        "alone.jsonl",
+        &std::fs::read_to_string(of_bea(&desk, "n.jsonl")).unwrap(),
+    );
+    desk.refused(&["submit", &alone], 11, &["alone.jsonl", "no such blob"]);
+    assert_eq!(submit(&mut desk, &["n.jsonl"]).code, 0);
+    desk.head();
+}
