@@ -291,6 +291,7 @@ impl From<SessionError> for CliError {
         let message = error.to_string();
         match error {
             SessionError::Ambient(error) => error.into(),
+            SessionError::Backup(error) => (*error).into(),
             SessionError::Body(_) => Self::input(message, "clover blob put FILE"),
             SessionError::Breach(breach) => refusal(&breach, None),
             SessionError::Confirm(error) => (*error).into(),

@@ -76,6 +76,7 @@ mod refusals;
 mod replay;
 mod replicating;
 mod report;
+mod restore;
 mod review;
 mod rubric;
 mod rulebook;
@@ -371,6 +372,11 @@ enum Verb {
     /// Copy the ledger while it is in use
     #[command(after_help = "Example:\n  clover backup /mnt/backup/2026-11-20")]
     Backup(backup::Args),
+    /// Restore a ledger and its keys from a backup of everything
+    #[command(
+        after_help = "Example:\n  clover restore /mnt/backup/2026-11-20 --identity backup.age --into lab"
+    )]
+    Restore(restore::Args),
     /// What stands in the ledger
     #[command(after_help = "Example:\n  clover status")]
     Status,
@@ -529,6 +535,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Score(verb) => score::run(ctx, &verb),
         Verb::Erase(args) => erase::run(ctx, &args),
         Verb::Backup(args) => backup::run(ctx, &args),
+        Verb::Restore(args) => restore::run(ctx, &args),
         Verb::Status => status::run(ctx),
         Verb::Schema(args) => schema::run(&args),
         Verb::Doctor(args) => doctor::run(ctx, &args),

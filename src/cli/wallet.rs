@@ -360,6 +360,18 @@ fn open_identity(ctx: &mut Ctx<'_>, path: &Path, file: &[u8]) -> Result<Identity
     })
 }
 
+/// The identity in a file.
+pub(super) fn read_identity(ctx: &mut Ctx<'_>, path: &Path) -> Result<Identity, CliError> {
+    let bytes = Zeroizing::new(ambient::read_secret(path)?);
+    if sealed_identity(&bytes) {
+        return open_identity(ctx, path, &bytes);
+    }
+    identity_in(&bytes).ok_or_else(|| {
+        let message = format!("{} holds no AGE-SECRET-KEY line", path.display());
+        CliError::input(message, "the same command with --identity FILE")
+    })
+}
+
 /// The identity that opens what is sealed to `recipient`: from `file`, else from the key folder. One in clear is looked at
 /// before those that need a passphrase; of these, the one beside the key that the ledger knows by this recipient.
 pub(super) fn identity(

@@ -14,6 +14,7 @@ use clover_workflow::import::kept::Unread;
 use clover_workflow::iterate::course::CourseError;
 use clover_workflow::iterate::rows::RowsError;
 
+use crate::backup::BackupError;
 use crate::confirm::ConfirmError;
 use crate::custody::CustodyError;
 use crate::deploy::DeployError;
@@ -38,6 +39,9 @@ pub enum SessionError {
     /// Clock, entropy or a file failed.
     #[error(transparent)]
     Ambient(#[from] AmbientError),
+    /// Nothing was restored from a backup.
+    #[error(transparent)]
+    Backup(Box<BackupError>),
     /// An event cannot be written as a body.
     #[error(transparent)]
     Body(#[from] BodyError),
@@ -173,6 +177,7 @@ macro_rules! families {
 }
 
 families! {
+    Backup: BackupError,
     Confirm: ConfirmError,
     Estimate: EstimateError,
     Gate: GateError,

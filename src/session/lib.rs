@@ -10,6 +10,7 @@
 
 pub mod accounts;
 pub mod append;
+pub mod backup;
 pub mod calibrators;
 pub mod confirm;
 pub mod custody;

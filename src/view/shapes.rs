@@ -234,6 +234,7 @@ shapes! {
     "report iteration": report::IterationReport | StandsAnd<report::Published> | BodiesAnd<report::Published>;
     "report list": report::ReportList;
     "report show": report::ReportShown;
+    "restore": ledger_copy::LedgerRestored;
     "rubric dead": rubric::RulesFired;
     "rubric diff": rubric::RubricDiff;
     "rubric list": rubric::RubricList;

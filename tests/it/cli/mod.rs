@@ -3,6 +3,7 @@
 mod analyze;
 mod assume;
 mod audited;
+mod backed_up;
 mod bad_input;
 mod baited;
 mod beside;
