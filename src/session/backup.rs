@@ -30,6 +30,7 @@ use crate::home::HomeOptions;
 use crate::keys::files;
 use crate::ports::Watcher;
 use crate::restore;
+use crate::stage::Stage;
 
 /// Ends the name of every file of such a backup.
 const END: &str = "age";
@@ -75,11 +76,9 @@ pub fn back_up(
     recipients: &[Recipient],
     target: &Path,
 ) -> Result<Vec<String>, SessionError> {
-    let random = Digest::blake3(&ambient.random::<16>()?).to_hex();
-    let private = of.0.folder().join(format!("backup-{}", &random[..16]));
+    let private = Stage::new(of.0.folder(), "backup")?;
     let stage = ambient::unfinished(target);
-    let made = sealed(ambient, of, keys, recipients, (&private, &stage));
-    ambient::remove_tree(&private).ok();
+    let made = sealed(ambient, of, keys, recipients, (private.folder(), &stage));
     let placed = made.and_then(|names| {
         ambient::rename(&stage, target)?;
         Ok(names)
@@ -98,7 +97,6 @@ fn sealed(
     recipients: &[Recipient],
     (private, stage): (&Path, &Path),
 ) -> Result<Vec<String>, SessionError> {
-    ambient::create_private_dirs(private)?;
     ambient::create_private_dirs(&stage.join(KEYS))?;
     let mut names = Vec::new();
     let mut put = |name: &str, bytes: &[u8]| -> Result<(), SessionError> {

@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use clover_ground::ambient;
 use clover_ground::ambient::Ambient;
-use clover_ground::digest::Digest;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerOptions;
 use clover_ledger::load::Parts;
@@ -20,6 +18,7 @@ use crate::home::Home;
 use crate::ports::Watcher;
 use crate::restore;
 use crate::restore::Origin;
+use crate::stage::Stage;
 
 /// Brings a copy up to a published checkpoint. `whole` is the published log from its first entry, `rest` what follows the
 /// head of the copy.
@@ -35,14 +34,11 @@ pub fn follow(
     (whole, rest, origin): (Parts<'_>, Parts<'_>, &Origin),
     store: OpenOptions,
 ) -> Result<(), SessionError> {
-    let random = Digest::blake3(&ambient.random::<16>()?).to_hex();
-    let stage = Home::new(home.folder().join(format!("follow-{}", &random[..16])));
-    let followed = restore::staged(watcher, ambient, &stage, (whole, origin), store)
-        .and_then(|()| agree(ambient, &stage, ledger, store))
-        .and_then(|()| Ok(ledger.extend(rest)?));
-    // It holds nothing that is not published.
-    ambient::remove_tree(stage.folder()).ok();
-    followed?;
+    let folder = Stage::new(home.folder(), "follow")?;
+    let stage = Home::new(folder.folder().to_owned());
+    restore::staged(watcher, ambient, &stage, (whole, origin), store)?;
+    agree(ambient, &stage, ledger, store)?;
+    ledger.extend(rest)?;
     ledger.advance_pin()?;
     append::tell_of_pin(watcher, ledger);
     Ok(())

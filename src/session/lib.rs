@@ -36,6 +36,7 @@ pub mod restore;
 pub mod shared;
 pub mod slate;
 pub mod split;
+pub mod stage;
 pub mod texts;
 pub mod waivers;
 

@@ -6,14 +6,12 @@
 
 use std::path::Path;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clover_event::entry;
 use clover_event::header;
 use clover_event::id::EventId;
 use clover_ground::ambient;
 use clover_ground::ambient::AmbientError;
-use clover_ground::ambient::FileLock;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
@@ -38,8 +36,6 @@ const END: &str = "jsonl";
 const BLOBS: &str = "blobs";
 /// Folder of files that a rule refused.
 const REFUSED: &str = "refused";
-/// How long another command that signs is waited for.
-const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 /// Why a file of signed events cannot be taken.
 #[derive(Debug, thiserror::Error)]
@@ -254,15 +250,6 @@ impl Outbox {
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// Keeps other commands from signing until it is dropped.
-    ///
-    /// # Errors
-    /// When another command signs for longer than a minute.
-    pub fn lock(&self) -> Result<FileLock, AmbientError> {
-        ambient::create_private_dirs(&self.folder)?;
-        ambient::lock(&self.folder.join("lock"), LOCK_WAIT)
     }
 
     /// The files, with what they hold or why that cannot be read: in the order of their first event's time.

@@ -3,10 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clover_ground::ambient;
 use clover_ground::ambient::Ambient;
-use clover_ground::ambient::FileLock;
-use clover_ground::digest::Digest;
 use clover_ground::sign::Signed;
 use clover_ledger::Ledger;
 use clover_ledger::append::named_blobs;
@@ -23,6 +20,7 @@ use crate::outbox::Outbox;
 use crate::outbox::SignedBatch;
 use crate::outbox::Taken;
 use crate::ports::Watcher;
+use crate::stage::Stage;
 
 /// What an envelope adds to its body, at most.
 const ENVELOPE_LEN: usize = 512;
@@ -30,21 +28,13 @@ const ENVELOPE_LEN: usize = 512;
 /// A slate while a use case runs on it. Dropped, it is gone with its file; the outbox stays.
 #[derive(Debug)]
 pub struct Slate {
-    folder: PathBuf,
+    stage: Stage,
     outbox: Outbox,
     options: OpenOptions,
     /// The file that was copied.
     copied: PathBuf,
     /// Entries before the use case: those of the log, and those that wait.
     from: u64,
-    _lock: FileLock,
-}
-
-impl Drop for Slate {
-    fn drop(&mut self) {
-        // It lies in a private folder and holds nothing that is not elsewhere.
-        ambient::remove_tree(&self.folder).ok();
-    }
 }
 
 /// A slate that was opened, with what waits written on it.
@@ -72,18 +62,15 @@ pub fn open(
     outbox: Outbox,
     options: OpenOptions,
 ) -> Result<Opened, SessionError> {
-    let lock = outbox.lock()?;
-    let random = Digest::blake3(&ambient.random::<16>()?).to_hex();
+    let stage = Stage::new(outbox.folder(), "slate")?;
+    let path = stage.folder().join(DATABASE);
     let mut slate = Slate {
-        folder: outbox.folder().join(format!("slate-{}", &random[..16])),
+        stage,
         outbox,
         options,
         copied: ledger.store().path().to_owned(),
         from: 0,
-        _lock: lock,
     };
-    ambient::create_private_dirs(&slate.folder)?;
-    let path = slate.folder.join(DATABASE);
     ledger.store().backup(&path, |_, _| {})?;
     let mut copy = Ledger::open_slate(&path, ambient.clone(), &GOVERNED, options)?;
     let mut named = Vec::new();
@@ -122,7 +109,7 @@ impl Slate {
             read_only: true,
             ..self.options
         };
-        let store = Store::open(&self.folder.join(DATABASE), reading)?;
+        let store = Store::open(&self.stage.folder().join(DATABASE), reading)?;
         let known = Store::open(&self.copied, reading)?;
         let size = store.reader().head()?.map_or(0, |head| head.size);
         let mut kept = Vec::new();

@@ -55,6 +55,7 @@ mod simulate;
 mod sizes;
 mod stratified;
 mod synced;
+mod synced_killed;
 mod taken_in;
 mod unchecked;
 mod unscored;

@@ -55,7 +55,7 @@ fn bea_refuses(desk: &mut Desk, code: u8, parts: &[&str]) {
         let ran = desk.refused(&["sync", &team], code, parts);
         let left = std::fs::read_dir(desk.at.join(".clover")).unwrap();
         let mut left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        assert!(!left.any(|name| name.starts_with("follow")), "{}", ran.err);
+        assert!(!left.any(|name| name == "follow"), "{}", ran.err);
     });
 }
 
