@@ -20,7 +20,6 @@ pub mod peer_manifest;
 pub mod predicate;
 pub mod prereg;
 pub mod prompts;
-pub mod qualify;
 pub mod recompute;
 pub mod simulate;
 pub mod split;
