@@ -18,6 +18,7 @@ use crate::ledger::error::Divergence;
 use crate::ledger::verify::VerifyError;
 use crate::session::SessionError;
 use crate::session::error::PortError;
+use crate::session::outbox::OutboxError;
 use crate::store::StoreError;
 use crate::view::Exit;
 use crate::workflow::import::kept::Unread;
@@ -312,6 +313,9 @@ impl From<SessionError> for CliError {
             }
             SessionError::NoJudge(_) => Self::usage(message, "the same command with -- COMMAND"),
             SessionError::NoKey(_) => Self::not_found(message, "clover key list"),
+            SessionError::Outbox(OutboxError::Given { .. }) => {
+                Self::refused(message, "clover sign --help")
+            }
             SessionError::Outbox(_) => Self::input(message, "clover submit --help"),
             SessionError::Port(error) => error.into::<Self>().unwrap_or_else(|error| {
                 Self::new(

@@ -86,13 +86,20 @@ pub(super) fn settle(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Resul
     }
     let shared = home::find(ctx)?.shared()?.map(Shared::new);
     let at_hand = shared.filter(|shared| ambient::is_dir(shared.folder()));
-    let place = match at_hand {
-        Some(shared) => {
-            sync::hand_in(slate.outbox(), &shared)?;
-            shared.outbox().folder().display().to_string()
+    let handed_in = at_hand.map(|shared| {
+        sync::hand_in(slate.outbox(), &shared)?;
+        Ok::<_, CliError>(shared.outbox().folder().to_owned())
+    });
+    let own = || slate.outbox().folder().to_owned();
+    let place = match handed_in.transpose() {
+        Ok(place) => place.unwrap_or_else(own),
+        Err(error) => {
+            // It is kept, and goes along with the next sync.
+            ctx.warn(format!("not handed in: {}", error.message));
+            own()
         }
-        None => slate.outbox().folder().display().to_string(),
     };
+    let place = place.display();
     let events: usize = kept.iter().map(|batch| batch.events().len()).sum();
     let events = thousands(events as u64);
     ctx.warn(format!(

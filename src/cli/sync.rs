@@ -273,6 +273,7 @@ fn fetch(
     let (here, had) = (ledger.head_checkpoint()?, ledger.size());
     let size = head.checkpoint().size;
     let done = if size <= had {
+        follow::clear(home)?;
         ledger.agree(head).map_err(SessionError::from)
     } else {
         let whole = parts(&shared.log(), head, 0)?;

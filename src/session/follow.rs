@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use clover_ground::ambient;
 use clover_ground::ambient::Ambient;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerOptions;
@@ -20,6 +21,9 @@ use crate::restore;
 use crate::restore::Origin;
 use crate::stage::Stage;
 
+/// The folder where a published log is loaded.
+const STAGE: &str = "follow";
+
 /// Brings a copy up to a published checkpoint. `whole` is the published log from its first entry, `rest` what follows the
 /// head of the copy.
 ///
@@ -34,13 +38,24 @@ pub fn follow(
     (whole, rest, origin): (Parts<'_>, Parts<'_>, &Origin),
     store: OpenOptions,
 ) -> Result<(), SessionError> {
-    let folder = Stage::new(home.folder(), "follow")?;
+    let folder = Stage::new(home.folder(), STAGE)?;
     let stage = Home::new(folder.folder().to_owned());
     restore::staged(watcher, ambient, &stage, (whole, origin), store)?;
     agree(ambient, &stage, ledger, store)?;
     ledger.extend(rest)?;
     ledger.advance_pin()?;
     append::tell_of_pin(watcher, ledger);
+    Ok(())
+}
+
+/// Removes what a run that was stopped left beside the copy.
+///
+/// # Errors
+/// What files say.
+pub fn clear(home: &Home) -> Result<(), SessionError> {
+    if ambient::exists(&home.folder().join(STAGE))? {
+        drop(Stage::new(home.folder(), STAGE)?);
+    }
     Ok(())
 }
 

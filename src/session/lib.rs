@@ -38,6 +38,7 @@ pub mod slate;
 pub mod split;
 pub mod stage;
 pub mod texts;
+pub mod unread;
 pub mod waivers;
 
 pub use error::SessionError;

@@ -30,6 +30,8 @@ use crate::ports::Watcher;
 pub const EVENTS_MAX: usize = 4_096;
 /// Bytes of one file, at most.
 pub const BYTES_MAX: usize = 16 << 20;
+/// Bytes of a blob beside such a file, at most.
+const BLOB_BYTES_MAX: u64 = 64 << 20;
 /// Ends the name of a file of signed events.
 const END: &str = "jsonl";
 /// Folder of blobs beside such files, each named by its BLAKE3 digest in hex.
@@ -46,9 +48,23 @@ pub enum OutboxError {
     /// It holds no event.
     #[error("it holds no event")]
     Empty,
+    /// The author gave that number to another event.
+    #[error("number {number} was given before, in {}", path.display())]
+    Given {
+        /// The number.
+        number: u64,
+        /// The file of that event.
+        path: PathBuf,
+    },
     /// A file of that name holds other bytes.
     #[error("{} holds other events", .0.display())]
     Taken(PathBuf),
+    /// It is larger than one submission may be.
+    #[error("it has {bytes} bytes; one file takes {BYTES_MAX}")]
+    Large {
+        /// Its bytes.
+        bytes: u64,
+    },
     /// A line is no event.
     #[error("line {line}: {found}")]
     Line {
@@ -197,8 +213,17 @@ impl SignedBatch {
     /// [`OutboxError`], and what files say.
     pub fn read(path: &Path) -> Result<Self, SessionError> {
         let blobs = beside(path);
-        Self::parse(&ambient::read(path)?, |digest| blob_in(&blobs, digest))
+        Self::parse(&read(path)?, |digest| blob_in(&blobs, digest))
     }
+}
+
+/// The bytes of a file of signed events. Others may have put it there: what is too large is not read.
+fn read(path: &Path) -> Result<Vec<u8>, SessionError> {
+    let bytes = ambient::size(path)?;
+    if bytes > BYTES_MAX as u64 {
+        return Err(OutboxError::Large { bytes }.into());
+    }
+    Ok(ambient::read(path)?)
 }
 
 /// The folder of blobs beside a file of signed events.
@@ -209,7 +234,11 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 fn blob_in(folder: &Path, digest: &Digest) -> Result<Option<Vec<u8>>, AmbientError> {
-    match ambient::read(&folder.join(digest.to_hex())) {
+    let path = folder.join(digest.to_hex());
+    if ambient::exists(&path)? && ambient::size(&path)? > BLOB_BYTES_MAX {
+        return Ok(None);
+    }
+    match ambient::read(&path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(AmbientError::NotFound(_)) => Ok(None),
         Err(error) => Err(error),
@@ -275,7 +304,7 @@ impl Outbox {
 
     fn read(&self, path: &Path) -> Result<SignedBatch, SessionError> {
         let blobs = self.folder.join(BLOBS);
-        SignedBatch::parse(&ambient::read(path)?, |digest| blob_in(&blobs, digest))
+        SignedBatch::parse(&read(path)?, |digest| blob_in(&blobs, digest))
     }
 
     /// Puts a batch there; the same one twice is one.

@@ -258,3 +258,94 @@ fn a_blob_goes_along() {
     assert_eq!(submit(&mut desk, &["n.jsonl"]).code, 0);
     desk.head();
 }
+
+/// The newest checkpoint and the log key of the writer's ledger, as Bea gets them.
+fn given(desk: &mut Desk) -> (String, String) {
+    let note = desk.ok("checkpoint show").out;
+    desk.file("../bea-work/note", &note);
+    let key = desk.ok("key export --log --json").json();
+    (note, key["data"]["log_key"].as_str().unwrap().to_owned())
+}
+
+fn unread(desk: &mut Desk, out: &str, more: &[&str]) -> Ran {
+    let line = score(&format!("item-{out}"), 5, out);
+    let words: Vec<&str> = line.split(' ').chain(more.iter().copied()).collect();
+    as_bea(desk, |desk| desk.words(&words))
+}
+
+#[test]
+fn who_may_not_read_the_log_signs_by_a_checkpoint() {
+    // given: Bea has a key, a checkpoint and the log key, and no copy
+    let mut desk = two();
+    std::fs::remove_dir_all(desk.path("bea-work/.clover")).unwrap();
+    let (_, key) = given(&mut desk);
+    let seen = ["--seen", "note", "--log-key", &key];
+    // when
+    for number in 0..2 {
+        let ran = unread(&mut desk, &format!("{number}.jsonl"), &seen);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(ran.err.contains("nothing was judged"), "{}", ran.err);
+        assert_eq!(ran.json()["data"]["author_seq"], number);
+    }
+    // then: the log went on meanwhile, and takes both
+    desk.ok("record note.recorded --data {\"text\":\"on\"} --key owner");
+    let taken = submit(&mut desk, &["1.jsonl", "0.jsonl"]);
+    assert_eq!(taken.code, 0, "{}", taken.err);
+    assert_eq!(taken.json()["data"]["appended"], 2);
+    desk.head();
+}
+
+#[test]
+fn a_checkpoint_that_is_old_or_forged_is_signed_under_by_nobody() {
+    let mut desk = two();
+    std::fs::remove_dir_all(desk.path("bea-work/.clover")).unwrap();
+    let (older, key) = given(&mut desk);
+    desk.ok("record note.recorded --data {\"text\":\"on\"} --key owner");
+    let (newer, _) = given(&mut desk);
+    let seen = ["--seen", "note", "--log-key", &key];
+    assert_eq!(unread(&mut desk, "0.jsonl", &seen).code, 0);
+    // A number that was given, and one that is said.
+    let again = [&seen[..], &["--number", "0"]].concat();
+    let ran = unread(&mut desk, "again.jsonl", &again);
+    assert_eq!(ran.code, 11, "{}", ran.err);
+    assert!(ran.err.contains("number 0 was given before"), "{}", ran.err);
+    let later = [&seen[..], &["--number", "7"]].concat();
+    let ran = unread(&mut desk, "7.jsonl", &later);
+    assert_eq!(ran.json()["data"]["author_seq"], 7);
+    // Older than what was seen.
+    desk.file("../bea-work/note", &older);
+    let ran = unread(&mut desk, "old.jsonl", &seen);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    super::says(&ran, &["rolled_back", "seen here before"]);
+    // Another size under the signature of this one.
+    let changed: String = newer
+        .lines()
+        .enumerate()
+        .map(|(at, line)| {
+            if at == 1 {
+                "99\n".to_owned()
+            } else {
+                format!("{line}\n")
+            }
+        })
+        .collect();
+    desk.file("../bea-work/note", &changed);
+    let ran = unread(&mut desk, "forged.jsonl", &seen);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    super::says(&ran, &["forged", "note"]);
+    for name in ["again", "old", "forged"] {
+        assert!(!desk.path("bea-work").join(format!("{name}.jsonl")).exists());
+    }
+}
+
+#[test]
+fn a_file_too_large_for_one_submission_is_not_read() {
+    let mut desk = Desk::with_ledger();
+    let large = std::fs::File::create(desk.at.join("large.jsonl")).unwrap();
+    large.set_len(17 << 20).unwrap();
+    desk.refused(
+        &["submit", "large.jsonl"],
+        4,
+        &["large.jsonl", "one file takes"],
+    );
+}

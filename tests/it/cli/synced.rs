@@ -410,6 +410,8 @@ fn nothing_is_opened_or_rotated_on_a_readers_copy() {
         let rotate = ["key", "rotate-log", "--reason", "x"];
         desk.refused(&rotate, 11, &["a reader's copy"]);
         assert!(!desk.at.join(".clover/log.key.next").exists());
+        let doctor = desk.run("doctor").out;
+        assert!(doctor.contains("this copy follows"), "{doctor}");
     });
     assert!(!desk.path("team/outbox").exists() || outbox(&desk).is_empty());
 }
