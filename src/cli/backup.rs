@@ -114,7 +114,9 @@ fn everything(
             }
         }
     }
-    let files = backup::back_up(&ctx.ambient(), (home, ledger), &keys, &recipients, &target)?;
+    let (ambient, of) = (ctx.ambient(), (home, ledger));
+    let ports = &mut ctx.ports();
+    let files = backup::back_up(ports, &ambient, of, &keys, &recipients, &target)?;
     let mut bytes = 0;
     for name in &files {
         bytes += ambient::size(&target.join(name))?;

@@ -269,6 +269,7 @@ fn words(work: Work) -> &'static str {
     match work {
         Work::Appending => "bytes appended",
         Work::Attack => "answers attacked",
+        Work::Copying => "pages copied",
         Work::Judging => "rows judged",
         Work::JudgingAgain => "rows scored again",
         Work::Loading => "loaded",

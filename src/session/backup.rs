@@ -29,6 +29,7 @@ use crate::home::Home;
 use crate::home::HomeOptions;
 use crate::keys::files;
 use crate::ports::Watcher;
+use crate::ports::Work;
 use crate::restore;
 use crate::stage::Stage;
 
@@ -70,6 +71,7 @@ pub enum BackupError {
 /// # Errors
 /// What files, ledger and vault say; then the folder is not there.
 pub fn back_up(
+    watcher: &mut dyn Watcher,
     ambient: &Ambient,
     of: (&Home, &Ledger),
     keys: &[PathBuf],
@@ -78,7 +80,14 @@ pub fn back_up(
 ) -> Result<Vec<String>, SessionError> {
     let private = Stage::new(of.0.folder(), "backup")?;
     let stage = ambient::unfinished(target);
-    let made = sealed(ambient, of, keys, recipients, (private.folder(), &stage));
+    let made = sealed(
+        watcher,
+        ambient,
+        of,
+        keys,
+        recipients,
+        (private.folder(), &stage),
+    );
     let placed = made.and_then(|names| {
         ambient::rename(&stage, target)?;
         Ok(names)
@@ -91,6 +100,7 @@ pub fn back_up(
 }
 
 fn sealed(
+    watcher: &mut dyn Watcher,
     ambient: &Ambient,
     (home, ledger): (&Home, &Ledger),
     keys: &[PathBuf],
@@ -113,7 +123,9 @@ fn sealed(
         put(VAULT, &Zeroizing::new(ambient::read(&copy)?))?;
     }
     let copy = private.join(DATABASE);
-    ledger.store().backup(&copy, |_, _| {})?;
+    ledger.store().backup(&copy, |done, all| {
+        watcher.progress(Work::Copying, done, all);
+    })?;
     put(DATABASE, &ambient::read(&copy)?)?;
     if ambient::exists(&home.log_key())? {
         let log_key = Zeroizing::new(ambient::read_secret(&home.log_key())?);

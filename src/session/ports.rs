@@ -189,6 +189,8 @@ pub enum Work {
     Appending,
     /// Answers are edited and judged anew.
     Attack,
+    /// Pages of a ledger file are copied.
+    Copying,
     /// Rows are judged.
     Judging,
     /// Rows are judged again.

@@ -20,6 +20,7 @@ use crate::outbox::Outbox;
 use crate::outbox::SignedBatch;
 use crate::outbox::Taken;
 use crate::ports::Watcher;
+use crate::ports::Work;
 use crate::stage::Stage;
 
 /// What an envelope adds to its body, at most.
@@ -71,7 +72,9 @@ pub fn open(
         copied: ledger.store().path().to_owned(),
         from: 0,
     };
-    ledger.store().backup(&path, |_, _| {})?;
+    ledger.store().backup(&path, |done, all| {
+        watcher.progress(Work::Copying, done, all);
+    })?;
     let mut copy = Ledger::open_slate(&path, ambient.clone(), &GOVERNED, options)?;
     let mut named = Vec::new();
     for (path, batch) in slate.outbox.all()? {

@@ -349,3 +349,27 @@ fn a_file_too_large_for_one_submission_is_not_read() {
         &["large.jsonl", "one file takes"],
     );
 }
+
+#[test]
+fn one_key_in_two_ledgers_signs_for_each() {
+    // given: the same owner's key in both, and a file that she signed for the first
+    let mut desk = Desk::with_ledger();
+    let here = "sign note.recorded --data {\"text\":\"here\"} -o here.jsonl --key owner --json";
+    let number = desk.ok(here).json()["data"]["author_seq"].as_u64().unwrap();
+    let file = desk.at.join("here.jsonl").display().to_string();
+    desk.at = desk.path("elsewhere");
+    std::fs::create_dir(&desk.at).unwrap();
+    desk.ok("init --origin ledger.example/elsewhere --holder Ada --owner-key owner");
+    // As many events there as her numbers are here, so that only the name of the ledger is another.
+    for text in 1..number {
+        desk.ok(&format!(
+            "record note.recorded --data {{\"text\":\"{text}\"}}"
+        ));
+    }
+    // then
+    desk.refused(
+        &["submit", &file],
+        11,
+        &["ledger", "ledger.example/elsewhere", "ledger.example/cli"],
+    );
+}
