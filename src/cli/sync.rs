@@ -1,7 +1,6 @@
 //! `clover sync DIR`: one ledger for several people through a folder that they share. The copy with the log key takes in
 //! what others signed and publishes the log; every other copy follows it and hands in what its person signed.
 
-use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +16,8 @@ use crate::event::payload::custody::Separation;
 use crate::export::publish;
 use crate::export::source;
 use crate::ground::ambient;
+use crate::ground::ambient::AmbientError;
+use crate::ground::digest::Digest;
 use crate::ground::note::SignedCheckpoint;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -25,10 +26,11 @@ use crate::ledger::error::Divergence;
 use crate::ledger::load::Parts;
 use crate::session::Home;
 use crate::session::SessionError;
+use crate::session::error::PortError;
 use crate::session::follow;
+use crate::session::follow::Publication;
 use crate::session::outbox;
 use crate::session::outbox::Outbox;
-use crate::session::restore::Origin;
 use crate::session::shared::Shared;
 use crate::session::shared::SharedError;
 use crate::view::Exit;
@@ -276,15 +278,12 @@ fn fetch(
         follow::clear(home)?;
         ledger.agree(head).map_err(SessionError::from)
     } else {
-        let whole = parts(&shared.log(), head, 0)?;
-        let rest = parts(&shared.log(), head, had)?;
-        let origin = Origin {
+        let published = PublishedFolder {
+            log: shared.log(),
             head: head.clone(),
-            log_key: None,
         };
         let (ambient, store) = (ctx.ambient(), home::store_options(ctx, false));
-        let logs = (whole, rest, &origin);
-        follow::follow(&mut ctx.ports(), &ambient, home, ledger, logs, store)
+        follow::follow(&mut ctx.ports(), &ambient, home, ledger, &published, store)
     };
     match done {
         Ok(()) => Ok(size.saturating_sub(had)),
@@ -295,29 +294,51 @@ fn fetch(
     }
 }
 
-/// What a ledger file is made of, from an entry on.
-fn parts<'a>(log: &Path, head: &SignedCheckpoint, from: u64) -> Result<Parts<'a>, CliError> {
-    let size = head.checkpoint().size;
-    let mut checkpoints = source::checkpoints(log)?;
-    // What was published since the checkpoint was read comes next time.
-    checkpoints.retain(|kept| (from + 1..=size).contains(&kept.checkpoint().size));
-    if checkpoints.last() != Some(head) {
-        let message = format!(
-            "{}: expected the checkpoint of {size} entries, found none; somebody may publish just now",
-            log.join(source::CHECKPOINTS).display()
-        );
-        return Err(CliError::new(
-            Exit::TryLater,
-            "unfinished",
-            message,
-            "clover sync",
-        ));
+/// The log in a shared folder, up to one checkpoint.
+struct PublishedFolder {
+    log: PathBuf,
+    head: SignedCheckpoint,
+}
+
+impl PublishedFolder {
+    fn parts_from(&self, from: u64) -> Result<Parts<'static>, CliError> {
+        let size = self.head.checkpoint().size;
+        let mut checkpoints = source::checkpoints(&self.log)?;
+        // What was published since the checkpoint was read comes next time.
+        checkpoints.retain(|kept| (from + 1..=size).contains(&kept.checkpoint().size));
+        if checkpoints.last() != Some(&self.head) {
+            let message = format!(
+                "{}: expected the checkpoint of {size} entries, found none; somebody may publish just now",
+                self.log.join(source::CHECKPOINTS).display()
+            );
+            let next = "clover sync";
+            return Err(CliError::new(Exit::TryLater, "unfinished", message, next));
+        }
+        Ok(Parts {
+            lines: source::tiles_from(&self.log, from, size)?,
+            checkpoints,
+            blobs: Box::new(source::blobs(&self.log.join(source::BLOBS))?),
+        })
     }
-    Ok(Parts {
-        lines: source::tiles_from(log, from, size)?,
-        checkpoints,
-        blobs: Box::new(source::blobs(&log.join(source::BLOBS))?),
-    })
+}
+
+impl Publication for PublishedFolder {
+    fn head(&self) -> &SignedCheckpoint {
+        &self.head
+    }
+
+    fn parts(&self, from: u64) -> Result<Parts<'static>, PortError> {
+        Ok(self.parts_from(from)?)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, PortError> {
+        let path = self.log.join(source::BLOBS).join(digest.to_hex());
+        match ambient::read(&path) {
+            Ok(bytes) => Ok(Some(bytes).filter(|bytes| Digest::blake3(bytes) == *digest)),
+            Err(AmbientError::NotFound(_)) => Ok(None),
+            Err(error) => Err(CliError::from(error).into()),
+        }
+    }
 }
 
 /// Two logs that are not one history, with both checkpoints.

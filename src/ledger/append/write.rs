@@ -67,6 +67,25 @@ pub(super) fn sign_head(
         .map_err(|error| LedgerError::LogKey(error.to_string()))
 }
 
+/// A checkpoint that others signed, where it covers the head and every log key that must have signed it did.
+pub(super) fn covers(
+    head: &Head,
+    before: u64,
+    signed: &SignedCheckpoint,
+) -> Result<SignedCheckpoint, LedgerError> {
+    let (of, keyring) = (signed.checkpoint(), &head.state.keyring);
+    let damaged = |found: String| LedgerError::Integrity {
+        seq: of.size.saturating_sub(1),
+        found,
+    };
+    if (of.size, of.root) != (head.size(), head.root()) {
+        return Err(damaged("a checkpoint of other entries".to_owned()));
+    }
+    let keys = checkpoint::required_keys(keyring, before, of.size);
+    checkpoint::check(signed, &keyring.origin, &keys).map_err(damaged)?;
+    Ok(signed.clone())
+}
+
 /// Writes a part of a batch, judged and from `first` on, inside its transaction.
 pub(super) fn write_part(
     rows: &RowsIn<'_>,
