@@ -132,6 +132,15 @@ pub enum Question {
         /// How many there are.
         rows: usize,
     },
+    /// A key that was made elsewhere joins: what it signs counts as its holder's word.
+    AdmitKey {
+        /// Its id, which its holder reads out.
+        key: KeyId,
+        /// Its holder.
+        holder: String,
+        /// Its roles.
+        roles: String,
+    },
     /// A key ends: it signs nothing more.
     EndKey {
         /// Its id.
@@ -202,6 +211,8 @@ pub enum Work {
     Appending,
     /// Answers are edited and judged anew.
     Attack,
+    /// Pages of a ledger file are copied.
+    Copying,
     /// Rows are judged.
     Judging,
     /// Rows are judged again.
