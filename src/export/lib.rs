@@ -95,15 +95,15 @@ pub trait Exporter: Sync {
     ) -> Result<Exported, ExportError>;
 }
 
-/// Streams the entry lines under a checkpoint, without newline.
+/// Streams the lines of the entries `from..size`, without newline.
 fn lines(
     ledger: &Ledger,
-    size: u64,
+    (from, size): (u64, u64),
     progress: Progress<'_>,
     mut take: impl FnMut(&[u8]) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
     let mut line = Vec::new();
-    let result = ledger.stored(0, size, |stored| {
+    let result = ledger.stored(from, size, |stored| {
         line.clear();
         clover_ledger::write_stored(&mut line, &stored.as_ref());
         take(&line).map_err(Stop)?;

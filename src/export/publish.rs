@@ -66,13 +66,15 @@ pub fn publish(
     let from = before.map_or(0, |before| before.checkpoint().size);
     let to = head.checkpoint().size;
     ambient::create_dirs(folder)?;
+    // From the bundle on that was not full.
+    let start = from - from % u64::from(TILE_WIDTH);
     let mut shelf = Shelf {
         folder,
         from,
-        tiler: Tiler::new(),
+        tiler: ledger.edge_at(start)?,
         bundle: Vec::new(),
     };
-    lines(ledger, to, progress, |line| shelf.take(line))?;
+    lines(ledger, (start, to), progress, |line| shelf.take(line))?;
     shelf.finish()?;
     if shelf.tiler.root() != head.checkpoint().root {
         let found = format!("root {} over the entries", shelf.tiler.root().to_base64());

@@ -430,6 +430,14 @@ impl Ledger {
         merkle::root_at(&tiles, size).map_err(Under::error)
     }
 
+    /// The right edge of the tree over the first `size` entries: what follows them can be added to it.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn edge_at(&self, size: u64) -> Result<Tiler, LedgerError> {
+        resume(self.store.reader(), size)
+    }
+
     /// State at the head, as of the last append or [`Ledger::refresh`].
     pub fn state(&self) -> &State {
         &self.head.state
