@@ -90,7 +90,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     };
     let proposed = patches::propose(&yaml, &id, (&written, &checked), by);
     let of = course
-        .hypothesis(&bench.record, &[&proposed])
+        .hypothesis(&bench.ledger, &bench.record, &[&proposed])
         .map_err(bench::failed)?;
     let found = course.receipt(&bench.record, &of, requester);
     let said = found

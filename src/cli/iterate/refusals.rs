@@ -41,6 +41,7 @@ impl From<IterationError> for CliError {
             IterationError::NoTexts => Self::not_found(message, "clover doctor"),
             IterationError::Ended { iteration, .. } => refused(&next(iteration, None)),
             IterationError::Patch(fault) => patch::refused(fault, "the patch"),
+            IterationError::Silent { .. } => Self::not_found(message, "clover doctor"),
             IterationError::SeveralDesigns => {
                 Self::usage(message, "the same command with --design ID")
             }

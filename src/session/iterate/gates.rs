@@ -11,13 +11,14 @@ use clover_ground::digest::Digest;
 use clover_ledger::Appended;
 use clover_projection::decisions::check_reviewed;
 use clover_workflow::iterate::course::Course;
-use clover_workflow::iterate::course::Hypothesis;
+use clover_workflow::iterate::hypothesis::Hypothesis;
 use clover_workflow::iterate::outcome;
 
 use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::attack;
+use crate::iterate::rescore;
 use crate::ports::Ports;
 
 /// What the gates on dev did.
@@ -49,11 +50,11 @@ pub fn gate(bench: &mut Bench, ports: &mut dyn Ports) -> Result<GatedOnDev, Sess
     let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
     let (mut patches, mut appended) = (Vec::new(), Vec::new());
     for patch in &standing {
-        let of = course.hypothesis(&bench.record, &[patch])?;
+        let of = course.hypothesis(&bench.ledger, &bench.record, &[patch])?;
         let lack = if bench.record.is_judged(of.hash, GateSplit::Dev) {
             None
         } else {
-            let (new, lack) = evaluate(bench, ports, &course, &of)?;
+            let (new, lack) = evaluate(bench, ports, &course, of.clone())?;
             appended.extend(new);
             lack
         };
@@ -109,14 +110,18 @@ fn scores(
     }
 }
 
-/// Computes and records the gates of a hypothesis on dev; answers also why its rows cannot be scored, if so.
+/// Computes and records the gates of a hypothesis on dev, once a judge that it tells something else was asked anew; answers
+/// also why its rows cannot be scored, if so.
 fn evaluate(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     course: &Course,
-    of: &Hypothesis,
+    of: Hypothesis,
 ) -> Result<(Vec<Appended>, Option<String>), SessionError> {
-    let mut appended = scores(bench, ports, course, of)?;
+    let (of, rescored) = rescore::before_gates(bench, ports, course, of)?;
+    let of = &of;
+    let mut appended = rescored.appended;
+    appended.extend(scores(bench, ports, course, of)?);
     if bench.record.fitted_of(Some(of.hash)).is_none()
         && let Ok(fitted) = course.fitted(of)?
     {
@@ -143,7 +148,7 @@ pub fn waits_for_review(bench: &mut Bench) -> Result<Option<String>, SessionErro
     }
     let course = bench.take_course()?;
     let standing = bench.record.standing();
-    let chosen = course.of_families(&bench.record, &standing)?;
+    let chosen = course.of_families(&bench.ledger, &bench.record, &standing)?;
     let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
     bench.put_back(course);
     let lacking = check_reviewed(bench.ledger.state(), &bench.id, &hashes).err();
@@ -173,7 +178,7 @@ pub fn seal(bench: &mut Bench, ports: &mut dyn Ports) -> Result<SealedCandidates
     let course = bench.take_course()?;
     let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
     let passed: Vec<&PatchProposed> = standing.iter().collect();
-    let chosen = course.of_families(&bench.record, &passed)?;
+    let chosen = course.of_families(&bench.ledger, &bench.record, &passed)?;
     let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
     if let Err(unmet) = check_reviewed(bench.ledger.state(), &bench.id, &hashes) {
         return Err(IterationError::Unreviewed(unmet.to_string()).into());
@@ -189,13 +194,13 @@ pub fn seal(bench: &mut Bench, ports: &mut dyn Ports) -> Result<SealedCandidates
     }
     let mut hypotheses = Vec::new();
     for (patch, _) in &chosen {
-        hypotheses.push(course.hypothesis(&bench.record, &[*patch])?);
+        hypotheses.push(course.hypothesis(&bench.ledger, &bench.record, &[*patch])?);
     }
     let mut composite = None;
     if let [(first, _), (second, _), ..] = chosen[..] {
-        let of = course.hypothesis(&bench.record, &[first, second])?;
+        let of = course.hypothesis(&bench.ledger, &bench.record, &[first, second])?;
         if !bench.record.is_judged(of.hash, GateSplit::Dev) {
-            appended.extend(evaluate(bench, ports, &course, &of)?.0);
+            appended.extend(evaluate(bench, ports, &course, of.clone())?.0);
         }
         composite = Some(of.hash);
         if bench.stopped(of.hash, GateSplit::Dev).is_none() {

@@ -9,6 +9,7 @@ pub mod end;
 pub mod gates;
 pub mod open;
 pub mod propose;
+pub mod rescore;
 pub mod score;
 pub mod sequence;
 pub mod steps;
@@ -102,6 +103,16 @@ pub enum IterationError {
     /// A patch failed a check.
     #[error(transparent)]
     Patch(Box<PatchFault>),
+    /// Rows cannot be asked about anew.
+    #[error(
+        "judge {judge} cannot be asked about {rows} rows: their texts were not taken in, or their keys are not here"
+    )]
+    Silent {
+        /// The judge.
+        judge: JudgeId,
+        /// Rows without texts at hand.
+        rows: usize,
+    },
     /// Several designs hold sealed labels.
     #[error("several designs hold sealed labels for confirm")]
     SeveralDesigns,

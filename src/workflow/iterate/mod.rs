@@ -6,6 +6,7 @@
 pub mod compute;
 pub mod course;
 pub mod fitted;
+pub mod hypothesis;
 mod looks;
 pub mod outcome;
 pub mod rows;
