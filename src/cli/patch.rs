@@ -26,6 +26,7 @@ use crate::session::SessionError;
 use crate::session::iterate::IterationError;
 use crate::session::iterate::propose;
 use crate::session::iterate::propose::Proposal;
+use crate::session::iterate::rescore;
 use crate::view::View;
 use crate::view::patch as views;
 use crate::workflow::patches::Authorship;
@@ -36,7 +37,11 @@ const NEXT: &str = "clover patch check --help";
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
     /// Run the twelve checks of a patch; nothing is recorded
-    #[command(after_help = "Example:\n  clover patch check patch.yaml --rubric rubric.yaml")]
+    #[command(
+        after_help = "A patch that changes what the judge is told is asked of the judge's program: name it after --.\n\n\
+                      Examples:\n  clover patch check patch.yaml --rubric rubric.yaml\n  \
+                      clover patch check patch.yaml --iteration it-1 -- python3 judge.py"
+    )]
     Check(CheckArgs),
     /// Propose a patch in an open iteration
     #[command(after_help = "Example:\n  clover patch propose patch.yaml --iteration it-1")]
@@ -74,6 +79,9 @@ pub(super) struct CheckArgs {
         conflicts_with = "iteration"
     )]
     pub rubric: Option<String>,
+    /// The judge's program, which is told what the patch changes
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -182,22 +190,49 @@ pub(super) fn refused(fault: &PatchFault, source: &str) -> CliError {
 }
 
 fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<View, CliError> {
-    let bench = match (&args.iteration, &args.rubric) {
-        (Some(name), _) => {
-            let (_, ledger, view) = home::view(ctx)?;
-            bench(view.state(&ledger), name)?.1
+    let Some(name) = &args.iteration else {
+        let name = args.rubric.as_deref().unwrap_or("-");
+        let bench = Bench::loose(rubric::find(ctx, name)?);
+        let (_, patch, checked) = passed(ctx, &args.file, &bench)?;
+        if leaves {
+            return Ok(views::diff(&bench, &patch, &checked));
         }
-        (None, name) => {
-            let name = name.as_deref().unwrap_or("-");
-            Bench::loose(rubric::find(ctx, name)?)
-        }
+        let place = (args.file.as_path(), None);
+        return Ok(views::checked(&bench, (&patch, &checked), None, place));
     };
-    let (_, patch, checked) = passed(ctx, &args.file, &bench)?;
+    let (_, ledger, view) = home::view(ctx)?;
+    let (id, bench) = bench(view.state(&ledger), name)?;
+    let (yaml, patch, checked) = passed(ctx, &args.file, &bench)?;
+    let source = rubric::source(&args.file);
+    let of = (&bench, yaml.as_str());
+    let decided = rescore::decided(&ledger, &id, of, (patch, checked));
+    let (patch, checked) = decided.map_err(|error| at_its_place(error, &source))?;
     if leaves {
         return Ok(views::diff(&bench, &patch, &checked));
     }
-    let place = (args.file.as_path(), args.iteration.as_deref());
-    Ok(views::checked(&bench, (&patch, &checked), place))
+    rescore::check_sources(&ledger, &id, of, &checked)?;
+    let asking = rescore::asking(&ledger, &id, (&bench, &checked))?;
+    if let Some(asking) = asking.as_ref().filter(|_| args.command.is_empty()) {
+        let message = format!(
+            "patch {} is asked of judge {}, which is a program: say how it is started",
+            patch.id, asking.judge
+        );
+        return Err(CliError::usage(message, "the same command with -- COMMAND"));
+    }
+    let place = (args.file.as_path(), Some(name.as_str()));
+    let of = (&patch, &checked);
+    Ok(views::checked(&bench, of, asking.as_ref(), place))
+}
+
+/// A check that failed, at its place in the document.
+fn at_its_place(error: SessionError, source: &str) -> CliError {
+    match error {
+        SessionError::Iteration(error) => match *error {
+            IterationError::Patch(fault) => refused(&fault, source),
+            error => error.into(),
+        },
+        error => error.into(),
+    }
 }
 
 fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
@@ -234,13 +269,8 @@ pub(super) fn put_forward(
     let intent = submit::intent(args.dry_run);
     let said = (yaml.as_str(), by);
     let proposed = propose::propose(&mut ctx.ports(), &mut ledger, &id, said, intent);
-    let proposal = proposed.map_err(|error| match error {
-        SessionError::Iteration(error) => match *error {
-            IterationError::Patch(fault) => refused(&fault, &rubric::source(&args.file)),
-            error => error.into(),
-        },
-        error => error.into(),
-    })?;
+    let source = rubric::source(&args.file);
+    let proposal = proposed.map_err(|error| at_its_place(error, &source))?;
     Ok((ledger, proposal))
 }
 

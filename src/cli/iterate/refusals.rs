@@ -57,6 +57,13 @@ impl From<IterationError> for CliError {
                 ),
             ),
             IterationError::TooFewRecords(_) => refused("clover judge run --judge ID --rows PATH"),
+            IterationError::Unruled(_) => refused("clover rulebook adopt"),
+            IterationError::Untold { .. } => {
+                refused("clover judge run --judge ID --rows PATH -- COMMAND")
+            }
+            IterationError::Unverified { .. } => {
+                refused("clover judge run --judge ID --rows PATH --known FILE")
+            }
             IterationError::Unreviewed(_) => refused("clover patch review --help"),
             IterationError::Unstable { .. } => refused("clover log --kind score.replayed"),
             IterationError::Unknown(_) => Self::not_found(message, "clover iterate list"),

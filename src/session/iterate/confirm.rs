@@ -112,7 +112,7 @@ pub fn confirm(
     let is_sequential = is_sequential(&bench.record);
     let mut appended = Vec::new();
     if bench.record.unsealed.is_none() {
-        appended.extend(rescore::before_unsealing(bench, ports, &course)?.appended);
+        rescore::before_unsealing(bench, ports, &course)?;
     }
     if is_sequential {
         let opening = if opens {

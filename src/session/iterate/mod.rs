@@ -140,6 +140,29 @@ pub enum IterationError {
     /// Too few rows to draw a sample from.
     #[error("expected at least 30 rows with a record, found {0}")]
     TooFewRecords(usize),
+    /// The rules in force do not know judges that are asked anew.
+    #[error(
+        "a patch that changes what the judge is told needs rulebook {0}, and an older one is in force"
+    )]
+    Unruled(u32),
+    /// The judge of an iteration is told nothing, and a patch changes what it is told.
+    #[error(
+        "the patch changes what the judge is told, and judge {judge} {why}; iteration.design.judge of a manifest names one that is a program"
+    )]
+    Untold {
+        /// The judge.
+        judge: String,
+        /// Why it cannot be told.
+        why: &'static str,
+    },
+    /// A patch lists a source that stored answers cite and nobody verified.
+    #[error(
+        "stored answers cite {host}, which nobody verified: a judge whose known data say whether it resolves has to score them"
+    )]
+    Unverified {
+        /// The first such host.
+        host: String,
+    },
     /// Sealing waits for reviews.
     #[error("sealing: {0}")]
     Unreviewed(String),

@@ -332,11 +332,35 @@ impl Course {
     }
 
     /// Gates P0 to P7 of a hypothesis on dev, the last from its battery on record, else from one that nobody could record:
-    /// the ledger has no adversary. One whose rows cannot be scored gets P0 alone, which says so.
+    /// the ledger has no adversary. One whose rows cannot be scored gets P0 alone, which says so; so does one that changes what
+    /// the judge is told where nobody asked it anew.
     ///
     /// # Errors
     /// [`CourseError`].
     pub fn on_dev(
+        &self,
+        record: &Record,
+        of: &Hypothesis,
+        unrecorded: Option<Gaming>,
+    ) -> Result<(Vec<GateEvaluated>, Option<EvidenceMissing>), CourseError> {
+        if of.prompt.is_some() && of.answers.is_none() && record.fitted_of(Some(of.hash)).is_none()
+        {
+            return Ok((vec![self.inadmissible(record, of)], None));
+        }
+        self.as_read(record, of, unrecorded)
+    }
+
+    /// Gate P0 of a hypothesis whose rows nobody can score.
+    fn inadmissible(&self, record: &Record, of: &Hypothesis) -> GateEvaluated {
+        let evidence = Evidence::P0(self.admissible(record, of, false));
+        let (split, inputs) = (GateSplit::Dev, self.ground.inputs);
+        let opened = &self.opened;
+        self.ground
+            .evaluated(opened, of.hash, split, inputs, evidence, None)
+    }
+
+    /// Gates P0 to P7 of a hypothesis from the answers that were read, or from those of the judge that was asked anew.
+    fn as_read(
         &self,
         record: &Record,
         of: &Hypothesis,
@@ -358,18 +382,7 @@ impl Course {
                 }
                 Ok((gates, None))
             }
-            Err(missing) => {
-                let evidence = Evidence::P0(self.admissible(record, of, false));
-                let gate = self.ground.evaluated(
-                    &self.opened,
-                    of.hash,
-                    GateSplit::Dev,
-                    self.ground.inputs,
-                    evidence,
-                    None,
-                );
-                Ok((vec![gate], Some(missing)))
-            }
+            Err(missing) => Ok((vec![self.inadmissible(record, of)], Some(missing))),
         }
     }
 
@@ -394,7 +407,7 @@ impl Course {
         of: &Hypothesis,
         requester: KeyId,
     ) -> Result<Result<DevObjectiveQueried, EvidenceMissing>, CourseError> {
-        let (gates, lack) = self.on_dev(record, of, None)?;
+        let (gates, lack) = self.as_read(record, of, None)?;
         if let Some(lack) = lack {
             return Ok(Err(lack));
         }

@@ -56,8 +56,7 @@ impl Course {
         let mut looked = Vec::with_capacity(hypotheses.len());
         for of in hypotheses {
             let answers = of.answers.as_deref();
-            let candidate =
-                unsealed.candidate((of.hash, of.kappa), &of.rubric.rules(), answers);
+            let candidate = unsealed.candidate((of.hash, of.kappa), &of.rubric.rules(), answers);
             let candidate =
                 candidate.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
             let patched = self

@@ -126,7 +126,9 @@ pub fn frozen(
         (course.ground.baseline.clone(), scored)
     } else {
         let of = (rubric.hash(), 0);
-        let candidate = course.loaded.candidate(of, &rubric.rules(), answers.as_ref());
+        let candidate = course
+            .loaded
+            .candidate(of, &rubric.rules(), answers.as_ref());
         let candidate = candidate.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
         let fitted = course.ground.fitted(&course.loaded.table, &candidate)?;
         (fitted, candidate.scored)

@@ -83,7 +83,6 @@ pub(super) fn unsealed(
     let sealed = record.sealed.as_ref().map(|of| of.id);
     let sealed = sealed.ok_or_else(|| gone("nothing was sealed before it"))?;
     let through = through(&record)?;
-    let history = context.history;
     let course = &context.kept(&record, through)?.course;
     Ok(Payload::from(ConfirmUnsealed {
         charge: said.charge,

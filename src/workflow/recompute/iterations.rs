@@ -228,7 +228,8 @@ pub(super) fn scores(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
     let mut of = course.hypothesis(history, &record, &patches)?;
     if let Some(named) = &said.judge {
         let judge = of.judge(&course.loaded).filter(|of| of.judge == *named);
-        let judge = judge.ok_or_else(|| gone("its judge was not told what the candidate changes"))?;
+        let judge =
+            judge.ok_or_else(|| gone("its judge was not told what the candidate changes"))?;
         let last = seq.saturating_sub(1);
         of = course.on_answers(history, &record, of, (&judge, last))?;
     }

@@ -39,6 +39,7 @@ mod replayed;
 mod reported;
 mod rests;
 mod resumed;
+mod retold;
 mod rewritten;
 mod rubric;
 mod same_arms;

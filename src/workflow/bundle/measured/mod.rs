@@ -236,9 +236,8 @@ fn judge(
     let of = Hypothesis::of(&side.loaded, record, &patches).map_err(|error| error.to_string())?;
     let asked = of.asked(&side.loaded, record);
     let asked = asked.map_err(|error| error.to_string())?;
-    let answers = asked.map(|(judge, last)| {
-        Answers::through(history, &record.experiment, &judge, last)
-    });
+    let answers =
+        asked.map(|(judge, last)| Answers::through(history, &record.experiment, &judge, last));
     let answers = answers.transpose().map_err(|error| error.to_string())?;
     let scored = side
         .loaded

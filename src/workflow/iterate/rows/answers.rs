@@ -112,11 +112,7 @@ impl Loaded {
     ///
     /// Nothing before the unsealing reads a row of confirm, and nobody asks about one before candidates are sealed: until
     /// then the old answer holds its place. From then on an answer counts that was given before the labels were shown.
-    pub(super) fn answered(
-        &self,
-        answers: &Answers,
-        lack: &mut Lack,
-    ) -> (Vec<Raw>, Vec<Vec<Raw>>) {
+    pub(super) fn answered(&self, answers: &Answers, lack: &mut Lack) -> (Vec<Raw>, Vec<Vec<Raw>>) {
         let is_confirm = |at: usize| self.table.data().parts[at] == Some(SplitPart::Confirm);
         let each = self.raw.iter().enumerate().map(|(at, raw)| {
             if !is_confirm(at) {
@@ -151,9 +147,8 @@ impl Loaded {
     /// Rows and anchors, the rows of confirm or all others.
     pub fn keys(&self, of_confirm: bool) -> BTreeSet<Key> {
         let parts = &self.table.data().parts;
-        let is_wanted = |(at, _): &(usize, &Raw)| {
-            (parts[*at] == Some(SplitPart::Confirm)) == of_confirm
-        };
+        let is_wanted =
+            |(at, _): &(usize, &Raw)| (parts[*at] == Some(SplitPart::Confirm)) == of_confirm;
         let rows = self.raw.iter().enumerate().filter(is_wanted);
         let rows = rows.map(|(_, raw)| raw.key.clone());
         let anchors = self.anchors.iter().flatten().map(|raw| raw.key.clone());
