@@ -234,7 +234,7 @@ fn a_patch_of_what_the_judge_is_told_needs_one_that_can_be_told() {
         .replace("evidence-is-mandatory", "list-a-source")
         .replace(
             "obligations.factual_adequacy.required: true",
-            "obligations.factual_adequacy.verification.allowed_domains+: [archive.example.org]",
+            "obligations.factual_adequacy.verification: {allowed_domains+: [archive.example.org]}",
         )
         .replace("affects_rescore: true", "affects_rescore: false");
     desk.file("listed.yaml", &listed);

@@ -1,9 +1,13 @@
 //! Samples around a patch that changes what the judge is told: whose answers it is judged on, and when they were given.
 
+use clover::event::Kind;
 use clover::event::Payload;
 use clover::event::payload::Role;
+use clover::event::payload::release::PromptCommitted;
 use clover::event::payload::scoring::JudgeRegistered;
 use clover::ground::digest::Digest;
+use clover::ledger::Command;
+use clover::projection::decisions::CONFIRM_GATES;
 use clover::projection::decisions::DEV_GATES;
 use clover::workflow::patches;
 use clover::workflow::prompts;
@@ -13,10 +17,12 @@ use serde_json::json;
 use super::calibrated;
 use super::decided;
 use super::decided::IT;
+use super::deployed;
 use super::forger::World;
 use super::iterated;
 use super::planned;
 use super::planned::payload;
+use super::released;
 use super::samples::*;
 use super::signer;
 use super::tampered::Sample;
@@ -133,44 +139,126 @@ fn judged(teller: &mut Teller) {
         teller.say_in(RUNNER_2, name, answer(number));
     }
     teller.say_in(RUNNER_2, "scores", rescored());
-    teller.say_in(BEN, "fitted-a", fitted());
-    teller.say_in(RUNNER_3, "battery", battery());
-    let battery = teller.id("battery").0.to_hex();
-    let plan = iterated::plan(EXPERIMENT, "m-it");
-    let hash = decided::patch_of(&patch()).0;
-    for (name, id) in decided::GATES[0].into_iter().zip(DEV_GATES) {
-        let of = (hash, "dev", id.as_str());
-        teller.say_in(BEN, name, calibrated::gate(&plan, of, Some(&battery)));
-    }
+    gated(teller);
 }
 
-fn adopted(teller: &mut Teller, version: u64) {
-    let data = json!({ "version": version });
+fn adopted(teller: &mut Teller) {
+    let data = json!({ "version": 20 });
     teller.say(ADA, "adopted", payload("rulebook.adopted", &data));
 }
 
-/// The story under a rulebook, up to the gates on dev.
-pub fn story(rulebook: u64) -> Story {
+/// The story under rulebook 20, up to the gates on dev.
+fn story() -> Story {
     let mut teller = Teller::begin();
     before(&mut teller);
-    adopted(&mut teller, rulebook);
+    adopted(&mut teller);
     judged(&mut teller);
     teller.finish()
 }
 
-/// Another story: confirm was unsealed, and rulebook 20 judges from there on.
-fn unsealed() -> Story {
-    let mut teller = Teller::begin();
-    before(&mut teller);
-    judged_before(&mut teller);
+/// Tells everything up to the unsealing, under the rulebook that a ledger has which names none.
+fn unsealing(teller: &mut Teller) {
+    before(teller);
+    judged_before(teller);
     let hash = decided::patch_of(&patch()).0;
     teller.say_in(BEN, "sealed", decided::sealed(&[hash]));
     teller.say(CLEO, "charge", decided::charge());
     let (charge, sealing) = (teller.id("charge"), teller.id("sealed"));
     let unsealing = decided::unsealed(&charge.0.to_hex(), &sealing.0.to_hex());
     teller.say_in(CLEO, "unsealed", unsealing);
-    adopted(&mut teller, 20);
+}
+
+/// Another story: confirm was unsealed, and rulebook 20 judges from there on.
+fn unsealed() -> Story {
+    let mut teller = Teller::begin();
+    unsealing(&mut teller);
+    adopted(&mut teller);
     teller.finish()
+}
+
+/// The commit of the patch, approved by two people.
+fn committed(teller: &mut Teller, gates: &[String]) -> PromptCommitted {
+    let subject = teller.id("accepted").0.to_hex();
+    let granted = |name| released::granted(name, &subject);
+    teller.say_in(PETRA, "yes-petra", granted("Petra Weiss"));
+    teller.say_in(PAUL, "yes-paul", granted("Paul Okafor"));
+    let approvals = ["yes-petra", "yes-paul"].map(|name| teller.id(name).0.to_hex());
+    let parent = teller.id("rubric").0.to_hex();
+    let acceptance = (subject.as_str(), teller.at("accepted"));
+    let parent = (parent.as_str(), "1.1");
+    let commit = released::committed(&patch(), acceptance, parent, gates, &approvals);
+    let Payload::PromptCommitted(said) = &commit else {
+        unreachable!("a commit");
+    };
+    let said = (**said).clone();
+    teller.say_in(AUDE, "committed", commit);
+    said
+}
+
+/// A third story: the patch was accepted, committed, and recalibrated on fresh labels for a judge; rulebook 20 judges the
+/// activation, which comes last.
+fn recalibrated(judge: &str, calibrator: u8) -> Story {
+    let mut teller = Teller::begin();
+    unsealing(&mut teller);
+    for (name, who, holder, role) in [
+        ("key-rhea", AUDE, "Rhea", Role::Releaser),
+        ("key-petra", PETRA, "Petra", Role::Approver),
+        ("key-paul", PAUL, "Paul", Role::Approver),
+        ("key-lena", LENA, "Lena", Role::Labeler),
+    ] {
+        teller.say(ADA, name, key_added(&signer(who), holder, true, &[role]));
+    }
+    let (hash, plan) = (
+        decided::patch_of(&patch()).0,
+        iterated::plan(EXPERIMENT, "m-it"),
+    );
+    for (name, id) in decided::GATES[0][8..].iter().zip(CONFIRM_GATES) {
+        let of = (hash, "confirm", id.as_str());
+        teller.say_in(BEN, name, calibrated::gate(&plan, of, None));
+    }
+    let gates: Vec<String> = decided::GATES[0]
+        .map(|gate| teller.id(gate).0.to_hex())
+        .into();
+    teller.say_in(BEN, "accepted", decided::accepted(&patch(), 1, &gates));
+    teller.say_in(BEN, "closed", iterated::closed(IT, "accepted"));
+    let commit = committed(&mut teller, &gates);
+    teller.say_in(LENA, "design", deployed::probes());
+    let experiment = || Some(EXPERIMENT.parse().unwrap());
+    let labels = (0..100).map(|at| ("label", Command::new(deployed::label(at), experiment())));
+    teller.say_all(LENA, labels.collect());
+    let mut tested = valued::tested(calibrator, "probes", "pass");
+    tested["terms"]["judge"] = judge.into();
+    let tested = valued::payload(Kind::TransportTested, &tested);
+    teller.say_in(BEN, "tested", tested);
+    let (id, tested) = (
+        teller.id("committed").0.to_hex(),
+        teller.id("tested").0.to_hex(),
+    );
+    let mut recalibrated = serde_json::to_value(deployed::recalibrated(&id, &tested)).unwrap();
+    recalibrated["calibrator"] = valued::digest(calibrator).into();
+    recalibrated["judge"] = judge.into();
+    let recalibrated = payload("recalibration.completed", &recalibrated);
+    teller.say_in(BEN, "recalibrated", recalibrated);
+    adopted(&mut teller);
+    teller.finish()
+}
+
+/// The committed prompt runs, on a judge and a calibrator that fresh labels bore out.
+fn activated(judge: &str, calibrator: u8) -> (World, usize) {
+    let story = recalibrated(judge, calibrator);
+    let mut world = World::of(&story.lines);
+    let said = |name: &str| World::of(&story.lines).items[story.at(name)].clone();
+    let (commit, recalibrated) = (said("committed"), said("recalibrated"));
+    let data = json!({
+        "commit": commit.was, "recalibration": recalibrated.was, "rubric_hash": commit.body["data"]["rubric_hash"],
+        "versions": {
+            "anchors": "anchors-1", "calibrator": valued::digest(calibrator), "judge": judge, "model": "m-1",
+            "prompt_hash": commit.body["data"]["prompt_hash"], "rubric_version": "1.1",
+            "sdp_version": "v1.0_2025-11-11",
+        },
+    });
+    let at = world.say(AUDE, "deployment.activated", 1, EXPERIMENT.into(), data);
+    (world, at)
 }
 
 /// As [`judged`], with scores of as many rows as an older rulebook asks for.
@@ -181,12 +269,19 @@ fn judged_before(teller: &mut Teller) {
     let mut data = serde_json::to_value(rescored()).unwrap();
     data["rescored"] = 2_500.into();
     teller.say_in(RUNNER_2, "scores", payload("scores.recomputed", &data));
+    gated(teller);
+}
+
+/// The calibrator, the battery and the gates on dev.
+fn gated(teller: &mut Teller) {
     teller.say_in(BEN, "fitted-a", fitted());
+    teller.say_in(RUNNER_3, "battery", battery());
+    let battery = teller.id("battery").0.to_hex();
     let plan = iterated::plan(EXPERIMENT, "m-it");
     let hash = decided::patch_of(&patch()).0;
     for (name, id) in decided::GATES[0].into_iter().zip(DEV_GATES) {
         let of = (hash, "dev", id.as_str());
-        teller.say_in(BEN, name, calibrated::gate(&plan, of, None));
+        teller.say_in(BEN, name, calibrated::gate(&plan, of, Some(&battery)));
     }
 }
 
@@ -251,8 +346,9 @@ const LIES: &[Lie] = &[
 const UNASKED: &str = "rescored-from-old-answers";
 
 fn lie(lie: &Lie, rulebook: u64) -> (World, usize) {
-    let story = story(rulebook);
+    let story = story();
     let mut world = World::of(&story.lines);
+    world.items[story.at("adopted")].body["data"]["version"] = rulebook.into();
     world.items.truncate(story.at(lie.cut));
     let at = again(&mut world, &story, lie.step, lie.change);
     (world, at)
@@ -263,7 +359,7 @@ pub fn all() -> Vec<Sample> {
     let mut rows = vec![Sample::forged(
         "good-judge-asked-anew",
         "Nothing. A patch changes what the judge is told; the judge was told so, and the gates stand on what it answered.",
-        &World::of(&story(20).lines),
+        &World::of(&story().lines),
         None,
     )];
     for one in LIES {
@@ -282,6 +378,20 @@ pub fn all() -> Vec<Sample> {
         }
     }
     rows.push(answered_late());
+    let name = told().0.judge;
+    rows.push(Sample::forged(
+        "good-judge-told-runs",
+        "Nothing. A patch changed what the judge is told, and what runs is judged by the judge that is told so.",
+        &activated(name.as_str(), 8).0,
+        None,
+    ));
+    let (world, at) = activated("judge-1", 7);
+    rows.push(Sample::forged(
+        "deployed-on-the-judge-told-nothing",
+        "A patch changed what the judge is told, and its prompt runs on scores of the judge that was told nothing of it.",
+        &world,
+        Some((at, "deployment")),
+    ));
     rows
 }
 
