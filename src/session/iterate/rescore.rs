@@ -110,7 +110,7 @@ pub fn asking(
 }
 
 /// Whether a patch that lists new sources needs one verified, by the answers on record: its checks once more, with the hosts
-/// that nobody verified. A patch of another kind is given back as it was checked.
+/// that nobody verified. A patch of another kind is given back as it was checked, and so is one where no judge is known.
 ///
 /// # Errors
 /// [`IterationError::Patch`] where a check fails that only the record decides.
@@ -123,19 +123,25 @@ pub fn decided(
     if checked.needs_rescore.is_some() {
         return Ok((patch, checked));
     }
-    let hosts = unverified(ledger, iteration)?;
+    let Some(hosts) = unverified(ledger, iteration)? else {
+        return Ok((patch, checked));
+    };
     let again = bench.check(yaml.as_bytes(), Some(&hosts));
     Ok(again.map_err(|fault| IterationError::Patch(Box::new(fault)))?)
 }
 
-/// Hosts that stored answers of an iteration's judge cite and nobody verified.
-fn unverified(ledger: &Ledger, iteration: &IterationId) -> Result<BTreeSet<String>, SessionError> {
+/// Hosts that stored answers of an iteration's judge cite and nobody verified; `None` where no judge is known.
+fn unverified(
+    ledger: &Ledger,
+    iteration: &IterationId,
+) -> Result<Option<BTreeSet<String>>, SessionError> {
     let record = recorded(ledger, iteration, ledger.size())?;
     let Some(judge) = record.judge() else {
-        return Ok(BTreeSet::new());
+        return Ok(None);
     };
     let of = (&record.experiment, iteration);
-    Ok(rows::unverified(ledger, of, &judge.judge, ledger.size())?)
+    let found = rows::unverified(ledger, of, &judge.judge, ledger.size())?;
+    Ok(Some(found))
 }
 
 /// Refuses a patch that needs sources verified: no judge of the iteration can be asked for that.
@@ -157,7 +163,7 @@ pub fn check_sources(
         let found = bench.check(yaml.as_bytes(), Some(&one));
         found.is_ok_and(|(_, checked)| checked.needs_rescore == Some(true))
     };
-    let hosts = unverified(ledger, iteration)?;
+    let hosts = unverified(ledger, iteration)?.unwrap_or_default();
     match hosts.iter().find(needs) {
         Some(host) if checked.classes.iter().max() == Some(&Class::Conditional) => {
             Err(IterationError::Unverified { host: host.clone() }.into())
