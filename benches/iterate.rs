@@ -59,7 +59,7 @@ fn main() {
         all += seconds;
         answer
     };
-    step("iterate open it-1 --manifest m-1");
+    step("iterate open it-1 --manifest m-1 --yes");
     step("iterate run it-1 --to cards");
     step("iterate propose it-1 sim/patch.yaml");
     step("iterate run it-1 --to seal");

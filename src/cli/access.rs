@@ -5,15 +5,12 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::iterate::bench;
 use crate::cli::key;
-use crate::cli::ui;
 use crate::cli::wallet;
 use crate::event::payload::Role;
 use crate::ground::ambient;
@@ -84,8 +81,9 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<View, CliError> {
         })
     });
     let role = role.transpose()?;
-    let (_, mut ledger) = home::open_to_write(ctx)?;
-    let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let reader = wallet::resolve(ctx, ledger.state(), &args.to)?;
     let mut classes = Class::ALL.into_iter();
     let class = classes.find(|class| class.as_str() == args.class);
@@ -102,23 +100,6 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<View, CliError> {
     let released = release::release(&mut ctx.ports(), &mut ledger, &request)?;
     let path = ctx.path(&args.output);
     ambient::replace_private(&path, &released.lines, true)?;
-    let appended = &released.appended;
-    let (seq, count) = (appended[0].seq, ui::thousands(released.count));
-    let root = released.root.map(|root| root.0.to_base64());
-    let of_rows = root
-        .as_ref()
-        .map_or(String::new(), |root| format!(", rows root {root}"));
-    let text = format!(
-        "{}: {count} of class {}, on record at seq {seq}{of_rows}\n",
-        path.display(),
-        args.class,
-    );
-    let data = json!({
-        "class": args.class, "count": released.count, "rows": released.rows, "rows_root": root,
-        "seq": seq, "file": path.display().to_string(),
-    });
-    let mut answer = View::untyped(text, data).with_events(appended);
-    answer.verdict = "released";
-    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
-    Ok(answer)
+    let file = path.display().to_string();
+    Ok(access::released(&ledger, request.class, &released, file))
 }

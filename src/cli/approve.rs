@@ -12,13 +12,12 @@ use crate::event::payload::release::ApprovalGranted;
 use crate::event::payload::release::ApprovalRefused;
 use crate::event::payload::release::Meaning;
 use crate::ground::digest::Digest;
-use crate::ground::shell;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::projection::releases::Acceptance;
 use crate::projection::releases::Releases;
 use crate::view::View;
-use crate::workflow::prompts;
+use crate::view::approval;
 
 const NEXT: &str = "clover approve --help";
 
@@ -70,10 +69,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         .meaning
         .parse()
         .map_err(|error| CliError::usage(format!("--meaning {:?}: {error}", args.meaning), NEXT))?;
-    let (experiment, patch, subject) = {
+    let (experiment, subject) = {
         let (_, ledger) = home::open_to_read(ctx)?;
         let (experiment, accepted) = acceptance(ledger.state(), &args.subject)?;
-        (experiment.clone(), accepted.patch.clone(), accepted.id)
+        (experiment.clone(), accepted.id)
     };
     let comment = key::text("comment", &args.comment)?;
     let printed_name = key::text("name", &args.name)?;
@@ -95,25 +94,16 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         .into()
     };
     let command = Command::new(payload, Some(experiment.clone()));
-    let mut answer = record::one(ctx, command, args.dry_run)?;
+    let answer = record::one(ctx, command, args.dry_run)?;
     if args.dry_run {
         return Ok(answer);
     }
     let (_, ledger) = home::open_to_read(ctx)?;
     let (_, accepted) = acceptance(ledger.state(), &args.subject)?;
-    let (approvals, needs) = (
-        accepted.approvals().len(),
-        prompts::two_key(ledger.state(), &experiment, accepted),
-    );
-    let needed = match needs.as_slice() {
-        [] => "none is needed".to_owned(),
-        why => format!("two are needed, because of {}", why.join(", ")),
-    };
-    answer.line(format!("{patch} has {approvals} approvals; {needed}"));
-    answer.facts_mut()["approvals"] = approvals.into();
-    answer.facts_mut()["two_key"] = needs.into();
-    Ok(answer.with_next(format!(
-        "clover prompt commit {patch}",
-        patch = shell::word(&patch)
-    )))
+    Ok(approval::given(
+        answer,
+        ledger.state(),
+        &experiment,
+        accepted,
+    ))
 }

@@ -2,19 +2,16 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::ui;
 use crate::ground::ambient;
-use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::LedgerOptions;
 use crate::session::Home;
 use crate::view::View;
+use crate::view::ledger_copy;
 use crate::workflow::GOVERNED;
 
 #[derive(Debug, clap::Args)]
@@ -49,24 +46,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         files.push("vault.db");
     }
     let bytes = ambient::size(target.database())?;
-    let text = format!(
-        "backed up {} entries · {} bytes · {} · {}\n",
-        ui::thousands(ledger.size()),
-        ui::thousands(bytes),
-        files.join(" "),
-        target.folder().display(),
-    );
-    let data = json!({
-        "folder": target.folder().display().to_string(), "files": files,
-        "entries": ledger.size(), "bytes": bytes,
-    });
-    let mut answer = View::untyped(text, data).with_next(format!(
-        "clover verify {}",
-        shell::word(&target.database().display())
-    ));
-    answer.verdict = "backed_up";
-    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
-    Ok(answer)
+    Ok(ledger_copy::backed_up(&ledger, &target, files, bytes))
 }
 
 /// Reads the copy under its signed head. A copy of something else is none, and does not stay.

@@ -1,9 +1,9 @@
 //! `clover battery`: attacks on answers, what each earned, and the exploits that are kept for good.
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::iterate::bench;
 use crate::cli::iterate::program::Program;
 use crate::cli::patch;
@@ -79,9 +79,9 @@ fn discovered(ledger: &Ledger, exploit: &Exploit) -> Result<Option<ExploitDiscov
 }
 
 fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
-    let (_, ledger, view) = home::view(ctx)?;
+    let (home, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
-    let experiment = intake::experiment(state, args.experiment.as_deref())?;
+    let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
     let known = state.fold::<Batteries>().exploits(&experiment);
     let mut shown = Vec::new();
     for (number, exploit) in known.iter().enumerate() {

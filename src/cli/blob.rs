@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::cli::ctx::Ctx;
@@ -10,7 +9,6 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::submit;
-use crate::cli::ui;
 use crate::event::payload::MediaType;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
@@ -18,6 +16,7 @@ use crate::session::custody::blobs;
 use crate::session::custody::blobs::Owner;
 use crate::store::StoreError;
 use crate::view::View;
+use crate::view::blob as view;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -100,13 +99,8 @@ fn put(ctx: &mut Ctx<'_>, args: &PutArgs) -> Result<View, CliError> {
         Some(subject) => Owner::Subject(digest("--subject", subject)?),
     };
     let intent = submit::intent(args.dry_run);
-    let text = blobs::put(&home, &mut ledger, (&content, media), owner, intent)?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let data =
-        json!({"reference": serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default()});
-    let mut answer = View::untyped(format!("{text}\n"), data);
-    answer.verdict = if args.dry_run { "dry_run" } else { "stored" };
-    Ok(answer)
+    let reference = blobs::put(&home, &mut ledger, (&content, media), owner, intent)?;
+    Ok(view::stored(&reference, args.dry_run))
 }
 
 fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<View, CliError> {
@@ -128,15 +122,14 @@ fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<View, CliError> {
             blobs::open(&mut ctx.ports(), &home, &mut ledger, of, purpose)?
         }
     };
-    let count = bytes.len();
-    let text = match &args.out {
+    let file = match &args.out {
         Some(out) => {
             let path = ctx.path(out);
             match subject {
                 Some(_) => ambient::replace_private(&path, &bytes, false)?,
                 None => ambient::replace(&path, &bytes, false)?,
             }
-            format!("{}: {count} bytes\n", path.display())
+            Some(path.display().to_string())
         }
         None if ctx.globals.json => {
             let message = "--json needs a file for the content";
@@ -145,10 +138,10 @@ fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<View, CliError> {
         None => {
             let write = ctx.stdout().write_all(&bytes);
             write.map_err(|error| CliError::output(&error))?;
-            String::new()
+            None
         }
     };
-    Ok(View::untyped(text, json!({"bytes": count})))
+    Ok(view::read(bytes.len() as u64, file))
 }
 
 fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
@@ -158,13 +151,5 @@ fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
         blobs.push((digest, bytes.len() as u64));
         Ok::<_, StoreError>(())
     })?;
-    let rows = blobs
-        .iter()
-        .map(|(digest, bytes)| vec![digest.to_hex(), ui::thousands(*bytes)]);
-    let text = ui::table(&["blake3", "bytes"], rows.collect());
-    let data: Vec<_> = blobs
-        .iter()
-        .map(|(digest, bytes)| json!({"blake3": digest.to_hex(), "bytes": bytes}))
-        .collect();
-    Ok(View::untyped(text, json!({"blobs": data})))
+    Ok(view::list(&blobs))
 }

@@ -22,7 +22,6 @@ use crate::cli::submit;
 use crate::cli::ui;
 use crate::ground::ambient;
 use crate::ledger::Command;
-use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::session::intake::bulk as session;
 use crate::session::intake::bulk::BATCH;
@@ -30,6 +29,8 @@ use crate::session::intake::bulk::BulkError;
 use crate::session::intake::bulk::EventBatch;
 use crate::session::intake::bulk::Tally;
 use crate::view::View;
+use crate::view::appended;
+use crate::view::appended::EventsRead;
 
 /// Longest line; a body of 32 KiB never needs as much.
 const LINE_LEN_MAX: usize = 256 * 1024;
@@ -52,29 +53,6 @@ type Batch = EventBatch<Command>;
 /// Why a batch could not be read.
 pub(super) struct Unread {
     pub error: CliError,
-}
-
-/// The last line of an append.
-pub(super) fn answer(tally: &Tally, ledger: &Ledger) -> View {
-    let root = ledger.root().to_base64();
-    let seqs = match (tally.first, tally.last) {
-        (Some(first), Some(last)) => format!("seq {first}..{last}"),
-        _ => "no new seq".to_owned(),
-    };
-    let (appended, already) = (ui::thousands(tally.appended), ui::thousands(tally.already));
-    let text = format!("appended {appended} · already {already} · {seqs} · root {root}\n");
-    let data = json!({
-        "appended": tally.appended, "already": tally.already,
-        "first_seq": tally.first, "last_seq": tally.last,
-    });
-    let mut answer = View::untyped(text, data);
-    answer.verdict = if tally.appended == 0 {
-        "already_recorded"
-    } else {
-        "appended"
-    };
-    answer.checkpoint = Some((ledger.size(), root));
-    answer
 }
 
 /// An error with its line, and with what stands recorded nevertheless.
@@ -118,10 +96,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         };
         let signer = record::signer(ctx, &ledger, &first)?;
         let batches = batches.map(|batch| batch.map_err(|Unread { error }| error.into()));
-        let appended = session::append(&mut ctx.ports(), &mut ledger, &signer, batches, total);
-        appended.map_err(|error| stopped(error, source))
+        let done = session::append(&mut ctx.ports(), &mut ledger, &signer, batches, total);
+        done.map_err(|error| stopped(error, source))
     })?;
-    Ok(answer(&tally, &ledger))
+    Ok(appended::file(&ledger, &tally))
 }
 
 /// Reports why there is no first batch, if there is a reason.
@@ -258,13 +236,15 @@ fn dry_run(
     })?;
     let count = read.iter().map(|(count, _)| count).sum::<usize>();
     ctx.note(&format!("{} events read", ui::thousands(count as u64)));
-    let Some((_, first)) = read.into_iter().next() else {
-        return Ok(View::untyped("", json!({"read": 0})));
+    let view = match read.into_iter().next() {
+        None => appended::bodies(&[]),
+        Some((_, first)) => {
+            let signer = record::signer(ctx, &ledger, &first[0].payload)?;
+            submit::append(ctx, &mut ledger, &first, &signer, true)?
+        }
     };
-    let signer = record::signer(ctx, &ledger, &first[0].payload)?;
-    let mut answer = submit::append(ctx, &mut ledger, &first, &signer, true)?;
-    answer.facts_mut()["read"] = json!(count);
-    Ok(answer)
+    let read = count as u64;
+    Ok(appended::and(view, &EventsRead { read }))
 }
 
 /// Reads every batch and gives its number of commands, and the first few.

@@ -3,20 +3,20 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::prove;
-use crate::cli::ui;
 use crate::cli::verify;
 use crate::ground::digest::Digest;
 use crate::ground::note;
+use crate::ground::note::Checkpoint;
 use crate::ground::note::Comparison;
 use crate::ground::note::SignedCheckpoint;
 use crate::ledger::Ledger;
 use crate::view::View;
+use crate::view::checkpoint as view;
+use crate::view::checkpoint::Head;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -78,14 +78,6 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     }
 }
 
-fn note_answer(checkpoint: &SignedCheckpoint) -> View {
-    let text = String::from_utf8_lossy(&checkpoint.encode()).into_owned();
-    let mut answer = View::untyped(text.clone(), json!({"note": text}));
-    let checkpoint = checkpoint.checkpoint();
-    answer.checkpoint = Some((checkpoint.size, checkpoint.root.to_base64()));
-    answer
-}
-
 fn show(ctx: &mut Ctx<'_>, size: Option<u64>) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     let checkpoint = match size {
@@ -95,7 +87,7 @@ fn show(ctx: &mut Ctx<'_>, size: Option<u64>) -> Result<View, CliError> {
             CliError::not_found(message, "clover checkpoint show")
         })?,
     };
-    Ok(note_answer(&checkpoint))
+    Ok(view::show(&checkpoint))
 }
 
 fn pin(ctx: &mut Ctx<'_>, yes: bool) -> Result<View, CliError> {
@@ -110,17 +102,8 @@ fn pin(ctx: &mut Ctx<'_>, yes: bool) -> Result<View, CliError> {
             "export XDG_STATE_HOME=~/.local/state",
         ));
     };
-    let checkpoint = ledger.head_checkpoint()?;
-    let (size, root) = (checkpoint.checkpoint().size, checkpoint.checkpoint().root);
     let path = pin.path().display().to_string();
-    let text = format!(
-        "pinned {size} entries · root {} · {path}\n",
-        root.to_base64()
-    );
-    let mut answer = View::untyped(text, json!({"pin": path}));
-    answer.verdict = "pinned";
-    answer.checkpoint = Some((size, root.to_base64()));
-    Ok(answer)
+    Ok(view::pinned(&ledger.head_checkpoint()?, path))
 }
 
 /// A checkpoint by file, or `head` or `pin` of the ledger at hand.
@@ -153,20 +136,8 @@ fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, CliError> {
         })?;
     }
     let (one, other) = (a.checkpoint(), b.checkpoint());
-    let line = |checkpoint: &note::Checkpoint| {
-        format!(
-            "{} entries, root {}",
-            checkpoint.size,
-            checkpoint.root.to_base64()
-        )
-    };
     match note::compare(one, other) {
-        Comparison::Agree => {
-            let text = format!("AGREE  both say {}\n", line(one));
-            let mut answer = View::untyped(text, json!({"comparison": "agree"}));
-            answer.verdict = "agree";
-            Ok(answer)
-        }
+        Comparison::Agree => Ok(view::agree(one)),
         Comparison::DifferentOrigins => {
             let message = format!(
                 "{} and {} are different logs and say nothing about each other",
@@ -174,43 +145,29 @@ fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, CliError> {
             );
             Err(CliError::usage(message, "clover checkpoint show"))
         }
-        Comparison::Fork => Err(fork(args, &line(one), &line(other))),
+        Comparison::Fork => Err(fork(args, one, other)),
         Comparison::Order { older, newer } => {
             let Some(proof) = proof(ctx, args, older.size, newer.size)? else {
-                let text = format!(
-                    "ORDER  {} before {} · consistency NOT CHECKED\n",
-                    line(older),
-                    line(newer)
-                );
-                let mut answer = View::untyped(
-                    text,
-                    json!({"comparison": "order", "consistency": "not_checked"}),
-                )
-                .with_next("the same command with --proof FILE");
-                answer.verdict = "order";
-                return Ok(answer);
+                return Ok(view::order(older, newer, false));
             };
-            if !newer.extends(older, &proof) {
-                if args.proof.is_some() {
-                    let message = "the proof does not lead from one checkpoint to the other";
-                    return Err(CliError::integrity(
-                        "tampered",
-                        message,
-                        "clover checkpoint consistency A B",
-                    ));
-                }
-                return Err(fork(args, &line(older), &line(newer)));
+            if newer.extends(older, &proof) {
+                return Ok(view::order(older, newer, true));
             }
-            let text = format!("ORDER  {} is extended by {}\n", line(older), line(newer));
-            let mut answer =
-                View::untyped(text, json!({"comparison": "order", "consistency": "pass"}));
-            answer.verdict = "order";
-            Ok(answer)
+            if args.proof.is_none() {
+                return Err(fork(args, older, newer));
+            }
+            let message = "the proof does not lead from one checkpoint to the other";
+            Err(CliError::integrity(
+                "tampered",
+                message,
+                "clover checkpoint consistency A B",
+            ))
         }
     }
 }
 
-fn fork(args: &CompareArgs, one: &str, other: &str) -> CliError {
+fn fork(args: &CompareArgs, one: &Checkpoint, other: &Checkpoint) -> CliError {
+    let (one, other) = (Head::from(one), Head::from(other));
     let message = format!(
         "the log key signed two histories: {} says {one}; {} says {other}; keep both files, they are the proof",
         args.a, args.b
@@ -259,6 +216,5 @@ fn consistency(ctx: &mut Ctx<'_>, args: &ConsistencyArgs) -> Result<View, CliErr
         return Err(CliError::usage(message, "clover checkpoint show"));
     }
     let hashes = between(&ledger, args.first, args.second)?;
-    let lines: Vec<_> = hashes.iter().map(Digest::to_base64).collect();
-    Ok(View::untyped(ui::lines(&lines), json!({"hashes": lines})))
+    Ok(view::consistency(&hashes))
 }

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::ground::ambient;
 use crate::view::View;
+use crate::view::manual;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionArgs {
@@ -27,23 +26,20 @@ pub(super) struct ManArgs {
 pub(super) fn shell(args: &CompletionArgs) -> View {
     let mut bytes = Vec::new();
     clap_complete::generate(args.shell, &mut cli::command_shown(), "clover", &mut bytes);
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    View::untyped(text.clone(), json!({"script": text}))
+    manual::script(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 pub(super) fn man(ctx: &mut Ctx<'_>, args: &ManArgs) -> Result<View, CliError> {
     let mut command = cli::command_shown();
     command.build();
     let Some(out) = &args.out else {
-        let text = page(command)?;
-        return Ok(View::untyped(text.clone(), json!({"page": text})));
+        return Ok(manual::page(page(command)?));
     };
     let folder = ctx.path(out);
     ambient::create_dirs(&folder)?;
     let mut names = Vec::new();
     write_pages(&folder, &command, "clover", &mut names)?;
-    let text = format!("{} pages in {}\n", names.len(), folder.display());
-    Ok(View::untyped(text, json!({"pages": names})))
+    Ok(manual::pages(names, &folder.display().to_string()))
 }
 
 fn write_pages(

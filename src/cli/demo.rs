@@ -5,8 +5,6 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::sandbox::Sandbox;
@@ -18,6 +16,8 @@ use crate::store::OpenOptions;
 use crate::store::Store;
 use crate::view::Exit;
 use crate::view::View;
+use crate::view::surroundings;
+use crate::view::surroundings::Demonstrated;
 
 /// Commands of the demo, made by the fixture generator: grouped by who signs them.
 const EVENTS: &str = include_str!("../../fixtures/demo.jsonl");
@@ -71,14 +71,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         "\nAll of it held, in {seconds:.1} s. The ledger stays there: clover status --ledger {}\n",
         folder.display()
     ))?;
-    let mut answer = View::untyped(
-        "",
-        json!({
-            "folder": folder.display().to_string(), "appended": appended, "caught": found,
-        }),
-    );
-    answer.verdict = "held";
-    Ok(answer)
+    Ok(surroundings::demonstrated(&Demonstrated {
+        folder: folder.display().to_string(),
+        appended,
+        caught: found,
+    }))
 }
 
 /// The demo as it runs.

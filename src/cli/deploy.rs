@@ -2,9 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -13,21 +10,14 @@ use crate::cli::key;
 use crate::cli::record;
 use crate::cli::rubric;
 use crate::cli::submit;
-use crate::cli::ui;
-use crate::event::id::ExperimentId;
 use crate::event::id::Text;
 use crate::event::payload::deployment::LiveEvidence;
-use crate::ground::shell;
-use crate::projection::deployments::Deployment;
-use crate::projection::deployments::Deployments;
-use crate::projection::deployments::OfExperiment;
 use crate::session::deploy::activation;
 use crate::session::deploy::activation::ActivationTerms;
 use crate::session::deploy::guardrails;
 use crate::session::deploy::guardrails::CheckTerms;
-use crate::view::Exit;
 use crate::view::View;
-use crate::workflow::deploy;
+use crate::view::deploy as views;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -140,7 +130,7 @@ fn activate(ctx: &mut Ctx<'_>, args: &ActivateArgs) -> Result<View, CliError> {
     let intent = submit::intent(args.dry_run);
     let submission = activation::activate(&mut ctx.ports(), &mut ledger, &terms, intent)?;
     let answer = submit::shown(ctx, &ledger, &submission);
-    Ok(then_status(answer, &terms.name.experiment))
+    Ok(views::then_status(answer, &terms.name.experiment))
 }
 
 /// What the arguments ask for.
@@ -159,13 +149,6 @@ fn terms(args: &ActivateArgs) -> Result<ActivationTerms, CliError> {
     })
 }
 
-fn then_status(answer: View, experiment: &ExperimentId) -> View {
-    answer.with_next(format!(
-        "clover deploy status {experiment}",
-        experiment = shell::word(&experiment)
-    ))
-}
-
 fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
     let reason = key::text("reason", &args.reason)?;
@@ -174,7 +157,7 @@ fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
     let ports = &mut ctx.ports();
     let submission = activation::roll_back(ports, &mut ledger, &experiment, reason, intent)?;
     let answer = submit::shown(ctx, &ledger, &submission);
-    Ok(then_status(answer, &experiment))
+    Ok(views::then_status(answer, &experiment))
 }
 
 fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
@@ -187,24 +170,11 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);
     let done = guardrails::check(&mut ctx.ports(), &mut ledger, terms, intent)?;
-    let mut answer = submit::shown(ctx, &ledger, &done.submission);
-    let (said, verdicts) = (&done.said, done.said.verdicts);
-    for (name, said) in verdicts.each() {
-        answer.line(format!("{name:<14}{}", deploy::word(said)));
-    }
-    if let Some(why) = &said.by_hand {
-        answer.line(format!("by hand       {}", why.as_str()));
-    }
-    answer.facts_mut()["by_hand"] = json!(said.by_hand);
-    answer.facts_mut()["inputs"] = json!(said.inputs);
-    let shown = verdicts
-        .each()
-        .map(|(name, said)| (name, deploy::word(said)));
-    answer.facts_mut()["guardrails"] = json!(std::collections::BTreeMap::from(shown));
-    if verdicts.is_breach() {
-        answer.exit = Exit::Fail;
-    }
-    Ok(then_status(answer, &experiment))
+    let answer = submit::shown(ctx, &ledger, &done.submission);
+    Ok(views::then_status(
+        views::checked(answer, &done.said),
+        &experiment,
+    ))
 }
 
 /// Evidence that is given by hand, with the reason.
@@ -219,61 +189,9 @@ fn given(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Option<(LiveEvidence, Te
     Ok(Some((evidence, key::text("by-hand", why)?)))
 }
 
-fn standing(of: &OfExperiment, deployment: &Deployment) -> String {
-    match deployment.rolled_back {
-        Some(seq) => format!("rolled back, seq {seq}"),
-        None if of.active == Some(deployment.id) => "runs".to_owned(),
-        None => "ran".to_owned(),
-    }
-}
-
 fn status(ctx: &mut Ctx<'_>, args: &StatusArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
-    let state = view.state(&ledger);
     let wanted = args.experiment.as_deref().map(record::experiment_id);
     let wanted = wanted.transpose()?;
-    let (mut rows, mut data): (Vec<Vec<String>>, Vec<Value>) = (Vec::new(), Vec::new());
-    for (id, of) in &state.fold::<Deployments>().by_experiment {
-        if wanted.as_ref().is_some_and(|wanted| wanted != id) {
-            continue;
-        }
-        for deployment in of.deployments.iter().rev() {
-            let versions = &deployment.versions;
-            let checked = of.checked.filter(|_| of.active == Some(deployment.id));
-            let held = match checked {
-                Some(checked) if checked.is_breach => format!("breach, seq {}", checked.seq),
-                Some(checked) => format!("held, seq {}", checked.seq),
-                None => String::new(),
-            };
-            rows.push(vec![
-                format!("{id}@{}", versions.rubric_version),
-                standing(of, deployment),
-                format!("seq {}", deployment.seq),
-                versions.judge.to_string(),
-                versions.model.as_str().to_owned(),
-                versions.calibrator.short().to_string(),
-                held,
-            ]);
-            data.push(json!({
-                "experiment": id.as_str(), "event": deployment.id.to_string(), "seq": deployment.seq,
-                "versions": versions, "commit": deployment.commit.to_string(),
-                "running": of.active == Some(deployment.id), "rolled_back": deployment.rolled_back,
-                "previous": deployment.previous.map(|id| id.to_string()),
-                "checked": checked.map(|of| json!({"seq": of.seq, "breach": of.is_breach})),
-            }));
-        }
-    }
-    let head = [
-        "version",
-        "standing",
-        "since",
-        "judge",
-        "model",
-        "calibrator",
-        "guardrails",
-    ];
-    Ok(View::untyped(
-        ui::table(&head, rows),
-        json!({"deployments": data}),
-    ))
+    Ok(views::status(view.state(&ledger), wanted.as_ref()))
 }

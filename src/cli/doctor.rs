@@ -1,12 +1,9 @@
 //! `clover doctor`: what surrounds a ledger, checked one by one.
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::selftest;
-use crate::cli::ui;
 use crate::cli::wallet;
 use crate::ground::ambient;
 use crate::ledger::Ledger;
@@ -14,32 +11,15 @@ use crate::ledger::rules::CLOCK_TOLERANCE_SECONDS;
 use crate::session::Home;
 use crate::session::keys::files;
 use crate::store;
-use crate::view::Exit;
 use crate::view::View;
+use crate::view::surroundings;
+use crate::view::surroundings::Found;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Also make, use, attack and erase a ledger in a temporary folder
     #[arg(long)]
     pub selftest: bool,
-}
-
-/// What a check found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    Good,
-    Remark,
-    Bad,
-}
-
-impl Found {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Good => "ok",
-            Self::Remark => "note",
-            Self::Bad => "BAD",
-        }
-    }
 }
 
 /// One check: what, how it stands, what was seen.
@@ -55,23 +35,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     if args.selftest {
         checks.extend(selftest::run(ctx)?);
     }
-    let rows = checks.iter().map(|(what, found, seen)| {
-        vec![found.as_str().to_owned(), (*what).to_owned(), seen.clone()]
-    });
-    let text = ui::table(&["", "check", "seen"], rows.collect());
-    let data: Vec<_> = checks
-        .iter()
-        .map(|(what, found, seen)| json!({"check": what, "found": found.as_str(), "seen": seen}))
-        .collect();
-    let mut answer = View::untyped(text, json!({"checks": data}));
-    if checks.iter().any(|(_, found, _)| *found == Found::Bad) {
-        answer.verdict = "bad";
-        answer.exit = Exit::Unexpected;
-        answer = answer.with_next("repair what is marked BAD, then clover doctor");
-    } else {
-        answer.verdict = "good";
-    }
-    Ok(answer)
+    let checks = checks.into_iter();
+    let checks = checks.map(|(check, found, seen)| surroundings::Check { check, found, seen });
+    Ok(surroundings::checked(checks.collect()))
 }
 
 fn environment(ctx: &Ctx<'_>) -> Vec<Check> {

@@ -1,8 +1,6 @@
 //! `clover erase SUBJECT`: the event first, since a rule may refuse it; then the key is destroyed. A run that
 //! stopped between the two is finished by the same command.
 
-use serde_json::json;
-
 use crate::cli::blob;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
@@ -15,6 +13,7 @@ use crate::session::custody::CustodyError;
 use crate::session::custody::erasure;
 use crate::session::custody::erasure::Erasure;
 use crate::view::View;
+use crate::view::blob as view;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -49,27 +48,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         }
         error => error.into(),
     })?;
-    let (mut answer, destroyed) = match erased {
+    let (answer, destroyed) = match erased {
         Erasure::Rehearsed(submission) => return Ok(submit::shown(ctx, &ledger, &submission)),
-        Erasure::Already { seq, destroyed } => (already(seq), destroyed),
+        Erasure::Already { seq, destroyed } => (view::erased_before(seq), destroyed),
         Erasure::Appended {
             submission,
             destroyed,
         } => (submit::shown(ctx, &ledger, &submission), destroyed),
     };
-    let fate = if destroyed {
-        "destroyed"
-    } else {
-        "gone before"
-    };
-    answer.line(format!("key of subject {subject}: {fate}"));
-    answer.facts_mut()["destroyed"] = json!(destroyed);
-    Ok(answer)
-}
-
-fn already(seq: u64) -> View {
-    let text = format!("seq {seq}  subject.erased  already recorded\n");
-    let mut answer = View::untyped(text, json!({}));
-    answer.verdict = "already_recorded";
-    answer
+    Ok(view::erased(answer, &subject, destroyed))
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::ope;
 use crate::cli::replicating;
 use crate::cli::replicating::Replicating;
@@ -15,6 +15,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
 use crate::event::id::JudgeId;
 use crate::event::payload::estimate::EstimateTerms;
+use crate::event::payload::estimate::FamilyCorrection;
 use crate::event::payload::estimated::CalibratorMode;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::manifest::Manifest;
@@ -133,6 +134,9 @@ pub(super) struct CompareArgs {
     /// Every pair of policies
     #[arg(long, conflicts_with = "policies")]
     pub all: bool,
+    /// How the family of pairs is corrected: bh, by, holm or bonferroni
+    #[arg(long, value_name = "HOW", default_value = "bh", value_parser = ["bh", "by", "holm", "bonferroni"], hide_possible_values = true)]
+    pub correction: String,
     #[command(flatten)]
     pub terms: Terms,
     /// Write a plot of the differences
@@ -253,9 +257,10 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Estimation, CliErro
     } else {
         home::open_to_write(ctx)?
     };
+    let named = asked.experiment.as_deref();
     let experiment = match ctx.as_of {
-        None => intake::experiment(ledger.state(), asked.experiment.as_deref())?,
-        Some(seq) => intake::experiment(&ledger.state_at(seq + 1)?, asked.experiment.as_deref())?,
+        None => current::experiment(ctx, &home, ledger.state(), named)?,
+        Some(seq) => current::experiment(ctx, &home, &ledger.state_at(seq + 1)?, named)?,
     };
     Ok(Estimation {
         home,
@@ -349,8 +354,12 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, C
             (policy, row)
         })
         .collect();
+    let contrasts = found
+        .contrasts(&read.experiment, &places, None, Form::Claimed)
+        .map_err(|error| refused(&error))?;
     let shown = Estimates {
         found: &found,
+        contrasts: &contrasts,
         experiment: &read.experiment.clone(),
         rows: &rows,
         raw: args.raw,
@@ -398,11 +407,30 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, Cli
     let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
     if places.len() < 2 {
-        let message = "expected two policies to compare";
+        let scored: Vec<&str> = (found.analysis.policies.iter())
+            .map(|of| of.name.as_str())
+            .collect();
+        if scored.len() < 2 {
+            let message = format!(
+                "expected two policies to compare, found scores of {} alone",
+                scored.join(", ")
+            );
+            return Err(CliError::input(
+                message,
+                "clover import cje PATH --policy ID",
+            ));
+        }
+        let message = format!("expected two of the policies {}", scored.join(", "));
         return Err(CliError::usage(message, "clover compare --all"));
     }
+    let correction = match args.correction.as_str() {
+        "by" => Some(FamilyCorrection::BenjaminiYekutieli),
+        "holm" => Some(FamilyCorrection::Holm),
+        "bonferroni" => Some(FamilyCorrection::Bonferroni),
+        _ => None,
+    };
     let of = |form: Form| {
-        let found = found.contrasts(&read.experiment, &places, form);
+        let found = found.contrasts(&read.experiment, &places, correction, form);
         found.map_err(|error| refused(&error))
     };
     let contrasts = of(Form::Claimed)?;

@@ -1,19 +1,15 @@
 //! `clover experiment split`: clusters into fit, dev and confirm, closed before any confirm label.
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::record;
-use crate::cli::ui;
-use crate::event::payload::intake::SplitPart;
 use crate::num::Count;
 use crate::session::split as session;
 use crate::session::split::SplitRequest;
 use crate::session::split::SplittingError;
 use crate::view::View;
-use crate::workflow::split;
+use crate::view::split as views;
 use crate::workflow::split::Apart;
 
 const HELP: &str = "clover experiment split --help";
@@ -85,45 +81,12 @@ fn request(args: &Args) -> Result<SplitRequest, CliError> {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let request = request(args)?;
-    let apart = request.apart;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let plan = session::plan(&ledger, &request)?;
-    let parts = &plan.parts;
-    let count = |part: SplitPart| parts.members[&part].len();
-    let gap = match apart {
-        Apart::Hashed => "not_checked: confirm not time-separated, EXPLORATORY".to_owned(),
-        Apart::Time { gap_seconds, .. } => format!("{} h", gap_seconds / 3_600),
-    };
-    let root = |part: SplitPart| split::root(&parts.members[&part]).root.0.to_base64();
-    let line = |part: SplitPart| format!("{} clusters · root {}", count(part), root(part));
-    let mut text = ui::pairs(&[
-        ("split", args.split.clone()),
-        ("fit", line(SplitPart::Fit)),
-        ("dev", line(SplitPart::Dev)),
-        ("confirm", line(SplitPart::Confirm)),
-        ("left out", parts.left_out.to_string()),
-        ("gap", gap),
-    ]);
-    let mut data = json!({
-        "split": args.split, "left_out": parts.left_out, "gap_checked": apart != Apart::Hashed,
-    });
-    for part in SplitPart::ALL {
-        data[part.as_str()] = json!({"count": count(part), "root": root(part)});
-    }
+    let view = views::planned(&request.split, &plan.parts, request.apart);
     if args.dry_run {
-        let mut answer = View::untyped(text, data);
-        answer.verdict = "dry_run";
-        return Ok(answer);
+        return Ok(view);
     }
     let appended = session::form(&mut ctx.ports(), &mut ledger, plan)?;
-    let already = appended.iter().all(|one| one.already);
-    text.push_str(if already { "recorded already\n" } else { "" });
-    let mut answer = View::untyped(text, data);
-    answer.verdict = if already {
-        "already_recorded"
-    } else {
-        "appended"
-    };
-    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
-    Ok(answer)
+    Ok(views::formed(view, &ledger, &appended))
 }

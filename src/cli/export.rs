@@ -3,17 +3,16 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::ui;
+use crate::export::Exported;
 use crate::export::FORMATS;
 use crate::export::Request;
 use crate::export::Target;
 use crate::ground::shell;
 use crate::view::View;
+use crate::view::ledger_copy;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -41,7 +40,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let format = named.ok_or_else(|| CliError::usage("no such format", "clover export --help"))?;
     let (_, ledger) = home::open_to_read(ctx)?;
     let checkpoint = ledger.head_checkpoint()?;
-    let (size, root) = (checkpoint.checkpoint().size, checkpoint.checkpoint().root);
+    let head = checkpoint.checkpoint().clone();
     if args.out == Path::new("-") {
         if ctx.globals.json {
             let message = "--json and an export to standard output exclude each other";
@@ -55,8 +54,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             target: Target::Stream(ctx.stdout()),
             blobs: false,
         };
-        format.write(&ledger, request, &mut |_, _| {})?;
-        return Ok(View::untyped("", json!({})));
+        let exported = format.write(&ledger, request, &mut |_, _| {})?;
+        return Ok(ledger_copy::exported(&facts(&exported, None), &head));
     }
     let folder = ctx.path(&args.out);
     let request = Request {
@@ -67,23 +66,19 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut progress = ctx.progress("exported");
     let exported = format.write(&ledger, request, &mut |done, all| progress.at(done, all))?;
     drop(progress);
-    let text = format!(
-        "exported {} entries · {} blobs · {} files · root {} · {}\n",
-        ui::thousands(exported.entries),
-        exported.blobs,
-        exported.files,
-        root.to_base64(),
-        folder.display(),
-    );
-    let data = json!({
-        "folder": folder.display().to_string(), "entries": exported.entries,
-        "blobs": exported.blobs, "files": exported.files,
-    });
-    let mut answer = View::untyped(text, data);
-    answer.verdict = "exported";
-    answer.checkpoint = Some((size, root.to_base64()));
+    let facts = facts(&exported, Some(folder.display().to_string()));
+    let answer = ledger_copy::exported(&facts, &head);
     if args.format == "jsonl" {
-        answer = answer.with_next(format!("clover verify {}", shell::word(&folder.display())));
+        return Ok(answer.with_next(format!("clover verify {}", shell::word(&folder.display()))));
     }
     Ok(answer)
+}
+
+fn facts(exported: &Exported, folder: Option<String>) -> ledger_copy::Exported {
+    ledger_copy::Exported {
+        folder,
+        entries: exported.entries,
+        blobs: exported.blobs,
+        files: exported.files,
+    }
 }

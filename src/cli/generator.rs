@@ -1,9 +1,6 @@
 //! `clover generator`: a policy that is tuned under a frozen judge, what it may ask, whether fresh labels say that it got
 //! better, and the way back.
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -11,29 +8,17 @@ use crate::cli::iterate::program::Program;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::submit;
-use crate::cli::ui;
 use crate::event::Payload;
 use crate::event::id::DesignId;
-use crate::event::id::EventId;
-use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::id::RunId;
-use crate::event::payload::Verdict;
-use crate::event::payload::generator::GeneratorValidated;
 use crate::ground::shell;
 use crate::num::Count;
-use crate::num::Finite;
 use crate::num::Micro;
-use crate::projection::generators::Generators;
-use crate::projection::generators::Run;
-use crate::projection::generators::RunState;
 use crate::session::deploy::generator;
 use crate::session::deploy::generator::RunTerms;
-use crate::view::Exit;
 use crate::view::View;
-use crate::workflow::deploy::word;
-
-const LIST: &str = "clover generator list";
+use crate::view::generator as views;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -189,26 +174,8 @@ fn objective(ctx: &mut Ctx<'_>, args: &ObjectiveArgs) -> Result<View, CliError> 
     let policy: Option<PolicyId> = policy.map(|name| parsed("--policy", name)).transpose()?;
     let asked = policy.as_ref();
     let done = generator::objective(&mut ctx.ports(), &mut ledger, &id, asked)?;
-    let (run, said) = (&done.run, &done.said);
-    let mut answer = submit::shown(ctx, &ledger, &done.submission);
-    let rows = done.bounds.iter().map(|of| {
-        vec![
-            of.item.to_string(),
-            of.draw.to_string(),
-            of.lower_micro.to_string(),
-        ]
-    });
-    let mut text = ui::table(&["item", "draw", "lower bound"], rows.collect());
-    text.push_str(&ui::pairs(&[
-        ("mean", format!("{:+.4}", said.lower_mean.value())),
-        ("step", format!("{} of {}", said.step, run.steps)),
-    ]));
-    answer.line(text.trim_end());
-    answer.facts_mut()["bounds"] = serde_json::to_value(&done.bounds).unwrap_or(Value::Null);
-    answer.facts_mut()["lower_mean"] = json!(said.lower_mean);
-    answer.facts_mut()["step"] = json!(said.step);
-    answer.facts_mut()["steps"] = json!(run.steps);
-    Ok(answer.with_next(format!("clover generator show {}", shell::word(&run.run))))
+    let answer = submit::shown(ctx, &ledger, &done.submission);
+    Ok(views::objective(answer, &done))
 }
 
 fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<View, CliError> {
@@ -218,58 +185,8 @@ fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<View, CliError> {
     let intent = submit::intent(args.dry_run);
     let ports = &mut ctx.ports().with_program(&args.program);
     let done = generator::validate(ports, (&home, &mut ledger), &id, design, intent)?;
-    let said = &done.said;
-    let mut answer = submit::shown(ctx, &ledger, &done.submission);
-    answer.line(lines(said).trim_end());
-    answer.facts_mut()["validation"] = data(said);
-    answer.exit = match said.verdict {
-        Verdict::Pass => Exit::Done,
-        Verdict::Fail => Exit::Fail,
-        Verdict::Inconclusive | Verdict::NotChecked => Exit::Inconclusive,
-    };
-    let run = shell::word(&said.run);
-    Ok(answer.with_next(match said.verdict {
-        Verdict::Pass => format!("clover generator show {run}"),
-        _ => format!("clover generator rollback {run} --reason WHY"),
-    }))
-}
-
-fn number(value: Option<Finite>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{:+.4}", value.value()))
-}
-
-fn lines(said: &GeneratorValidated) -> String {
-    let compared = &said.compared;
-    let mut text = ui::pairs(&[
-        (
-            "labels",
-            format!(
-                "{} new, {} old, {} prompts shared",
-                compared.new.rows, compared.old.rows, compared.shared
-            ),
-        ),
-        ("gain on labels", number(Some(compared.difference))),
-        ("lower bound", number(compared.lower)),
-        ("gain of the bound", number(Some(said.lcb_gain))),
-    ]);
-    for of in &said.transport.environments {
-        let p = of.p.map_or("-".to_owned(), |p| format!("{:.3}", p.value()));
-        text.push_str(&format!(
-            "{:<18}mean residual {} on {} labels, p {p}\n",
-            ui::cut(of.environment.as_str(), 16),
-            number(of.mean),
-            of.rows
-        ));
-    }
-    for (name, verdict) in said.verdicts.each() {
-        text.push_str(&format!("{name:<18}{}\n", word(verdict)));
-    }
-    text.push_str(&format!("{:<18}{}\n", "verdict", word(said.verdict)));
-    text
-}
-
-fn data(said: &GeneratorValidated) -> Value {
-    serde_json::to_value(said).unwrap_or(Value::Null)
+    let answer = submit::shown(ctx, &ledger, &done.submission);
+    Ok(views::validated(answer, &done.said))
 }
 
 fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
@@ -278,20 +195,8 @@ fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
     let reason = key::text("reason", &args.reason)?;
     let intent = submit::intent(args.dry_run);
     let done = generator::roll_back(&mut ctx.ports(), &mut ledger, &id, reason, intent)?;
-    let mut answer = submit::shown(ctx, &ledger, &done.submission);
-    answer.line(format!(
-        "outputs of {} stay on record: labelled under a new design for calibration and put into a split, \
-         their residuals are what the next iteration's cards show",
-        done.new
-    ));
-    Ok(answer.with_next(format!(
-        "clover label design new ID --experiment {experiment} --purpose calibrate --probability 1",
-        experiment = shell::word(&done.experiment)
-    )))
-}
-
-fn shown_id(id: EventId) -> String {
-    id.0.to_hex()
+    let answer = submit::shown(ctx, &ledger, &done.submission);
+    Ok(views::rolled_back(answer, &done))
 }
 
 fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
@@ -299,74 +204,17 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let id: RunId = parsed("run", &args.run)?;
     let (experiment, run) = generator::found(view.state(&ledger), &id)?;
     let opened = generator::opening(&ledger, run)?;
-    let mut text = ui::pairs(&[
-        (
-            "run",
-            format!("{} of {experiment}, seq {}", run.run, run.seq),
-        ),
-        ("state", run.state().as_str().to_owned()),
-        ("policies", format!("{} against {}", run.new, run.old)),
-        ("frozen rubric", opened.rubric_hash.to_hex()),
-        ("frozen f", opened.frozen.to_hex()),
-        ("deployment", shown_id(run.deployment)),
-        ("steps", format!("{} of {}", run.used, run.steps)),
-        ("stakes", opened.stakes_micro.to_string()),
-    ]);
     let read = run.validated.map(|of| ledger.entry(of.seq)).transpose()?;
     let said = read.flatten().and_then(|read| match read.event.payload {
         Payload::GeneratorValidated(said) => Some(*said),
         _ => None,
     });
-    if let Some(said) = &said {
-        text.push_str(&lines(said));
-    }
-    let data = json!({"run": row(experiment, run), "validation": said.as_ref().map(data)});
-    let answer = View::untyped(text, data);
-    Ok(match run.state() {
-        RunState::Open => answer.with_next(format!(
-            "clover generator objective {}",
-            shell::word(&run.run)
-        )),
-        RunState::Due => answer.with_next(format!(
-            "clover generator rollback {} --reason WHY",
-            shell::word(&run.run)
-        )),
-        RunState::RolledBack | RunState::Validated => answer.with_next(LIST.to_owned()),
-    })
-}
-
-fn row(experiment: &ExperimentId, run: &Run) -> Value {
-    json!({
-        "experiment": experiment.as_str(), "run": run.run.as_str(), "state": run.state().as_str(), "seq": run.seq,
-        "new": run.new.as_str(), "old": run.old.as_str(), "steps": run.steps, "used": run.used,
-        "frozen": run.frozen.to_hex(), "deployment": shown_id(run.deployment),
-        "validated": run.validated.map(|of| json!({"seq": of.seq, "verdict": word(of.verdict)})),
-        "rolled_back": run.rolled_back,
-    })
+    Ok(views::show((experiment, run), &opened, said.as_ref()))
 }
 
 fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let wanted = args.experiment.as_deref().map(record::experiment_id);
     let wanted = wanted.transpose()?;
-    let all = &view.state(&ledger).fold::<Generators>().by_experiment;
-    let (mut rows, mut data) = (Vec::new(), Vec::new());
-    for (experiment, runs) in all {
-        if wanted.as_ref().is_some_and(|of| of != experiment) {
-            continue;
-        }
-        for run in runs {
-            rows.push(vec![
-                run.run.to_string(),
-                experiment.to_string(),
-                run.state().as_str().to_owned(),
-                format!("{} against {}", run.new, run.old),
-                format!("{} of {}", run.used, run.steps),
-                format!("seq {}", run.seq),
-            ]);
-            data.push(row(experiment, run));
-        }
-    }
-    let head = ["run", "experiment", "state", "policies", "steps", "since"];
-    Ok(View::untyped(ui::table(&head, rows), json!({"runs": data})))
+    Ok(views::list(view.state(&ledger), wanted.as_ref()))
 }

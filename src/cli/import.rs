@@ -6,16 +6,15 @@ use std::io::Read as _;
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::bulk;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::import_labels;
 use crate::cli::import_ledger;
+use crate::cli::import_rows;
 use crate::cli::intake;
 use crate::cli::intake_logged;
-use crate::cli::ui;
 use crate::event::Entry;
 use crate::event::entry;
 use crate::event::entry::LINE_LEN_MAX;
@@ -26,6 +25,7 @@ use crate::session::intake::bulk as session;
 use crate::session::intake::bulk::BATCH;
 use crate::session::intake::bulk::EventBatch;
 use crate::view::View;
+use crate::view::appended;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -45,6 +45,14 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover import csv scores.csv --map judge_score=score,prompt_id=id --policy base"
     )]
     Csv(intake::CsvArgs),
+    /// Record labels without scores, for rows that the ledger holds
+    #[command(after_help = "Example:\n  clover import labels labels.csv --rater ada")]
+    Labels(import_labels::LabelsArgs),
+    /// Take in prompts and responses without scores, for `clover judge run`
+    #[command(
+        after_help = "Example:\n  clover import rows rows.csv --map response=answer --policy base --field domain"
+    )]
+    Rows(import_rows::RowsArgs),
     /// Make a ledger from an export of it: the same entries under the same root
     #[command(after_help = "Example:\n  clover import ledger export/ --into copy/")]
     Ledger(import_ledger::Args),
@@ -64,6 +72,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Events(args) => events(ctx, args),
         Verb::Cje(args) => intake::cje(ctx, args),
         Verb::Csv(args) => intake::csv(ctx, args),
+        Verb::Labels(args) => import_labels::run(ctx, args),
+        Verb::Rows(args) => import_rows::run(ctx, args),
         Verb::Logged(args) => intake_logged::logged(ctx, args),
         Verb::Ledger(args) => import_ledger::run(ctx, args),
     }
@@ -85,13 +95,11 @@ fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         while let Some((number, event)) = lines.next_event()? {
             bodies.push(checked_body(&event, &source, number)?);
         }
-        let mut answer = View::untyped(ui::lines(&bodies), json!({"bodies": bodies}));
-        answer.verdict = "dry_run";
-        return Ok(answer);
+        return Ok(appended::checked(bodies));
     }
     let submitted = session::submit(&mut ctx.ports(), &mut ledger, lines);
     let tally = submitted.map_err(|error| bulk::stopped(error, &source))?;
-    Ok(bulk::answer(&tally, &ledger))
+    Ok(appended::file(&ledger, &tally))
 }
 
 /// Events of a file, one a line.

@@ -5,19 +5,14 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::ui;
 use crate::cli::verify;
 use crate::event::payload::Verdict;
 use crate::export::source;
 use crate::ground::ambient;
 use crate::ground::note::SignedCheckpoint;
-use crate::ground::shell;
-use crate::ledger::Ledger;
 use crate::ledger::error::Divergence;
 use crate::ledger::load::Parts;
 use crate::ledger::pin::Pin;
@@ -28,6 +23,7 @@ use crate::session::restore::Origin;
 use crate::session::restore::PinTerms;
 use crate::session::restore::RestoreError;
 use crate::view::View;
+use crate::view::ledger_copy;
 
 const HELP: &str = "clover import ledger --help";
 
@@ -88,7 +84,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         vouch: args.log_key.is_some(),
     };
     let ledger = restore::open(&mut ctx.ports(), ambient, &home, options, pin)?;
-    Ok(answer(&home, &ledger, &report))
+    Ok(ledger_copy::imported(&home, &ledger, &report))
 }
 
 /// Whether a pin is kept here. A pin that is ahead of the export, or that another log of the same name left, stands
@@ -178,32 +174,4 @@ impl From<RestoreError> for CliError {
             RestoreError::Verify(error) => error.into(),
         }
     }
-}
-
-fn answer(home: &Home, ledger: &Ledger, report: &Report) -> View {
-    let blobs = ledger.store().reader().blob_count().unwrap_or(0);
-    let mut answer = View::untyped(
-        format!(
-            "imported {} entries · {blobs} blobs · root {} · {}\n{}\n",
-            ui::thousands(ledger.size()),
-            ledger.root().to_base64(),
-            home.folder().display(),
-            ui::escape(&report.verdict_line()),
-        ),
-        json!({
-            "folder": home.folder().display().to_string(), "entries": ledger.size(), "blobs": blobs,
-            "report": report,
-        }),
-    );
-    answer.line(format!(
-        "to be read by all; who holds the log key and keys of its authors may append: {}",
-        home.log_key().display()
-    ));
-    answer.verdict = "imported";
-    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
-    let folder = home.folder().parent().unwrap_or(Path::new("."));
-    answer.with_next(format!(
-        "clover replay --all --ledger {}",
-        shell::word(&folder.display())
-    ))
 }

@@ -3,14 +3,10 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::ui;
 use crate::cli::wallet;
-use crate::event::id::EventId;
 use crate::event::id::HolderId;
 use crate::event::id::IdError;
 use crate::event::payload::Role;
@@ -23,7 +19,6 @@ use crate::ground::note::Origin;
 use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::CreateLedger;
-use crate::ledger::Ledger;
 use crate::ledger::rulebooks;
 use crate::session::Home;
 use crate::session::founding;
@@ -32,6 +27,7 @@ use crate::session::keys::files;
 use crate::session::keys::files::KeyFiles;
 use crate::store::CreateOptions;
 use crate::view::View;
+use crate::view::surroundings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -151,7 +147,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             "the ledger stands, and its pin is missing: {error}; next: clover checkpoint pin"
         ));
     }
-    Ok(answer(&home, &founded.ledger, &path, &owner))
+    Ok(surroundings::founded(&home, &founded.ledger, &path, &owner))
 }
 
 /// The owner key, and whether it was made just now.
@@ -207,43 +203,4 @@ fn origin(ctx: &Ctx<'_>, folder: &Path, given: Option<&str>) -> Result<Origin, C
         .collect();
     let name = if name.is_empty() { "ledger" } else { &name };
     parse(&format!("clover.local/{name}-{}", &random[..32]))
-}
-
-fn answer(home: &Home, ledger: &Ledger, owner_path: &Path, owner: &Signer) -> View {
-    let keyring = &ledger.state().keyring;
-    let log_key = keyring
-        .log_key()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let separation = keyring
-        .separation()
-        .map(|separation| separation.to_string());
-    let separation = separation.unwrap_or_default();
-    let pin = ledger.pin().map(|pin| pin.path().display().to_string());
-    let text = ui::pairs(&[
-        ("ledger", home.folder().display().to_string()),
-        ("origin", keyring.origin.clone()),
-        ("log key", log_key.clone()),
-        ("owner", format!("{} {}", owner_path.display(), owner.id())),
-        ("roles", format!("{separation} separation")),
-        ("pin", pin.clone().unwrap_or_else(|| "none".to_owned())),
-    ]);
-    let data = json!({
-        "folder": home.folder().display().to_string(),
-        "origin": keyring.origin,
-        "log_key": log_key,
-        "owner": {"file": owner_path.display().to_string(), "key_id": owner.id().to_string()},
-        "separation": separation,
-        "pin": pin,
-    });
-    let mut answer = View::untyped(text, data)
-        .with_next("clover key new NAME --role scorer")
-        .with_next("clover status");
-    answer.verdict = "created";
-    if let Ok(Some(first)) = ledger.entry(0) {
-        let EventId(id) = first.event.id;
-        answer.events = vec![id.to_string()];
-    }
-    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
-    answer
 }

@@ -3,23 +3,18 @@
 //! Every file is read and planned before anything is appended, so a wrong line changes nothing. What is
 //! recorded already answers as such: the same command again adds nothing, and finishes a run that was cut.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake_counts::cell;
-use crate::cli::intake_counts::of_rows;
-use crate::cli::intake_counts::totals;
-use crate::cli::intake_counts::words;
 use crate::cli::intake_files;
+use crate::cli::intake_forms;
 use crate::cli::record;
-use crate::cli::ui;
 use crate::cli::wallet;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
@@ -33,19 +28,21 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::designs::Designs;
-use crate::projection::experiments::Experiments;
 use crate::projection::splits::Splits;
 use crate::session::Home;
 use crate::session::intake::InputFile;
 use crate::session::intake::Request;
-use crate::session::intake::counts::Counts;
 use crate::session::intake::import as session;
 use crate::session::intake::signers;
+use crate::view::Exit;
 use crate::view::View;
+use crate::view::intake as view;
 use crate::workflow::import;
+use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
 use crate::workflow::import::Rows;
+use crate::workflow::import::labels;
 use crate::workflow::import::plan::Ask;
 use crate::workflow::import::plan::Plan;
 use crate::workflow::import::row;
@@ -82,6 +79,20 @@ pub(super) struct CsvArgs {
     pub common: Common,
 }
 
+/// Where labels go that nobody may see yet.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct SealOptions {
+    /// Seal labels instead; beside open ones, those of confirm clusters
+    #[arg(long, value_name = "DESIGN", requires = "reveal_by")]
+    pub seal: Option<String>,
+    /// By when sealed labels are to be revealed
+    #[arg(long, value_name = "TIME", requires = "seal")]
+    pub reveal_by: Option<String>,
+    /// Custodian's key, where several could open
+    #[arg(long, value_name = "KEY", hide = true)]
+    pub to: Option<String>,
+}
+
 /// What both forms take.
 #[derive(Debug, clap::Args)]
 pub(super) struct Common {
@@ -101,21 +112,14 @@ pub(super) struct Common {
     /// Who labelled
     #[arg(long, value_name = "ID", default_value = "oracle", hide = true)]
     pub rater: String,
-    /// Record labels in the open, for the one registered design of the purpose
+    /// Record labels openly, for the design of the purpose
     #[arg(long, value_name = "DESIGN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub labels: Option<String>,
     /// What open labels are for: calibrate or audit
     #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
     pub purpose: String,
-    /// Seal labels instead; with --labels those of confirm clusters
-    #[arg(long, value_name = "DESIGN", requires = "reveal_by")]
-    pub seal: Option<String>,
-    /// By when sealed labels are to be revealed
-    #[arg(long, value_name = "TIME", requires = "seal")]
-    pub reveal_by: Option<String>,
-    /// Custodian's key, where several could open
-    #[arg(long, value_name = "KEY")]
-    pub to: Option<String>,
+    #[command(flatten)]
+    pub sealing: SealOptions,
     /// Ends of the scale of scores and labels
     #[arg(
         long,
@@ -124,6 +128,9 @@ pub(super) struct Common {
         allow_hyphen_values = true
     )]
     pub scale: String,
+    /// Ends of the scale of labels, where it is another
+    #[arg(long, value_name = "LOW:HIGH", allow_hyphen_values = true)]
+    pub label_scale: Option<String>,
     /// Keep a field of each row beside its score, public, for slices
     #[arg(
         long,
@@ -143,7 +150,7 @@ pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<View, CliError> {
     run(
         ctx,
         &args.common,
-        ImportFormat::Cje,
+        (ImportFormat::Cje, intake_forms::Verb::Cje),
         &paths,
         &|path, bytes, how| {
             let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
@@ -158,29 +165,12 @@ pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<View, CliError> {
 }
 
 pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<View, CliError> {
-    let mut map = BTreeMap::new();
-    for pair in &args.map {
-        let split = pair.split_once('=').filter(|(field, column)| {
-            let known = row::FIELDS.contains(field) || field.starts_with("target_policy_logprobs.");
-            known && !column.is_empty()
-        });
-        let Some((field, column)) = split else {
-            let known = row::FIELDS.join(", ");
-            let message = format!(
-                "--map {pair:?}: expected FIELD=COLUMN, FIELD one of {known}, target_policy_logprobs.POLICY"
-            );
-            return Err(CliError::usage(message, "clover import csv --help"));
-        };
-        if map.insert(field.to_owned(), column.to_owned()).is_some() {
-            let message = format!("--map names {field} twice");
-            return Err(CliError::usage(message, "clover import csv --help"));
-        }
-    }
+    let map = intake_forms::map(&args.map, "clover import csv --help")?;
     let paths = [args.file.clone()];
     run(
         ctx,
         &args.common,
-        ImportFormat::Csv,
+        (ImportFormat::Csv, intake_forms::Verb::Csv),
         &paths,
         &|path, bytes, how| {
             let header = bytes
@@ -201,17 +191,20 @@ pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<Rows, Im
 pub(super) fn run(
     ctx: &mut Ctx<'_>,
     common: &Common,
-    format: ImportFormat,
+    (format, verb): (ImportFormat, intake_forms::Verb),
     paths: &[PathBuf],
     parse: Parse<'_>,
 ) -> Result<View, CliError> {
-    let (home, mut ledger) = if common.dry_run {
-        home::open_to_read(ctx)?
-    } else {
-        home::open_to_write(ctx)?
+    let (home, mut ledger) = open(ctx, common)?;
+    let named = common.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let mut request = request(experiment, common, format, ledger.state())?;
+    let wanted = Wanted {
+        verb,
+        brings: Brings::Scores,
+        beside: &[],
     };
-    let mut request = request(common, format, ledger.state())?;
-    let files = read(ctx, common, &home, paths, parse)?;
+    let files = read(ctx, (common, wanted), &home, paths, parse)?;
     let plans = session::plans(&ledger, &files, &request.ask)?;
     for file in &files {
         for warning in &file.rows.warnings {
@@ -219,22 +212,65 @@ pub(super) fn run(
         }
     }
     if common.dry_run {
-        return Ok(rehearsed(&files, &plans));
+        let mut answer = view::rehearsed(&files, &plans);
+        conflicts(ctx, (&files, &plans), &mut answer);
+        return Ok(answer);
     }
-    if let Some(named) = &common.to
+    if let Some(named) = &common.sealing.to
         && signers::seals(&plans)
     {
         request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
     }
     let new = (files.as_slice(), plans.as_slice());
     let counts = session::import(&mut ctx.ports(), &home, &mut ledger, &request, new)?;
-    Ok(answer(&ledger, &files, &counts))
+    Ok(view::imported(&ledger, &files, &counts))
+}
+
+/// The ledger, to be read where nothing is to be appended.
+pub(super) fn open(ctx: &mut Ctx<'_>, common: &Common) -> Result<(Home, Ledger), CliError> {
+    if common.dry_run {
+        home::open_to_read(ctx)
+    } else {
+        home::open_to_write(ctx)
+    }
+}
+
+/// A rehearsal with scores that differ from the recorded ones says so, and ends as the import would.
+fn conflicts(ctx: &mut Ctx<'_>, (files, plans): (&[InputFile], &[Plan]), answer: &mut View) {
+    let mut all = files.iter().zip(plans).flat_map(|(file, plan)| {
+        let found = plan.conflicts.iter();
+        found.map(|conflict| (&file.rows.file, conflict))
+    });
+    let Some((file, first)) = all.next() else {
+        return;
+    };
+    let said = &first.said;
+    ctx.warn(format!(
+        "{file}:{}: score_once: {} by {}: {} recorded at seq {}, {} in the file; the import would record {} as score.conflict, and nothing else",
+        first.line,
+        said.item,
+        said.policy,
+        said.recorded_micro,
+        first.seq,
+        said.score_micro,
+        1 + all.count()
+    ));
+    answer.exit = Exit::Refused;
+}
+
+/// What is read of files, and for which verb.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub verb: intake_forms::Verb,
+    pub brings: Brings,
+    /// Fields that are kept beside those of `--field`, where a record has them.
+    pub beside: &'a [FieldId],
 }
 
 /// Reads every file; no draw may be there twice.
-fn read(
+pub(super) fn read(
     ctx: &mut Ctx<'_>,
-    common: &Common,
+    (common, wanted): (&Common, Wanted<'_>),
     home: &Home,
     paths: &[PathBuf],
     parse: Parse<'_>,
@@ -254,23 +290,36 @@ fn read(
     let fields: Result<Vec<_>, _> = fields
         .map(|text| name("field", text, FieldId::new))
         .collect();
-    let fields = fields?;
+    let asked = fields?;
+    let fields = [asked.as_slice(), wanted.beside].concat();
     let how = How {
         policy: policy.as_ref(),
         logprobs: false,
         fields: &fields,
-        scored: true,
-        scale: scale(&common.scale)?,
+        brings: wanted.brings,
+        scale: scale("scale", &common.scale)?,
+        label_scale: common
+            .label_scale
+            .as_deref()
+            .map(|text| scale("label-scale", text))
+            .transpose()?,
         name_prompt: &name_prompt,
     };
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {
         let bytes = ctx.read(path)?;
-        let rows = parse(path, &bytes, how).map_err(|error| wrong(&error))?;
+        let rows = parse(path, &bytes, how).map_err(|error| {
+            let again = |how: How<'_>| parse(path, &bytes, how);
+            let of = (path.as_path(), bytes.as_slice());
+            intake_forms::wrong(&error, of, (wanted.verb, common), &again, how)
+        })?;
         files.push(InputFile { bytes, rows });
     }
     let rows: Vec<_> = files.iter().map(|file| file.rows.clone()).collect();
-    import::distinct(&rows).map_err(|error| wrong(&error))?;
+    if wanted.brings != Brings::Labels {
+        import::distinct(&rows).map_err(|error| wrong(&error))?;
+    }
+    import::fields_there(&rows, &asked).map_err(|error| wrong(&error))?;
     Ok(files)
 }
 
@@ -289,48 +338,19 @@ pub(super) fn name<T>(
         .map_err(|error| CliError::usage(format!("--{what} {text:?}: {error}"), HELP))
 }
 
-pub(super) fn scale(text: &str) -> Result<(Micro, Micro), CliError> {
-    let parse = |text: &str| match Micro::parse(text) {
-        Ok((value, false)) => Some(value),
-        _ => None,
-    };
-    let ends = text.split_once(':');
-    let ends = ends.and_then(|(low, high)| parse(low).zip(parse(high)));
-    ends.filter(|(low, high)| low < high).ok_or_else(|| {
-        let message = format!("--scale {text:?}: expected LOW:HIGH such as 0:100");
+pub(super) fn scale(option: &str, text: &str) -> Result<(Micro, Micro), CliError> {
+    labels::scale(text).ok_or_else(|| {
+        let message = format!("--{option} {text:?}: expected LOW:HIGH such as 0:100");
         CliError::usage(message, HELP)
     })
 }
 
-/// The experiment that is named, else the one that is open.
-pub(super) fn experiment(state: &State, named: Option<&str>) -> Result<ExperimentId, CliError> {
-    if let Some(text) = named {
-        return record::experiment_id(text);
-    }
-    let all = state.fold::<Experiments>().by_id.iter();
-    let open: Vec<_> = all
-        .filter(|(_, of)| of.closed_seq.is_none())
-        .map(|(id, _)| id)
-        .collect();
-    match open.as_slice() {
-        [id] => Ok((*id).clone()),
-        [] => Err(CliError::not_found(
-            "no open experiment",
-            "clover experiment register ID --title TITLE --purpose PURPOSE",
-        )),
-        several => {
-            let names: Vec<_> = several.iter().map(|id| id.as_str()).collect();
-            let message = format!("several experiments are open: {}", names.join(", "));
-            Err(CliError::usage(
-                message,
-                "the same command with --experiment ID",
-            ))
-        }
-    }
-}
-
-fn request(common: &Common, format: ImportFormat, state: &State) -> Result<Request, CliError> {
-    let experiment = experiment(state, common.experiment.as_deref())?;
+pub(super) fn request(
+    experiment: ExperimentId,
+    common: &Common,
+    format: ImportFormat,
+    state: &State,
+) -> Result<Request, CliError> {
     let purpose = match common.purpose.as_str() {
         "audit" => LabelPurpose::Audit,
         _ => LabelPurpose::Calibrate,
@@ -344,7 +364,7 @@ fn request(common: &Common, format: ImportFormat, state: &State) -> Result<Reque
             Some(design)
         }
     };
-    let seal = match common.seal.as_deref() {
+    let seal = match common.sealing.seal.as_deref() {
         None => None,
         Some(named) => {
             let design = name("seal", named, DesignId::new)?;
@@ -365,7 +385,12 @@ fn request(common: &Common, format: ImportFormat, state: &State) -> Result<Reque
             seal,
         },
         format,
-        reveal_by: common.reveal_by.as_deref().map(record::time).transpose()?,
+        reveal_by: common
+            .sealing
+            .reveal_by
+            .as_deref()
+            .map(record::time)
+            .transpose()?,
         to: None,
     })
 }
@@ -432,114 +457,4 @@ fn design_of(
             ))
         }
     }
-}
-
-/// What follows from rows without a time.
-fn grade(files: &[InputFile]) -> (&'static str, &'static str) {
-    if files.iter().all(|file| file.rows.sampled().is_some()) {
-        ("checked when splits are formed", "as the split allows")
-    } else {
-        ("not_checked", "EXPLORATORY")
-    }
-}
-
-fn range(values: impl Iterator<Item = Micro> + Clone) -> String {
-    let ends = values.clone().min().zip(values.max());
-    ends.map_or("none".to_owned(), |(low, high)| format!("{low} to {high}"))
-}
-
-fn rehearsed(files: &[InputFile], plans: &[Plan]) -> View {
-    let mut text = String::new();
-    let mut data = Vec::new();
-    for (file, plan) in files.iter().zip(plans) {
-        let (rows, counts) = (&file.rows, Counts::of(plan));
-        let scores = range(rows.rows.iter().map(|row| row.score));
-        let labels = range(rows.rows.iter().filter_map(|row| row.label));
-        let policies: Vec<_> = rows.policies().iter().map(|id| id.as_str()).collect();
-        let mapping = rows.mapping.iter();
-        let mapping: Vec<_> = mapping
-            .map(|(field, from)| format!("{field}={from}"))
-            .collect();
-        text.push_str(&ui::pairs(&[
-            ("file", rows.file.clone()),
-            ("policies", policies.join(", ")),
-            ("records", ui::thousands(rows.read)),
-            ("scores", format!("{scores}, {}", words(counts.scores))),
-            (
-                "labels",
-                format!("{} in the file, {labels}", ui::thousands(rows.labelled())),
-            ),
-            ("open", words(counts.labels)),
-            ("sealed", words(counts.sealed)),
-            ("logprobs", words(counts.logprobs)),
-            ("conflicts", plan.conflicts.len().to_string()),
-            ("rounded", rows.rounded.to_string()),
-            ("mapping", mapping.join(", ")),
-        ]));
-        text.push('\n');
-        let mut one = of_rows(&counts, rows);
-        one["policies"] = json!(policies);
-        one["score_range"] = json!(scores);
-        one["label_range"] = json!(labels);
-        one["mapping"] = json!(rows.mapping);
-        one["conflicts"] = json!(plan.conflicts.len());
-        data.push(one);
-    }
-    let (gap, grade) = grade(files);
-    text.push_str(&ui::pairs(&[
-        ("time gap", gap.to_owned()),
-        ("grade", grade.to_owned()),
-    ]));
-    let mut answer = View::untyped(text, json!({"files": data, "gap": gap, "grade": grade}));
-    answer.verdict = "dry_run";
-    answer
-}
-
-fn answer(ledger: &Ledger, files: &[InputFile], counts: &[Counts]) -> View {
-    let total = Counts::sum(counts);
-    let mut rows = Vec::new();
-    for (file, counts) in files.iter().zip(counts) {
-        rows.push(vec![
-            file.rows.file.clone(),
-            ui::thousands(file.rows.rows.len() as u64),
-            cell(counts.scores),
-            cell(counts.labels),
-            cell(counts.sealed),
-            cell(counts.logprobs),
-        ]);
-    }
-    let head = ["file", "rows", "scores", "labels", "sealed", "logprobs"];
-    let mut text = ui::table(&head, rows);
-    let (gap, grade) = grade(files);
-    let root = ledger.root().to_base64();
-    let size = ui::thousands(ledger.size());
-    let nothing = if total.added() == 0 {
-        " · nothing new"
-    } else {
-        ""
-    };
-    text.push_str(&ui::pairs(&[
-        (
-            "recorded",
-            format!("{}, already {}{nothing}", total.added(), total.already()),
-        ),
-        ("time gap", gap.to_owned()),
-        ("grade", grade.to_owned()),
-        ("log", format!("{size} entries · root {root}")),
-    ]));
-    let files: Vec<Value> = files
-        .iter()
-        .zip(counts)
-        .map(|(file, counts)| of_rows(counts, &file.rows))
-        .collect();
-    let mut data = json!({"files": files, "gap": gap, "grade": grade});
-    data["recorded"] = totals(&total);
-    let mut answer = View::untyped(text, data);
-    answer.verdict = if total.added() == 0 {
-        "already_recorded"
-    } else {
-        "appended"
-    };
-    answer.checkpoint = Some((ledger.size(), root));
-    answer
 }

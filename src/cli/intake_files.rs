@@ -9,10 +9,12 @@ use crate::cli::intake::HELP;
 use crate::cli::intake::name;
 use crate::cli::intake::scale;
 use crate::cli::intake::wrong;
+use crate::event::id::FieldId;
 use crate::event::id::PolicyId;
 use crate::ground::ambient;
 use crate::ground::seal;
 use crate::workflow::import;
+use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::Row;
 
@@ -52,20 +54,26 @@ pub(super) fn rows(
     pepper: &[u8; 32],
     given: &[PathBuf],
     policy: Option<&str>,
-    scores: Scores,
+    (scores, fields): (Scores, &[String]),
 ) -> Result<Vec<Row>, CliError> {
     let policy = policy.map(|text| name("policy", text, PolicyId::new));
     let policy = policy.transpose()?;
     let name_prompt = |prompt: &str| prompt_name(pepper, prompt);
+    let fields = fields.iter().map(|text| name("field", text, FieldId::new));
+    let fields = fields.collect::<Result<Vec<_>, _>>()?;
     let mut files = Vec::new();
     for path in unfolded(ctx, given)? {
         let named = policy.clone().or_else(|| of_name(&path));
         let how = How {
             policy: named.as_ref(),
             logprobs: false,
-            fields: &[],
-            scored: scores == Scores::Given,
-            scale: scale("0:1")?,
+            fields: &fields,
+            brings: match scores {
+                Scores::Asked => Brings::Texts,
+                Scores::Given => Brings::Scores,
+            },
+            scale: scale("scale", "0:1")?,
+            label_scale: None,
             name_prompt: &name_prompt,
         };
         let bytes = ctx.read(&path)?;
@@ -73,6 +81,7 @@ pub(super) fn rows(
         files.push(rows.map_err(|error| wrong(&error))?);
     }
     import::distinct(&files).map_err(|error| wrong(&error))?;
+    import::fields_there(&files, &fields).map_err(|error| wrong(&error))?;
     let rows = files.into_iter().flat_map(|file| file.rows);
     Ok(rows.map(|row| Row { label: None, ..row }).collect())
 }

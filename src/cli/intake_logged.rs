@@ -7,6 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::intake;
 use crate::cli::intake::Common;
 use crate::cli::intake_files;
+use crate::cli::intake_forms;
 use crate::event::id::Text;
 use crate::event::payload::intake::ImportFormat;
 use crate::view::View;
@@ -45,7 +46,7 @@ pub(super) fn logged(ctx: &mut Ctx<'_>, args: &LoggedArgs) -> Result<View, CliEr
     intake::run(
         ctx,
         &args.common,
-        ImportFormat::Cje,
+        (ImportFormat::Cje, intake_forms::Verb::Logged),
         &paths,
         &|path, bytes, how| {
             let named = how.policy.cloned().or_else(|| intake_files::of_name(path));

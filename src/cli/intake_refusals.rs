@@ -18,6 +18,16 @@ impl From<IntakeError> for CliError {
                 error.data = json!({"rule": "score_once", "conflicts": seqs.len(), "seqs": seqs});
                 error
             }
+            IntakeError::OwnScore {
+                file, line, seq, ..
+            } => {
+                let mut error = Self::refused(
+                    message,
+                    "the same command with --judge ID, where another judge gave these scores",
+                );
+                error.data = json!({"rule": "score_once", "file": file, "line": line, "seq": seq});
+                error
+            }
             IntakeError::Erased { seq, .. } => Self::refused(message, format!("clover show {seq}")),
             IntakeError::NoCustodian | IntakeError::NoRecipient(_) => {
                 Self::refused(message, "clover key new NAME --role custodian --seal")

@@ -11,6 +11,7 @@ use crate::cli::judge_rows::Desk;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::session::judge::history;
+use crate::session::judge::judging;
 use crate::session::judge::scoring;
 use crate::session::judge::scoring::Rescore;
 use crate::view::View;
@@ -50,11 +51,11 @@ pub(super) struct Common {
     /// The judge's name
     #[arg(long, value_name = "ID")]
     pub judge: String,
-    /// Rows with prompts and responses
+    /// Rows with prompts and responses; default those that `import rows` took in
     #[arg(
         long,
         value_name = "PATH",
-        help = "JSON Lines with prompts and responses, or folders of them"
+        help = "JSON Lines of prompts and responses; default those of import rows"
     )]
     pub rows: Vec<PathBuf>,
     /// The experiment; default the one that is open
@@ -83,17 +84,24 @@ pub(super) struct Common {
     /// Take the scores that were imported
     #[arg(long, conflicts_with = "command")]
     pub recorded: bool,
+    /// Ask the built-in judge, a stand-in for trials; a judge that is named builtin is it too
+    #[arg(
+        long,
+        conflicts_with_all = ["command", "recorded"],
+        help = "Ask the built-in judge, a stand-in for trials"
+    )]
+    pub builtin: bool,
     /// Seconds for one answer of a command
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, hide = true)]
     pub timeout: u64,
     /// Children that are asked side by side
     #[arg(short = 'j', value_name = "N", default_value_t = 1)]
     pub children: u16,
-    /// A command that scores; without one the built-in judge does
+    /// A program that scores; its files are part of who the judge is
     #[arg(
         last = true,
         value_name = "COMMAND",
-        help = "A program that scores; default the built-in judge"
+        help = "A program that scores; its files are part of who the judge is"
     )]
     pub command: Vec<String>,
 }
@@ -102,6 +110,21 @@ pub(super) struct Common {
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub common: Common,
+    /// Keep a field of each row, public, for slices
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "rows",
+        help = "Keep a field of each row for slices: public, as domain"
+    )]
+    pub field: Vec<String>,
+    /// Keep when each row was sampled, for splits in time
+    #[arg(
+        long,
+        requires = "rows",
+        help = "Keep when each row was sampled, for splits in time"
+    )]
+    pub times: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -115,18 +138,21 @@ pub(super) struct CheckArgs {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
-        Verb::Run(args) => score(ctx, &args.common),
+        Verb::Run(args) => score(ctx, args),
         Verb::List => list(ctx),
         Verb::RescoreCheck(args) => check(ctx, args),
         Verb::Drift(args) => judge_drift::run(ctx, args),
     }
 }
 
-fn score(ctx: &mut Ctx<'_>, common: &Common) -> Result<View, CliError> {
-    let mut desk = Desk::open(ctx, common, Scores::Asked)?;
+fn score(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
+    let mut desk = Desk::open_with(ctx, &args.common, Scores::Asked, &args.field)?;
+    if args.times || !args.field.is_empty() {
+        desk.take_in(ctx)?;
+    }
     let judge = desk.assignment.judge().clone();
-    let mut ports = ctx.ports().with_program(&desk.program);
-    let counts = scoring::run(&mut ports, &desk.home, &mut desk.ledger, desk.assignment)?;
+    let mut ports = ctx.ports().with_program(&desk.program).with_interrupts()?;
+    let counts = judging::run(&mut ports, &desk.home, &mut desk.ledger, desk.assignment)?;
     finished(&desk.ledger, &Scored::of(judge, counts))
 }
 

@@ -24,6 +24,12 @@ impl From<JudgingError> for CliError {
             JudgingError::FewRows(_) => {
                 Self::refused(message, "clover judge run --judge ID --rows PATH")
             }
+            JudgingError::Interrupted { .. } => Self::new(
+                Exit::Interrupted,
+                "interrupted",
+                message,
+                "the same command goes on where it stopped",
+            ),
             JudgingError::MissingAnchors { .. } => {
                 Self::input(format!("--rows: {message}"), DRIFT_HELP)
             }

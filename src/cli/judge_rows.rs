@@ -1,20 +1,28 @@
 //! What a judge's verbs take: the judge as it was asked for, its rows, and the ledger.
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::intake_files;
 use crate::cli::intake_files::Scores;
+use crate::cli::iterate::program;
 use crate::cli::iterate::program::Program;
 use crate::cli::judge::Common;
+use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
 use crate::event::id::Text;
+use crate::event::payload::intake::ImportFormat;
+use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::session::Home;
+use crate::session::intake::held;
+use crate::session::intake::responses;
 use crate::session::judge::Assignment;
 use crate::session::judge::assignment::JudgeSpec;
 use crate::session::judge::assignment::Model;
+use crate::workflow::import::Row;
+use crate::workflow::import::Rows;
 use crate::workflow::judge::run::Known;
 
 const HELP: &str = "clover judge run --help";
@@ -38,33 +46,70 @@ fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<Option<(Vec<u8>, Known)>,
     Ok(Some((bytes, known)))
 }
 
+/// What answers as the judge.
+fn model(ctx: &mut Ctx<'_>, common: &Common, scores: Scores) -> Result<Model, CliError> {
+    if common.recorded {
+        return Ok(Model::Recorded);
+    }
+    if common.command.is_empty() {
+        // Rows that bring their scores along ask nobody.
+        let is_builtin = common.builtin || common.judge == BUILTIN || scores == Scores::Given;
+        return is_builtin.then_some(Model::Builtin).ok_or_else(|| {
+            let judge = shell::word(&common.judge);
+            CliError::usage(
+                format!("judge {judge}: expected a program after --, or --builtin for the built-in judge, a stand-in for trials"),
+                format!("clover judge run --judge {judge} --model NAME -- COMMAND"),
+            )
+        });
+    }
+    let name = Text::new(common.model.as_str());
+    let name = name.ok_or_else(|| CliError::usage("--model: expected a text", HELP))?;
+    Ok(Model::Program(name, program::digest(ctx, &common.command)?))
+}
+
+/// The name that stands for the built-in judge.
+const BUILTIN: &str = "builtin";
+
 /// The judge as the command line names it.
-fn spec(ctx: &mut Ctx<'_>, common: &Common) -> Result<JudgeSpec, CliError> {
+fn spec(ctx: &mut Ctx<'_>, common: &Common, scores: Scores) -> Result<JudgeSpec, CliError> {
     let judge = JudgeId::new(common.judge.as_str())
         .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", common.judge), HELP))?;
-    if common.rows.is_empty() {
-        return Err(CliError::usage("--rows PATH is missing", HELP));
-    }
     let prompt = match &common.prompt {
         Some(path) => ctx.read(path)?,
         None => Vec::new(),
     };
     let known = known(ctx, common)?;
-    let model = match (common.recorded, common.command.is_empty()) {
-        (true, _) => Model::Recorded,
-        (false, true) => Model::Builtin,
-        (false, false) => {
-            let name = Text::new(common.model.as_str());
-            let wrong = || CliError::usage("--model: expected a text", HELP);
-            Model::Program(name.ok_or_else(wrong)?)
-        }
-    };
+    let model = model(ctx, common, scores)?;
     Ok(JudgeSpec {
         judge,
         model,
         prompt,
         known,
     })
+}
+
+/// Rows that `clover import rows` took in.
+fn held(
+    ctx: &mut Ctx<'_>,
+    (home, ledger): (&Home, &Ledger),
+    experiment: &ExperimentId,
+    policy: Option<&str>,
+) -> Result<Vec<Row>, CliError> {
+    let mut found = held::rows(home, ledger, experiment)?;
+    for (seq, why) in &found.silent {
+        ctx.warn(format!("the rows of seq {seq} are not judged: {why}"));
+    }
+    let is_wanted = |row: &Row| policy.is_none_or(|policy| row.policy.as_str() == policy);
+    found.rows.retain(is_wanted);
+    if found.rows.is_empty() {
+        let of = policy.map_or_else(String::new, |policy| format!(" of {policy}"));
+        let message = format!("{experiment} holds no rows{of} that were taken in to be judged");
+        return Err(CliError::not_found(
+            message,
+            "clover import rows FILE, or the same command with --rows PATH",
+        ));
+    }
+    Ok(found.rows)
 }
 
 impl Desk {
@@ -74,12 +119,45 @@ impl Desk {
         common: &Common,
         scores: Scores,
     ) -> Result<Self, CliError> {
-        let spec = spec(ctx, common)?;
+        Self::open_with(ctx, common, scores, &[])
+    }
+
+    /// Takes the rows in before they are judged, as `clover import rows` does: with their times and fields.
+    pub(super) fn take_in(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
+        let rows = Rows {
+            file: "--rows".to_owned(),
+            read: self.assignment.rows.len() as u64,
+            rows: self.assignment.rows.clone(),
+            ..Rows::default()
+        };
+        let experiment = &self.assignment.experiment;
+        let plan = responses::plan(&self.home, &self.ledger, experiment, rows)?;
+        let of = (experiment, ImportFormat::Cje);
+        responses::import(&mut ctx.ports(), &self.home, &mut self.ledger, of, &plan)?;
+        Ok(())
+    }
+
+    /// As [`open`](Self::open), with fields of the rows.
+    pub(super) fn open_with(
+        ctx: &mut Ctx<'_>,
+        common: &Common,
+        scores: Scores,
+        fields: &[String],
+    ) -> Result<Self, CliError> {
+        let mut spec = spec(ctx, common, scores)?;
         let (home, ledger) = home::open_to_write(ctx)?;
-        let experiment = intake::experiment(ledger.state(), common.experiment.as_deref())?;
+        let named = common.experiment.as_deref();
+        let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+        spec.as_registered(&ledger, &experiment)?;
         let pepper = home.vault(&ctx.ambient())?.pepper()?;
         let policy = common.policy.as_deref();
-        let rows = intake_files::rows(ctx, &pepper, &common.rows, policy, scores)?;
+        let rows = if common.rows.is_empty() && scores == Scores::Asked {
+            held(ctx, (&home, &ledger), &experiment, policy)?
+        } else if common.rows.is_empty() {
+            return Err(CliError::usage("--rows PATH is missing", HELP));
+        } else {
+            intake_files::rows(ctx, &pepper, &common.rows, policy, (scores, fields))?
+        };
         let program = Program {
             timeout: common.timeout,
             command: common.command.clone(),

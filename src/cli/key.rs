@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -21,7 +19,6 @@ use crate::session::keys::ending;
 use crate::session::keys::files::KeyFiles;
 use crate::session::keys::rotation;
 use crate::view::View;
-use crate::view::appended;
 use crate::view::key;
 
 #[derive(Debug, clap::Subcommand)]
@@ -174,12 +171,8 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
         passphrase: passphrase.as_ref().map(|text| text.as_str()),
     };
     let submission = drawn.add(&mut ctx.ports(), &mut ledger, files)?;
-    let mut answer = submit::shown(ctx, &ledger, &submission);
-    let id = drawn.id();
-    answer.line(format!("key {id} in {}", path.display()));
-    answer.facts_mut()["key_id"] = json!(id.to_string());
-    answer.facts_mut()["file"] = json!(path.display().to_string());
-    Ok(answer)
+    let answer = submit::shown(ctx, &ledger, &submission);
+    Ok(key::made(answer, &drawn.id(), path.display().to_string()))
 }
 
 /// The passphrase of a new key, when one is wanted.
@@ -253,17 +246,10 @@ fn rotate(ctx: &mut Ctx<'_>, args: &RotateArgs) -> Result<View, CliError> {
     let reason = text("reason", &args.reason)?;
     let intent = submit::intent(args.dry_run);
     let submission = rotation::rotate(&mut ctx.ports(), &home, &mut ledger, reason, intent)?;
-    let mut answer = submit::shown(ctx, &ledger, &submission);
-    if submission.is_appended() {
-        let vkey = ledger.state().keyring.log_key().map(ToString::to_string);
-        let vkey = vkey.unwrap_or_default();
-        answer = appended::and(
-            answer,
-            &key::LogKey {
-                log_key: vkey.clone(),
-            },
-        );
-        answer.line(format!("log key {vkey}"));
-    }
-    Ok(answer)
+    let answer = submit::shown(ctx, &ledger, &submission);
+    Ok(if submission.is_appended() {
+        key::rotated(answer, ledger.state())
+    } else {
+        answer
+    })
 }

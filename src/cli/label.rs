@@ -1,24 +1,18 @@
 //! `clover label design`: which rows will be labelled, for what, with what probability.
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::record;
-use crate::cli::ui;
 use crate::event::id::IdError;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelDesignRegistered;
 use crate::event::payload::label::Stratum;
 use crate::ledger::Command;
-use crate::ledger::State;
 use crate::num::Micro;
-use crate::projection::designs::Design;
-use crate::projection::designs::Designs;
 use crate::view::View;
+use crate::view::label as views;
 
 const HELP: &str = "clover label design new --help";
 
@@ -118,64 +112,14 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
         },
         strata: Some(strata).filter(|strata| !strata.is_empty()),
     };
-    let (_, ledger) = home::open_to_read(ctx)?;
-    let experiment = intake::experiment(ledger.state(), args.experiment.as_deref())?;
+    let (home, ledger) = home::open_to_read(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     drop(ledger);
     record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
 }
 
 fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
-    let state = view.state(&ledger);
-    let rows = all(state).map(|(experiment, name, design)| {
-        let registered = design.registered.as_ref();
-        vec![
-            experiment.to_owned(),
-            name.to_owned(),
-            registered.map_or("not registered".to_owned(), |of| of.purpose.to_string()),
-            registered.map_or_else(String::new, |of| {
-                Micro::new(of.inclusion_micro).map_or_else(String::new, |p| p.to_string())
-            }),
-            registered.map_or_else(String::new, |of| of.protocol.to_string()),
-            design.open.to_string(),
-            design.sealed.to_string(),
-            design.revealed.to_string(),
-        ]
-    });
-    let head = [
-        "experiment",
-        "design",
-        "purpose",
-        "probability",
-        "protocol",
-        "open",
-        "sealed",
-        "revealed",
-    ];
-    let text = ui::table(&head, rows.collect());
-    let data: Vec<Value> = all(state)
-        .map(|(experiment, name, design)| {
-            let registered = design.registered.as_ref();
-            json!({
-                "experiment": experiment, "design": name,
-                "purpose": registered.map(|of| of.purpose.as_str()),
-                "inclusion_micro": registered.map(|of| of.inclusion_micro),
-                "protocol": registered.map(|of| of.protocol.as_str()),
-                "strata": registered.map(|of| &of.strata),
-                "registered_seq": registered.map(|of| of.seq),
-                "open": design.open, "sealed": design.sealed, "accepted": design.accepted,
-                "revealed": design.revealed,
-            })
-        })
-        .collect();
-    Ok(View::untyped(text, json!({"designs": data})))
-}
-
-/// Every design with its experiment.
-pub(super) fn all(state: &State) -> impl Iterator<Item = (&str, &str, &Design)> {
-    let by_experiment = state.fold::<Designs>().by_experiment.iter();
-    by_experiment.flat_map(|(experiment, of)| {
-        let designs = of.designs.iter();
-        designs.map(|(name, design)| (experiment.as_str(), name.as_str(), design))
-    })
+    Ok(views::list(view.state(&ledger)))
 }

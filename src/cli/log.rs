@@ -2,25 +2,23 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::input;
-use crate::cli::ui;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::ground::ambient;
-use crate::ground::canon;
 use crate::ground::sign::KeyId;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::ledger::read::Read;
 use crate::view::View;
+use crate::view::entry;
+use crate::view::entry::EntryFacts;
+pub(super) use crate::view::text::short_time;
 
 /// Entries listed when nothing narrows them.
 const LIMIT: u64 = 50;
@@ -89,7 +87,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let head = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let to = args.to.map_or(head, |to| (to + 1).min(head));
     let mut out = Listing {
-        events: Vec::new(),
+        entries: Vec::new(),
         left: args.limit.unwrap_or(u64::MAX),
         started: false,
     };
@@ -115,9 +113,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         out.forward(ctx, &ledger, &filter, at, head)?;
         at = head;
     }
-    let mut answer = View::untyped("", json!({"entries": out.events}));
-    answer.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
-    Ok(answer)
+    Ok(entry::listed(&ledger, out.entries))
 }
 
 /// The newest entries that the filter takes, oldest of them first.
@@ -144,7 +140,7 @@ fn newest(ledger: &Ledger, filter: &Filter, to: u64, limit: u64) -> Result<Vec<R
 
 /// Entries as they are given out: lines at once, objects collected for `--json`.
 struct Listing {
-    events: Vec<Value>,
+    entries: Vec<EntryFacts>,
     left: u64,
     started: bool,
 }
@@ -182,46 +178,19 @@ impl Listing {
     fn give(&mut self, ctx: &mut Ctx<'_>, state: &State, read: &Read) -> Result<(), CliError> {
         self.left = self.left.saturating_sub(1);
         if ctx.globals.json {
-            self.events.push(to_json(read)?);
+            self.entries.push(entry::facts(read).map_err(damaged)?);
             return Ok(());
         }
         if !self.started {
             self.started = true;
-            ctx.out(&format!(
-                "{:>7}  {:20}  {:21}  {:12}  {}\n",
-                "seq", "recorded", "kind", "holder", "data"
-            ))?;
+            ctx.out(&entry::head())?;
         }
-        let holder = state.keyring.keys.get(&read.event.header.author);
-        let holder = holder.map_or("?", |record| record.holder.as_str());
-        let data = canon::to_bytes(&read.event.payload).unwrap_or_default();
-        let data = String::from_utf8_lossy(&data).into_owned();
-        let line = format!(
-            "{:>7}  {:20}  {:21}  {:12}  {}",
-            read.stored.seq,
-            short_time(read.stored.recorded_at),
-            read.event.kind().as_str(),
-            ui::cut(&ui::escape(holder), 12),
-            ui::escape(&data),
-        );
-        ctx.out(&format!("{}\n", ui::cut(&line, usize::from(ui::COLUMNS))))
+        ctx.out(&entry::row(state, read))
     }
 }
 
-/// A time to the second, for people.
-pub(super) fn short_time(at: crate::ground::time::Timestamp) -> String {
-    let text = at.to_string();
-    format!("{}Z", &text[..19])
-}
-
-/// An entry as one object: position, times, id, and the body's own members.
-pub(super) fn to_json(read: &Read) -> Result<Value, CliError> {
-    let body: Value = serde_json::from_slice(&read.stored.body)
-        .map_err(|error| CliError::integrity("damaged", error.to_string(), "clover verify"))?;
-    Ok(json!({
-        "seq": read.stored.seq,
-        "recorded_at": read.stored.recorded_at.to_string(),
-        "id": read.event.id.to_string(),
-        "body": body,
-    }))
+/// A body that is no JSON.
+#[expect(clippy::needless_pass_by_value, reason = "given to `map_err`")]
+pub(super) fn damaged(error: serde_json::Error) -> CliError {
+    CliError::integrity("damaged", error.to_string(), "clover verify")
 }

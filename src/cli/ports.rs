@@ -16,6 +16,7 @@ use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::payload::Role;
 use crate::event::payload::scoring::JudgeRegistered;
+use crate::ground::interrupt::Interrupts;
 use crate::ground::seal::Identity;
 use crate::ground::seal::Recipient;
 use crate::ground::sign::Signer;
@@ -31,6 +32,8 @@ use crate::session::ports::Seat;
 use crate::session::ports::Signs;
 use crate::session::ports::Watcher;
 use crate::session::ports::Work;
+use crate::view::Exit;
+use crate::view::iterate::reach as reaches;
 use crate::workflow::judge::Judge;
 
 /// A command's ports: what its options say of keys and consent.
@@ -44,6 +47,7 @@ pub(super) struct CliPorts<'c, 'w> {
     again: Option<String>,
     program: Option<Program>,
     pace: Option<(Work, Pace)>,
+    interrupts: Option<Interrupts>,
 }
 
 impl<'w> Ctx<'w> {
@@ -59,6 +63,7 @@ impl<'w> Ctx<'w> {
             again: None,
             program: None,
             pace: None,
+            interrupts: None,
         }
     }
 }
@@ -92,6 +97,17 @@ impl CliPorts<'_, '_> {
     pub(super) fn with_consent(mut self, yes: bool, again: impl Into<String>) -> Self {
         (self.yes, self.again) = (yes, Some(again.into()));
         self
+    }
+
+    /// With signals to stop taken from here on.
+    pub(super) fn with_interrupts(mut self) -> Result<Self, CliError> {
+        let begun = Interrupts::begin();
+        let failed = |error: std::io::Error| {
+            let message = format!("cannot take signals: {error}");
+            CliError::new(Exit::Unexpected, "unexpected", message, "clover doctor")
+        };
+        self.interrupts = Some(begun.map_err(failed)?);
+        Ok(self)
     }
 
     /// With the program that follows `--`.
@@ -201,6 +217,16 @@ impl Consent for CliPorts<'_, '_> {
             Question::Erasure(subject) => format!(
                 "destroy the key of subject {subject}; its private content is lost for good"
             ),
+            Question::OutOfReach {
+                iteration,
+                manifest,
+                reach,
+            } => {
+                let lacks = reaches::lacks(reach).join("; ");
+                format!(
+                    "open {iteration} under {manifest}, which its data can never reach: {lacks}"
+                )
+            }
             Question::Peek {
                 design,
                 labels,
@@ -237,6 +263,10 @@ fn words(work: Work) -> &'static str {
 }
 
 impl Watcher for CliPorts<'_, '_> {
+    fn is_interrupted(&self) -> bool {
+        self.interrupts.as_ref().is_some_and(Interrupts::came)
+    }
+
     fn progress(&mut self, work: Work, done: u64, all: u64) {
         if self.pace.as_ref().is_none_or(|(of, _)| *of != work) {
             self.pace = Some((work, self.ctx.pace(words(work))));

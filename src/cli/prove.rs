@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -15,6 +13,8 @@ use crate::ground::note::ProofFile;
 use crate::ground::note::VerifierKey;
 use crate::view::Exit;
 use crate::view::View;
+use crate::view::entry;
+use crate::view::entry::ProofChecked;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -56,7 +56,7 @@ fn prove(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             CliError::not_found(message, "clover checkpoint show")
         })?,
     };
-    let (size, root) = (checkpoint.checkpoint().size, checkpoint.checkpoint().root);
+    let size = checkpoint.checkpoint().size;
     if read.stored.seq >= size {
         let message = format!(
             "entry {} is not under a checkpoint of {size} entries",
@@ -65,28 +65,15 @@ fn prove(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         return Err(CliError::usage(message, "clover checkpoint show"));
     }
     let proof = ledger.prove(read.stored.seq, checkpoint)?;
-    let data = json!({
-        "seq": read.stored.seq, "size": size, "hashes": proof.hashes().len(),
-        "proof": proof.to_string(),
-    });
-    let text = match &args.out {
-        None => proof.to_string(),
+    let file = match &args.out {
+        None => None,
         Some(out) => {
             let path = ctx.path(out);
             ambient::replace(&path, &proof.encode(), false)?;
-            format!(
-                "{}: entry {} under {size} entries, {} hashes\n",
-                path.display(),
-                read.stored.seq,
-                proof.hashes().len()
-            )
+            Some(path.display().to_string())
         }
     };
-    let mut answer = View::untyped(text, data);
-    answer.verdict = "proven";
-    answer.events = vec![read.event.id.to_string()];
-    answer.checkpoint = Some((size, root.to_base64()));
-    Ok(answer)
+    Ok(entry::proven(&read, &proof, file))
 }
 
 /// Keys that a checkpoint may be signed with: the one given, else those of the ledger at hand.
@@ -131,28 +118,16 @@ fn check(
     }
     let keys = log_keys(ctx, args.log_key.as_deref())?;
     let leaf = merkle::leaf_hash(&line);
-    let (index, checkpoint) = (parsed.index(), parsed.checkpoint().checkpoint());
-    let data = json!({"index": index, "size": checkpoint.size, "leaf": leaf.to_hex()});
-    match parsed.verify(&leaf, &keys) {
-        Ok(_) => {
-            let root = checkpoint.root.to_base64();
-            let text = format!(
-                "PROVEN  entry {index} of {} · {} · root {root}\n",
-                checkpoint.origin, checkpoint.size
-            );
-            let mut answer = View::untyped(text, data);
-            answer.verdict = "proven";
-            answer.checkpoint = Some((checkpoint.size, root));
-            Ok(answer)
-        }
-        Err(error) => {
-            let mut failed = CliError::integrity(
-                "tampered",
-                format!("the proof does not hold: {error}"),
-                "clover verify",
-            );
-            failed.data = data;
-            Err(failed)
-        }
+    let facts = ProofChecked {
+        index: parsed.index(),
+        size: parsed.checkpoint().checkpoint().size,
+        leaf: leaf.to_hex(),
+    };
+    if let Err(error) = parsed.verify(&leaf, &keys) {
+        let message = format!("the proof does not hold: {error}");
+        let mut failed = CliError::integrity("tampered", message, "clover verify");
+        failed.data = View::of(&facts).facts().clone();
+        return Err(failed);
     }
+    Ok(entry::proof_holds(&parsed, &facts))
 }

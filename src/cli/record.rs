@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -27,6 +25,8 @@ use crate::session::SessionError;
 use crate::session::kept;
 use crate::view::Exit;
 use crate::view::View;
+use crate::view::appended;
+use crate::view::appended::KeptIn;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -60,10 +60,11 @@ pub(super) fn event_id(text: &str) -> Result<EventId, CliError> {
 }
 
 pub(super) fn time(text: &str) -> Result<Timestamp, CliError> {
-    Timestamp::parse(text).ok_or_else(|| {
-        let message =
-            format!("{text:?} is no time: expected the form 2026-11-20T10:00:00.000000Z, UTC");
-        CliError::usage(message, "date -u +%Y-%m-%dT%H:%M:%S.000000Z")
+    Timestamp::parse_written(text).ok_or_else(|| {
+        let message = format!(
+            "{text:?} is no time: expected a day such as 2026-11-20, in UTC, or 2026-11-20T10:00:00Z"
+        );
+        CliError::usage(message, "date -u +%Y-%m-%dT%H:%M:%SZ")
     })
 }
 
@@ -166,7 +167,7 @@ fn append_kept(
         }
         error
     })?;
-    let mut answer = submit::shown(ctx, &ledger, &submission);
-    answer.facts_mut()["file"] = json!(path.display().to_string());
-    Ok(answer)
+    let answer = submit::shown(ctx, &ledger, &submission);
+    let file = path.display().to_string();
+    Ok(appended::and(answer, &KeptIn { file }))
 }

@@ -3,27 +3,21 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::Value;
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::show;
 use crate::cli::submit;
-use crate::cli::ui;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::IterationId;
 use crate::event::payload::report::ReportPublished;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
-use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::projection::bundle::Bundle;
-use crate::projection::bundle::Part;
 use crate::projection::bundle::label;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
@@ -32,6 +26,7 @@ use crate::report::page;
 use crate::session::reports;
 use crate::session::reports::Publication;
 use crate::view::View;
+use crate::view::report as view;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -159,92 +154,32 @@ fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> 
         (None, None) => None,
     };
     let through = ctx.as_of;
-    let (_, ledger, view) = home::view(ctx)?;
-    let state = view.state(&ledger);
+    let (_, ledger, at) = home::view(ctx)?;
+    let state = at.state(&ledger);
     let (id, it) = named(state, args.id.as_deref())?;
     let through = through.unwrap_or(ledger.size().saturating_sub(1));
     let of = (&it.experiment, id);
     let bundle = reports::gathered(&ledger, state, of, through)?;
     let Some(format) = format else {
-        return Ok(summary(&bundle));
+        return Ok(view::summary(&bundle));
     };
     let bytes = format.render(&bundle);
     let Some(out) = &args.out else {
-        if ctx.globals.json {
-            return Ok(View::untyped("", data(&bundle)));
+        let text = String::from_utf8_lossy(&bytes);
+        if !ctx.globals.json {
+            ctx.out(&text)?;
         }
-        ctx.out(&String::from_utf8_lossy(&bytes))?;
-        return Ok(View::untyped("", data(&bundle)));
+        return Ok(view::document(&bundle, text.into_owned()));
     };
+    let (file, bytes) = written(ctx, out, &bytes)?;
+    Ok(view::written(&bundle, &file, bytes))
+}
+
+/// Writes a file; gives its path and its length in bytes.
+fn written(ctx: &Ctx<'_>, out: &Path, bytes: &[u8]) -> Result<(String, usize), CliError> {
     let path = ctx.path(out);
-    ambient::replace(&path, &bytes, false)?;
-    let mut answer = summary(&bundle);
-    answer.blocks = Vec::new();
-    answer.source(format!(
-        "{}: {} bytes\n{}",
-        path.display(),
-        bytes.len(),
-        gaps(&bundle)
-    ));
-    answer.facts_mut()["bytes"] = bytes.len().into();
-    answer.next = vec![format!(
-        "clover report iteration {id} --publish",
-        id = shell::word(&id)
-    )];
-    Ok(answer)
-}
-
-fn standing(part: &Part) -> &'static str {
-    match (part.is_present(), part.missing.is_empty()) {
-        (false, _) => "missing",
-        (true, false) => "in part",
-        (true, true) => "whole",
-    }
-}
-
-/// What is not shown, in lines.
-fn gaps(bundle: &Bundle) -> String {
-    let mut out = String::new();
-    for part in &bundle.parts {
-        for gap in &part.missing {
-            let line = format!("not shown: {}: {} ({})", part.title, gap.what, gap.why);
-            out.push_str(&ui::wrapped(&ui::escape(&line)));
-        }
-    }
-    out
-}
-
-fn summary(bundle: &Bundle) -> View {
-    let rows = bundle.parts.iter().map(|part| {
-        let rows: usize = part.tables.iter().map(|table| table.rows.len()).sum();
-        vec![
-            part.part.to_string(),
-            standing(part).to_owned(),
-            (rows + part.facts.len()).to_string(),
-        ]
-    });
-    let mut text = format!(
-        "iteration {}  experiment {}  entries 0 to {}\n\n",
-        bundle.iteration, bundle.experiment, bundle.through_seq
-    );
-    text.push_str(&ui::table(&["part", "shown", "rows"], rows.collect()));
-    text.push('\n');
-    text.push_str(&gaps(bundle));
-    text.push_str(&format!("bundle {}\n", bundle.digest()));
-    let next = format!(
-        "clover report iteration {} -o report.html",
-        shell::word(&bundle.iteration)
-    );
-    View::untyped(text, data(bundle)).with_next(next)
-}
-
-fn data(bundle: &Bundle) -> Value {
-    json!({
-        "bundle_hash": bundle.digest().to_hex(),
-        "bundle": serde_json::to_value(bundle).unwrap_or_default(),
-        "present": bundle.present(),
-        "gaps": bundle.gaps(),
-    })
+    ambient::replace(&path, bytes, false)?;
+    Ok((path.display().to_string(), bytes.len()))
 }
 
 /// Appends the publication and keeps the bundle; the rendering is written too where `-o` names one.
@@ -268,17 +203,12 @@ fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> {
     let of = (&experiment, &id);
     let Publication { bundle, submission } =
         reports::publish(&mut ctx.ports(), &mut ledger, of, intent)?;
-    let mut answer = submit::shown(ctx, &ledger, &submission);
-    if let (Some(out), Some(format), false) = (&args.out, format, args.dry_run) {
-        let path = ctx.path(out);
-        let bytes = format.render(&bundle);
-        ambient::replace(&path, &bytes, false)?;
-        answer.line(format!("{}: {} bytes", path.display(), bytes.len()));
-    }
-    answer.line(format!("bundle {}", bundle.digest()));
-    answer.facts_mut()["bundle_hash"] = bundle.digest().to_hex().into();
-    answer.facts_mut()["gaps"] = json!(bundle.gaps());
-    Ok(answer)
+    let answer = submit::shown(ctx, &ledger, &submission);
+    let file = match (&args.out, format, args.dry_run) {
+        (Some(out), Some(format), false) => Some(written(ctx, out, &format.render(&bundle))?),
+        _ => None,
+    };
+    Ok(view::published(answer, &bundle, file))
 }
 
 /// Publications up to `through`, by position.
@@ -298,45 +228,9 @@ fn publications(
 
 fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let as_of = ctx.as_of;
-    let (_, ledger, _view) = home::view(ctx)?;
+    let (_, ledger, _) = home::view(ctx)?;
     let through = as_of.unwrap_or(ledger.size().saturating_sub(1));
-    let found = publications(&ledger, through)?;
-    let newest = |said: &ReportPublished| {
-        let same = found
-            .iter()
-            .rev()
-            .find(|(_, _, other)| other.iteration == said.iteration);
-        same.map(|(seq, ..)| *seq)
-    };
-    let (mut rows, mut data) = (Vec::new(), Vec::new());
-    for (seq, id, said) in &found {
-        let by = newest(said).filter(|by| by != seq);
-        rows.push(vec![
-            seq.to_string(),
-            said.iteration.to_string(),
-            format!("0 to {}", said.through_seq),
-            said.gaps.len().to_string(),
-            by.map_or("newest".to_owned(), |by| format!("superseded at seq {by}")),
-            said.bundle_hash.short().to_string(),
-        ]);
-        data.push(json!({
-            "seq": seq, "id": id.to_string(), "iteration": said.iteration.as_str(),
-            "through_seq": said.through_seq, "gaps": said.gaps.len(), "superseded_by": by,
-            "bundle_hash": said.bundle_hash.to_hex(), "blake3": said.bundle.blake3.to_hex(),
-        }));
-    }
-    let head = [
-        "seq",
-        "iteration",
-        "entries read",
-        "gaps",
-        "standing",
-        "bundle",
-    ];
-    Ok(View::untyped(
-        ui::table(&head, rows),
-        json!({"reports": data}),
-    ))
+    Ok(view::list(&publications(&ledger, through)?))
 }
 
 fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
@@ -365,36 +259,9 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
         );
         return Err(CliError::integrity("tampered", message, "clover verify"));
     }
-    let mut text = ui::pairs(&[
-        ("iteration", said.iteration.to_string()),
-        ("published", format!("seq {}", read.stored.seq)),
-        ("entries read", format!("0 to {}", said.through_seq)),
-        ("bundle", format!("{}, as signed", said.bundle_hash)),
-        ("assumptions", said.assumptions_digest.to_hex()),
-        ("computed by", said.build.as_str().to_owned()),
-    ]);
-    for gap in &said.gaps {
-        let line = format!(
-            "not shown: {}: {} ({})",
-            gap.part.title(),
-            gap.what.as_str(),
-            gap.why.as_str()
-        );
-        text.push_str(&ui::wrapped(&ui::escape(&line)));
-    }
-    if let Some(out) = &args.out {
-        let path = ctx.path(out);
-        ambient::replace(&path, &bytes, false)?;
-        text.push_str(&format!("{}: {} bytes\n", path.display(), bytes.len()));
-    }
-    let data = json!({
-        "seq": read.stored.seq, "iteration": said.iteration.as_str(), "bundle_hash": said.bundle_hash.to_hex(),
-        "present": said.present, "gaps": said.gaps, "through_seq": said.through_seq,
-    });
-    let page = format!(
-        "clover at {} -- report iteration {} -o report.html",
-        shell::word(&said.through_seq),
-        shell::word(&said.iteration)
-    );
-    Ok(View::untyped(text, data).with_next(page))
+    let file = match &args.out {
+        Some(out) => Some(written(ctx, out, &bytes)?),
+        None => None,
+    };
+    Ok(view::show(read.stored.seq, said, file))
 }

@@ -5,8 +5,6 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde_json::Value;
-use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::cli::ctx::Ctx;
@@ -15,24 +13,22 @@ use crate::cli::home;
 use crate::cli::input::Fault;
 use crate::cli::iterate::bench;
 use crate::cli::record;
-use crate::cli::ui;
 use crate::event::id::ExperimentId;
 use crate::ground::ambient;
-use crate::ground::shell;
 use crate::ground::yaml::Place;
 use crate::ground::yaml::YamlError;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::rubrics::Registered;
-use crate::projection::rubrics::Rubrics;
 use crate::rubric::Rubric;
-use crate::rubric::between;
 use crate::rubric::evidence::Evidence;
 use crate::rubric::prompt::Firing;
 use crate::session::deploy;
 use crate::session::deploy::PromptName;
 use crate::view::View;
+use crate::view::rubric as views;
+use crate::view::rubric::Counted;
 use crate::workflow::dead;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::patches;
@@ -151,15 +147,14 @@ fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
     let payload = patches::register(&yaml).map_err(wrong)?;
     let experiment = record::experiment_id(&args.experiment)?;
     let (hash, version) = (payload.rubric_hash, payload.version.clone());
-    let mut answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
-    if !args.dry_run {
-        answer.line(format!("rubric {version}  hash {hash}"));
-        answer.facts_mut()["rubric_hash"] = hash.to_hex().into();
-    }
-    Ok(answer.with_next(format!(
-        "clover rubric show {}",
-        shell::word(&args.experiment)
-    )))
+    let answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
+    let of = (version.as_str(), hash);
+    Ok(views::registered(
+        answer,
+        args.dry_run,
+        &args.experiment,
+        of,
+    ))
 }
 
 /// A rubric from a file, or from the ledger.
@@ -209,75 +204,18 @@ pub(super) fn named<'a>(
 
 fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     let rubric = find(ctx, &args.rubric)?;
-    let none = std::collections::BTreeSet::new();
-    let prompt = crate::rubric::prompt::render(&rubric, &none);
-    let yaml = rubric.to_yaml();
-    let rules: Vec<_> = rubric.rule_paths().into_iter().collect();
-    let data = json!({
-        "rubric_hash": rubric.hash().to_hex(), "version": rubric.version(), "yaml": yaml,
-        "rules": rules, "prompt": prompt,
-    });
-    if args.prompt {
-        return Ok(View::untyped(prompt, data));
-    }
-    let mut answer = View::untyped(yaml, data);
-    answer.line(format!("# hash {}", rubric.hash()));
-    answer.line(format!("# {} rules can fire", rules.len()));
-    Ok(answer)
+    Ok(views::show(&rubric, args.prompt))
 }
 
 /// What one rubric has and another has not, with the code length of the difference.
 pub(super) fn compared(ctx: &mut Ctx<'_>, old: &str, new: &str) -> Result<View, CliError> {
     let (old, new) = (find(ctx, old)?, find(ctx, new)?);
-    let (changes, gone) = between(&old, &new);
-    let mut text = String::new();
-    let mut data = Vec::new();
-    for change in &changes {
-        let was = old.at(&change.path).map(ToString::to_string);
-        let was = was.unwrap_or_else(|| "absent".to_owned());
-        text.push_str(&format!("{}: {was} -> {}\n", change.path, change.value));
-        data.push(json!({"path": change.path, "from": was, "to": change.value.to_string()}));
-    }
-    for path in &gone {
-        text.push_str(&format!("{path}: gone, which no patch can do\n"));
-        data.push(json!({"path": path, "to": Value::Null}));
-    }
-    let length = crate::rubric::kappa::length(old.leaves(), new.leaves());
-    if data.is_empty() {
-        text.push_str("the same\n");
-    } else {
-        text.push_str(&format!("code length {}\n", length.kappa()));
-    }
-    let data = json!({"changes": data, "kappa": length.kappa()});
-    Ok(View::untyped(text, data))
+    Ok(views::diff(&old, &new))
 }
 
 fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
-    let all = &view.state(&ledger).fold::<Rubrics>().by_experiment;
-    let rubrics = all
-        .iter()
-        .flat_map(|(id, of)| of.iter().map(move |rubric| (id, rubric)));
-    let mut data = Vec::new();
-    let mut rows = Vec::new();
-    for (id, rubric) in rubrics {
-        data.push(json!({
-            "experiment": id.as_str(), "version": rubric.version, "seq": rubric.seq,
-            "rubric_hash": rubric.hash.to_hex(), "leaves": rubric.leaves.len(),
-        }));
-        rows.push(vec![
-            id.to_string(),
-            rubric.version.clone(),
-            format!("seq {}", rubric.seq),
-            rubric.leaves.len().to_string(),
-            rubric.hash.short().to_string(),
-        ]);
-    }
-    let head = ["experiment", "version", "registered", "leaves", "hash"];
-    Ok(View::untyped(
-        ui::table(&head, rows),
-        json!({"rubrics": data}),
-    ))
+    Ok(views::list(view.state(&ledger)))
 }
 
 /// One raw answer of a judge.
@@ -331,13 +269,6 @@ fn fired(ctx: &mut Ctx<'_>, rubric: &Rubric, file: &Path) -> Result<(Firing, u64
     Ok((firing, missing))
 }
 
-/// What was counted over one file or iteration.
-struct Counted {
-    name: String,
-    firing: Firing,
-    missing: u64,
-}
-
 /// Counts over the newest iterations of an experiment that read rows, oldest first.
 fn counted(ctx: &mut Ctx<'_>, args: &DeadArgs, rubric: &Rubric) -> Result<Vec<Counted>, CliError> {
     let as_of = ctx.as_of;
@@ -387,37 +318,5 @@ fn dead(ctx: &mut Ctx<'_>, args: &DeadArgs) -> Result<View, CliError> {
     if all.is_empty() {
         all = counted(ctx, args, &rubric)?;
     }
-    let firings: Vec<&Firing> = all.iter().map(|of| &of.firing).collect();
-    let (mut rows, mut data) = (Vec::new(), Vec::new());
-    for path in rubric.rule_paths() {
-        let counts = firings
-            .iter()
-            .map(|firing| (firing.fired[&path], firing.rows));
-        let counts: Vec<_> = counts.collect();
-        let standing = dead::standing(&path, &firings).as_str();
-        data.push(json!({"path": path, "standing": standing, "fired": counts}));
-        let mut row = vec![path];
-        row.extend(counts.iter().map(|(n, of)| format!("{n}/{of}")));
-        row.push(standing.to_owned());
-        rows.push(row);
-    }
-    let missing: u64 = all.iter().map(|of| of.missing).sum();
-    let names: Vec<String> = all
-        .iter()
-        .map(|of| ui::escape(&of.name).into_owned())
-        .collect();
-    let mut head = vec!["rule"];
-    head.extend(names.iter().map(String::as_str));
-    head.push("standing");
-    let data = json!({"rules": data, "evidence_missing": missing, "counted": names});
-    let mut answer = View::untyped(ui::table(&head, rows), data);
-    if missing > 0 {
-        answer.line(format!(
-            "{missing} rows have no score: their evidence was never checked"
-        ));
-    }
-    if all.len() < dead::TURNS {
-        answer.line("a rule is dead when it is rare in two iterations in a row: one was counted");
-    }
-    Ok(answer)
+    Ok(views::dead(&rubric, &all))
 }

@@ -1,20 +1,14 @@
 //! `clover rulebook`: which rules judge the entries of this ledger, and the newer ones that it may adopt.
 
-use std::fmt::Write as _;
-
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::submit;
 use crate::ledger::Ledger;
-use crate::ledger::keyring::Keyring;
 use crate::ledger::rulebooks;
-use crate::ledger::rulebooks::Question;
-use crate::ledger::rules::FORMAT;
 use crate::session::custody::rulebook as adoption;
 use crate::view::View;
+use crate::view::rulebook as view;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -41,50 +35,12 @@ pub(super) struct AdoptArgs {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
-        Verb::Show => show(ctx),
+        Verb::Show => {
+            let (_, ledger, at) = home::view(ctx)?;
+            Ok(view::show(&at.state(&ledger).keyring))
+        }
         Verb::Adopt(args) => adopt(ctx, args),
     }
-}
-
-/// Questions that the rulebook in force does not ask.
-fn unasked(version: u32) -> Vec<Question> {
-    let all = Question::ALL.iter().copied();
-    all.filter(|question| question.since() > version).collect()
-}
-
-fn show(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
-    let (_, ledger, view) = home::view(ctx)?;
-    let keyring = &view.state(&ledger).keyring;
-    let in_force = keyring.rulebook();
-    let unasked = unasked(in_force);
-    let mut text = format!("{}\n", rulebooks::in_words(&keyring.rulebooks));
-    let put = "BUG: writing to a string does not fail";
-    for question in &unasked {
-        writeln!(
-            text,
-            "rulebook {} asks {}: {}",
-            question.since(),
-            question.as_str(),
-            question.words()
-        )
-        .expect(put);
-    }
-    let asks = |question: &Question| {
-        json!({"question": question.as_str(), "rulebook": question.since(),
-               "rule": question.rule(), "words": question.words()})
-    };
-    let data = json!({
-        "in_force": in_force,
-        "newest": rulebooks::NEWEST,
-        "rulebooks": keyring.rulebooks,
-        "not_asked": unasked.iter().map(asks).collect::<Vec<_>>(),
-    });
-    let answer = View::untyped(text, data);
-    Ok(if in_force < rulebooks::NEWEST && is_written(keyring) {
-        answer.with_next("clover rulebook adopt")
-    } else {
-        answer
-    })
 }
 
 fn adopt(ctx: &mut Ctx<'_>, args: &AdoptArgs) -> Result<View, CliError> {
@@ -94,20 +50,15 @@ fn adopt(ctx: &mut Ctx<'_>, args: &AdoptArgs) -> Result<View, CliError> {
     Ok(submit::shown(ctx, &ledger, &submission))
 }
 
-/// Whether a ledger is of a format that is written to: one that is only read adopts nothing.
-fn is_written(keyring: &Keyring) -> bool {
-    keyring.format >= FORMAT
-}
-
 /// Offers a newer rulebook to whoever is about to append.
 pub(super) fn offer(ctx: &mut Ctx<'_>, ledger: &Ledger) {
     let keyring = &ledger.state().keyring;
-    let in_force = keyring.rulebook();
-    if in_force < rulebooks::NEWEST && is_written(keyring) {
+    if view::may_adopt(keyring) {
+        let in_force = keyring.rulebook();
         ctx.note(&format!(
             "rulebook {in_force} judges this ledger; {} asks {} questions more: clover rulebook show",
             rulebooks::NEWEST,
-            unasked(in_force).len()
+            view::unasked(in_force).count()
         ));
     }
 }

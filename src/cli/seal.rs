@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -16,6 +14,7 @@ use crate::session::label;
 use crate::session::label::Place;
 use crate::session::label::Statement;
 use crate::view::View;
+use crate::view::label as views;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -180,22 +179,6 @@ fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<View, CliError> {
         ));
     }
     let found = peek.reveal(&mut ports, &mut ledger)?;
-    let mut answer = submit::answer(&ledger, &found.commands, &found.appended);
-    answer.line(format!("value {}", decimal(found.value)));
-    answer.facts_mut()["value_micro"] = json!(found.value.value());
-    Ok(answer)
-}
-
-/// Millionths as a decimal.
-fn decimal(value: Micro) -> String {
-    let (sign, magnitude) = match value.value() {
-        negative if negative < 0 => ("-", negative.unsigned_abs()),
-        other => ("", other.unsigned_abs()),
-    };
-    let (whole, part) = (magnitude / 1_000_000, magnitude % 1_000_000);
-    let part = format!("{part:06}");
-    match part.trim_end_matches('0') {
-        "" => format!("{sign}{whole}"),
-        part => format!("{sign}{whole}.{part}"),
-    }
+    let answer = submit::answer(&ledger, &found.commands, &found.appended);
+    Ok(views::revealed(answer, found.value))
 }

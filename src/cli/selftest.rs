@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::demo;
 use crate::cli::doctor::Check;
-use crate::cli::doctor::Found;
 use crate::cli::error::CliError;
 use crate::cli::sandbox::Sandbox;
 use crate::cli::ui;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::view::Exit;
+use crate::view::surroundings::Found;
 
 /// A temporary folder of a run, not made yet.
 pub(super) fn temporary(ctx: &Ctx<'_>, what: &str) -> Result<PathBuf, CliError> {

@@ -224,7 +224,7 @@ fn open(
             yes: args.yes,
             again: Some("clover audit transport".to_owned()),
         };
-        confirm::open(ctx, &mut read.ledger, &unseal)?;
+        confirm::open(ctx, &read.home, &mut read.ledger, &unseal)?;
     }
     Ok(None)
 }

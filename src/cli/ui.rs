@@ -17,10 +17,7 @@ pub(super) use crate::view::text::escape;
 pub(super) use crate::view::text::escape_lines;
 pub(super) use crate::view::text::lines;
 pub(super) use crate::view::text::paint;
-pub(super) use crate::view::text::pairs;
-pub(super) use crate::view::text::table;
 pub(super) use crate::view::text::thousands;
-pub(super) use crate::view::text::wrapped;
 
 /// The `--json` object of an error.
 pub(super) fn error_json(error: &CliError, warnings: &[String]) -> String {

@@ -1,17 +1,13 @@
 //! `clover verify`: the ledger, an export of it, or its tree alone; against the pin and other checkpoints.
 
-use std::fmt::Write as _;
 use std::io::BufRead;
 use std::io::Read as _;
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::ui;
 use crate::event::entry::Entry;
 use crate::event::header;
 use crate::event::payload::Verdict;
@@ -31,13 +27,11 @@ use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyOptions;
 use crate::store::Store;
-use crate::view::Block;
 use crate::view::Exit;
 use crate::view::View;
+use crate::view::verify as verify_view;
 use crate::workflow::GOVERNED;
 
-/// Findings that a text answer lists; `--json` has more.
-const SHOWN_MAX: usize = 20;
 /// Bytes in which an export must show its form, and its first entry the log's name.
 const HEAD_LEN: usize = 65_536;
 
@@ -491,50 +485,5 @@ fn open_lines(path: &Path) -> Result<Opened, CliError> {
 }
 
 fn answer(report: &Report, look: &Look) -> View {
-    let mut text = String::new();
-    let put = "BUG: a String takes every write";
-    for finding in report.findings.iter().take(SHOWN_MAX) {
-        let (expected, found) = (ui::escape(&finding.expected), ui::escape(&finding.found));
-        writeln!(
-            text,
-            "seq {}  {}  expected {expected}, found {found}",
-            finding.seq, finding.rule
-        )
-        .expect(put);
-    }
-    let shown = report.findings.len().min(SHOWN_MAX) as u64;
-    if report.findings_total > shown {
-        let more = ui::thousands(report.findings_total - shown);
-        writeln!(text, "… and {more} more findings (--json lists them)").expect(put);
-    }
-    for taint in &report.tainted {
-        writeln!(
-            text,
-            "tainted: events of key {} from seq {} on (declared at seq {})",
-            taint.key, taint.since_seq, taint.declared_seq
-        )
-        .expect(put);
-    }
-    for note in &report.notes {
-        writeln!(text, "note: {}", ui::escape(note)).expect(put);
-    }
-    let passed = report.verdict == Verdict::Pass;
-    let line = report.verdict_line();
-    let word = if passed { "VERIFIED" } else { "FAILED" };
-    let rest = line.strip_prefix(word).unwrap_or(&line);
-    let mut answer = View::untyped(text, json!({"report": report, "line": line}));
-    answer.blocks.push(Block::Verdict {
-        word: word.into(),
-        good: passed,
-        rest: rest.to_owned(),
-    });
-    answer.checkpoint = Some((report.events, report.root.to_base64()));
-    if passed {
-        answer.verdict = "verified";
-    } else {
-        answer.verdict = report.divergence.map_or("tampered", |word| word.as_str());
-        answer.exit = Exit::Integrity;
-        answer = answer.with_next(look.next(report));
-    }
-    answer
+    verify_view::verified(report, look.next(report))
 }

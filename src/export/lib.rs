@@ -104,14 +104,7 @@ fn lines(
     let mut line = Vec::new();
     let result = ledger.stored(0, size, |stored| {
         line.clear();
-        clover_event::entry::write_line(
-            &mut line,
-            stored.seq,
-            stored.recorded_at,
-            &stored.body,
-            &stored.author,
-            &stored.signature,
-        );
+        clover_ledger::write_stored(&mut line, &stored.as_ref());
         take(&line).map_err(Stop)?;
         let next = stored.seq + 1;
         if next.is_multiple_of(1024) {

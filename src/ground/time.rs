@@ -123,6 +123,18 @@ impl Timestamp {
         Self::from_micros(at.timestamp_micros()).filter(|_| exact && plain)
     }
 
+    /// Reads what people write: a day, `2027-01-31`, which is its first moment in UTC, or RFC 3339 with any offset and at
+    /// most six decimals of a second.
+    pub fn parse_written(text: &str) -> Option<Self> {
+        let is_day = text.len() == "2027-01-31".len();
+        let first = || Self::parse(&format!("{text}T00:00:00.000000Z"));
+        if is_day {
+            first()
+        } else {
+            Self::parse_rfc3339(text)
+        }
+    }
+
     /// The 27 bytes of the text form.
     #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn to_text(self) -> [u8; TEXT_LEN] {
@@ -202,6 +214,31 @@ mod tests {
             "+026-11-20T10:00:00.000100Z",
         ] {
             assert_eq!(Timestamp::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_its_first_moment_and_every_other_form_is_exact() {
+        let written = |text: &str| Timestamp::parse_written(text).map(|at| at.to_string());
+        for (text, expected) in [
+            ("2027-01-31", Some("2027-01-31T00:00:00.000000Z")),
+            ("2027-01-31T00:00:00Z", Some("2027-01-31T00:00:00.000000Z")),
+            (
+                "2027-01-31T01:30:00+01:00",
+                Some("2027-01-31T00:30:00.000000Z"),
+            ),
+            (
+                "2027-01-31T00:00:00.000001Z",
+                Some("2027-01-31T00:00:00.000001Z"),
+            ),
+            ("2027-01-31T00:00:00.0000001Z", None),
+            ("2027-02-29", None),
+            ("2027-1-31", None),
+            ("31.01.2027", None),
+            ("2027-01-31T00:00", None),
+            ("", None),
+        ] {
+            assert_eq!(written(text).as_deref(), expected, "{text}");
         }
     }
 

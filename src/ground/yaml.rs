@@ -59,9 +59,11 @@ impl std::error::Error for YamlError {}
 /// A document that was read.
 #[derive(Clone, Debug)]
 pub struct Document {
-    json: String,
+    pub(crate) json: String,
     /// The node of each line of `json`.
-    places: Vec<Place>,
+    pub(crate) places: Vec<Place>,
+    /// A plain scalar as it was written, by its line of `json`; empty for all else.
+    pub(crate) texts: Vec<String>,
 }
 
 impl Document {
@@ -100,6 +102,7 @@ impl Document {
         Ok(Self {
             json: reader.json,
             places: reader.places,
+            texts: reader.texts,
         })
     }
 
@@ -114,6 +117,13 @@ impl Document {
         let found = |place: &&Place| place.path == path;
         let key = self.places.iter().position(|place| place.path == path)?;
         self.places[key..].iter().take(2).rfind(found)
+    }
+
+    /// Where the keys stand that have no value, or `null`, in order.
+    pub fn blanks(&self) -> impl Iterator<Item = &Place> {
+        let lines = self.json.lines().enumerate().skip(1);
+        let blank = lines.filter(|(_, line)| *line == "null");
+        blank.map(|(at, _)| &self.places[at - 1])
     }
 
     /// The document as a value of a type.
@@ -159,7 +169,7 @@ fn is_within(path: &str, other: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-fn refuse(line: usize, column: usize, path: &str, message: String) -> YamlError {
+pub(crate) fn refuse(line: usize, column: usize, path: &str, message: String) -> YamlError {
     let path = path.to_owned();
     YamlError {
         place: Place { line, column, path },
@@ -190,6 +200,7 @@ struct Reader {
     json: String,
     open: Vec<Open>,
     places: Vec<Place>,
+    texts: Vec<String>,
 }
 
 impl Reader {
@@ -285,6 +296,11 @@ impl Reader {
         if !matches!(self.open.last(), Some(Open::Mapping(_, _, None))) {
             let place = self.here(at);
             self.value(&json, place);
+            if style == ScalarStyle::Plain
+                && let Some(last) = self.texts.last_mut()
+            {
+                text.clone_into(last);
+            }
             self.next();
             return Ok(());
         }
@@ -322,6 +338,7 @@ impl Reader {
         self.json.push_str(json);
         self.json.push('\n');
         self.places.push(place);
+        self.texts.push(String::new());
     }
 
     /// After a value: the next item, or the next key.

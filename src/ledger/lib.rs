@@ -55,6 +55,7 @@ pub use fold::Unmet;
 pub use fold::VerifiedEvent;
 pub use fold::unmet;
 pub use history::History;
+pub use lines::write_stored;
 pub use open::CreateLedger;
 pub use open::Ledger;
 pub use open::LedgerOptions;

@@ -15,6 +15,18 @@ pub(super) struct Lines {
     unreadable: Vec<usize>,
 }
 
+/// Adds the line of a stored entry, without newline: the bytes that its leaf is the hash of.
+pub fn write_stored(out: &mut Vec<u8>, entry: &EntryRef<'_>) {
+    entry::write_line(
+        out,
+        entry.seq,
+        entry.recorded_at,
+        entry.body,
+        &entry.author,
+        entry.signature,
+    );
+}
+
 impl Lines {
     /// Entries at hand.
     pub(super) fn len(&self) -> usize {
@@ -24,14 +36,7 @@ impl Lines {
     /// Adds the line of an entry; says what is wrong with it, if anything is.
     pub(super) fn push(&mut self, entry: &EntryRef<'_>) -> Option<String> {
         let start = self.bytes.len();
-        entry::write_line(
-            &mut self.bytes,
-            entry.seq,
-            entry.recorded_at,
-            entry.body,
-            &entry.author,
-            entry.signature,
-        );
+        write_stored(&mut self.bytes, entry);
         self.ends.push(self.bytes.len());
         line_fault(self.bytes.len() - start)
     }

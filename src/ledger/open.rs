@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use clover_event::Draft;
 use clover_event::Header;
-use clover_event::entry;
 use clover_event::header;
 use clover_event::id::Base64Bytes;
 use clover_event::id::HolderId;
@@ -43,6 +42,7 @@ use crate::error::LedgerError;
 use crate::error::Root64;
 use crate::fold::Computing;
 use crate::fold::Rulebook;
+use crate::lines::write_stored;
 use crate::mark::Checked;
 use crate::mark::Mark;
 use crate::pin::Pin;
@@ -568,13 +568,6 @@ pub(super) fn resume(reader: Reader<'_>, size: u64) -> Result<Tiler, LedgerError
 /// Leaf hash of a stored entry's rebuilt line.
 pub(super) fn leaf(stored: &StoredEntry) -> Digest {
     let mut line = Vec::new();
-    entry::write_line(
-        &mut line,
-        stored.seq,
-        stored.recorded_at,
-        &stored.body,
-        &stored.author,
-        &stored.signature,
-    );
+    write_stored(&mut line, &stored.as_ref());
     merkle::leaf_hash(&line)
 }

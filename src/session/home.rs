@@ -6,6 +6,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clover_event::id::ExperimentId;
 use clover_ground::ambient;
 use clover_ground::ambient::Ambient;
 use clover_ledger::Ledger;
@@ -74,6 +75,50 @@ impl Home {
     /// Keys of subjects.
     pub fn vault_path(&self) -> PathBuf {
         self.folder.join("vault.db")
+    }
+
+    /// Where the experiment is kept that commands are about when they name none.
+    fn experiment_path(&self) -> PathBuf {
+        self.folder.join("experiment")
+    }
+
+    /// What [`Home::remember_experiment`] kept, as it stands in the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn remembered_experiment(&self) -> Result<Option<String>, SessionError> {
+        let path = self.experiment_path();
+        if !ambient::exists(&path)? {
+            return Ok(None);
+        }
+        let bytes = ambient::read(&path)?;
+        Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
+    }
+
+    /// Keeps the experiment that commands are about when they name none. It decides nothing: each command still says
+    /// in its events which experiment it is about.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remember_experiment(&self, id: &ExperimentId) -> Result<(), SessionError> {
+        let line = format!("{id}\n");
+        Ok(ambient::replace(
+            &self.experiment_path(),
+            line.as_bytes(),
+            false,
+        )?)
+    }
+
+    /// Keeps none any more.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn forget_experiment(&self) -> Result<(), SessionError> {
+        let path = self.experiment_path();
+        if ambient::exists(&path)? {
+            ambient::remove(&path)?;
+        }
+        Ok(())
     }
 
     /// Opens the ledger to write, with the log key that lies beside it.

@@ -7,6 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use clover_event::Kind;
+use clover_event::id::IterationId;
+use clover_event::id::ManifestId;
 use clover_event::payload::Role;
 use clover_event::payload::Roles;
 use clover_event::payload::scoring::JudgePort;
@@ -19,6 +21,7 @@ use clover_ground::sign::KeyId;
 use clover_ground::sign::Signer;
 use clover_ledger::State;
 use clover_ledger::signers;
+use clover_workflow::iterate::reach::Reach;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::builtin;
 use zeroize::Zeroizing;
@@ -116,7 +119,7 @@ pub trait Keys {
 }
 
 /// What is asked before something that cannot be undone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Question {
     /// A key ends: it signs nothing more.
     EndKey {
@@ -131,6 +134,15 @@ pub enum Question {
     },
     /// The key of a subject is destroyed, and its private content is lost for good.
     Erasure(Digest),
+    /// An iteration opens under a plan that its data can never reach.
+    OutOfReach {
+        /// The iteration.
+        iteration: IterationId,
+        /// Its plan.
+        manifest: ManifestId,
+        /// What the data hold of it.
+        reach: Box<Reach>,
+    },
     /// A peek at sealed labels is charged, and the labels are opened.
     Peek {
         /// The labels' design.
@@ -215,6 +227,11 @@ pub trait Watcher {
 
     /// Something beside the outcome.
     fn notice(&mut self, notice: Notice);
+
+    /// Whether somebody asked to stop. What is on record stands, and the same use case goes on from there.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// The judges that can be asked.

@@ -4,10 +4,15 @@ use serde::Serialize;
 
 use crate::event::id::ClassId;
 use crate::event::id::ExperimentId;
+use crate::event::id::Root;
 use crate::event::payload::Role;
+use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::access::Access;
+use crate::session::custody::release::Class;
+use crate::session::custody::release::Release;
 use crate::view::View;
+use crate::view::text::thousands;
 
 /// Hex digits that a table shows of a key's id.
 const SHORT: usize = 12;
@@ -54,6 +59,24 @@ pub struct AccessList {
     pub reads: Vec<ReadRow>,
     /// Experiments that a read has tainted.
     pub tainted: Vec<TaintRow>,
+}
+
+/// What was released to a role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Released {
+    /// The class of data.
+    pub class: &'static str,
+    /// Lines that were written.
+    pub count: u64,
+    /// Rows that they are about.
+    pub rows: u64,
+    /// Merkle root over the names of these rows; `null` for cards that name none.
+    pub rows_root: Option<Root>,
+    /// The entry of the read.
+    pub seq: u64,
+    /// The file.
+    pub file: String,
 }
 
 /// Experiments that a read has tainted.
@@ -113,5 +136,29 @@ pub fn list(state: &State) -> View {
     for line in taint_lines(state) {
         view.line(line);
     }
+    view
+}
+
+/// What was released, and the file that holds it.
+pub fn released(ledger: &Ledger, class: Class, of: &Release, file: String) -> View {
+    let facts = Released {
+        class: class.as_str(),
+        count: of.count,
+        rows: of.rows as u64,
+        rows_root: of.root,
+        seq: of.appended[0].seq,
+        file,
+    };
+    let root = facts.rows_root.map_or(String::new(), |root| {
+        format!(", rows root {}", root.0.to_base64())
+    });
+    let (count, seq) = (thousands(facts.count), facts.seq);
+    let mut view = View::of(&facts).with_events(&of.appended);
+    view.line(format!(
+        "{}: {count} of class {class}, on record at seq {seq}{root}",
+        facts.file
+    ));
+    view.verdict = "released";
+    view.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
     view
 }

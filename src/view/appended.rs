@@ -7,7 +7,9 @@ use crate::event::Kind;
 use crate::ledger::Appended;
 use crate::ledger::Ledger;
 use crate::session::append::Rehearsed;
+use crate::session::intake::bulk::Tally;
 use crate::view::View;
+use crate::view::text::thousands;
 
 /// Events that were appended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +67,36 @@ pub struct BodiesAnd<T> {
     pub more: T,
 }
 
+/// Where a signed event is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeptIn {
+    /// The file.
+    pub file: String,
+}
+
+/// Events of a file that were appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FileAppended {
+    /// Events that are new.
+    pub appended: u64,
+    /// Events that stood in the ledger already, with the same data.
+    pub already: u64,
+    /// The first position of a new one; `null` where none is new.
+    pub first_seq: Option<u64>,
+    /// The last position of a new one; `null` where none is new.
+    pub last_seq: Option<u64>,
+}
+
+/// How many events a dry run read; it shows the first of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EventsRead {
+    /// Events of the file.
+    pub read: u64,
+}
+
 /// The view after an append: one line an event.
 pub fn stands(ledger: &Ledger, kinds: &[Kind], appended: &[Appended]) -> View {
     let mut view = View::of(&Stands::of(appended)).with_events(appended);
@@ -78,6 +110,32 @@ pub fn stands(ledger: &Ledger, kinds: &[Kind], appended: &[Appended]) -> View {
         "appended"
     };
     view.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    view
+}
+
+/// The view after an append of a file.
+pub fn file(ledger: &Ledger, tally: &Tally) -> View {
+    let facts = FileAppended {
+        appended: tally.appended,
+        already: tally.already,
+        first_seq: tally.first,
+        last_seq: tally.last,
+    };
+    let seqs = match (facts.first_seq, facts.last_seq) {
+        (Some(first), Some(last)) => format!("seq {first}..{last}"),
+        _ => "no new seq".to_owned(),
+    };
+    let (appended, already) = (thousands(facts.appended), thousands(facts.already));
+    let root = ledger.root().to_base64();
+    let mut view = View::of(&facts);
+    view.line(format!(
+        "appended {appended} · already {already} · {seqs} · root {root}"
+    ));
+    view.verdict = match facts.appended {
+        0 => "already_recorded",
+        _ => "appended",
+    };
+    view.checkpoint = Some((ledger.size(), root));
     view
 }
 
@@ -105,13 +163,17 @@ pub fn and<T: Serialize>(view: View, more: &T) -> View {
 pub fn bodies(rehearsed: &[Rehearsed]) -> View {
     let bodies = rehearsed.iter();
     let bodies = bodies.map(|of| String::from_utf8_lossy(&of.body).into_owned());
-    let facts = Bodies {
-        bodies: bodies.collect(),
-    };
+    let mut view = checked(bodies.collect());
+    view.events = rehearsed.iter().map(|of| of.id.to_string()).collect();
+    view
+}
+
+/// The view of a dry run over bodies that are text already.
+pub fn checked(bodies: Vec<String>) -> View {
+    let facts = Bodies { bodies };
     let mut view = View::of(&facts).with_verdict("dry_run");
     for body in facts.bodies {
         view.line(body);
     }
-    view.events = rehearsed.iter().map(|of| of.id.to_string()).collect();
     view
 }

@@ -64,3 +64,54 @@ pub fn list(state: &State) -> View {
     table(&mut view, &facts.experiments);
     view
 }
+
+/// Where the experiment is named that commands are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Source {
+    /// `CLOVER_EXPERIMENT` names it.
+    Variable,
+    /// `clover use` named it, for this ledger's folder.
+    Folder,
+    /// It is the only one that is open.
+    OnlyOne,
+}
+
+/// The experiment that commands are about where they name none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CurrentExperiment {
+    /// Its id; `null` where commands must name one.
+    pub experiment: Option<ExperimentId>,
+    /// Who names it.
+    pub source: Option<Source>,
+    /// Every experiment, in the order of their ids.
+    pub experiments: Vec<ExperimentRow>,
+}
+
+/// The experiment that commands are about where they name none.
+pub fn current(state: &State, found: Option<(ExperimentId, Source)>) -> View {
+    let line = match &found {
+        None => "commands must name their experiment: --experiment ID".to_owned(),
+        Some((id, Source::Variable)) => {
+            format!("commands are about experiment {id}: CLOVER_EXPERIMENT names it")
+        }
+        Some((id, Source::Folder)) => {
+            format!("commands are about experiment {id}, unless --experiment names another")
+        }
+        Some((id, Source::OnlyOne)) => {
+            format!("commands are about experiment {id}: no other is open")
+        }
+    };
+    let (experiment, source) = found.unzip();
+    let facts = CurrentExperiment {
+        experiment,
+        source,
+        experiments: rows(state),
+    };
+    let mut view = View::of(&facts);
+    view.line(line);
+    table(&mut view, &facts.experiments);
+    view
+}

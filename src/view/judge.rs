@@ -2,15 +2,18 @@
 
 use serde::Serialize;
 
+use crate::event::id::ItemId;
 use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::shell;
 use crate::ledger::Appended;
 use crate::ledger::Ledger;
+use crate::num::Count;
 use crate::session::judge::history::JudgeHistory;
-use crate::session::judge::scoring::RunCounts;
+use crate::session::judge::judging::RunCounts;
 use crate::view::View;
 use crate::view::text::thousands;
 
@@ -26,16 +29,42 @@ pub struct Scored {
     pub already: u64,
     /// Rows whose score differs from the one on record, which stands.
     pub conflicts: u64,
+    /// Rows that the judge declined: they have no score, and the next run asks about them again.
+    pub declined: Vec<Declined>,
 }
+
+/// A row that a judge declined.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Declined {
+    /// Whose response.
+    pub policy: PolicyId,
+    /// To what.
+    pub item: ItemId,
+    /// Which draw, from 0.
+    pub draw: Count,
+    /// What the judge said.
+    pub reason: String,
+}
+
+/// Declined rows that people are shown; more are counted.
+const DECLINED_SHOWN: usize = 10;
 
 impl Scored {
     /// Of a run.
     pub fn of(judge: JudgeId, counts: RunCounts) -> Self {
+        let declined = counts.declined.into_iter().map(|row| Declined {
+            policy: row.policy,
+            item: row.item,
+            draw: row.draw,
+            reason: row.reason,
+        });
         Self {
             judge,
             scored: counts.scored as u64,
             already: counts.already as u64,
             conflicts: counts.conflicts as u64,
+            declined: declined.collect(),
         }
     }
 
@@ -48,8 +77,25 @@ impl Scored {
             ("judge", self.judge.to_string()),
             ("scored", thousands(self.scored)),
             ("already", thousands(self.already)),
+            ("declined", thousands(self.declined.len() as u64)),
             ("log", format!("{size} entries · root {root}")),
         ]);
+        if !self.declined.is_empty() {
+            let rows = self.declined.iter().take(DECLINED_SHOWN);
+            let rows = rows.map(|row| {
+                vec![
+                    row.policy.to_string(),
+                    row.item.to_string(),
+                    row.draw.to_string(),
+                    row.reason.clone(),
+                ]
+            });
+            view.gap();
+            view.table(&["policy", "item", "draw", "the judge declined"], rows);
+            view.sentence(
+                "A row that the judge declined has no score, so no mean counts it. The same command asks again.",
+            );
+        }
         view.verdict = if self.scored == 0 {
             "already_recorded"
         } else {

@@ -8,6 +8,7 @@ use crate::ground::sign::KeyId;
 use crate::ledger::State;
 use crate::ledger::keyring::KeyRecord;
 use crate::view::View;
+use crate::view::appended;
 
 /// Hex digits that a table shows of an id.
 const SHORT: usize = 16;
@@ -74,6 +75,16 @@ pub struct KeyExport {
     pub key_id: String,
     /// The key as PEM.
     pub public_key: String,
+}
+
+/// A key that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KeyMade {
+    /// Its id: SHA-256 of its public key, in hex.
+    pub key_id: String,
+    /// The file that holds it.
+    pub file: String,
 }
 
 /// The key that signs checkpoints.
@@ -184,5 +195,27 @@ pub fn log_key(state: &State) -> View {
     };
     let mut view = View::of(&facts);
     view.line(facts.log_key);
+    view
+}
+
+/// Adds to the view of an addition which key was made, and where it is kept.
+pub fn made(view: View, id: &KeyId, file: String) -> View {
+    let more = KeyMade {
+        key_id: id.to_string(),
+        file,
+    };
+    let mut view = appended::and(view, &more);
+    view.line(format!("key {} in {}", more.key_id, more.file));
+    view
+}
+
+/// Adds to the view of a rotation which key signs checkpoints from now on.
+pub fn rotated(view: View, state: &State) -> View {
+    let vkey = state.keyring.log_key().map(ToString::to_string);
+    let more = LogKey {
+        log_key: vkey.unwrap_or_default(),
+    };
+    let mut view = appended::and(view, &more);
+    view.line(format!("log key {}", more.log_key));
     view
 }

@@ -22,6 +22,7 @@ pub fn markdown(view: &View) -> String {
 fn put(out: &mut String, block: &Block) {
     match block {
         Block::Line(line) | Block::Sentence(line) => paragraph(out, &plain(line)),
+        Block::Answer(answer) => paragraph(out, &format!("**{}**", plain(answer))),
         Block::Facts { pairs, .. } => {
             for (label, value) in pairs {
                 line(out, &format!("- **{}**: {}", plain(label), plain(value)));

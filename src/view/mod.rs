@@ -9,39 +9,60 @@
 
 pub mod access;
 pub mod analysis;
+pub mod answer;
 pub mod appended;
+pub mod approval;
+pub mod assume;
 pub mod audit;
 pub mod battery;
+pub mod blob;
 pub mod budget;
 pub mod calibrate;
 pub mod campaign;
+pub mod checkpoint;
+pub mod confirm;
+pub mod deploy;
+pub mod entry;
 pub mod estimate;
 pub mod experiment;
 pub mod explained;
 pub mod exposure;
 pub mod family;
 pub mod gate;
+pub mod generator;
+pub mod intake;
 pub mod iterate;
 pub mod json;
 pub mod judge;
 pub mod judge_drift;
 pub mod key;
+pub mod label;
+pub mod ledger_copy;
+pub mod manual;
 pub mod markdown;
 pub mod ope;
 pub mod page;
 pub mod patch;
 pub mod plan;
 pub mod prereg;
+pub mod prompt;
 pub mod qualify;
 pub mod recalibrate;
 pub mod replay;
+pub mod report;
+pub mod rubric;
+pub mod rulebook;
 pub mod score;
 pub mod shapes;
 pub mod simulate;
+pub mod split;
 pub mod status;
+pub mod surroundings;
+pub mod taken_in;
 pub mod text;
 pub mod transport;
 pub mod values;
+pub mod verify;
 
 use std::borrow::Cow;
 
@@ -148,6 +169,8 @@ pub fn word<T: Serialize>(of: &T) -> String {
 pub enum Block {
     /// A line that is never broken: a command, a hash, a path.
     Line(String),
+    /// What was asked, answered in a sentence or a few: above everything else.
+    Answer(String),
     /// A sentence, broken between words where a line ends.
     Sentence(String),
     /// Labels and values; where `broken`, long values are broken between words.
@@ -224,19 +247,6 @@ impl View {
         }
     }
 
-    /// A view of JSON that no type describes, under a text that was set already.
-    #[expect(clippy::needless_pass_by_value, reason = "facts are made for the view")]
-    pub fn untyped(text: impl Into<String>, facts: Value) -> Self {
-        let mut view = Self::of(&facts);
-        view.source(text);
-        view
-    }
-
-    /// The facts, to add to where no type describes them.
-    pub fn facts_mut(&mut self) -> &mut Value {
-        &mut self.facts
-    }
-
     /// The same view over other facts: for a verb that says more than the step that it took.
     #[must_use]
     pub fn with_facts<T: Serialize>(self, facts: &T) -> Self {
@@ -288,6 +298,12 @@ impl View {
     /// Adds a line that is never broken.
     pub fn line(&mut self, line: impl Into<String>) {
         self.blocks.push(Block::Line(line.into()));
+    }
+
+    /// Adds the answer to what was asked, before what it rests on.
+    pub fn answer(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Answer(text.into()));
+        self.gap();
     }
 
     /// Adds a sentence.

@@ -39,6 +39,9 @@ fn put(out: &mut String, block: &Block) {
         Block::Line(line) | Block::Sentence(line) => {
             element(out, &format!("<p>{}</p>", escaped(line)));
         }
+        Block::Answer(answer) => {
+            element(out, &format!("<p><strong>{}</strong></p>", escaped(answer)));
+        }
         Block::Facts { pairs, .. } => {
             element(out, "<dl>");
             for (label, value) in pairs {

@@ -66,24 +66,36 @@ pub fn show(found: &Found, planned: PlanRecorded, recorded: Option<View>) -> Vie
 
 fn pairs(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
     let (policies, split) = (planned.policies, &planned.split);
+    let scale = found.analysis.output_scale;
+    let ((low, high), span) = (scale.ends(), scale.span());
     let mut pairs = vec![(
-        "learnt from",
+        "units",
         format!(
-            "{} labels and {} rows of {} policies: variance {:.4} a score, {:.4} a label{}",
-            split.labels,
-            thousands(split.rows.value()),
-            split.policies.len(),
-            split.evaluation.value(),
-            split.calibration.value(),
-            between(split.calibration_low, split.calibration_high)
+            "effects, errors and deviations on the labels' scale, {low} to {high}; money in that of the prices"
         ),
     )];
+    // Variances are of a scale from 0 to 1; deviations are shown on that of the labels, as everything else.
+    let deviation = |variance: f64| span * variance.max(0.0).sqrt();
+    pairs.push((
+        "learnt from",
+        format!(
+            "{} labels and {} scores of {} policies: a mean of n scores deviates by {:.4} / sqrt(n), and by {:.4}{} / sqrt(m) \
+             more for m labels",
+            thousands(split.labels.value()),
+            thousands(split.rows.value()),
+            split.policies.len(),
+            deviation(split.evaluation.value()),
+            deviation(split.calibration.value()),
+            between(split.calibration_low, split.calibration_high, &deviation)
+        ),
+    ));
     if let Some(of) = &planned.evaluation {
         pairs.push((
             "scores",
             format!(
-                "{} of each of {policies} policies",
-                thousands(of.scores.value())
+                "{} of each of {policies} policies, {} in all",
+                thousands(of.scores.value()),
+                thousands(of.scores.value().saturating_mul(policies.value()))
             ),
         ));
         pairs.push((
@@ -94,15 +106,19 @@ fn pairs(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
                 needed(of)
             ),
         ));
-        pairs.push(("cost", format!("{:.2}", of.cost.value())));
+        let prices = planned.prices.map_or(String::new(), |prices| {
+            let (score, label) = (prices.score_micro, prices.label_micro);
+            format!(": {score} a score, {label} a label")
+        });
+        pairs.push(("cost", format!("{:.2}{prices}", of.cost.value())));
         pairs.push((
             "standard error",
-            format!("{:.4} of one value", of.se.value()),
+            format!("{:.4} of one policy's mean", of.se.value()),
         ));
         pairs.push((
             "detects",
             format!(
-                "a difference of {:.4} with power {}{}",
+                "a difference of {:.4} between the means of two policies with power {}{}",
                 of.mde.value(),
                 planned.power_micro,
                 of.mde_high.map_or(String::new(), |high| {
@@ -119,10 +135,11 @@ fn pairs(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
     pairs
 }
 
-/// The 95 % interval of a number, where there is one.
-fn between(low: Option<Finite>, high: Option<Finite>) -> String {
+/// The 95 % interval of a deviation, where there is one.
+fn between(low: Option<Finite>, high: Option<Finite>, deviation: &impl Fn(f64) -> f64) -> String {
     low.zip(high).map_or(String::new(), |(low, high)| {
-        format!(" [{:.4}, {:.4}]", low.value(), high.value())
+        let (low, high) = (deviation(low.value()), deviation(high.value()));
+        format!(" [{low:.4}, {high:.4}]")
     })
 }
 

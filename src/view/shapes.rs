@@ -1,23 +1,33 @@
 //! Which facts each verb may answer with: one line a verb. `schema/cli/` holds a JSON Schema per verb, written from the
-//! types; a debug build refuses an answer whose type the line of its verb does not list. A verb without a line answers
-//! what no type describes yet.
+//! types; a debug build refuses an answer whose type the line of its verb does not list. `at` has none: it answers as the
+//! verb that it runs.
 
 use crate::view::access;
 use crate::view::analysis;
+use crate::view::appended;
 use crate::view::appended::Bodies;
 use crate::view::appended::BodiesAnd;
 use crate::view::appended::Stands;
 use crate::view::appended::StandsAnd;
+use crate::view::approval;
+use crate::view::assume;
 use crate::view::audit;
 use crate::view::battery;
+use crate::view::blob;
 use crate::view::budget;
 use crate::view::calibrate;
 use crate::view::campaign;
+use crate::view::checkpoint;
+use crate::view::confirm;
+use crate::view::deploy;
+use crate::view::entry;
 use crate::view::estimate;
 use crate::view::experiment;
 use crate::view::exposure;
 use crate::view::family;
 use crate::view::gate;
+use crate::view::generator;
+use crate::view::intake;
 use crate::view::iterate::AndDue;
 use crate::view::iterate::gates;
 use crate::view::iterate::ground;
@@ -27,18 +37,29 @@ use crate::view::iterate::steps;
 use crate::view::judge;
 use crate::view::judge_drift;
 use crate::view::key;
+use crate::view::label;
+use crate::view::ledger_copy;
+use crate::view::manual;
 use crate::view::ope;
 use crate::view::patch;
 use crate::view::plan;
 use crate::view::prereg;
+use crate::view::prompt;
 use crate::view::qualify;
 use crate::view::recalibrate;
 use crate::view::replay;
+use crate::view::report;
+use crate::view::rubric;
+use crate::view::rulebook;
 use crate::view::score;
 use crate::view::simulate;
+use crate::view::split;
 use crate::view::status;
+use crate::view::surroundings;
+use crate::view::taken_in;
 use crate::view::transport;
 use crate::view::values::OnRecord;
+use crate::view::verify;
 
 /// Facts that a verb may answer with.
 #[derive(Clone, Copy, Debug)]
@@ -66,30 +87,57 @@ macro_rules! shapes {
 
 shapes! {
     "access list": access::AccessList;
+    "access release": access::Released;
+    "analyze": analysis::AnalysisFacts;
+    "append": appended::FileAppended | BodiesAnd<appended::EventsRead>;
+    "approve": StandsAnd<approval::ApprovalsGiven> | Bodies;
+    "assume list": assume::AssumptionList;
+    "assume show": assume::AssumptionShown;
+    "assume waive": StandsAnd<assume::Waived> | Stands | Bodies;
     "audit decisions": audit::DecisionsShown;
     "audit peeks": audit::PeeksShown;
     "audit plans": audit::PlansShown;
     "audit signers": audit::SignersShown;
     "audit summary": audit::Summary;
+    "audit transport": OnRecord<transport::AuditsFacts> | transport::Waiting;
+    "backup": ledger_copy::BackedUp;
     "battery close": AndDue<battery::ExploitsMeasured>;
     "battery list": battery::ExploitList;
     "battery run": AndDue<battery::BatteryRan>;
+    "blob get": blob::BlobRead;
+    "blob list": blob::BlobList;
+    "blob put": blob::BlobStored;
     "budget list": budget::AccountList;
     "budget show": budget::AccountShown;
     "calibrate apply": calibrate::Applied;
     "calibrate list": calibrate::CalibratorList;
     "calibrate show": calibrate::CalibratorShown;
     "campaign status": campaign::CampaignShown;
+    "checkpoint compare": checkpoint::Compared;
+    "checkpoint consistency": checkpoint::ConsistencyProof;
+    "checkpoint pin": checkpoint::Pinned;
+    "checkpoint show": checkpoint::SignedNote;
+    "compare": OnRecord<estimate::ContrastsFacts>;
+    "completions": manual::Script;
+    "confirm seal": confirm::LabelsAccepted;
+    "confirm status": confirm::ConfirmStatus;
+    "confirm unseal": confirm::LabelsOpened;
+    "demo": surroundings::Demonstrated;
+    "deploy activate": Stands | Bodies;
+    "deploy check": StandsAnd<deploy::Guardrails> | BodiesAnd<deploy::Guardrails>;
+    "deploy recalibrate": StandsAnd<recalibrate::RecalibrationFacts> | recalibrate::Rehearsed;
+    "deploy rollback": Stands | Bodies;
+    "deploy status": deploy::DeploymentList;
+    "doctor": surroundings::Checks;
+    "erase": StandsAnd<blob::Erased> | Bodies;
+    "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
     "experiment close": Stands | Bodies;
     "experiment list": experiment::ExperimentList;
     "experiment register": Stands | Bodies;
+    "experiment split": split::SplitFormed;
+    "export": ledger_copy::Exported;
     "exposure list": exposure::ExposedUnits;
     "exposure open": Stands | Bodies;
-    "analyze": analysis::AnalysisFacts;
-    "audit transport": OnRecord<transport::AuditsFacts> | transport::Waiting;
-    "compare": OnRecord<estimate::ContrastsFacts>;
-    "deploy recalibrate": StandsAnd<recalibrate::RecalibrationFacts> | recalibrate::Rehearsed;
-    "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
     "family close": StandsAnd<family::Holds> | Bodies;
     "family list": family::FamilyList;
     "family open": Stands | Bodies;
@@ -106,6 +154,20 @@ shapes! {
     "gate root": gate::open::UnitsRoot;
     "gate show": gate::facts::GateShown;
     "gate simulate": gate::simulate::Simulated;
+    "generator list": generator::RunList;
+    "generator objective": StandsAnd<generator::StepAnswered>;
+    "generator open": Stands | Bodies;
+    "generator rollback": Stands | Bodies;
+    "generator show": generator::RunShown;
+    "generator validate": StandsAnd<generator::RunValidated> | BodiesAnd<generator::RunValidated>;
+    "import cje": intake::FilesImported | intake::FilesRehearsed;
+    "import csv": intake::FilesImported | intake::FilesRehearsed;
+    "import events": appended::FileAppended | Bodies;
+    "import labels": taken_in::LabelsTakenIn;
+    "import ledger": ledger_copy::LedgerImported | verify::Verified;
+    "import logged": intake::FilesImported | intake::FilesRehearsed;
+    "import rows": taken_in::RowsTakenIn;
+    "init": surroundings::Founded;
     "iterate accept": AndDue<steps::Accepted> | AndDue<steps::NoStep>;
     "iterate anchors": Stands | Bodies;
     "iterate audit": AndDue<ground::Audited> | AndDue<steps::NoStep>;
@@ -121,12 +183,21 @@ shapes! {
     "iterate score": AndDue<steps::Scored> | AndDue<steps::Unasked> | AndDue<steps::NoStep>;
     "iterate seal": AndDue<gates::Sealed> | AndDue<steps::NoStep>;
     "iterate show": show::IterationShown;
+    "judge drift": judge_drift::DriftFacts;
+    "judge list": judge::JudgeList;
+    "judge rescore-check": judge::Rescored;
+    "judge run": judge::Scored;
     "key compromise": Stands | Bodies;
     "key export": key::KeyExport | key::LogKey;
     "key list": key::KeyList;
+    "key new": StandsAnd<key::KeyMade> | Bodies;
     "key retire": Stands | Bodies;
     "key rotate-log": StandsAnd<key::LogKey> | Bodies;
     "key show": key::KeyShown;
+    "label design list": label::DesignList;
+    "label design new": Stands | Bodies;
+    "log": entry::EntryList;
+    "man": manual::ManPage | manual::ManPages;
     "patch check": patch::PatchChecked;
     "patch diff": patch::PatchChecked;
     "patch list": patch::PatchList;
@@ -147,24 +218,44 @@ shapes! {
     "prereg plan seal": Stands | Bodies;
     "prereg show": prereg::record::ManifestShown;
     "prereg sign": StandsAnd<prereg::sign::Signed> | BodiesAnd<prereg::sign::Signed> | Bodies;
+    "prompt checkout": prompt::PromptFiles;
+    "prompt commit": StandsAnd<prompt::Committed> | Bodies;
+    "prompt diff": rubric::RubricDiff;
+    "prompt log": prompt::PromptLog;
+    "prompt show": prompt::PromptShown;
+    "prove": entry::InclusionProof | entry::ProofChecked;
+    "qualify": qualify::QualifyFacts;
+    "record": StandsAnd<appended::KeptIn> | Stands | Bodies;
+    "replay": replay::ReplayFacts;
+    "report iteration": report::IterationReport | StandsAnd<report::Published> | BodiesAnd<report::Published>;
+    "report list": report::ReportList;
+    "report show": report::ReportShown;
+    "rubric dead": rubric::RulesFired;
+    "rubric diff": rubric::RubricDiff;
+    "rubric list": rubric::RubricList;
+    "rubric register": StandsAnd<rubric::Registered> | Bodies;
+    "rubric show": rubric::RubricShown;
+    "rulebook adopt": Stands | Bodies;
+    "rulebook show": rulebook::RulebooksShown;
+    "schema": manual::KindList | manual::KindSchema;
+    "score list": score::ScoreList;
+    "score show": score::ScoreShown;
+    "seal accept": Stands | Bodies;
+    "seal label": Stands | Bodies;
+    "seal reveal": StandsAnd<label::Revealed>;
+    "show": entry::EntryShown;
     "simulate dataset": simulate::Dataset;
     "simulate iteration": simulate::iteration::SimulatedIteration;
     "simulate truth": simulate::Truth;
     "status": status::Status;
-    "judge drift": judge_drift::DriftFacts;
-    "judge list": judge::JudgeList;
-    "judge rescore-check": judge::Rescored;
-    "judge run": judge::Scored;
-    "qualify": qualify::QualifyFacts;
-    "replay": replay::ReplayFacts;
-    "score list": score::ScoreList;
-    "score show": score::ScoreShown;
+    "use": experiment::CurrentExperiment;
+    "verify": verify::Verified;
 }
 
-/// Whether a verb may answer with facts of this type; a verb without a line may answer anything.
+/// Whether a verb may answer with facts of this type.
 pub fn is_answer(verb: &str, shape: &str) -> bool {
     let found = SHAPES.iter().find(|of| of.verb == verb);
-    found.is_none_or(|of| (of.types)().contains(&shape))
+    found.is_some_and(|of| (of.types)().contains(&shape))
 }
 
 #[cfg(test)]

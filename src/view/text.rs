@@ -8,6 +8,7 @@ use comfy_table::Table;
 
 pub use crate::report::shown::thousands;
 
+use crate::ground::time::Timestamp;
 use crate::view::Block;
 use crate::view::View;
 
@@ -26,6 +27,7 @@ fn put(out: &mut String, block: &Block, colour: bool) {
     match block {
         // Whoever gives several lines at once gets them as lines.
         Block::Line(line) => line_of(out, &escape_lines(line)),
+        Block::Answer(answer) => line_of(out, &flow(&escape(answer), 0, 0)),
         Block::Sentence(sentence) => out.push_str(&wrapped(&escape(sentence))),
         Block::Facts { pairs, broken } => {
             let shown = |value: &str, width: usize| match broken {
@@ -98,6 +100,12 @@ pub fn cut(text: &str, width: usize) -> String {
     kept + "…"
 }
 
+/// A time to the second, for people.
+pub fn short_time(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{}Z", &text[..19])
+}
+
 /// A line broken between words so that it fits [`COLUMNS`], what follows indented.
 pub fn wrapped(line: &str) -> String {
     flow(line, 0, 4) + "\n"
@@ -131,7 +139,7 @@ pub fn table<L: AsRef<str>>(head: &[L], rows: Vec<Vec<String>>) -> String {
     table.load_style(comfy_table::presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(COLUMNS);
-    table.set_header(head.iter().map(AsRef::as_ref));
+    table.set_header(head.iter().map(|label| escape(label.as_ref()).into_owned()));
     for row in rows {
         table.add_row(row.iter().map(|cell| escape(cell).into_owned()));
     }

@@ -13,6 +13,8 @@ use crate::num::Finite;
 use crate::num::Micro;
 use crate::view::Exit;
 use crate::view::View;
+use crate::view::answer;
+use crate::view::answer::Answer;
 use crate::view::estimate::state;
 use crate::view::text::cut;
 use crate::view::values;
@@ -21,6 +23,8 @@ use crate::view::values;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AuditsFacts {
+    /// For which policies the calibrator holds, and whether that may be claimed.
+    pub answer: Answer,
     /// What each audit says, policy by policy.
     pub audits: Vec<TransportTested>,
     /// Largest acceptable absolute mean residual, in millionths of a label unit; `null` where none was declared.
@@ -77,10 +81,65 @@ fn bracket(of: &ResidualWidth) -> String {
 }
 
 impl Audits<'_> {
+    /// The sentence that answers: for which policies the calibrator holds.
+    fn answer(&self, on_record: bool) -> Answer {
+        let margin = self.terms.margin_micro;
+        let margin = margin.map_or(String::new(), |of| format!(" {of}"));
+        let found = [
+            (
+                TransportState::Pass,
+                format!("The calibrator transfers, within the margin{margin}, to"),
+            ),
+            (
+                TransportState::Fail,
+                "The calibrator does not transfer to".to_owned(),
+            ),
+            (
+                TransportState::Inconclusive,
+                format!(
+                    "There are too few labels to say whether it holds within the margin{margin} for"
+                ),
+            ),
+            (
+                TransportState::NotGraded,
+                "No margin says what would be acceptable for".to_owned(),
+            ),
+        ];
+        let mut parts = Vec::new();
+        for (state, text) in found {
+            let of = self.tested.iter().filter(|of| of.state == state);
+            let names = answer::names(of.map(|of| of.policy.as_str()));
+            if !names.is_empty() {
+                parts.push(format!("{text} {names}."));
+            }
+        }
+        let missing = answer::names(self.missing.iter().map(String::as_str));
+        if !missing.is_empty() {
+            parts.push(format!("No label checks it for {missing}."));
+        }
+        let is_said =
+            |of: &TransportTested| matches!(of.state, TransportState::Pass | TransportState::Fail);
+        let may_be_claimed =
+            on_record && self.terms.manifest.is_some() && self.tested.iter().any(is_said);
+        parts.push(match (on_record, self.terms.manifest) {
+            (false, _) => answer::UNRECORDED.to_owned(),
+            (true, None) => {
+                "No plan registered the margin, so nothing of it may be claimed.".to_owned()
+            }
+            (true, Some(_)) if may_be_claimed => answer::CLAIMED.to_owned(),
+            (true, Some(_)) => answer::UNCLAIMED.to_owned(),
+        });
+        Answer {
+            text: parts.join(" "),
+            may_be_claimed,
+        }
+    }
+
     /// The view. What was planned and has no probes passes nothing.
     pub fn view(self, recorded: Option<View>) -> View {
         let (tested, terms) = (&self.tested, self.terms);
         let facts = AuditsFacts {
+            answer: self.answer(recorded.is_some()),
             audits: tested.clone(),
             margin_micro: terms.margin_micro,
             alpha_micro: terms.alpha_micro,
@@ -89,6 +148,7 @@ impl Audits<'_> {
             not_checked: self.missing.clone(),
         };
         let mut view = View::of(&facts);
+        view.answer(facts.answer.text.clone());
         table(&mut view, tested);
         view.gap();
         view.sentence(graded(terms));

@@ -10,6 +10,7 @@ use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::direct::Scale;
 use crate::stats::inference::Interval;
+use crate::stats::multiplicity::Correction;
 use crate::view::View;
 use crate::view::appended::Stands;
 use crate::workflow::analyze::Calibration;
@@ -47,7 +48,7 @@ pub struct Pair {
     pub interval: Ends,
     /// Two-sided p of no difference, from 0 to 1.
     pub p: f64,
-    /// The same over all pairs shown (Benjamini-Hochberg), from 0 to 1.
+    /// The same over all pairs shown, by the correction, from 0 to 1.
     pub p_adjusted: f64,
     /// The interval widened by what is left open; `null` where nothing is.
     pub conservative_interval: Option<Ends>,
@@ -102,6 +103,27 @@ pub fn on_record<T: Serialize>(
     // The name without the borrow.
     view.shape = std::any::type_name::<OnRecord<T>>();
     view
+}
+
+/// The correction of a family, for a column.
+pub(super) fn correction(of: Correction) -> &'static str {
+    match of {
+        Correction::BenjaminiHochberg => "BH",
+        Correction::BenjaminiYekutieli => "BY",
+        Correction::Bonferroni => "Bonferroni",
+        Correction::Holm => "Holm",
+    }
+}
+
+/// What a correction holds.
+pub(super) fn promise(of: Correction) -> &'static str {
+    match of {
+        Correction::BenjaminiHochberg => "holds the share of false findings",
+        Correction::BenjaminiYekutieli => {
+            "holds the share of false findings, however the pairs depend on each other"
+        }
+        Correction::Bonferroni | Correction::Holm => "holds the chance of any false finding",
+    }
 }
 
 /// Level of intervals in per cent.
@@ -184,11 +206,15 @@ pub(super) fn fitted(of: &Calibration) -> String {
     )
 }
 
-/// Why an interval is wider than a t interval.
-pub(super) fn bounded(name: &str, off_mode: impl Display) -> String {
+/// What an exact bound does to an interval: it widens it, or lies within it.
+pub(super) fn bounded(name: &str, off_mode: impl Display, is_widened: bool) -> String {
+    let what = if is_widened {
+        "the interval is widened by an exact bound on the scale"
+    } else {
+        "an exact bound on the scale lies within the interval, which stays as it is"
+    };
     format!(
-        "{name}  {off_mode} of its labelled prompts hold another label than the most common one: the interval is widened \
-         by an exact bound on the scale"
+        "{name}  {off_mode} of its labelled prompts hold another label than the most common one: {what}"
     )
 }
 

@@ -3,6 +3,7 @@
 use clover_event::payload::manifest::AuditedEnvironment;
 use clover_event::payload::manifest::Beacon;
 use clover_event::payload::manifest::ConfirmTest;
+use clover_event::payload::manifest::FamilyMethod;
 use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::IterationPlan;
 use clover_event::payload::manifest::Manifest;
@@ -49,6 +50,8 @@ pub struct Report {
     pub faults: Vec<Fault>,
     /// What nobody could check.
     pub not_checked: Vec<String>,
+    /// What follows from it for others, in words.
+    pub said: Vec<String>,
     /// Criteria of an iteration that no candidate passes at these sizes.
     pub unmet: Vec<String>,
 }
@@ -92,6 +95,7 @@ pub fn preflight(manifest: &Manifest) -> Report {
         };
         report.fault(path, expected, format!("{alpha} (E_FAMILY_BUDGET)"));
     }
+    spent(manifest, &mut report);
     if let Some(test) = &manifest.test {
         values(manifest, &mut report);
         gate(manifest, test, &mut report);
@@ -111,6 +115,26 @@ pub fn preflight(manifest: &Manifest) -> Report {
             .push("power: this template is exploratory until a gate confirms it".to_owned());
     }
     report
+}
+
+/// What it takes from a family whose members spend one error rate.
+fn spent(manifest: &Manifest, report: &mut Report) {
+    let of = manifest.multiplicity.as_ref();
+    let of = of.filter(|of| of.method == FamilyMethod::Spend);
+    let Some((of, alpha)) = of.zip(manifest.alpha()) else {
+        return;
+    };
+    let all = of.family_alpha_micro.value();
+    if all > 0 {
+        let share = alpha as f64 / all as f64;
+        report.measure("share of the family's error rate that it takes", share);
+    }
+    if alpha == all {
+        report.said.push(format!(
+            "it takes the whole error rate of family {}: no other member can be registered after it",
+            of.family
+        ));
+    }
 }
 
 /// How a unit's values come about: one draw where one is said, and metrics that can be told apart.

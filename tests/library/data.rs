@@ -21,9 +21,10 @@ use clover::session::iterate::open::AnchorTerms;
 use clover::session::judge::Assignment;
 use clover::session::judge::assignment::JudgeSpec;
 use clover::session::judge::assignment::Model;
-use clover::session::judge::scoring;
+use clover::session::judge::judging;
 use clover::session::split;
 use clover::session::split::SplitRequest;
+use clover::workflow::import::Brings;
 use clover::workflow::import::How;
 use clover::workflow::import::Rows;
 use clover::workflow::import::cje;
@@ -133,7 +134,7 @@ fn judge(
     };
     let judged = all.into_iter().flat_map(|file| file.rows).collect();
     let assignment = Assignment::new(experiment.clone(), spec, pepper, judged, 2);
-    scoring::run(&mut desk.keys, &desk.home, &mut desk.ledger, assignment)?;
+    judging::run(&mut desk.keys, &desk.home, &mut desk.ledger, assignment)?;
     let file = InputFile {
         bytes: files["responses/base_responses.jsonl"].clone(),
         rows: base,
@@ -164,8 +165,9 @@ fn rows(path: &str, bytes: &[u8]) -> Result<Rows, Box<dyn Error>> {
     let how = How {
         policy: Some(&policy),
         logprobs: false,
-        scored: true,
+        brings: Brings::Scores,
         scale: (Micro::default(), serde_json::from_value(json!(1_000_000))?),
+        label_scale: None,
         fields: &["domain".parse()?, "level".parse()?],
         name_prompt: &|prompt| prompt.to_owned(),
     };

@@ -40,7 +40,7 @@ pub(crate) fn run(folder: &Path) -> Result<IterationOutcome, Box<dyn Error>> {
     open::open(
         &mut desk.keys,
         &mut desk.ledger,
-        id.clone(),
+        &id,
         &manifest,
         Intent::Append,
     )?;

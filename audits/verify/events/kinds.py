@@ -143,7 +143,9 @@ KINDS = {
         se=Optional(number), share=Optional(number), terms=TERMS, through_seq=COUNT, transport=Optional(STANDING)),
     ("contrast.recorded", 1): Kind(
         "arbiter", "@ build family first second terms through_seq", basis=text, build=text, calibrator=Optional(hex64),
-        conservative=Optional(ENDS), df=Optional(number), difference=number, family=listing(ident), first=ident,
+        conservative=Optional(ENDS),
+        correction=Optional(one_of("benjamini_yekutieli", "bonferroni", "holm")), df=Optional(number),
+        difference=number, family=listing(ident), first=ident,
         first_claim=Optional(CLAIM), first_root=encoded(32), first_transport=Optional(STANDING), interval=ENDS,
         p=number, p_adjusted=number,
         reading=Optional(one_of("not_told_apart", "told_apart", "unchecked")), se=number, second=ident,

@@ -1,14 +1,15 @@
 //! Opening iterations from their manifests, and listing them.
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::intake;
 use crate::cli::submit;
 use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::event::id::ManifestId;
 use crate::event::id::PolicyId;
+use crate::ground::shell;
 use crate::session::iterate::open as session;
 use crate::session::iterate::open::AnchorTerms;
 use crate::view::View;
@@ -21,6 +22,9 @@ pub(in crate::cli) struct OpenArgs {
     /// The manifest, of template iteration
     #[arg(long, value_name = "ID")]
     pub manifest: String,
+    /// Open it although its data can never reach what the plan asks
+    #[arg(long)]
+    pub yes: bool,
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -40,8 +44,13 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
         .map_err(|error| wrong("manifest", &args.manifest, error))?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);
-    let ports = &mut ctx.ports();
-    let opened = session::open(ports, &mut ledger, iteration.clone(), &manifest, intent)?;
+    let again = format!(
+        "clover iterate open {} --manifest {}",
+        shell::word(&iteration),
+        shell::word(&manifest)
+    );
+    let mut ports = ctx.ports().with_consent(args.yes, again);
+    let opened = session::open(&mut ports, &mut ledger, &iteration, &manifest, intent)?;
     if opened.is_after_stop {
         ctx.warn(views::after_the_stop(&opened.experiment, &iteration));
     }
@@ -93,10 +102,11 @@ pub(super) fn anchors(ctx: &mut Ctx<'_>, args: &AnchorArgs) -> Result<View, CliE
         text.parse::<JudgeId>()
             .map_err(|error| wrong("judge", text, &error))
     });
-    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
     let terms = AnchorTerms {
         anchors,
-        experiment: intake::experiment(ledger.state(), args.experiment.as_deref())?,
+        experiment: current::experiment(ctx, &home, ledger.state(), named)?,
         low,
         high,
         judge: judge.transpose()?,

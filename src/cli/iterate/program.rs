@@ -6,6 +6,8 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
+use crate::ground::ambient;
+use crate::ground::digest::Digest;
 use crate::workflow::judge::Judge;
 use crate::workflow::judge::builtin;
 use crate::workflow::judge::command;
@@ -33,15 +35,57 @@ pub(in crate::cli) struct Program {
     pub command: Vec<String>,
 }
 
+/// The digest of the files among the words of a command, in their order: the program as it is now. `None` where no word
+/// is a file, as where a program is found by its name alone.
+pub(in crate::cli) fn digest(
+    ctx: &mut Ctx<'_>,
+    command: &[String],
+) -> Result<Option<Digest>, CliError> {
+    let mut files = Vec::new();
+    for word in command {
+        let path = ctx.path(word);
+        if ambient::is_file(&path) {
+            files.extend_from_slice(Digest::sha256(&ambient::read(&path)?).as_bytes());
+        }
+    }
+    Ok((!files.is_empty()).then(|| Digest::sha256(&files)))
+}
+
+/// Refuses a program whose files are not those that the judge was registered with.
+fn same_files(
+    ctx: &mut Ctx<'_>,
+    judge: &JudgeRegistered,
+    program: &Program,
+) -> Result<(), CliError> {
+    let Some(registered) = command::files(judge.model.as_str()) else {
+        return Ok(());
+    };
+    let found = digest(ctx, &program.command)?.map(|files| files.to_hex());
+    if found.as_deref() == Some(registered) {
+        return Ok(());
+    }
+    let found = found.unwrap_or_else(|| "no file".to_owned());
+    Err(CliError::refused(
+        format!(
+            "judge {}: expected the program that it was registered with, files {registered}, found {found}",
+            judge.judge
+        ),
+        "the same command with that program, or a judge of another name",
+    ))
+}
+
 /// The judge, ready to be asked.
 pub(in crate::cli) fn port(
-    ctx: &Ctx<'_>,
+    ctx: &mut Ctx<'_>,
     judge: &JudgeRegistered,
     program: &Program,
 ) -> Result<Box<dyn Judge + Send>, CliError> {
     match judge.port {
         JudgePort::Builtin => Ok(Box::new(builtin::Builtin)),
         JudgePort::Command | JudgePort::Recorded => {
+            if !program.command.is_empty() {
+                same_files(ctx, judge, program)?;
+            }
             let plan = command::Plan {
                 command: program.command.clone(),
                 folder: ctx.folder().to_owned(),

@@ -6,6 +6,7 @@ use crate::cli::home;
 use crate::cli::iterate::bench;
 use crate::view::View;
 use crate::view::iterate::show as page;
+use crate::workflow::iterate::course::Course;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -16,6 +17,12 @@ pub(in crate::cli) struct Args {
 pub(super) fn show(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let id = bench::named(&args.id)?;
     let (_, ledger, view) = home::view(ctx)?;
-    let record = bench::recorded(&ledger, &id, view.state(&ledger).size)?;
-    Ok(page::show(&record))
+    let size = view.state(&ledger).size;
+    let record = bench::recorded(&ledger, &id, size)?;
+    let course = match record.paused {
+        None => None,
+        // Where the rows are gone, what is on record is shown without them.
+        Some(_) => Course::bound(&ledger, &record, size).ok(),
+    };
+    Ok(page::show(&record, course.as_ref()))
 }

@@ -1,9 +1,11 @@
 //! `clover prereg`: plans that bind, from a commented file to a signed manifest, its amendments and deviations.
 
+mod draft;
 mod peer;
 mod plan;
 mod refusals;
 mod sealed;
+mod unfilled;
 mod view;
 
 use std::path::Path;
@@ -28,13 +30,17 @@ use crate::session::prereg::deviation;
 use crate::session::prereg::deviation::DeviationTerms;
 use crate::session::prereg::registration;
 use crate::view::View;
+use crate::view::prereg::draft as drafts;
 use crate::view::prereg::file;
 use crate::view::prereg::sign;
+use crate::workflow::iterate::draft::FEW_LABELS;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
     /// Write a commented manifest to fill in
-    #[command(after_help = "Example:\n  clover prereg new --template transport -o plan.yaml")]
+    #[command(
+        after_help = "Example:\n  clover prereg new --template transport -o plan.yaml\n  clover prereg new --template iteration --from-data -o plan.yaml"
+    )]
     New(NewArgs),
     /// Check a manifest and its sizes, or one of agent-eval; nothing is recorded
     #[command(after_help = "Example:\n  clover prereg check plan.yaml")]
@@ -74,6 +80,18 @@ pub(super) struct NewArgs {
     /// A manifest of agent-eval, JSON: what it binds is filled in, of a gate
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
+    /// Draft sizes, slices and effects from the labels of fit alone
+    #[arg(long, conflicts_with = "from")]
+    pub from_data: bool,
+    /// With --from-data: the experiment; default the one that is open
+    #[arg(long, value_name = "ID", requires = "from_data")]
+    pub experiment: Option<String>,
+    /// With --from-data: what a label costs, for what more of them would
+    #[arg(long, value_name = "PRICE", requires = "from_data")]
+    pub label_price: Option<String>,
+    /// Sizes for so many labels in all, without data
+    #[arg(long, value_name = "N", conflicts_with_all = ["from", "from_data"])]
+    pub labels: Option<u64>,
     /// The file to write; standard output when absent
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -184,18 +202,36 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
         let message = format!("--template {:?}: expected one of {names}", args.template);
         return Err(CliError::usage(message, "clover prereg new --help"));
     };
-    let text = match &args.from {
-        None => file::template(template).to_owned(),
-        Some(_) if template != Template::Gate => {
+    if (args.from_data || args.labels.is_some()) && template != Template::Iteration {
+        let flag = if args.from_data {
+            "--from-data"
+        } else {
+            "--labels"
+        };
+        let message = format!("{flag}: expected --template iteration, found {template:?}");
+        return Err(CliError::usage(message, "clover prereg new --help"));
+    }
+    if args.from_data {
+        return draft::new(ctx, args);
+    }
+    let text = match (&args.from, args.labels) {
+        (None, None) => file::template(template).to_owned(),
+        (None, Some(labels)) => draft::sized(labels)?,
+        (Some(_), _) if template != Template::Gate => {
             let message = format!("--from: expected --template gate, found {template:?}");
             return Err(CliError::usage(message, "clover prereg new --help"));
         }
-        Some(from) => peer::plan(&from.display().to_string(), &ctx.read(from)?)?,
+        (Some(from), _) => peer::plan(&from.display().to_string(), &ctx.read(from)?)?,
     };
     if let Some(output) = &args.output {
         ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
     }
-    Ok(file::new(template, text, args.output.as_deref()))
+    let mut view = file::new(template, text, args.output.as_deref(), None);
+    if args.output.is_some() && args.labels.is_some_and(|labels| labels < FEW_LABELS) {
+        view.gap();
+        drafts::few(&mut view);
+    }
+    Ok(view)
 }
 
 fn named(id: &str) -> Result<ManifestId, CliError> {

@@ -8,8 +8,10 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::input::Fault;
 use crate::cli::prereg::peer;
+use crate::cli::prereg::unfilled;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::shell;
+use crate::ground::written;
 use crate::ground::yaml::Document;
 use crate::ground::yaml::Place;
 use crate::ground::yaml::YamlError;
@@ -28,7 +30,7 @@ pub(super) struct Plan {
     source: String,
 }
 
-fn at(source: &str, place: Place, message: String) -> CliError {
+pub(super) fn at(source: &str, place: Place, message: String) -> CliError {
     let fault = Fault {
         line: place.line.max(1),
         column: place.column,
@@ -52,7 +54,12 @@ fn parse(bytes: &[u8], file: &Path) -> Result<Plan, CliError> {
     };
     let wrong = |error: YamlError| at(&source, error.place, error.message);
     let document = Document::parse(bytes).map_err(wrong)?;
-    let manifest = document.decode().map_err(wrong)?;
+    let gaps = unfilled::gaps(bytes, &document);
+    let (manifest, document) = match written::decode(document) {
+        Ok(read) if gaps.iter().all(|gap| !gap.is_marked) => read,
+        Ok(_) => return Err(unfilled::refuse(&source, &gaps, None)),
+        Err(error) => return Err(unfilled::refuse(&source, &gaps, Some(error))),
+    };
     Ok(Plan {
         manifest,
         document,

@@ -15,6 +15,13 @@ impl From<PreregError> for CliError {
             PreregError::NoManifest(_) => {
                 Self::not_found(message, "clover log --kind manifest.registered")
             }
+            PreregError::NoRubric(id) => {
+                let id = shell::word(&id);
+                Self::not_found(
+                    message,
+                    format!("clover rubric register FILE --experiment {id}"),
+                )
+            }
             PreregError::NotInForce(id) => {
                 let id = shell::word(&id);
                 Self::refused(message, format!("clover prereg show {id}"))

@@ -231,6 +231,19 @@ pub struct EstimateRecorded {
     pub transport: Option<TransportStanding>,
 }
 
+/// How the p-values of a family are corrected, where it is not by Benjamini and Hochberg (1995).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum FamilyCorrection {
+    /// False discovery rate under any dependence (Benjamini and Yekutieli 2001).
+    BenjaminiYekutieli,
+    /// Familywise error, one step.
+    Bonferroni,
+    /// Familywise error, stepping down (Holm 1979).
+    Holm,
+}
+
 /// Two policies were compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -247,6 +260,9 @@ pub struct ContrastRecorded {
     /// margins of the audits that it rests on, and by labels that hardly vary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conservative: Option<IntervalEnds>,
+    /// How the family is corrected; absent for Benjamini-Hochberg.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<FamilyCorrection>,
     /// Degrees of freedom; absent for a bootstrap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub df: Option<Finite>,
@@ -268,7 +284,7 @@ pub struct ContrastRecorded {
     pub interval: IntervalEnds,
     /// Two-sided p of no difference.
     pub p: Finite,
-    /// The same within the family (Benjamini-Hochberg).
+    /// The same within the family, by its correction.
     pub p_adjusted: Finite,
     /// How it is to be read; absent before rulebook 18.
     #[serde(skip_serializing_if = "Option::is_none")]

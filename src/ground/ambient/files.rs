@@ -199,6 +199,11 @@ pub fn check_writable(path: &Path) -> Result<(), AmbientError> {
         .map_err(|source| AmbientError::io("write", path, source))
 }
 
+/// Whether a file stands at `path`.
+pub fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
 /// Whether a folder stands at `path`.
 pub fn is_dir(path: &Path) -> bool {
     path.is_dir()

@@ -40,6 +40,7 @@ pub use files::create_private_dirs;
 pub use files::exists;
 pub use files::irregular;
 pub use files::is_dir;
+pub use files::is_file;
 pub use files::list;
 pub use files::lock;
 pub use files::mode;

@@ -37,6 +37,7 @@ use crate::home::Home;
 use crate::intake::InputFile;
 use crate::intake::Request;
 use crate::intake::error::IntakeError;
+use crate::intake::labels;
 use crate::intake::signers::Signers;
 use crate::intake::subjects::SubjectKeys;
 
@@ -54,7 +55,7 @@ pub(crate) fn scores(
     let keys = SubjectKeys::new(home, ledger, rows, plan)?;
     let batch = Batch {
         request,
-        basis,
+        basis: Some(basis),
         rows,
         plan,
     };
@@ -70,7 +71,7 @@ pub(crate) fn reference(bytes: &[u8], media: &str) -> BlobRef {
     }
 }
 
-fn count(value: u64) -> Count {
+pub(super) fn count(value: u64) -> Count {
     Count::new(value).expect("BUG: no file has 2^53 of anything")
 }
 
@@ -103,19 +104,8 @@ pub(super) fn ingest(
             (bytes, Source::Envelope(source))
         }
         _ => {
-            let subject = Digest(ambient.random()?);
-            let key = ambient.with_entropy(SubjectKey::generate)?;
-            home.vault(&ambient)?
-                .add_subject(&subject, key.as_bytes())?;
-            let sealed = ambient
-                .with_entropy(|entropy| seal::encrypt_blob(&key, &file.bytes, entropy))
-                .map_err(IntakeError::from)?;
-            let source = PrivateRef {
-                blob: reference(&sealed.bytes, media),
-                commitment: sealed.commitment,
-                subject,
-            };
-            (sealed.bytes, Source::Private(source))
+            let (source, bytes) = private(home, &ambient, &file.bytes, media)?;
+            (bytes, Source::Private(source))
         }
     };
     let sampled = rows.sampled();
@@ -137,6 +127,27 @@ pub(super) fn ingest(
     Ok(appended[0].id)
 }
 
+/// Bytes as a private blob under a subject of its own: what an event says of it, and what is stored.
+pub(crate) fn private(
+    home: &Home,
+    ambient: &Ambient,
+    bytes: &[u8],
+    media: &str,
+) -> Result<(PrivateRef, Vec<u8>), SessionError> {
+    let subject = Digest(ambient.random()?);
+    let key = ambient.with_entropy(SubjectKey::generate)?;
+    home.vault(ambient)?.add_subject(&subject, key.as_bytes())?;
+    let sealed = ambient
+        .with_entropy(|entropy| seal::encrypt_blob(&key, bytes, entropy))
+        .map_err(IntakeError::from)?;
+    let private = PrivateRef {
+        blob: reference(&sealed.bytes, media),
+        commitment: sealed.commitment,
+        subject,
+    };
+    Ok((private, sealed.bytes))
+}
+
 fn needed(signer: Option<&Signer>) -> &Signer {
     signer.expect("BUG: the keys that are needed were looked for")
 }
@@ -145,8 +156,8 @@ fn needed(signer: Option<&Signer>) -> &Signer {
 pub(super) struct Batch<'a> {
     /// What was asked for.
     pub request: &'a Request,
-    /// What they stand on.
-    pub basis: EventId,
+    /// What they stand on; nothing before their file is on record.
+    pub basis: Option<EventId>,
     /// The rows.
     pub rows: &'a Rows,
     /// What becomes of each.
@@ -156,7 +167,7 @@ pub(super) struct Batch<'a> {
 impl Batch<'_> {
     fn command(&self, payload: impl Into<Payload>) -> Command {
         let mut command = Command::new(payload, Some(self.request.ask.experiment.clone()));
-        command.refs = vec![self.basis];
+        command.refs = self.basis.into_iter().collect();
         command
     }
 
@@ -205,68 +216,107 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Appends new open labels.
-    pub(super) fn labels(
-        &self,
-        ledger: &mut Ledger,
-        signers: &Signers,
-    ) -> Result<(), SessionError> {
+    /// New open labels, to be appended.
+    fn open_labels(&self) -> Vec<Command> {
         let ask = &self.request.ask;
         let Some(open) = &ask.open else {
-            return Ok(());
+            return Vec::new();
         };
         let fresh = self
             .pairs()
             .filter(|(_, plan)| plan.label == Label::Open(Standing::New));
-        let mut commands: Vec<_> = fresh
-            .filter_map(|(row, _)| Some(plan::label_of(row, row.label?, &ask.rater, open)))
-            .map(|label| self.command(label))
-            .collect();
-        append_all(ledger, &mut commands, signers.labeler(), &mut Vec::new())
+        let said =
+            fresh.filter_map(|(row, _)| Some(plan::label_of(row, row.label?, &ask.rater, open)));
+        said.map(|label| self.command(label)).collect()
     }
 
-    /// Seals and appends new labels that stay closed.
-    pub(super) fn seals(&self, ledger: &mut Ledger, signers: &Signers) -> Result<(), SessionError> {
+    /// New labels that stay closed, sealed and to be appended.
+    fn sealed_labels(
+        &self,
+        ledger: &Ledger,
+        signers: &Signers,
+    ) -> Result<Vec<Command>, SessionError> {
         let mut commands = Vec::new();
-        let origin = ledger.state().keyring.origin.clone();
         for (row, plan) in self.pairs() {
             if let (Label::Sealed(Standing::New, id), Some(value)) = (&plan.label, row.label) {
-                let label = self.sealed(ledger.ambient(), &origin, (id, value), signers)?;
+                let label = sealed(ledger, self.request, (id, value), signers)?;
                 commands.push(self.command(label));
             }
         }
-        append_all(ledger, &mut commands, signers.custodian(), &mut Vec::new())
+        Ok(commands)
     }
 
-    fn sealed(
+    /// The new labels, open and sealed. They and the first new score are held against the rules that need no more than the
+    /// state at the head.
+    pub(super) fn labels(
         &self,
-        ambient: &Ambient,
-        origin: &str,
-        (row, value): (&RowId, Micro),
+        ledger: &Ledger,
         signers: &Signers,
-    ) -> Result<LabelSealed, SessionError> {
-        let request = self.request;
-        let wanted = request.ask.seal.clone().zip(request.reveal_by);
-        let (design, reveal_by) = wanted.expect("BUG: rows are sealed in a design with a deadline");
-        let recipient = signers.recipient().cloned();
-        let recipient = recipient.expect("BUG: the recipient was looked for");
-        let opening = ambient.with_entropy(|entropy| LabelOpening::draw(value.value(), entropy))?;
-        let envelope = ambient.with_entropy(|entropy| {
-            seal::encrypt(opening.to_bytes().as_slice(), &[recipient.0], entropy)
-        })?;
-        Ok(LabelSealed {
-            commitment: opening.commitment(origin, design.as_str(), row.as_str()),
-            design,
-            envelope: Base64Text(envelope),
-            recipient,
-            reveal_by,
-            row: row.clone(),
-        })
+    ) -> Result<NewLabels, SessionError> {
+        let first = self.pairs().find(|(_, plan)| plan.score == Standing::New);
+        let score = first.map(|(row, _)| plan::score_of(row, &self.request.ask.judge));
+        let scores: Vec<_> = score.map(|score| self.command(score)).into_iter().collect();
+        labels::permitted(ledger, &scores, signers.scorer())?;
+        let new = NewLabels {
+            open: self.open_labels(),
+            sealed: self.sealed_labels(ledger, signers)?,
+        };
+        labels::permitted(ledger, &new.open, signers.labeler())?;
+        labels::permitted(ledger, &new.sealed, signers.custodian())?;
+        Ok(new)
+    }
+
+    /// Appends new labels, which stand on what the rows do.
+    pub(super) fn append_labels(
+        &self,
+        ledger: &mut Ledger,
+        mut new: NewLabels,
+        signers: &Signers,
+    ) -> Result<(), SessionError> {
+        for command in new.open.iter_mut().chain(&mut new.sealed) {
+            command.refs = self.basis.into_iter().collect();
+        }
+        let none = &mut Vec::new();
+        append_all(ledger, &mut new.open, signers.labeler(), none)?;
+        append_all(ledger, &mut new.sealed, signers.custodian(), none)
     }
 }
 
+/// New labels of a file.
+pub(super) struct NewLabels {
+    open: Vec<Command>,
+    sealed: Vec<Command>,
+}
+
+/// A label, sealed to the recipient that was found.
+pub(super) fn sealed(
+    ledger: &Ledger,
+    request: &Request,
+    (row, value): (&RowId, Micro),
+    signers: &Signers,
+) -> Result<LabelSealed, SessionError> {
+    let wanted = request.ask.seal.clone().zip(request.reveal_by);
+    let (design, reveal_by) = wanted.expect("BUG: rows are sealed in a design with a deadline");
+    let recipient = signers.recipient().cloned();
+    let recipient = recipient.expect("BUG: the recipient was looked for");
+    let ambient = ledger.ambient();
+    let opening = ambient.with_entropy(|entropy| LabelOpening::draw(value.value(), entropy))?;
+    let envelope = ambient.with_entropy(|entropy| {
+        seal::encrypt(opening.to_bytes().as_slice(), &[recipient.0], entropy)
+    })?;
+    let origin = &ledger.state().keyring.origin;
+    Ok(LabelSealed {
+        commitment: opening.commitment(origin, design.as_str(), row.as_str()),
+        design,
+        envelope: Base64Text(envelope),
+        recipient,
+        reveal_by,
+        row: row.clone(),
+    })
+}
+
 /// Appends commands as few batches, each with one checkpoint.
-fn append_all(
+pub(super) fn append_all(
     ledger: &mut Ledger,
     commands: &mut Vec<Command>,
     signer: Option<&Signer>,

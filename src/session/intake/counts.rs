@@ -49,16 +49,21 @@ impl Counts {
         });
         for row in &plan.rows {
             counts.scores.see(row.score);
-            match &row.label {
-                Label::Open(standing) => counts.labels.see(*standing),
-                Label::Sealed(standing, _) => counts.sealed.see(*standing),
-                Label::None | Label::Unread => {}
-            }
+            counts.see_label(&row.label);
             if let Some(standing) = row.logprob {
                 counts.logprobs.see(standing);
             }
         }
         counts
+    }
+
+    /// Counts what becomes of a label.
+    pub(super) fn see_label(&mut self, label: &Label) {
+        match label {
+            Label::Open(standing) => self.labels.see(*standing),
+            Label::Sealed(standing, _) => self.sealed.see(*standing),
+            Label::None | Label::Unread => {}
+        }
     }
 
     /// The counts of several files together.

@@ -16,10 +16,14 @@ pub enum IntakeError {
     Blob(#[from] BlobError),
     /// Scores differ from what is recorded. Each difference is on record, and nothing else was appended.
     #[error(
-        "score_once: {} scores differ from what is recorded ({} by {}: {} recorded, {} in the file); each is on record as score.conflict, and nothing else was appended",
+        "{file}:{line}: score_once: {} scores differ from what is recorded ({} by {}: {} recorded, {} in the file); each is on record as score.conflict, and nothing else was appended",
         .seqs.len(), .first.item, .first.policy, .first.recorded_micro, .first.score_micro
     )]
     Conflicts {
+        /// The file of the first.
+        file: String,
+        /// Its line, from 1.
+        line: u64,
         /// The first of them.
         first: Box<ScoreConflict>,
         /// Where each stands.
@@ -47,6 +51,23 @@ pub enum IntakeError {
     /// The named custodian cannot open what is sealed.
     #[error("key {0} has no recipient to seal to")]
     NoRecipient(KeyId),
+    /// Scores differ from what a judge of this ledger answered. Nothing was appended.
+    #[error(
+        "{file}:{line}: judge_score: {} was asked by this ledger and scored {} by {} {}, the file says {}; {rows} of its rows differ, and nothing was recorded",
+        .first.judge, .first.item, .first.policy, .first.recorded_micro, .first.score_micro
+    )]
+    OwnScore {
+        /// The file of the first.
+        file: String,
+        /// Its line, from 1.
+        line: u64,
+        /// Where the recorded score stands.
+        seq: u64,
+        /// The first of them, as it would be recorded.
+        first: Box<ScoreConflict>,
+        /// How many there are.
+        rows: usize,
+    },
     /// A rule would refuse a row.
     #[error("{file}:{line}: {rule}: expected {expected}, found {found}")]
     Row {

@@ -3,11 +3,12 @@
 
 use clover_event::Kind;
 use clover_event::id::ExperimentId;
-use clover_event::payload::judge::ScoreConflict;
+use clover_event::payload::scoring::JudgePort;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_workflow::import::plan;
 use clover_workflow::import::plan::Ask;
+use clover_workflow::import::plan::Conflict;
 use clover_workflow::import::plan::Plan;
 
 use crate::append;
@@ -21,7 +22,9 @@ use crate::intake::counts::Counts;
 use crate::intake::error;
 use crate::intake::error::IntakeError;
 use crate::intake::signers::Signers;
+use crate::intake::subjects;
 use crate::intake::subjects::SubjectKeys;
+use crate::judge::registration;
 use crate::ports::KeyNeed;
 use crate::ports::Keys;
 use crate::ports::Ports;
@@ -34,7 +37,39 @@ pub fn plans(ledger: &Ledger, files: &[InputFile], ask: &Ask) -> Result<Vec<Plan
     let plans = files.iter().map(|file| {
         plan::plan(ledger, &file.rows, ask).map_err(|stop| error::stopped(stop, &file.rows.file))
     });
-    plans.collect()
+    let plans = plans.collect::<Result<Vec<_>, SessionError>>()?;
+    own_scores(ledger, ask, files, &plans)?;
+    Ok(plans)
+}
+
+/// Refuses scores that differ from what a judge of this ledger was asked: a file is no second answer of it, and what it says
+/// is no conflict between two answers.
+fn own_scores(
+    ledger: &Ledger,
+    ask: &Ask,
+    files: &[InputFile],
+    plans: &[Plan],
+) -> Result<(), SessionError> {
+    let pairs = files.iter().zip(plans);
+    let mut conflicts = pairs.flat_map(|(file, plan)| {
+        let found = plan.conflicts.iter();
+        found.map(|conflict| (&file.rows.file, conflict))
+    });
+    let Some((file, first)) = conflicts.next() else {
+        return Ok(());
+    };
+    let standing = registration::standing(ledger, &ask.experiment, &ask.judge)?;
+    if standing.is_none_or(|of| of.judge.port == JudgePort::Recorded) {
+        return Ok(());
+    }
+    Err(IntakeError::OwnScore {
+        file: file.clone(),
+        line: first.line,
+        seq: first.seq,
+        first: Box::new(first.said.clone()),
+        rows: 1 + conflicts.count(),
+    }
+    .into())
 }
 
 /// Appends what is new of planned files, and answers with what each file added.
@@ -49,16 +84,28 @@ pub fn import(
     request: &Request,
     (files, plans): (&[InputFile], &[Plan]),
 ) -> Result<Vec<Counts>, SessionError> {
-    let conflicts: Vec<_> = plans
-        .iter()
-        .flat_map(|plan| plan.conflicts.clone())
-        .collect();
+    let all = files.iter().zip(plans).flat_map(|(file, plan)| {
+        let found = plan.conflicts.iter();
+        found.map(|conflict| (file.rows.file.clone(), conflict.clone()))
+    });
+    let conflicts: Vec<_> = all.collect();
     if !conflicts.is_empty() {
         return Err(record_conflicts(ports, ledger, &request.ask.experiment, conflicts)?.into());
     }
     let signers = Signers::find(ports, ledger.state(), request.to.as_ref(), plans)?;
-    let mut counts = Vec::with_capacity(files.len());
+    let mut labels = Vec::with_capacity(files.len());
     for (file, plan) in files.iter().zip(plans) {
+        subjects::planned(home, ledger, &file.rows, plan)?;
+        let batch = Batch {
+            request,
+            basis: None,
+            rows: &file.rows,
+            plan,
+        };
+        labels.push(batch.labels(ledger, &signers)?);
+    }
+    let mut counts = Vec::with_capacity(files.len());
+    for ((file, plan), labels) in files.iter().zip(plans).zip(labels) {
         let keys = SubjectKeys::new(home, ledger, &file.rows, plan)?;
         let ingested = match plan.ingested {
             Some(id) => id,
@@ -66,14 +113,13 @@ pub fn import(
         };
         let batch = Batch {
             request,
-            basis: ingested,
+            basis: Some(ingested),
             rows: &file.rows,
             plan,
         };
         batch.checked(ledger, &signers)?;
         batch.scores(ledger, &keys, signers.scorer())?;
-        batch.labels(ledger, &signers)?;
-        batch.seals(ledger, &signers)?;
+        batch.append_labels(ledger, labels, &signers)?;
         counts.push(Counts::of(plan));
     }
     ledger.settle()?;
@@ -86,16 +132,21 @@ fn record_conflicts(
     keys: &mut dyn Keys,
     ledger: &mut Ledger,
     experiment: &ExperimentId,
-    conflicts: Vec<ScoreConflict>,
+    conflicts: Vec<(String, Conflict)>,
 ) -> Result<IntakeError, SessionError> {
     let signer = keys.signer(ledger.state(), KeyNeed::runner(Kind::ScoreConflict))?;
-    let first = Box::new(conflicts[0].clone());
+    let (file, first) = conflicts[0].clone();
     let commands: Vec<_> = conflicts
         .into_iter()
-        .map(|conflict| Command::new(conflict, Some(experiment.clone())))
+        .map(|(_, conflict)| Command::new(conflict.said, Some(experiment.clone())))
         .collect();
     let appended = ledger.append(&commands, &signer)?;
     ledger.settle()?;
     let seqs = appended.iter().map(|one| one.seq).collect();
-    Ok(IntakeError::Conflicts { first, seqs })
+    Ok(IntakeError::Conflicts {
+        file,
+        line: first.line,
+        first: Box::new(first.said),
+        seqs,
+    })
 }

@@ -10,7 +10,10 @@ pub mod batch;
 pub mod bulk;
 pub mod counts;
 pub mod error;
+pub mod held;
 pub mod import;
+pub mod labels;
+pub mod responses;
 pub mod signers;
 pub mod subjects;
 

@@ -60,6 +60,30 @@ impl Signers {
         })
     }
 
+    /// The keys that new labels need which come without scores, and the recipient of those that are sealed.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn of_labels(
+        keys: &mut dyn Keys,
+        state: &State,
+        to: Option<&KeyId>,
+        counts: &Counts,
+    ) -> Result<Self, SessionError> {
+        let mut key = |kind: Kind, needed: bool| {
+            needed
+                .then(|| keys.signer(state, KeyNeed::runner(kind)))
+                .transpose()
+        };
+        let seals = counts.sealed.new > 0;
+        Ok(Self {
+            scorer: None,
+            labeler: key(Kind::LabelRecorded, counts.labels.new > 0)?,
+            custodian: key(Kind::LabelSealed, seals)?,
+            recipient: seals.then(|| recipient(state, to)).transpose()?,
+        })
+    }
+
     /// The key that signs scores and files, where there are new ones.
     pub fn scorer(&self) -> Option<&Signer> {
         self.scorer.as_deref()

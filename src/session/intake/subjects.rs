@@ -1,6 +1,7 @@
 //! The keys under which private texts of prompts are kept, each erased with its subject.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::Payload;
 use clover_event::id::ItemId;
@@ -14,7 +15,6 @@ use clover_ground::seal::SubjectKey;
 use clover_ledger::Ledger;
 use clover_workflow::import::Row;
 use clover_workflow::import::Rows;
-use clover_workflow::import::plan;
 use clover_workflow::import::plan::Plan;
 use clover_workflow::import::plan::Standing;
 use zeroize::Zeroizing;
@@ -38,17 +38,14 @@ impl SubjectKeys {
         plan: &Plan,
     ) -> Result<Self, SessionError> {
         let mut by_item = BTreeMap::new();
-        let with_text = |(row, plan): &(&Row, &plan::RowPlan)| {
-            plan.score == Standing::New && (row.prompt.is_some() || row.response.is_some())
-        };
-        let wanted: Vec<_> = rows.rows.iter().zip(&plan.rows).filter(with_text).collect();
+        let wanted: Vec<_> = with_text(rows, plan).collect();
         if wanted.is_empty() {
             return Ok(Self { by_item });
         }
         let vault = home.vault(ledger.ambient())?;
         let pepper = Zeroizing::new(vault.pepper()?);
         let mut fresh = Vec::new();
-        for (row, _) in wanted {
+        for row in wanted {
             if by_item.contains_key(&row.item) {
                 continue;
             }
@@ -88,6 +85,49 @@ impl SubjectKeys {
         blobs.push(sealed.bytes);
         Ok(Some(private))
     }
+}
+
+/// Rows whose texts are new.
+fn with_text<'r>(rows: &'r Rows, plan: &'r Plan) -> impl Iterator<Item = &'r Row> {
+    let pairs = rows.rows.iter().zip(&plan.rows);
+    let fresh = pairs.filter(|(_, plan)| plan.score == Standing::New);
+    fresh
+        .map(|(row, _)| row)
+        .filter(|row| row.prompt.is_some() || row.response.is_some())
+}
+
+/// Refuses planned rows whose texts were erased, before anything of any file is appended.
+pub(super) fn planned(
+    home: &Home,
+    ledger: &Ledger,
+    rows: &Rows,
+    plan: &Plan,
+) -> Result<(), SessionError> {
+    let found = with_text(rows, plan);
+    checked(home, ledger, &rows.file, found)
+}
+
+/// Refuses rows whose texts were erased.
+pub(super) fn none_erased(home: &Home, ledger: &Ledger, rows: &Rows) -> Result<(), SessionError> {
+    checked(home, ledger, &rows.file, rows.rows.iter())
+}
+
+fn checked<'r>(
+    home: &Home,
+    ledger: &Ledger,
+    file: &str,
+    rows: impl Iterator<Item = &'r Row>,
+) -> Result<(), SessionError> {
+    let Some(vault) = home.known_vault(ledger.ambient())? else {
+        return Ok(());
+    };
+    let pepper = Zeroizing::new(vault.pepper()?);
+    let mut seen = BTreeSet::new();
+    for row in rows.filter(|row| seen.insert(&row.item)) {
+        let subject = seal::peppered_identifier(&pepper, &format!("item\n{}", row.item));
+        not_erased(ledger, &subject, file, row)?;
+    }
+    Ok(())
 }
 
 /// An erased subject's text is not taken in again.

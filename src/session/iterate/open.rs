@@ -16,7 +16,10 @@ use clover_projection::iterations::Iterations;
 use clover_projection::iterations::campaign;
 use clover_projection::manifests::Manifests;
 use clover_workflow::iterate::course::CourseError;
+use clover_workflow::iterate::reach;
+use clover_workflow::iterate::reach::Reach;
 use clover_workflow::iterate::rows;
+use clover_workflow::iterate::rows::RowsError;
 
 use crate::append;
 use crate::append::Intent;
@@ -24,6 +27,7 @@ use crate::append::Submission;
 use crate::error::SessionError;
 use crate::iterate::IterationError;
 use crate::ports::Ports;
+use crate::ports::Question;
 
 /// An iteration that was opened, or would be.
 #[derive(Clone, Debug)]
@@ -34,38 +38,82 @@ pub struct OpenedIteration {
     pub params_hash: Digest,
     /// Whether the campaign of the experiment had stopped before it, and it is new.
     pub is_after_stop: bool,
+    /// What its data hold of its plan, or why nobody can say yet; `None` for one that was opened before.
+    pub reach: Option<Result<Reach, String>>,
     /// Where its event stands.
     pub submission: Submission,
 }
 
-/// Opens an iteration under a manifest in force. One that is open already is said again as it was.
+/// Opens an iteration under a manifest in force. One that is open already is said again as it was. A plan that its data
+/// can never reach asks for consent, before anything is appended.
 ///
 /// # Errors
 /// [`IterationError::UnknownManifest`], [`IterationError::NotInForce`], [`IterationError::NoPlan`] and
-/// [`IterationError::NoAccount`]; else as [`append::submit_one`]. Nothing was appended then.
+/// [`IterationError::NoAccount`]; [`SessionError::Port`] without consent; else as [`append::submit_one`]. Nothing was
+/// appended then.
 pub fn open(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
-    iteration: IterationId,
+    iteration: &IterationId,
     manifest: &ManifestId,
     intent: Intent,
 ) -> Result<OpenedIteration, SessionError> {
     let state = ledger.state();
-    let known = state.fold::<Iterations>().by_id.get(&iteration);
+    let known = state.fold::<Iterations>().by_id.get(iteration);
     let (is_new, now) = (known.is_none(), append::now(ledger));
     let quarter = known.map_or_else(|| now.quarter().to_string(), |it| it.quarter.clone());
-    let (experiment, opened) = planned(ledger, iteration, manifest, quarter)?;
+    let (experiment, opened) = planned(ledger, iteration.clone(), manifest, quarter)?;
     let through = ledger.size().saturating_sub(1);
     let is_after_stop = is_new && campaign::read(ledger, &experiment, through)?.has_stopped();
     let params_hash = opened.params_hash;
+    let reach = if is_new {
+        Some(held(ledger, iteration, manifest, &experiment)?)
+    } else {
+        None
+    };
+    if let Some(Ok(reach)) = &reach
+        && intent == Intent::Append
+        && reach.is_out_of_reach()
+    {
+        ports.ask(&Question::OutOfReach {
+            iteration: iteration.clone(),
+            manifest: manifest.clone(),
+            reach: Box::new(reach.clone()),
+        })?;
+    }
     let command = Command::new(opened, Some(experiment.clone()));
     let submission = append::submit_one(ports, ledger, command, intent)?;
     Ok(OpenedIteration {
         experiment,
         params_hash,
         is_after_stop,
+        reach,
         submission,
     })
+}
+
+/// The plan against its data; the inner error says what is not there yet to hold it against.
+fn held(
+    ledger: &Ledger,
+    iteration: &IterationId,
+    manifest: &ManifestId,
+    experiment: &ExperimentId,
+) -> Result<Result<Reach, String>, SessionError> {
+    let record = ledger.state().fold::<Manifests>().by_id.get(manifest);
+    let version = record.and_then(|record| record.in_force());
+    let version = version.ok_or_else(|| IterationError::NotInForce(manifest.clone()))?;
+    let plan = version.manifest.iteration.as_ref();
+    let both = plan.and_then(|plan| Some((plan, plan.design.as_ref()?)));
+    let (plan, design) = both.ok_or_else(|| IterationError::NoPlan(manifest.clone()))?;
+    let through = ledger.size().saturating_sub(1);
+    let window = match rows::fit_window(ledger, experiment, design, through) {
+        Ok(window) => window,
+        Err(RowsError::Ledger(error)) => return Err(error.into()),
+        // The steps that read these rows refuse them by the same words.
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let held = reach::hold(&version.manifest, plan, iteration, &window);
+    Ok(held.map_err(|error| error.to_string()))
 }
 
 /// What the manifest plans.

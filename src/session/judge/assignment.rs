@@ -21,6 +21,7 @@ use clover_workflow::import::Row;
 use clover_workflow::import::plan;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::builtin;
+use clover_workflow::judge::command;
 use clover_workflow::judge::recorded::Recorded;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Frame;
@@ -43,8 +44,8 @@ const CHILDREN_MAX: u16 = 64;
 pub enum Model {
     /// The built-in judge.
     Builtin,
-    /// A program, with the name of the model behind it.
-    Program(Text),
+    /// A program, with the name of the model behind it and the digest of its files, where it has any.
+    Program(Text, Option<Digest>),
     /// The scores that are on record already.
     Recorded,
 }
@@ -76,6 +77,27 @@ pub struct Assignment {
     children: u16,
 }
 
+impl JudgeSpec {
+    /// A judge that was registered when the files of programs did not count is asked as it was registered.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn as_registered(
+        &mut self,
+        ledger: &Ledger,
+        experiment: &ExperimentId,
+    ) -> Result<(), SessionError> {
+        let Model::Program(name, files) = &mut self.model else {
+            return Ok(());
+        };
+        let standing = registration::standing(ledger, experiment, &self.judge)?;
+        if standing.is_some_and(|of| of.judge.model == *name) {
+            *files = None;
+        }
+        Ok(())
+    }
+}
+
 fn fixed(text: &str) -> Text {
     Text::new(text).expect("BUG: versions and models here are literals")
 }
@@ -95,7 +117,9 @@ impl Assignment {
         };
         let (port, model) = match spec.model {
             Model::Builtin => (JudgePort::Builtin, fixed(builtin::MODEL)),
-            Model::Program(name) => (JudgePort::Command, name),
+            Model::Program(name, files) => {
+                (JudgePort::Command, command::model(&name, files.as_ref()))
+            }
             Model::Recorded => (JudgePort::Recorded, fixed("recorded")),
         };
         let registration = JudgeRegistered {
@@ -189,11 +213,20 @@ impl Assignment {
         Ok(appended[0].id)
     }
 
-    /// Records of this judge, by raw key.
+    /// Records of this judge by raw key; of a key, the first.
     pub(super) fn records(
         &self,
         ledger: &Ledger,
     ) -> Result<BTreeMap<Digest, Record>, SessionError> {
+        let mut records = BTreeMap::new();
+        for record in self.recorded(ledger)? {
+            records.entry(record.raw_key).or_insert(record);
+        }
+        Ok(records)
+    }
+
+    /// Records of this judge in the order of the log.
+    pub(super) fn recorded(&self, ledger: &Ledger) -> Result<Vec<Record>, SessionError> {
         let mut lists = Vec::new();
         ledger.entries(0, ledger.size(), |read| {
             if let Payload::EvidenceRecorded(found) = read.event.payload
@@ -204,14 +237,12 @@ impl Assignment {
             }
             Ok::<_, SessionError>(())
         })?;
-        let mut records = BTreeMap::new();
+        let mut records = Vec::new();
         for (seq, found) in lists {
             let damaged = |what: String| JudgingError::Records { seq, what };
             let bytes = ledger.store().reader().blob(&found.records.blake3)?;
             let bytes = bytes.ok_or_else(|| damaged("their blob is missing".to_owned()))?;
-            for record in run::parse(&bytes, &found.records_root.0).map_err(damaged)? {
-                records.entry(record.raw_key).or_insert(record);
-            }
+            records.append(&mut run::parse(&bytes, &found.records_root.0).map_err(damaged)?);
         }
         Ok(records)
     }

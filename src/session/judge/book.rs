@@ -2,10 +2,14 @@
 
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
+use clover_event::id::PolicyId;
 use clover_event::id::Root;
+use clover_event::id::Text;
 use clover_event::payload::intake::ImportFormat;
 use clover_event::payload::judge::ScoreConflict;
+use clover_event::payload::record::NoteRecorded;
 use clover_event::payload::scoring::EvidenceRecorded;
 use clover_ground::sign::Signer;
 use clover_ledger::Command;
@@ -20,6 +24,7 @@ use clover_workflow::import::plan::Stop;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Reading;
 use clover_workflow::judge::run::Record;
+use serde::Serialize;
 
 use crate::error::SessionError;
 use crate::home::Home;
@@ -44,6 +49,29 @@ pub struct Book<'a> {
     pub scorer: &'a Signer,
 }
 
+/// What a judge said beside a score, or instead of one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Remark {
+    declined: bool,
+    draw: Count,
+    item: ItemId,
+    policy: PolicyId,
+    reason: String,
+}
+
+impl Remark {
+    /// What was said of a row.
+    pub fn of(row: &Row, reason: &str, declined: bool) -> Self {
+        Self {
+            declined,
+            draw: row.draw,
+            item: row.item.clone(),
+            policy: row.policy.clone(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
 /// What became of a judge's answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
@@ -54,6 +82,43 @@ pub struct RecordCounts {
 }
 
 impl Book<'_> {
+    /// Appends what the judge said of rows, as a private blob under a subject of its own: whoever erases that subject erases
+    /// it. Nothing where it said nothing.
+    ///
+    /// # Errors
+    /// What the vault or the ledger says.
+    ///
+    /// # Panics
+    /// Never: ids and texts are JSON, and the note is short.
+    pub fn remark(&mut self, remarks: &[Remark]) -> Result<(), SessionError> {
+        if remarks.is_empty() {
+            return Ok(());
+        }
+        let mut lines = Vec::new();
+        for remark in remarks {
+            serde_json::to_writer(&mut lines, remark).expect("BUG: ids and texts are JSON");
+            lines.push(b'\n');
+        }
+        let ambient = self.ledger.ambient().clone();
+        let (private, stored) =
+            batch::private(self.home, &ambient, &lines, "application/x-ndjson")?;
+        let text = format!(
+            "what judge {} said of {} rows, private, subject {}",
+            self.judge,
+            remarks.len(),
+            private.subject.to_hex()
+        );
+        let note = NoteRecorded {
+            blob: Some(private.blob),
+            text: Text::new(text).expect("BUG: an id and a digest are short"),
+        };
+        let mut command = Command::new(note, Some(self.experiment.clone()));
+        command.refs = vec![self.registered];
+        self.ledger
+            .append_with_blobs(&[command], self.scorer, &[stored])?;
+        Ok(())
+    }
+
     /// Appends scores, conflicts and records of rows that the judge answered.
     ///
     /// # Errors
@@ -74,10 +139,9 @@ impl Book<'_> {
         let basis = (self.registered, self.scorer);
         batch::scores(self.home, self.ledger, &request, (&rows, &planned), basis)?;
         let differ = |row: &Row| {
-            let mut conflicts = planned.conflicts.iter();
-            conflicts.any(|conflict| {
-                (&conflict.policy, &conflict.item, conflict.draw)
-                    == (&row.policy, &row.item, row.draw)
+            let mut conflicts = planned.conflicts.iter().map(|of| &of.said);
+            conflicts.any(|said| {
+                (&said.policy, &said.item, said.draw) == (&row.policy, &row.item, row.draw)
             })
         };
         let records: Vec<Record> = good
@@ -100,9 +164,7 @@ impl Book<'_> {
         }
         let differing = planned.conflicts.len();
         let conflicts = planned.conflicts.into_iter();
-        commands.extend(
-            conflicts.map(|conflict| Command::new(conflict, Some(self.experiment.clone()))),
-        );
+        commands.extend(conflicts.map(|of| Command::new(of.said, Some(self.experiment.clone()))));
         for command in &mut commands {
             command.refs = vec![self.registered];
         }
@@ -130,7 +192,7 @@ pub fn conflicts(
 ) -> Result<Vec<ScoreConflict>, SessionError> {
     let (request, rows) = planned(whose, rows);
     let planned = plan::plan(ledger, &rows, &request.ask).map_err(stopped)?;
-    Ok(planned.conflicts)
+    Ok(planned.conflicts.into_iter().map(|of| of.said).collect())
 }
 
 /// Request and rows as an import would have them.

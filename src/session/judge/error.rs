@@ -30,6 +30,14 @@ pub enum JudgingError {
         /// Why not.
         error: DriftError,
     },
+    /// Somebody asked to stop. What the judge had answered is on record.
+    #[error("interrupted: {scored} rows were recorded, {left} are left")]
+    Interrupted {
+        /// Rows of this run that are on record.
+        scored: usize,
+        /// Rows without an answer.
+        left: usize,
+    },
     /// Fewer rows are on record than a sample needs.
     #[error("judge: expected at least 30 rows that are on record, found {0}")]
     FewRows(usize),
@@ -134,7 +142,7 @@ fn other_judge(registered: &JudgeRegistered, seq: u64) -> String {
         registered.model.as_str(),
     );
     format!(
-        "judge: {judge} is registered at seq {seq} as {port} {model}, and this is another judge: its port, model, template, extractor or known data differ"
+        "judge: {judge} is registered at seq {seq} as {port} {model}, and this is another judge: its port, model, program, template, extractor or known data differ"
     )
 }
 

@@ -7,6 +7,7 @@ pub mod book;
 pub mod drift;
 pub mod error;
 pub mod history;
+pub mod judging;
 pub mod registration;
 pub mod scores;
 pub mod scoring;

@@ -1,4 +1,4 @@
-//! A judge's run over rows, and the same rows again to see whether it repeats itself.
+//! Rows that a judge scored, asked again to see whether it repeats itself.
 
 use std::sync::Arc;
 
@@ -19,106 +19,12 @@ use clover_workflow::judge::run::Reading;
 
 use crate::append;
 use crate::error::SessionError;
-use crate::home::Home;
 use crate::judge::ask;
 use crate::judge::assignment::Assignment;
 use crate::judge::book;
-use crate::judge::book::Book;
 use crate::judge::error::JudgingError;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
-use crate::ports::Work;
-
-/// Rows that are judged and recorded together.
-const BATCH: usize = 1_024;
-
-/// What came of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RunCounts {
-    /// Rows that were scored and are on record now.
-    pub scored: usize,
-    /// Rows that were on record before.
-    pub already: usize,
-    /// Rows whose score differs from the one on record, which stands; the difference is recorded.
-    pub conflicts: usize,
-}
-
-/// Scores rows that have no record of this judge yet, batch by batch: a run that is cut goes on with what is left. A judge
-/// that is not registered is registered first.
-///
-/// # Errors
-/// [`JudgingError`]; batches before it stand. A missing key is found before anything is appended.
-pub fn run(
-    ports: &mut dyn Ports,
-    home: &Home,
-    ledger: &mut Ledger,
-    mut assignment: Assignment,
-) -> Result<RunCounts, SessionError> {
-    let mut scorer = None;
-    let registered = if assignment.standing(ledger)?.is_some() {
-        assignment.registered(ledger)?
-    } else {
-        let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
-        assignment.register(ledger, scorer.insert(signer))?
-    };
-    let done = assignment.records(ledger)?;
-    let (mut already, mut fresh) = (0, Vec::new());
-    for row in std::mem::take(&mut assignment.rows) {
-        let reading = assignment.read(&row)?;
-        if done.contains_key(&reading.raw_key) {
-            already += 1;
-        } else {
-            fresh.push((row, reading));
-        }
-    }
-    let mut judges = assignment.judges(ports, ledger, fresh.iter().map(|(row, _)| row))?;
-    let mut counts = RunCounts {
-        already,
-        ..RunCounts::default()
-    };
-    let (all, mut failed) = (fresh.len(), None);
-    let mut rest = fresh.into_iter();
-    while failed.is_none() {
-        let batch: Vec<_> = rest.by_ref().take(BATCH).collect();
-        if batch.is_empty() {
-            break;
-        }
-        let answers = ask::ask(&mut judges, &batch);
-        let mut good = Vec::with_capacity(batch.len());
-        for ((row, reading), answer) in batch.into_iter().zip(answers) {
-            match answer {
-                Ok(base) => good.push((row, reading, base)),
-                Err(error) if failed.is_none() => failed = Some((row.item.clone(), error)),
-                Err(_) => {}
-            }
-        }
-        if !good.is_empty() {
-            let signer = match scorer.take() {
-                Some(signer) => signer,
-                None => ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?,
-            };
-            let mut book = Book {
-                home,
-                ledger,
-                experiment: &assignment.experiment,
-                judge: assignment.judge(),
-                registered,
-                scorer: scorer.insert(signer),
-            };
-            let found = book.record(good)?;
-            counts.scored += found.recorded;
-            counts.conflicts += found.differing;
-        }
-        ports.progress(Work::Judging, counts.scored as u64, all as u64);
-    }
-    ledger.settle()?;
-    append::tell_of_pin(ports, ledger);
-    if let Some((item, error)) = failed {
-        return Err(JudgingError::stopped_at(item, error, counts.scored).into());
-    }
-    finish(&mut judges, counts.scored)?;
-    Ok(counts)
-}
 
 /// Ends judges after their last ask.
 pub(super) fn finish(

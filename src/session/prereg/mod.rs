@@ -2,9 +2,11 @@
 
 pub mod amendment;
 pub mod deviation;
+pub mod draft;
 pub mod registration;
 pub mod sealed;
 
+use clover_event::id::ExperimentId;
 use clover_event::id::ManifestId;
 use clover_ground::digest::Digest;
 use clover_ledger::State;
@@ -23,6 +25,9 @@ pub enum PreregError {
     /// No manifest of a name.
     #[error("no manifest {0}")]
     NoManifest(ManifestId),
+    /// No rubric of an experiment.
+    #[error("no rubric of {0}: a plan of an iteration starts from one")]
+    NoRubric(ExperimentId),
     /// No version of a manifest is in force.
     #[error("{0} has no version in force yet")]
     NotInForce(ManifestId),

@@ -12,6 +12,7 @@ use crate::view::analysis::interval;
 use crate::view::analysis::level;
 use crate::view::analysis::se;
 use crate::view::analysis::state;
+use crate::view::answer::BestPolicy;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
 use crate::view::values::Pair;
@@ -24,6 +25,8 @@ use crate::workflow::analyze::Status;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnalysisFacts {
+    /// Which policy is best.
+    pub answer: BestPolicy,
     /// What stands on record of it: nothing, in words.
     pub record: &'static str,
     /// Where the responses are.
@@ -312,6 +315,7 @@ impl AnalysisShown<'_> {
         let found = self.analysis;
         let policies = found.policies.iter().map(|of| self.policy_facts(of));
         AnalysisFacts {
+            answer: self.answer(),
             record: EXPLORATORY,
             source: self.source.clone(),
             alpha: found.alpha,

@@ -16,6 +16,10 @@ use crate::stats::inference::Interval;
 use crate::stats::transport::State;
 use crate::stats::transport::Width;
 use crate::view::View;
+use crate::view::answer;
+use crate::view::answer::BestPolicy;
+use crate::view::answer::Question;
+use crate::view::answer::Standing;
 use crate::view::text::cut;
 use crate::view::text::escape;
 use crate::view::text::thousands;
@@ -63,6 +67,18 @@ fn se(policy: &PolicyResult) -> Option<f64> {
 
 fn refused(policy: &PolicyResult) -> bool {
     policy.support.is_some_and(|support| support.refuse_level)
+}
+
+fn standing(policy: &PolicyResult) -> Standing {
+    let audit = policy.transport.as_ref().map(|result| result.audit.state);
+    match policy.route {
+        Route::Naive => Standing::Uncalibrated,
+        _ if audit == Some(State::Fail) => Standing::Failed,
+        _ if refused(policy) => Standing::Withheld,
+        _ if policy.is_checked() => Standing::Claimable,
+        _ if matches!(audit, Some(State::Inconclusive(_))) => Standing::Inconclusive,
+        _ => Standing::Unchecked,
+    }
 }
 
 /// What may be said of a policy's level.
@@ -113,7 +129,9 @@ impl AnalysisShown<'_> {
     /// The view.
     pub fn view(&self) -> View {
         let found = self.analysis;
-        let mut view = View::of(&self.facts()).with_verdict("exploratory");
+        let facts = self.facts();
+        let mut view = View::of(&facts).with_verdict("exploratory");
+        view.answer(facts.answer.answer.text.clone());
         view.line(format!(
             "{EXPLORATORY} · {} · {}",
             self.source,
@@ -158,6 +176,40 @@ impl AnalysisShown<'_> {
             ]
         });
         view.table(&head, rows);
+    }
+
+    /// Which policy is best.
+    fn answer(&self) -> BestPolicy {
+        let found = self.analysis;
+        let policies: Vec<answer::Policy> = found
+            .policies
+            .iter()
+            .map(|policy| answer::Policy {
+                name: policy.name.clone(),
+                value: policy.estimate,
+                interval: interval(policy).map(values::ends),
+                standing: standing(policy),
+            })
+            .collect();
+        let order = |first: usize, second: usize| {
+            let told = |of: &&Difference| found.reading(of) == Reading::ToldApart;
+            found.differences.iter().filter(told).find_map(|of| {
+                let sign = of.difference.total_cmp(&0.0);
+                if (of.first, of.second) == (first, second) {
+                    Some(sign)
+                } else {
+                    ((of.second, of.first) == (first, second)).then(|| sign.reverse())
+                }
+            })
+        };
+        Question {
+            policies: &policies,
+            order: &order,
+            percent: self.percent(),
+            digits: self.digits(),
+            on_record: false,
+        }
+        .answer()
     }
 
     fn method(&self) -> String {
@@ -353,7 +405,7 @@ impl AnalysisShown<'_> {
         match policy.interval() {
             Err(why) => remarks.push(format!("{name}  no interval: {why}")),
             Ok((_, Method::Bounded)) => {
-                remarks.push(values::bounded(name, policy.off_mode));
+                remarks.push(values::bounded(name, policy.off_mode, policy.is_widened()));
             }
             Ok(_) => {}
         }

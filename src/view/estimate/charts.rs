@@ -288,14 +288,14 @@ fn uncertainty(found: &Found) -> Ring {
     }
 }
 
-/// Why an interval is wider than a t interval, or why there is none.
-pub(super) fn unvaried(row: &EstimateRecorded) -> Option<String> {
+/// What an exact bound does to an interval, or why there is none.
+pub(super) fn unvaried(row: &EstimateRecorded, is_widened: bool) -> Option<String> {
     if let Some(why) = &row.no_interval {
         return Some(format!("{}  no interval: {}", row.policy, why.as_str()));
     }
     let off_mode = row.off_mode.unwrap_or_default();
     let is_bounded = row.interval_method == IntervalMethod::Bounded;
-    is_bounded.then(|| values::bounded(row.policy.as_str(), off_mode))
+    is_bounded.then(|| values::bounded(row.policy.as_str(), off_mode, is_widened))
 }
 
 /// Terminal twins: labels at each score, residuals by tenth, where variance comes from.

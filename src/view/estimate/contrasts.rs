@@ -7,14 +7,18 @@ use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::IntervalEnds;
 use crate::event::payload::estimated::Reading;
 use crate::num::Finite;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
+use crate::stats::multiplicity::Correction;
 use crate::view::View;
+use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
 use crate::view::estimate::LABEL;
+use crate::view::estimate::answer;
 use crate::view::estimate::digits;
 use crate::view::estimate::ends;
 use crate::view::estimate::noted;
@@ -27,15 +31,20 @@ use crate::view::values::Pair;
 use crate::view::values::bracket;
 use crate::view::values::plotted;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::terms;
 
 /// Differences of policies by the rows of a ledger.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContrastsFacts {
+    /// Which policy is best, and whether that may be claimed.
+    pub answer: BestPolicy,
     /// Every pair of the policies that were named.
     pub differences: Vec<ContrastFacts>,
     /// Their places.
     pub ranking: Vec<Ranked>,
+    /// How the family is corrected: BH, BY, Holm or Bonferroni.
+    pub correction: &'static str,
     /// One less the level of intervals.
     pub alpha: f64,
     /// Everything beside the rows that the differences depend on.
@@ -85,6 +94,11 @@ fn failed_in(of: &ContrastRecorded) -> Option<TransportStanding> {
     of.first_transport.or(of.second_transport)
 }
 
+/// Whether an interval reaches beyond another.
+fn is_wider(wide: &IntervalEnds, than: &IntervalEnds) -> bool {
+    wide.low < than.low || wide.high > than.high
+}
+
 fn pair(of: &ContrastRecorded) -> String {
     let name = |id: &str| cut(id, 24);
     format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
@@ -100,6 +114,12 @@ fn reading(of: &ContrastRecorded) -> &'static str {
 }
 
 impl Contrasts<'_> {
+    /// How the pairs are corrected as one family.
+    fn correction(&self) -> Correction {
+        let first = self.pairs.first();
+        terms::correction(first.and_then(|of| of.correction))
+    }
+
     /// Findings that must not be missed.
     pub fn warnings(&self) -> Vec<String> {
         let resampled = self.pairs.iter().filter(|of| of.df.is_none());
@@ -115,8 +135,9 @@ impl Contrasts<'_> {
 
     /// The view, and where it stands on record.
     pub fn view(&self, recorded: Option<View>, unrecorded: &'static str) -> View {
-        let facts = self.facts();
+        let facts = self.facts(recorded.is_some());
         let mut view = View::of(&facts);
+        view.answer(facts.answer.answer.text.clone());
         self.table(&mut view);
         view.gap();
         plotted(&mut view, &self.plot());
@@ -138,7 +159,7 @@ impl Contrasts<'_> {
             "value".to_owned(),
             format!("{} % interval", values::percent(self.found.analysis.alpha)),
             "p".to_owned(),
-            "p (BH)".to_owned(),
+            format!("p ({})", values::correction(self.correction())),
             String::new(),
         ];
         let rows = self.pairs.iter().map(|of| {
@@ -157,7 +178,7 @@ impl Contrasts<'_> {
 
     /// Who is told apart from whom, best first; those whose failed audit stands come last.
     fn matrix(&self, view: &mut View) {
-        let places = ranks(self.found, self.experiment, self.places);
+        let places = ranks((self.found, self.experiment), self.places, self.pairs);
         let mut order: Vec<(usize, Option<(usize, usize)>)> =
             self.places.iter().copied().zip(places).collect();
         let value = |policy: usize| self.found.analysis.policies[policy].estimate;
@@ -205,8 +226,10 @@ impl Contrasts<'_> {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![format!(
-            "family  {} pairs; marks and ranks by p (BH), which holds the share of false findings",
-            self.pairs.len()
+            "family  {} pairs; marks and ranks by p ({}), which {}",
+            self.pairs.len(),
+            values::correction(self.correction()),
+            values::promise(self.correction()),
         )];
         for &policy in self.places {
             if let Some(of) = self.found.failed(self.experiment, policy) {
@@ -225,7 +248,7 @@ impl Contrasts<'_> {
             remarks.push(format!("? {}", values::UNCHECKED));
         }
         let widened = self.pairs.iter().filter_map(|of| {
-            let wide = of.conservative?;
+            let wide = of.conservative.filter(|wide| is_wider(wide, &of.interval))?;
             Some(format!(
                 "{}  widened by what monotonicity, rare labels or the margin of an audit leave open: {}",
                 pair(of),
@@ -243,7 +266,10 @@ impl Contrasts<'_> {
             label: pair(of),
             estimate: of.difference.value(),
             interval: Some((of.interval.low.value(), of.interval.high.value())),
-            hollow: of.conservative.is_some() || failed_in(of).is_some(),
+            hollow: of
+                .conservative
+                .is_some_and(|wide| is_wider(&wide, &of.interval))
+                || failed_in(of).is_some(),
             note: noted(
                 format!("{:+.digits$}", of.difference.value()),
                 failed_in(of),
@@ -252,7 +278,7 @@ impl Contrasts<'_> {
         values::differences_forest(self.found.analysis.alpha, rows.collect())
     }
 
-    fn facts(&self) -> ContrastsFacts {
+    fn facts(&self, on_record: bool) -> ContrastsFacts {
         let differences = self.pairs.iter().map(|of| ContrastFacts {
             pair: Pair {
                 first: of.first.to_string(),
@@ -271,7 +297,7 @@ impl Contrasts<'_> {
             transport: failed_in(of).map(AuditFacts::from),
             claims: [of.first_claim, of.second_claim],
         });
-        let places = ranks(self.found, self.experiment, self.places);
+        let places = ranks((self.found, self.experiment), self.places, self.pairs);
         let ranking = self
             .places
             .iter()
@@ -281,8 +307,15 @@ impl Contrasts<'_> {
                 rank: rank_ends(place),
             });
         ContrastsFacts {
+            answer: answer(
+                (self.found, self.experiment),
+                self.places,
+                self.pairs,
+                on_record,
+            ),
             differences: differences.collect(),
             ranking: ranking.collect(),
+            correction: values::correction(self.correction()),
             alpha: self.found.analysis.alpha,
             terms: self.found.terms.clone(),
         }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::event::id::ExperimentId;
 use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::Claim;
@@ -22,6 +23,10 @@ use crate::num::Finite;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::view::View;
+use crate::view::answer;
+use crate::view::answer::BestPolicy;
+use crate::view::answer::Question;
+use crate::view::answer::Standing;
 use crate::view::text::cut;
 use crate::view::values;
 use crate::view::values::Ends;
@@ -41,6 +46,8 @@ const LABEL: usize = 25;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EstimatesFacts {
+    /// Which policy is best, and whether that may be claimed.
+    pub answer: BestPolicy,
     /// One less the level of intervals.
     pub alpha: f64,
     /// Digest of the calibrator; `null` where there are too few labels for one.
@@ -139,6 +146,8 @@ pub struct Estimates<'a> {
     pub found: &'a Found,
     /// The experiment.
     pub experiment: &'a ExperimentId,
+    /// Their differences, which give ranks.
+    pub contrasts: &'a [ContrastRecorded],
     /// Position and event of each.
     pub rows: &'a [(usize, EstimateRecorded)],
     /// Whether refused levels are shown.
@@ -180,13 +189,14 @@ fn ends(of: IntervalEnds) -> Ends {
 
 /// Places that each policy may take: as many above it as are told apart to be better, and so below. A policy that nobody
 /// checked, or whose level is withheld, has none, and stands in nobody's way.
-fn ranks(found: &Found, experiment: &ExperimentId, rows: &[usize]) -> Vec<Option<(usize, usize)>> {
+fn ranks(
+    (found, experiment): (&Found, &ExperimentId),
+    rows: &[usize],
+    contrasts: &[ContrastRecorded],
+) -> Vec<Option<(usize, usize)>> {
     let standing = |policy: usize| found.standing(experiment, policy);
     let is_ranked = |policy: &usize| found.claim(*policy, standing(*policy)).is_checked();
     let ranked: Vec<usize> = rows.iter().copied().filter(is_ranked).collect();
-    let contrasts = found
-        .contrasts(experiment, rows, Form::Claimed)
-        .unwrap_or_default();
     let place = |policy: usize| {
         let name = &found.analysis.policies[policy].name;
         let (mut better, mut worse) = (0, 0);
@@ -202,6 +212,67 @@ fn ranks(found: &Found, experiment: &ExperimentId, rows: &[usize]) -> Vec<Option
     };
     let of = |&policy: &usize| ranked.contains(&policy).then(|| place(policy));
     rows.iter().map(of).collect()
+}
+
+/// Which of some policies is best, and whether that may be claimed.
+fn answer(
+    (found, experiment): (&Found, &ExperimentId),
+    places: &[usize],
+    contrasts: &[ContrastRecorded],
+    on_record: bool,
+) -> BestPolicy {
+    let policies: Vec<answer::Policy> = places
+        .iter()
+        .map(|&policy| {
+            let row = found.estimate(experiment, policy, Form::Claimed);
+            answer::Policy {
+                name: row.policy.to_string(),
+                value: row.estimate.value(),
+                interval: row.interval.map(ends),
+                standing: standing(&row),
+            }
+        })
+        .collect();
+    let order = |first: usize, second: usize| {
+        let is = |of: &ContrastRecorded, a: usize, b: usize| {
+            of.told_apart
+                && of.first.as_str() == policies[a].name
+                && of.second.as_str() == policies[b].name
+        };
+        contrasts.iter().find_map(|of| {
+            let sign = of.difference.value().total_cmp(&0.0);
+            if is(of, first, second) {
+                Some(sign)
+            } else {
+                is(of, second, first).then(|| sign.reverse())
+            }
+        })
+    };
+    Question {
+        policies: &policies,
+        order: &order,
+        percent: values::percent(found.analysis.alpha),
+        digits: digits(found),
+        on_record,
+    }
+    .answer()
+}
+
+fn standing(row: &EstimateRecorded) -> Standing {
+    match row.claim {
+        Claim::OwnLabels | Claim::BorrowedChecked => Standing::Claimable,
+        _ if failed_of(row).is_some() => Standing::Failed,
+        Claim::BorrowedUnchecked
+            if row
+                .transport
+                .is_some_and(|of| of.state == TransportState::Inconclusive) =>
+        {
+            Standing::Inconclusive
+        }
+        Claim::BorrowedUnchecked => Standing::Unchecked,
+        Claim::Refused => Standing::Withheld,
+        Claim::Uncalibrated => Standing::Uncalibrated,
+    }
 }
 
 /// A rank in a table.
@@ -233,7 +304,7 @@ impl Estimates<'_> {
 
     fn ranks(&self) -> Vec<Option<(usize, usize)>> {
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
-        ranks(self.found, self.experiment, &places)
+        ranks((self.found, self.experiment), &places, self.contrasts)
     }
 
     fn percent(&self) -> String {
@@ -242,8 +313,9 @@ impl Estimates<'_> {
 
     /// The view, and where it stands on record.
     pub fn view(&self, recorded: Option<View>, unrecorded: &'static str) -> View {
-        let facts = self.facts();
+        let facts = self.facts(recorded.is_some());
         let mut view = View::of(&facts);
+        view.answer(facts.answer.answer.text.clone());
         self.table(&mut view);
         view.gap();
         plotted(&mut view, &self.plot());
@@ -331,11 +403,9 @@ impl Estimates<'_> {
                 borrowed.join(", ")
             ));
         }
-        remarks.extend(
-            self.rows
-                .iter()
-                .filter_map(|(_, row)| charts::unvaried(row)),
-        );
+        remarks.extend(self.rows.iter().filter_map(|(at, row)| {
+            charts::unvaried(row, self.found.analysis.policies[*at].is_widened())
+        }));
         for (policy, row) in self.rows {
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));
@@ -423,10 +493,17 @@ impl Estimates<'_> {
         values::values_forest(of.alpha, of.output_scale, rows.collect())
     }
 
-    fn facts(&self) -> EstimatesFacts {
+    fn facts(&self, on_record: bool) -> EstimatesFacts {
         let rows = self.rows.iter().zip(self.ranks());
         let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
+        let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
         EstimatesFacts {
+            answer: answer(
+                (self.found, self.experiment),
+                &places,
+                self.contrasts,
+                on_record,
+            ),
             policies: rows.collect(),
             alpha: self.found.analysis.alpha,
             terms: self.found.terms.clone(),

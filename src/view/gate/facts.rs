@@ -16,6 +16,7 @@ use crate::ground::digest::Digest;
 use crate::num::Finite;
 use crate::num::Micro;
 use crate::projection::gates;
+use crate::view::answer::Answer;
 use crate::view::gate::Decided;
 use crate::view::gate::Estimated;
 use crate::view::gate::Order;
@@ -79,6 +80,8 @@ pub struct Stratum {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateShown {
+    /// How the candidate compares, and what may be claimed.
+    pub answer: Answer,
     /// The gate that goes on from it; `null` where none does.
     pub child: Option<ManifestId>,
     /// How it ended; `null` while it is open.

@@ -8,6 +8,7 @@ pub mod page;
 mod plan;
 pub mod simulate;
 pub mod steps;
+mod verdict;
 
 use serde::Serialize;
 

@@ -36,6 +36,8 @@ use crate::view::gate::facts::strata;
 use crate::view::gate::observe_all;
 use crate::view::gate::outcome_of;
 use crate::view::gate::plan;
+use crate::view::gate::verdict;
+use crate::view::gate::verdict::Course;
 use crate::view::gate::weakest;
 use crate::view::prereg::Deviation;
 use crate::view::word;
@@ -102,6 +104,7 @@ impl<'a> Page<'a> {
         let now = state.keyring.recorded_at;
         let facts = self.facts(now);
         let mut view = View::of(&facts);
+        view.answer(facts.answer.text.clone());
         plan::rows(&mut view, of, id);
         view.broken_pairs(order(state, of));
         observed(&mut view, &facts, &self.life);
@@ -151,16 +154,30 @@ impl<'a> Page<'a> {
         let promotions = promotions.filter(|one| one.gates.contains(id));
         let stale = drifts::stale_gate(state, id).filter(|_| gate.decided.is_none());
         let in_force = of.record.in_force();
+        let stale = stale.map(|of| Stale {
+            check_seq: of.check_seq,
+            judge: of.judge,
+        });
+        let decided = gate.decided.map(Decided::from);
+        let grade = now.map(|now| gates::graded(gate, of.record, state, now));
+        let course = Course {
+            n: gate.n,
+            looked: gate.look.as_ref().map(|look| look.standing),
+            decided,
+            stale: stale.as_ref(),
+            grade,
+        };
         GateShown {
+            answer: verdict::answer(&course, &gate.test),
             child: gate.child.clone(),
-            decided: gate.decided.map(Decided::from),
+            decided,
             deviations: of.record.deviations.iter().map(Deviation::from).collect(),
             digest: in_force.map(|version| version.digest),
             estimated: gate.estimated.map(Estimated::from),
             experiment: gate.experiment.clone(),
             exposed: of.record.exposed.clone(),
             gate: id.clone(),
-            grade: now.map(|now| gates::graded(gate, of.record, state, now)),
+            grade,
             interval: self.path.interval.clone(),
             log_e_now,
             looks: looks
@@ -174,10 +191,7 @@ impl<'a> Page<'a> {
             promotions: promotions.map(Promotion::from).collect(),
             replay_identical: true,
             sources: gate.sources.clone(),
-            stale: stale.map(|of| Stale {
-                check_seq: of.check_seq,
-                judge: of.judge,
-            }),
+            stale,
             state_digest: self.life.state_digest,
             strata: strata(of, &self.life),
             wealth: self.path.wealth.clone(),

@@ -18,6 +18,7 @@ use crate::stats::calibrator::Selected;
 use crate::view::View;
 use crate::view::iterate::maybe;
 use crate::view::iterate::number;
+use crate::view::iterate::reach;
 use crate::view::word;
 use crate::workflow::iterate::course::Course;
 
@@ -258,15 +259,23 @@ pub(super) fn audit(record: &Record) -> Audited {
     }
 }
 
-/// The slice table, and the pause if there is one.
-pub fn audited(view: &mut View, record: &Record) -> Audited {
+/// The slice table, and the pause if there is one, with the course that tells whether it can be lifted.
+pub fn audited(view: &mut View, record: &Record, course: Option<&Course>) -> Audited {
     let of = audit(record);
-    put(view, record, &of.slices);
+    put(view, &of.slices);
+    paused(view, record, course);
     of
 }
 
+/// The pause, where there is one.
+pub(super) fn paused(view: &mut View, record: &Record, course: Option<&Course>) {
+    if let (Some(paused), Some(course)) = (&record.paused, course) {
+        view.sentence(reach::paused(&paused.said, course));
+    }
+}
+
 /// The same, where the facts stand elsewhere.
-pub(super) fn put(view: &mut View, record: &Record, slices: &[Slice]) {
+pub(super) fn put(view: &mut View, slices: &[Slice]) {
     let rows = slices.iter().map(|of| {
         let raw = of.raw.as_ref();
         let pooled = of.pooled.as_ref();
@@ -289,14 +298,6 @@ pub(super) fn put(view: &mut View, record: &Record, slices: &[Slice]) {
         "family", "slice", "class", "n", "w", "u", "mean", "p adj", "pooled", "95 %",
     ];
     view.table(&head, rows);
-    if let Some(paused) = &record.paused {
-        view.sentence(format!(
-            "paused: the calibrator causes {} of the variance (0.3) and {} is in sight; {} more labels would do",
-            number(paused.said.share.value()),
-            number(paused.said.gain.value()),
-            paused.said.labels_requested
-        ));
-    }
 }
 
 /// Cards, as whoever writes patches sees them.

@@ -3,6 +3,7 @@
 pub mod gates;
 pub mod ground;
 pub mod open;
+pub mod reach;
 pub mod sequential;
 pub mod show;
 pub mod steps;

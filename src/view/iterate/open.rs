@@ -16,16 +16,20 @@ use crate::projection::manifests::Manifests;
 use crate::session::iterate::open as session;
 use crate::view::View;
 use crate::view::appended;
+use crate::view::iterate::reach;
+use crate::view::iterate::reach::Reach;
 use crate::view::word;
 
 /// An iteration that was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Opened {
     /// Whether the campaign of its experiment had stopped before.
     pub campaign_stopped: bool,
     /// Digest of its parameters.
     pub params_hash: Digest,
+    /// What its data hold of its plan; `null` where it was opened before, or no data are there yet.
+    pub reach: Option<Reach>,
 }
 
 /// An iteration in a list.
@@ -66,16 +70,21 @@ pub struct IterationList {
 
 /// Adds to the view of an opening what it was opened with.
 pub fn opened(view: View, iteration: &IterationId, of: &session::OpenedIteration) -> View {
+    let held = of.reach.as_ref().and_then(|of| of.as_ref().ok());
     let mut view = appended::and(
         view,
         &Opened {
             campaign_stopped: of.is_after_stop,
             params_hash: of.params_hash,
+            reach: held.map(Reach::from),
         },
     );
     if view.verdict != "dry_run" {
         let hash = of.params_hash;
         view.line(format!("iteration {iteration}  parameters {hash}"));
+    }
+    if let Some(held) = &of.reach {
+        reach::opened(&mut view, held);
     }
     view.with_next(format!("clover iterate run {}", shell::word(iteration)))
 }

@@ -8,11 +8,14 @@ use crate::event::id::PatchId;
 use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
 use crate::event::payload::iteration::IterationOutcome;
+use crate::event::payload::manifest::ConfirmSeparation;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
 use crate::num::Micro;
 use crate::projection::iterations::record::Record;
 use crate::view::View;
+use crate::view::answer;
+use crate::view::answer::Answer;
 use crate::view::iterate::gates;
 use crate::view::iterate::gates::GateShown;
 use crate::view::iterate::ground;
@@ -21,6 +24,7 @@ use crate::view::iterate::number;
 use crate::view::iterate::sequential;
 use crate::view::iterate::sequential::Look;
 use crate::view::word;
+use crate::workflow::iterate::course::Course;
 
 /// A candidate: a patch, or a composite of two.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +46,8 @@ pub struct CandidateShown {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IterationShown {
+    /// What became of its patches, and what may be claimed.
+    pub answer: Answer,
     /// Its name.
     pub iteration: IterationId,
     /// Its experiment.
@@ -68,8 +74,8 @@ pub struct IterationShown {
     pub accepted: Vec<PatchId>,
 }
 
-/// One iteration.
-pub fn show(record: &Record) -> View {
+/// One iteration; of one that paused with its course, which tells whether the pause can be lifted.
+pub fn show(record: &Record, course: Option<&Course>) -> View {
     let hypotheses = hypotheses(record).into_iter();
     let candidates = hypotheses.map(|(candidate, patches)| CandidateShown {
         candidate,
@@ -79,6 +85,7 @@ pub fn show(record: &Record) -> View {
         confirm: gates::gates_of(record, candidate, GateSplit::Confirm),
     });
     let facts = IterationShown {
+        answer: answer(record),
         iteration: record.iteration.clone(),
         experiment: record.experiment.clone(),
         opened_seq: record.opened.seq,
@@ -95,11 +102,13 @@ pub fn show(record: &Record) -> View {
             .collect(),
     };
     let mut view = View::of(&facts);
+    view.answer(facts.answer.text.clone());
     view.pairs(head(record));
     if record.audited.is_some() {
         view.gap();
         view.line("slices on dev");
-        ground::put(&mut view, record, &facts.audit.slices);
+        ground::put(&mut view, &facts.audit.slices);
+        ground::paused(&mut view, record, course);
     }
     if !record.looks.is_empty() {
         view.gap();
@@ -111,14 +120,67 @@ pub fn show(record: &Record) -> View {
     }
     if let Some(closed) = &record.closed {
         view.gap();
-        view.sentence(format!(
-            "{}  seq {}: {}",
-            word(&closed.said.outcome),
-            closed.seq,
-            closed.said.reason.as_str()
-        ));
+        let (outcome, seq) = (word(&closed.said.outcome), closed.seq);
+        let reason = closed.said.reason.as_str();
+        view.sentence(match closed.said.outcome {
+            // What is said of the pause above tells what labels could do.
+            IterationOutcome::PausedForLabels => format!("{outcome}  seq {seq}"),
+            _ => format!("{outcome}  seq {seq}: {reason}"),
+        });
     }
     view
+}
+
+/// The sentence that answers: which patches were accepted, or why none was.
+fn answer(record: &Record) -> Answer {
+    let Some(closed) = &record.closed else {
+        let text = "Not decided: the iteration is open. Nothing may be claimed yet.";
+        return Answer {
+            text: text.to_owned(),
+            may_be_claimed: false,
+        };
+    };
+    let found = match closed.said.outcome {
+        IterationOutcome::Accepted => {
+            let patches = record.accepted.iter().map(|of| of.said.patch.as_str());
+            let names = answer::names(patches);
+            let text = match record.accepted.len() {
+                1 => format!(
+                    "Patch {names} is accepted: it passed every gate on the confirm labels."
+                ),
+                _ => format!(
+                    "Patches {names} are accepted: they passed every gate on the confirm labels."
+                ),
+            };
+            let claim = match record.opened.said.params.confirm_separation {
+                ConfirmSeparation::Hashed => {
+                    "This may be claimed with the remark that confirm is not time-separated."
+                }
+                ConfirmSeparation::Time => answer::CLAIMED,
+            };
+            return Answer {
+                text: format!("{text} {claim}"),
+                may_be_claimed: true,
+            };
+        }
+        IterationOutcome::NoCandidate => {
+            "No patch passed its gates on dev. No confirm label was opened."
+        }
+        IterationOutcome::NoneAccepted => "No sealed patch passed its gates on the confirm labels.",
+        IterationOutcome::PausedForLabels => "Undecided: labels are missing.",
+        IterationOutcome::SdpChanged => "Undecided: the labelling protocol changed meanwhile.",
+        IterationOutcome::Stopped => "Undecided: the iteration was given up.",
+        IterationOutcome::Tainted => {
+            "Undecided: whoever proposed the patches saw what they may not see."
+        }
+        IterationOutcome::TransportFailed => {
+            "No patch is accepted: the rubric itself fails in an environment."
+        }
+    };
+    Answer {
+        text: format!("{found} Nothing may be claimed of any patch."),
+        may_be_claimed: false,
+    }
 }
 
 fn candidate(view: &mut View, record: &Record, of: &CandidateShown) {
@@ -151,14 +213,13 @@ fn head(record: &Record) -> Vec<(&'static str, String)> {
         (
             "held to",
             format!(
-                "eta {}, tau {}, alpha {}, q {}, profile {:?}",
+                "eta {}, tau {}, alpha {}, q {}, profile {}",
                 micro(plan.eta_micro),
                 micro(plan.tau_micro),
                 micro(plan.alpha_micro),
                 micro(plan.q_micro),
-                plan.profile
-            )
-            .to_lowercase(),
+                word(&plan.profile)
+            ),
         ),
     ];
     pairs.extend(found(record));

@@ -185,7 +185,17 @@ fn put(view: &mut View, bench: &mut Bench, done: &StepDone) -> Result<StepFound,
             bench.put_back(course);
             StepFound::Fit(Box::new(found))
         }
-        StepDone::Audit(_) => StepFound::Audit(ground::audited(view, &bench.record)),
+        StepDone::Audit(_) => {
+            let course = match bench.record.paused {
+                None => None,
+                Some(_) => Some(bench.take_course()?),
+            };
+            let found = ground::audited(view, &bench.record, course.as_ref());
+            if let Some(course) = course {
+                bench.put_back(course);
+            }
+            StepFound::Audit(found)
+        }
         StepDone::Cards(_) => StepFound::Cards(ground::carded(view, &bench.record)),
         StepDone::Gate(of) => StepFound::Gate(gates::gated(view, &bench.record, of)),
         StepDone::Seal(of) => StepFound::Seal(gates::sealed(view, &bench.record, of)),
@@ -244,7 +254,14 @@ fn ended(view: &mut View, id: &IterationId, of: &Ending) -> Ended {
         view.sentence(format!("{patch} not accepted: {words}"));
     }
     let (outcome, reason) = (word(&of.outcome), of.reason.as_str());
-    view.line(format!("iteration {id}  {outcome}: {reason}"));
+    if of.outcome == IterationOutcome::PausedForLabels {
+        // What the labels could do stands with the audit: by themselves their number promises too much.
+        view.line(format!(
+            "iteration {id}  {outcome}: the audit says what would do"
+        ));
+    } else {
+        view.line(format!("iteration {id}  {outcome}: {reason}"));
+    }
     Ended {
         outcome: of.outcome,
         reason: of.reason.clone(),

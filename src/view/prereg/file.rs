@@ -9,8 +9,12 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
+use crate::ground::yaml::Document;
 use crate::view::Label;
 use crate::view::View;
+use crate::view::prereg::draft;
+use crate::view::prereg::draft::DraftFacts;
+use crate::workflow::iterate::draft::Profile;
 use crate::workflow::prereg::Report;
 
 /// The commented file of a template.
@@ -24,14 +28,32 @@ pub fn template(of: Template) -> &'static str {
     }
 }
 
+/// What the template that a plan names says of a field, by the field's path.
+pub fn meaning(plan: &str, path: &str) -> Option<String> {
+    let named = plan
+        .lines()
+        .find_map(|line| line.strip_prefix("template:"))?
+        .split('#')
+        .next()?
+        .trim();
+    let of = Template::ALL.into_iter().find(|of| of.as_str() == named)?;
+    let text = template(of);
+    let document = Document::parse(text.as_bytes()).ok()?;
+    let place = document.place(path)?;
+    let line = text.lines().nth(place.line.checked_sub(1)?)?;
+    Some(line.split_once(" # ")?.1.to_owned())
+}
+
 /// A manifest to fill in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NewPlan {
     /// What it plans: `gate`, `iteration`, `sgd`, `transport` or `workflow`.
     pub template: &'static str,
     /// The file, YAML with comments.
     pub text: String,
+    /// What it was drafted from; `null` where no data were read.
+    pub draft: Option<DraftFacts>,
 }
 
 /// A number of a preflight.
@@ -58,6 +80,8 @@ pub struct Checked {
     pub manifest: ManifestId,
     /// What nobody could check, in words.
     pub not_checked: Vec<String>,
+    /// What follows from it for others, in words.
+    pub notes: Vec<String>,
     /// What its sizes come to, in the order shown.
     pub preflight: Vec<Measure>,
     /// What it plans: `gate`, `iteration`, `sgd`, `transport` or `workflow`.
@@ -66,11 +90,18 @@ pub struct Checked {
     pub unmet: Vec<String>,
 }
 
-/// A manifest to fill in, as text, or where it was written: to `output`.
-pub fn new(template: Template, text: String, output: Option<&Path>) -> View {
+/// A manifest to fill in, as text, or where it was written: to `output`. A draft is followed by what it rests on, which
+/// was written to `basis`.
+pub fn new(
+    template: Template,
+    text: String,
+    output: Option<&Path>,
+    draft: Option<(&DraftFacts, &Profile, Option<&Path>)>,
+) -> View {
     let facts = NewPlan {
         template: template.as_str(),
         text,
+        draft: draft.map(|(facts, ..)| facts.clone()),
     };
     let mut view = View::of(&facts);
     let Some(output) = output else {
@@ -78,6 +109,21 @@ pub fn new(template: Template, text: String, output: Option<&Path>) -> View {
         return view;
     };
     let shown = output.display();
+    if let Some((facts, profile, basis)) = draft {
+        draft::put(&mut view, facts, profile);
+        view.gap();
+        if let Some(basis) = basis {
+            let basis = basis.display();
+            view.line(format!(
+                "{basis}: what it rests on, whose digest is in the plan"
+            ));
+            let put = format!(
+                "clover blob put {} --media application/json",
+                shell::word(&basis)
+            );
+            view.next.push(put);
+        }
+    }
     view.line(format!("{shown}: fill the lines marked FILL"));
     view.with_next(format!("clover prereg check {}", shell::word(&shown)))
 }
@@ -91,6 +137,7 @@ pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
         h0_digest: manifest.h0_digest(),
         manifest: manifest.manifest.clone(),
         not_checked: report.not_checked,
+        notes: report.said,
         preflight: measures
             .map(|of| Measure {
                 name: of.name,
@@ -112,6 +159,9 @@ pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
         (Label::from(of.name.clone()), value)
     });
     view.pairs(head.into_iter().chain(measures));
+    for note in &facts.notes {
+        view.line(format!("note: {note}"));
+    }
     for criterion in &facts.unmet {
         view.line(format!("cannot be met: {criterion}"));
     }

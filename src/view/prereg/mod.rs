@@ -1,5 +1,6 @@
 //! Plans that bind: from a commented file to a signed manifest, its amendments and deviations.
 
+pub mod draft;
 pub mod file;
 pub mod peer;
 pub mod record;

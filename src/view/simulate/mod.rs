@@ -152,10 +152,20 @@ pub fn dataset(world: &World, worth: &truth::Worth, of: Written) -> View {
         ("bytes", thousands(facts.bytes)),
     ];
     view.pairs(head.into_iter().chain(pairs(world, worth)));
+    // Labels in the open would be those of confirm too, and nobody could test on them again.
+    view.gap();
+    view.sentence(
+        "Labels go in after the split: those of fit and dev in the open, those of confirm sealed. schema/WALKTHROUGH.md goes \
+         all the way.",
+    );
+    let folder = shell::word(&facts.folder).clone();
     view.with_next(format!(
-        "clover import cje {}/responses --judge builtin --labels",
-        shell::word(&facts.folder)
+        "clover judge run --judge builtin --rows {folder}/responses --rows {folder}/anchors --known {folder}/known.json"
     ))
+    .with_next(format!(
+        "clover import cje {folder}/responses --judge builtin --field domain --field level"
+    ))
+    .with_next("clover experiment split --help")
 }
 
 /// What the patch of a world is truly worth.

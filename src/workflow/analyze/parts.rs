@@ -291,7 +291,10 @@ impl Parts<'_> {
             });
         }
         let p: Vec<f64> = found.iter().map(|difference| difference.p).collect();
-        for (difference, adjusted) in found.iter_mut().zip(adjusted(p)?) {
+        for (difference, adjusted) in found
+            .iter_mut()
+            .zip(adjusted(p, Correction::BenjaminiHochberg)?)
+        {
             difference.p_adjusted = adjusted;
         }
         Ok(found)
@@ -323,7 +326,7 @@ impl Parts<'_> {
                 zero_null_p_adjusted: None,
             });
         }
-        let adjusted = adjusted(p.iter().map(|(_, p)| *p))?;
+        let adjusted = adjusted(p.iter().map(|(_, p)| *p), Correction::BenjaminiHochberg)?;
         for ((policy, _), adjusted) in p.into_iter().zip(adjusted) {
             if let Some(result) = &mut found[policy] {
                 result.zero_null_p_adjusted = Some(adjusted);
@@ -431,13 +434,16 @@ impl Parts<'_> {
     }
 }
 
-/// p-values adjusted as one family (Benjamini-Hochberg).
+/// p-values adjusted as one family.
 ///
 /// # Errors
 /// [`AnalyzeError`] for a p outside [0, 1].
-pub fn adjusted(p: impl IntoIterator<Item = f64>) -> Result<Vec<f64>, AnalyzeError> {
+pub fn adjusted(
+    p: impl IntoIterator<Item = f64>,
+    by: Correction,
+) -> Result<Vec<f64>, AnalyzeError> {
     let p: Vec<f64> = p.into_iter().collect();
-    Ok(multiplicity::adjusted(&p, Correction::BenjaminiHochberg)?)
+    Ok(multiplicity::adjusted(&p, by)?)
 }
 
 /// A difference's interval, widened on each side by how far the bounds of either policy lie from its plug-in.

@@ -184,6 +184,12 @@ impl PolicyResult {
         }
     }
 
+    /// Whether the exact bound of nearly constant labels reaches beyond the plain interval.
+    pub fn is_widened(&self) -> bool {
+        let both = self.plain_interval().ok().zip(self.interval().ok());
+        both.is_some_and(|((plain, _), (found, _))| found != plain)
+    }
+
     /// What its labels alone say: widened, or without an interval, as its own is.
     pub fn labels_alone(&self) -> Option<LabelsOnly> {
         let alone = self.labels_only?;

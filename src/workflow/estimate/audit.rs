@@ -12,6 +12,7 @@ use clover_event::payload::manifest::TransportPlan;
 use clover_ground::digest::Digest;
 use clover_num::Micro;
 use clover_projection::audits::BOUNDED_AUDIT;
+use clover_stats::multiplicity::Correction;
 use clover_stats::transport::Audit;
 use clover_stats::transport::State;
 use clover_stats::transport::Width;
@@ -172,7 +173,7 @@ fn adjust(events: &mut [TransportTested], family_size: usize) -> Result<(), Anal
         family_size.clamp(values.len(), 100_000.max(values.len())),
         1.0,
     );
-    let adjusted = analyze::adjusted(values)?;
+    let adjusted = analyze::adjusted(values, Correction::BenjaminiHochberg)?;
     let tested = events
         .iter_mut()
         .filter(|event| event.wide.zero_null_p.is_some());

@@ -17,6 +17,7 @@ use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::estimate::FamilyCorrection;
 use clover_event::payload::estimated::Claim;
 use clover_event::payload::estimated::IntervalEnds;
 use clover_event::payload::estimated::IntervalMethod;
@@ -444,12 +445,16 @@ impl Found {
         &self,
         experiment: &ExperimentId,
         family: &[usize],
+        correction: Option<FamilyCorrection>,
         form: Form,
     ) -> Result<Vec<ContrastRecorded>, AnalyzeError> {
         let inside =
             |pair: &&Difference| family.contains(&pair.first) && family.contains(&pair.second);
         let pairs: Vec<&Difference> = self.analysis.differences.iter().filter(inside).collect();
-        let adjusted = analyze::adjusted(pairs.iter().map(|pair| pair.p))?;
+        let adjusted = analyze::adjusted(
+            pairs.iter().map(|pair| pair.p),
+            terms::correction(correction),
+        )?;
         let names: Vec<PolicyId> = family.iter().map(|&policy| self.name(policy)).collect();
         let sides: BTreeMap<usize, Side> = family
             .iter()
@@ -465,6 +470,7 @@ impl Found {
                 build: text(BUILD),
                 calibrator: self.digest(),
                 conservative: said.conservative.map(ends),
+                correction,
                 df: pair.df.map(finite),
                 difference: finite(pair.difference),
                 family: names.clone(),

@@ -4,6 +4,7 @@ use clover_event::id::FieldId;
 use clover_event::id::JudgeId;
 use clover_event::id::Text;
 use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::estimate::FamilyCorrection;
 use clover_event::payload::estimated::CalibratorKind;
 use clover_event::payload::estimated::CalibratorMode;
 use clover_event::payload::estimated::IntervalEnds;
@@ -22,6 +23,7 @@ use clover_stats::direct::LabelDesign;
 use clover_stats::direct::Scale;
 use clover_stats::folds;
 use clover_stats::inference::Interval;
+use clover_stats::multiplicity::Correction;
 use clover_stats::transport::State;
 
 use crate::analyze::Request;
@@ -68,6 +70,16 @@ pub fn weights(bootstrap: &Resampling) -> Exponential {
     Exponential {
         seed: tree.child(bootstrap.seed_label.as_str()).seed(),
         replicates: usize::try_from(bootstrap.replicates.value()).unwrap_or(usize::MAX),
+    }
+}
+
+/// The correction that an event names.
+pub fn correction(of: Option<FamilyCorrection>) -> Correction {
+    match of {
+        None => Correction::BenjaminiHochberg,
+        Some(FamilyCorrection::BenjaminiYekutieli) => Correction::BenjaminiYekutieli,
+        Some(FamilyCorrection::Bonferroni) => Correction::Bonferroni,
+        Some(FamilyCorrection::Holm) => Correction::Holm,
     }
 }
 

@@ -10,6 +10,8 @@ use crate::analyze::read::record;
 use crate::import::How;
 use crate::import::ImportError;
 use crate::import::Rows;
+use crate::import::row;
+use crate::import::row::BYTE_ORDER_MARK;
 use crate::import::row::FIELDS;
 use crate::import::row::FieldError;
 use crate::import::row::Fields;
@@ -21,12 +23,23 @@ use crate::import::row::short;
 struct Members<'a> {
     record: Record<'a>,
     metadata: Option<Record<'a>>,
+    /// Whether other names of fields count.
+    also: bool,
 }
 
 impl<'a> Members<'a> {
     fn get(&self, name: &str) -> Option<&'a RawValue> {
-        let inner = || self.metadata.as_ref()?.get(name);
-        self.record.get(name).or_else(inner)
+        let others: &[&str] = if self.also { row::also(name) } else { &[] };
+        let inner = |name: &str| self.metadata.as_ref()?.get(name);
+        let here = |name: &str| self.record.get(name).or_else(|| inner(name));
+        here(name).or_else(|| others.iter().find_map(|name| here(name)))
+    }
+
+    /// Names of its members, those of its metadata too.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let inner = self.metadata.iter().flat_map(|of| &of.0);
+        let all = self.record.0.iter().chain(inner);
+        all.map(|(name, _)| name.as_ref())
     }
 }
 
@@ -55,7 +68,7 @@ impl Fields for Members<'_> {
             return Ok(None);
         };
         let is_count = raw.get().bytes().all(|byte| byte.is_ascii_digit());
-        if name == super::row::PROMPT_ID && is_count {
+        if name == row::PROMPT_ID && is_count {
             return Ok(Some(raw.get().to_owned()));
         }
         let text = serde_json::from_str(raw.get()).map_err(|_| wrong(name, "a text", raw))?;
@@ -94,6 +107,13 @@ pub fn rows(file: &str, bytes: &[u8], how: How<'_>) -> Result<Rows, ImportError>
     let mapping = FIELDS.map(|name| (name.to_owned(), name.to_owned()));
     let mut mapping = BTreeMap::from(mapping);
     let mut there = [false; FIELDS.len()];
+    let bytes = match bytes.strip_prefix("\u{feff}".as_bytes()) {
+        Some(rest) => {
+            reader.warn(BYTE_ORDER_MARK.to_owned());
+            rest
+        }
+        None => bytes,
+    };
     for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let what = format!("expected UTF-8, byte {} is not", error.valid_up_to() + 1);
@@ -114,7 +134,14 @@ pub fn rows(file: &str, bytes: &[u8], how: How<'_>) -> Result<Rows, ImportError>
             }
             _ => None,
         };
-        let members = Members { record, metadata };
+        let members = Members {
+            record,
+            metadata,
+            also: reader.has_other_names(),
+        };
+        for name in members.names() {
+            reader.name(name);
+        }
         for (there, name) in there.iter_mut().zip(FIELDS) {
             *there = *there || members.get(name).is_some();
         }

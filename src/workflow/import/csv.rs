@@ -8,11 +8,13 @@ use clover_ground::once::Once;
 use crate::import::How;
 use crate::import::ImportError;
 use crate::import::Rows;
+use crate::import::row::BYTE_ORDER_MARK;
 use crate::import::row::FIELDS;
 use crate::import::row::FieldError;
 use crate::import::row::Fields;
 use crate::import::row::Reader;
 use crate::import::row::TARGET_LOGPROBS;
+use crate::import::row::also;
 
 /// One record: the line it begins on, and its fields.
 pub(crate) type Record = (u64, Vec<String>);
@@ -141,7 +143,7 @@ pub fn rows(
     })?;
     let text = match text.strip_prefix('\u{feff}') {
         Some(rest) => {
-            reader.warn("a byte order mark at the start was skipped".to_owned());
+            reader.warn(BYTE_ORDER_MARK.to_owned());
             rest
         }
         None => text,
@@ -151,8 +153,11 @@ pub fn rows(
     let Some((_, header)) = records.next() else {
         return Err(reader.error(1, None, "expected a header, found nothing".to_owned()));
     };
-    let (of, targets) =
-        columns(&header, map).map_err(|(name, what)| reader.error(1, Some(&name), what))?;
+    let (of, targets) = columns(&header, map, reader.has_other_names())
+        .map_err(|(name, what)| reader.error(1, Some(&name), what))?;
+    for name in &header {
+        reader.name(name);
+    }
     let mapping = of
         .iter()
         .map(|(name, at)| (name.clone(), header[*at].clone()));
@@ -180,7 +185,11 @@ pub fn rows(
 type Places = (BTreeMap<String, usize>, Vec<(String, usize)>);
 
 /// Finds the column of each field.
-fn columns(header: &[String], map: &BTreeMap<String, String>) -> Result<Places, FieldError> {
+fn columns(
+    header: &[String],
+    map: &BTreeMap<String, String>,
+    has_other_names: bool,
+) -> Result<Places, FieldError> {
     let mut once = Once::default();
     for name in header {
         if !once.insert(name) {
@@ -193,7 +202,10 @@ fn columns(header: &[String], map: &BTreeMap<String, String>) -> Result<Places, 
     let prefix = format!("{TARGET_LOGPROBS}.");
     for (field, column) in map {
         let at = place(column).ok_or_else(|| {
-            let what = format!("expected the column {column:?} that --map names, found none");
+            let what = format!(
+                "expected the column {column:?} that --map names, found {}",
+                header.join(", ")
+            );
             (field.clone(), what)
         })?;
         match field.strip_prefix(&prefix) {
@@ -202,7 +214,9 @@ fn columns(header: &[String], map: &BTreeMap<String, String>) -> Result<Places, 
         }
     }
     for field in FIELDS {
-        if let Some(at) = place(field).filter(|_| !map.contains_key(field)) {
+        let others: &[&str] = if has_other_names { also(field) } else { &[] };
+        let at = place(field).or_else(|| others.iter().find_map(|name| place(name)));
+        if let Some(at) = at.filter(|_| !map.contains_key(field)) {
             of.insert(field.to_owned(), at);
         }
     }

@@ -2,6 +2,7 @@
 //! `data.ingested`.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::id::FieldId;
 use clover_event::id::ItemId;
@@ -55,6 +56,27 @@ struct Line {
     fields: BTreeMap<FieldId, String>,
     item: ItemId,
     policy: PolicyId,
+}
+
+/// The names of all fields that rows were taken in with.
+///
+/// # Errors
+/// [`KeptError`].
+pub fn names(history: &dyn History, ingested: &[Ingested]) -> Result<BTreeSet<FieldId>, KeptError> {
+    let mut found = BTreeSet::new();
+    for Ingested { seq, rows, .. } in ingested {
+        let bytes = history.blob(&rows.blake3)?;
+        let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
+        let lines = bytes.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| !line.is_empty()) {
+            let line: Line = serde_json::from_slice(line).map_err(|error| Unread::Damaged {
+                seq: *seq,
+                what: error.to_string(),
+            })?;
+            found.extend(line.fields.into_keys());
+        }
+    }
+    Ok(found)
 }
 
 /// Wanted fields of ingested rows; of a row and field, what was taken in first.

@@ -6,7 +6,9 @@
 
 pub mod cje;
 pub mod csv;
+pub mod form;
 pub mod kept;
+pub mod labels;
 pub mod logged;
 pub mod plan;
 pub mod row;
@@ -58,6 +60,17 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
+/// What records of a file bring along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brings {
+    /// Scores: every record has one.
+    Scores,
+    /// Texts: a score is not asked for, and reads as the least of the scale.
+    Texts,
+    /// Labels, without scores: several raters may label one draw, which is draw 0 where a record does not say.
+    Labels,
+}
+
 /// How a file is to be read.
 #[derive(Clone, Copy)]
 pub struct How<'a> {
@@ -65,10 +78,12 @@ pub struct How<'a> {
     pub policy: Option<&'a PolicyId>,
     /// Whether log-probabilities are read; then every record must have them.
     pub logprobs: bool,
-    /// Whether every record must have a score; else one without reads as the least of the scale.
-    pub scored: bool,
-    /// Least and greatest score and label.
+    /// What records bring along.
+    pub brings: Brings,
+    /// Least and greatest score.
     pub scale: (Micro, Micro),
+    /// Least and greatest label; default those of scores.
+    pub label_scale: Option<(Micro, Micro)>,
     /// Fields of a row that are kept beside it, such as its domain: they are public.
     pub fields: &'a [FieldId],
     /// Names a prompt that has no id; keyed, so that the name tells nothing of the text.
@@ -134,6 +149,8 @@ pub struct Rows {
     pub warnings: Vec<String>,
     /// How log-probabilities kept their contract, where they were held against it.
     pub checked: Option<logged::Checked>,
+    /// Names of the members or columns that a record has, where fields were asked for.
+    pub names: BTreeSet<String>,
 }
 
 /// A row as others may see it: without texts and without its label.
@@ -143,20 +160,60 @@ struct Leaf<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<&'a BTreeMap<FieldId, String>>,
     item: &'a ItemId,
-    judge: &'a JudgeId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judge: Option<&'a JudgeId>,
     labelled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     logprobs: Option<&'a Logprobs>,
     policy: &'a PolicyId,
     #[serde(skip_serializing_if = "Option::is_none")]
     sampled_at: Option<Timestamp>,
-    score_micro: Micro,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score_micro: Option<Micro>,
+}
+
+/// The texts of a row, as its file is kept where rows came without scores.
+#[derive(Serialize)]
+struct TextLine<'a> {
+    draw_idx: Count,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<&'a str>,
+    prompt_id: &'a ItemId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<&'a str>,
+    target_policy: &'a PolicyId,
 }
 
 impl Rows {
     /// The canonical lines of the rows, each with its newline, and the RFC 6962 root over them without.
-    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn root(&self, judge: &JudgeId) -> (Vec<u8>, Digest) {
+        self.lines(Some(judge))
+    }
+
+    /// The lines and their root as in [`root`](Self::root), of rows that came without scores and labels.
+    pub fn unscored_root(&self) -> (Vec<u8>, Digest) {
+        self.lines(None)
+    }
+
+    /// The texts of the rows as JSON Lines that can be read again, whatever form they came in.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
+    pub fn texts(&self) -> Vec<u8> {
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let line = TextLine {
+                draw_idx: row.draw,
+                prompt: row.prompt.as_deref(),
+                prompt_id: &row.item,
+                response: row.response.as_deref(),
+                target_policy: &row.policy,
+            };
+            serde_json::to_writer(&mut lines, &line).expect("BUG: texts and ids are JSON");
+            lines.push(b'\n');
+        }
+        lines
+    }
+
+    fn lines(&self, judge: Option<&JudgeId>) -> (Vec<u8>, Digest) {
         let (mut lines, mut tree) = (Vec::new(), Frontier::new());
         for row in &self.rows {
             let leaf = Leaf {
@@ -164,11 +221,11 @@ impl Rows {
                 fields: (!row.fields.is_empty()).then_some(&row.fields),
                 item: &row.item,
                 judge,
-                labelled: row.label.is_some(),
+                labelled: judge.is_some() && row.label.is_some(),
                 logprobs: row.logprobs.as_ref(),
                 policy: &row.policy,
                 sampled_at: row.sampled_at,
-                score_micro: row.score,
+                score_micro: judge.map(|_| row.score),
             };
             let line = canon::to_bytes(&leaf).expect("BUG: ids and numbers have a canonical form");
             tree.push(merkle::leaf_hash(&line));
@@ -194,6 +251,35 @@ impl Rows {
     pub fn policies(&self) -> BTreeSet<&PolicyId> {
         self.rows.iter().map(|row| &row.policy).collect()
     }
+}
+
+/// Refuses a field that was asked for and that no record of the files has.
+///
+/// # Errors
+/// [`ImportError`] that names the fields there are.
+pub fn fields_there(files: &[Rows], fields: &[FieldId]) -> Result<(), ImportError> {
+    let has = |field: &FieldId| {
+        let mut rows = files.iter().flat_map(|rows| &rows.rows);
+        rows.any(|row| row.fields.contains_key(field))
+    };
+    let Some(missing) = fields.iter().find(|field| !has(field)) else {
+        return Ok(());
+    };
+    let names: BTreeSet<_> = files.iter().flat_map(|rows| &rows.names).collect();
+    let own = |name: &&&String| !row::FIELDS.contains(&name.as_str());
+    let names: Vec<_> = names.iter().filter(own).map(|name| name.as_str()).collect();
+    let there = if names.is_empty() {
+        "there is none".to_owned()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    let of = files.first();
+    Err(ImportError {
+        file: of.map_or_else(String::new, |rows| rows.file.clone()),
+        line: 0,
+        field: Some(missing.to_string()),
+        what: format!("expected a field that a row has, found it in none; {there}"),
+    })
 }
 
 /// Refuses a draw that is in the files twice.

@@ -84,7 +84,18 @@ pub struct Plan {
     /// Row by row.
     pub rows: Vec<RowPlan>,
     /// Scores that differ from the recorded ones.
-    pub conflicts: Vec<ScoreConflict>,
+    pub conflicts: Vec<Conflict>,
+}
+
+/// A score of a file that differs from the recorded one.
+#[derive(Clone, Debug)]
+pub struct Conflict {
+    /// Its line, from 1.
+    pub line: u64,
+    /// The recorded score's position.
+    pub seq: u64,
+    /// As it would be recorded.
+    pub said: ScoreConflict,
 }
 
 impl Plan {
@@ -178,14 +189,14 @@ fn score(
     ledger: &Ledger,
     row: &Row,
     ask: &Ask,
-    conflicts: &mut Vec<ScoreConflict>,
+    conflicts: &mut Vec<Conflict>,
 ) -> Result<Standing, LedgerError> {
     let key = key(&score_of(row, &ask.judge).into(), ask);
-    let Some((id, Payload::ScoreRecorded(old), _)) = recorded(ledger, &key)? else {
+    let Some((id, Payload::ScoreRecorded(old), seq)) = recorded(ledger, &key)? else {
         return Ok(Standing::New);
     };
     if old.score_micro != row.score {
-        conflicts.push(ScoreConflict {
+        let said = ScoreConflict {
             draw: row.draw,
             item: row.item.clone(),
             judge: ask.judge.clone(),
@@ -193,7 +204,9 @@ fn score(
             recorded: id,
             recorded_micro: old.score_micro,
             score_micro: row.score,
-        });
+        };
+        let line = row.line;
+        conflicts.push(Conflict { line, seq, said });
     }
     Ok(Standing::Already)
 }
@@ -248,7 +261,11 @@ pub fn label_of(
     }
 }
 
-fn label(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Label, Stop> {
+/// What becomes of a row's label.
+///
+/// # Errors
+/// [`Stop`].
+pub fn label(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Label, Stop> {
     let Some(value) = row.label else {
         return Ok(Label::None);
     };

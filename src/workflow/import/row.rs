@@ -12,11 +12,13 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
 
+use crate::import::Brings;
 use crate::import::How;
 use crate::import::ImportError;
 use crate::import::Logprobs;
 use crate::import::Row;
 use crate::import::Rows;
+use crate::import::labels;
 
 /// The judge's score.
 pub const JUDGE_SCORE: &str = "judge_score";
@@ -50,6 +52,20 @@ pub const FIELDS: [&str; 9] = [
     SAMPLED_AT,
     TARGET_POLICY,
 ];
+
+/// Other names of a field, in files of labels and of rows without scores.
+pub fn also(field: &str) -> &'static [&'static str] {
+    match field {
+        DRAW_IDX => &["draw"],
+        ORACLE_LABEL => &["label"],
+        PROMPT_ID => &["item", "item_id", "id"],
+        TARGET_POLICY => &["policy"],
+        _ => &[],
+    }
+}
+
+/// What is said of a byte order mark.
+pub(super) const BYTE_ORDER_MARK: &str = "a byte order mark at the start was skipped";
 
 /// Most bytes of a field that is kept beside a row: it is public, and no place for texts.
 const WORD_MAX: usize = 200;
@@ -85,8 +101,8 @@ pub trait Fields {
 pub(super) struct Reader<'a> {
     how: How<'a>,
     out: Rows,
-    /// Draws taken, by policy and item: a record without a draw takes the least one that is free.
-    taken: BTreeMap<(PolicyId, ItemId), Vec<u64>>,
+    /// Draws taken, by policy and item, each with its line.
+    taken: BTreeMap<(PolicyId, ItemId), Vec<(u64, u64)>>,
 }
 
 impl<'a> Reader<'a> {
@@ -116,6 +132,18 @@ impl<'a> Reader<'a> {
         self.out.mapping = mapping;
     }
 
+    /// Notes the name of a member or column.
+    pub(super) fn name(&mut self, name: &str) {
+        if !self.how.fields.is_empty() && !self.out.names.contains(name) {
+            self.out.names.insert(name.to_owned());
+        }
+    }
+
+    /// Whether other names of fields count.
+    pub(super) fn has_other_names(&self) -> bool {
+        self.how.brings != Brings::Scores
+    }
+
     pub(super) fn warn(&mut self, text: String) {
         self.out.warnings.push(text);
     }
@@ -132,12 +160,19 @@ impl<'a> Reader<'a> {
     fn row(&mut self, line: u64, fields: &dyn Fields) -> Result<Row, FieldError> {
         let none =
             |name: &str, what: &str| (name.to_owned(), format!("expected {what}, found none"));
-        let score = match self.value(fields, JUDGE_SCORE)? {
-            Some(score) => score,
-            None if self.how.scored => return Err(none(JUDGE_SCORE, "a number")),
-            None => self.how.scale.0,
+        let (brings, scale) = (self.how.brings, self.how.scale);
+        let score = match brings {
+            Brings::Labels => None,
+            Brings::Scores | Brings::Texts => self.value(fields, JUDGE_SCORE, Some(scale))?,
         };
-        let label = self.value(fields, ORACLE_LABEL)?;
+        let score = match score {
+            Some(score) => score,
+            None if brings == Brings::Scores => return Err(none(JUDGE_SCORE, "a number")),
+            None => scale.0,
+        };
+        let has_own = brings == Brings::Labels && fields.word(labels::SCALE)?.is_some();
+        let ends = (!has_own).then(|| self.how.label_scale.unwrap_or(scale));
+        let label = self.value(fields, ORACLE_LABEL, ends)?;
         let prompt = fields.text(PROMPT)?;
         let item = match (fields.text(PROMPT_ID)?, &prompt) {
             (Some(id), _) => id,
@@ -155,7 +190,7 @@ impl<'a> Reader<'a> {
             (None, Some(named)) => id(TARGET_POLICY, &named, PolicyId::new)?,
             (None, None) => return Err(none(TARGET_POLICY, "the name of a policy")),
         };
-        let draw = self.draw(fields, &policy, &item)?;
+        let draw = self.draw((line, fields), &policy, &item)?;
         let sampled_at = fields.text(SAMPLED_AT)?.map(|text| sampled_at(&text));
         let logprobs = self.how.logprobs.then(|| logprobs(fields)).transpose()?;
         Ok(Row {
@@ -189,16 +224,20 @@ impl<'a> Reader<'a> {
         Ok(kept)
     }
 
-    /// A score or label: exact millionths on the scale, counted where digits were lost.
-    fn value(&mut self, fields: &dyn Fields, name: &str) -> Result<Option<Micro>, FieldError> {
+    /// A score or label: exact millionths on its scale, counted where digits were lost.
+    fn value(
+        &mut self,
+        fields: &dyn Fields,
+        name: &str,
+        ends: Option<(Micro, Micro)>,
+    ) -> Result<Option<Micro>, FieldError> {
         let Some(text) = fields.number(name)? else {
             return Ok(None);
         };
         let wrong = |what: String| (name.to_owned(), what);
         let (value, rounded) = Micro::parse(&text)
             .map_err(|error| wrong(format!("{error}, found {}", short(&text))))?;
-        let (low, high) = self.how.scale;
-        if value < low || value > high {
+        if let Some((low, high)) = ends.filter(|(low, high)| value < *low || value > *high) {
             let found = short(&text);
             return Err(wrong(format!("expected {low} to {high}, found {found}")));
         }
@@ -208,7 +247,7 @@ impl<'a> Reader<'a> {
 
     fn draw(
         &mut self,
-        fields: &dyn Fields,
+        (line, fields): (u64, &dyn Fields),
         policy: &PolicyId,
         item: &ItemId,
     ) -> Result<Count, FieldError> {
@@ -221,15 +260,23 @@ impl<'a> Reader<'a> {
                 .ok()
                 .filter(|_| text == "0" || !text.starts_with(['0', '+']))
                 .ok_or_else(|| wrong(format!("expected a count from 0, found {}", short(&text))))?,
-            None => (0..=taken.len() as u64)
-                .find(|draw| !taken.contains(draw))
-                .unwrap_or(0),
+            None => match taken.first().filter(|_| self.how.brings != Brings::Labels) {
+                None => 0,
+                Some((_, first)) => {
+                    let what = format!(
+                        "expected one row of {item} by {policy}, found another on line {first}; several draws of one prompt need a draw_idx each"
+                    );
+                    return Err(wrong(what));
+                }
+            },
         };
-        if taken.contains(&draw) {
-            let what = format!("draw {draw} of {item} by {policy} is there already");
+        let there = taken.iter().find(|(of, _)| *of == draw);
+        if let Some((_, first)) = there.filter(|_| self.how.brings != Brings::Labels) {
+            let what =
+                format!("draw {draw} of {item} by {policy} is there already, on line {first}");
             return Err(wrong(what));
         }
-        taken.push(draw);
+        taken.push((draw, line));
         Count::new(draw).ok_or_else(|| wrong(format!("expected at most 2^53 - 1, found {draw}")))
     }
 
@@ -254,15 +301,42 @@ impl<'a> Reader<'a> {
             .iter()
             .filter(|row| row.sampled_at.is_some())
             .count();
-        if sampled < out.rows.len() {
+        out.warnings.extend(two_scales(&out.rows, self.how));
+        if sampled < out.rows.len() && self.how.brings != Brings::Labels {
             out.warnings.push(format!(
-                "{} of {} records have no sampled_at: the gap in time is not_checked, and what follows from it EXPLORATORY",
+                "{} of {} records have no sampled_at: a confirm block of them cannot be separated in time, and what follows from it is EXPLORATORY",
                 out.rows.len() - sampled,
                 out.rows.len()
             ));
         }
         Ok(self.out)
     }
+}
+
+/// Labels that lie in a tenth of the scale that scores fill are on a scale of their own.
+fn two_scales(rows: &[Row], how: How<'_>) -> Option<String> {
+    let (low, high) = how.scale;
+    if how.brings != Brings::Scores || how.label_scale.is_some() {
+        return None;
+    }
+    let ends = |values: &mut dyn Iterator<Item = Micro>| {
+        let all: Vec<_> = values.collect();
+        Some((*all.iter().min()?, *all.iter().max()?))
+    };
+    let scores = ends(&mut rows.iter().map(|row| row.score))?;
+    let labels = ends(&mut rows.iter().filter_map(|row| row.label))?;
+    let above = |value: Micro| value.value() - low.value();
+    let span = above(high);
+    let is_told = span >= 10_000_000
+        && above(labels.1) > 0
+        && above(labels.1) <= span / 10
+        && above(scores.1) > span / 2;
+    is_told.then(|| {
+        format!(
+            "scores go from {} to {} and labels from {} to {}, on one scale from {low} to {high}: --label-scale LOW:HIGH names that of labels",
+            scores.0, scores.1, labels.0, labels.1
+        )
+    })
 }
 
 fn id<T>(

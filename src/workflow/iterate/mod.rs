@@ -5,10 +5,12 @@
 
 pub mod compute;
 pub mod course;
+pub mod draft;
 pub mod fitted;
 pub mod hypothesis;
 mod looks;
 pub mod outcome;
+pub mod reach;
 pub mod rows;
 mod said;
 mod scores;

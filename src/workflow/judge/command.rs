@@ -1,8 +1,8 @@
 //! A judge that is a child process: one JSON object a line in, one out.
 //!
 //! Asked: `{"draw":0,"id":1,"item":"…","policy":"…","prompt":"…","response":"…"}`. Answered, in the same order:
-//! `{"id":1,"score":0.85}`, or `{"id":1,"error":"why not"}`. A judge that is told what a patch changes is asked with
-//! `judge_prompt` beside these. Scores lie in 0 to 1 and are read exactly, to the millionth.
+//! `{"id":1,"score":0.85}`, with a `reason` if it likes, or `{"id":1,"error":"why not"}`. A judge that is told what a
+//! patch changes is asked with `judge_prompt` beside these. Scores lie in 0 to 1 and are read exactly, to the millionth.
 //! A child that ends, or does not answer in time, is started anew and asked again; an answer that is none is an error at
 //! once, since it would only come again.
 
@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clover_event::id::Text;
+use clover_ground::digest::Digest;
 use clover_ground::process::Child;
 use clover_ground::process::Heard;
 use clover_num::Micro;
@@ -17,9 +19,32 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::judge::Answer;
 use crate::judge::Ask;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
+
+/// Between the name of a model and the digest of a program's files.
+const FILES: &str = " program/sha256:";
+
+/// The model of a judge that is a program: its name, with the digest of the program's files where it has any. Another
+/// program is another judge, as another model is.
+#[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
+pub fn model(name: &Text, files: Option<&Digest>) -> Text {
+    let Some(files) = files else {
+        return name.clone();
+    };
+    let text = format!("{}{FILES}{}", name.as_str(), files.to_hex());
+    Text::new(text).unwrap_or_else(|| {
+        let files = format!("{FILES}{}", files.to_hex());
+        Text::new(files).expect("BUG: a digest is short")
+    })
+}
+
+/// The digest of a program's files that a model names.
+pub fn files(model: &str) -> Option<&str> {
+    model.rsplit_once(FILES).map(|(_, files)| files)
+}
 
 /// How a child is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,12 +82,14 @@ struct Question<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer<'a> {
+struct Line<'a> {
     id: u64,
     #[serde(borrow, default)]
     score: Option<&'a RawValue>,
     #[serde(default)]
     error: Option<String>,
+    #[serde(default)]
+    reason: Option<String>,
 }
 
 impl Command {
@@ -108,10 +135,10 @@ impl Command {
 }
 
 /// Reads an answer to ask `id`.
-fn read(text: &str, id: u64) -> Result<Micro, JudgeError> {
+fn read(text: &str, id: u64) -> Result<Answer, JudgeError> {
     const SHOWN: usize = 200;
     let shown = || text.chars().take(SHOWN).collect::<String>();
-    let answer: Answer<'_> = serde_json::from_str(text)
+    let answer: Line<'_> = serde_json::from_str(text)
         .map_err(|error| JudgeError::Answer(format!("{}: {error}", shown())))?;
     if answer.id != id {
         return Err(JudgeError::Answer(format!(
@@ -125,13 +152,20 @@ fn read(text: &str, id: u64) -> Result<Micro, JudgeError> {
     }
     let score = answer.score.ok_or_else(|| JudgeError::Answer(shown()))?;
     match Micro::parse(score.get()) {
-        Ok((score, _)) if (0..=1_000_000).contains(&score.value()) => Ok(score),
+        Ok((score, _)) if (0..=1_000_000).contains(&score.value()) => Ok(Answer {
+            score,
+            reason: answer.reason,
+        }),
         _ => Err(JudgeError::Answer(shown())),
     }
 }
 
 impl Judge for Command {
     fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError> {
+        self.answer(ask).map(|answer| answer.score)
+    }
+
+    fn answer(&mut self, ask: &Ask<'_>) -> Result<Answer, JudgeError> {
         self.asked += 1;
         let id = self.asked;
         let question = Question {
@@ -214,6 +248,10 @@ mod tests {
         for (text, expected) in [
             ("{\"id\":1,\"score\":8.5e-1}", Ok(850_000)),
             (
+                "{\"id\":1,\"score\":1,\"reason\":\"all there\"}",
+                Ok(1_000_000),
+            ),
+            (
                 "{\"id\":1,\"error\":\"too long\"}",
                 Err("the judge declines: too long"),
             ),
@@ -224,7 +262,7 @@ mod tests {
             ("{\"id\":1}", Err("expected a score")),
             ("0.5", Err("expected a score")),
         ] {
-            match (read(text, 1).map(Micro::value), expected) {
+            match (read(text, 1).map(|of| of.score.value()), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(found), Err(expected)) => {
                     assert!(found.to_string().contains(expected), "{found}");

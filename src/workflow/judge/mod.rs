@@ -53,6 +53,15 @@ pub enum JudgeError {
     Missing,
 }
 
+/// What a judge answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The base score, from 0 to 1 in millionths.
+    pub score: Micro,
+    /// Why, where it says so.
+    pub reason: Option<String>,
+}
+
 /// Gives base scores.
 pub trait Judge {
     /// The base score of a response, from 0 to 1 in millionths. The same ask gives the same score, or the judge is not
@@ -64,6 +73,18 @@ pub trait Judge {
 
     /// Tells it what it is to judge by: every ask after this one says so. A judge that reads no prompt takes no notice.
     fn tell(&mut self, _prompt: &str) {}
+
+    /// The same with what it says beside its score.
+    ///
+    /// # Errors
+    /// [`JudgeError`].
+    fn answer(&mut self, ask: &Ask<'_>) -> Result<Answer, JudgeError> {
+        let score = self.score(ask)?;
+        Ok(Answer {
+            score,
+            reason: None,
+        })
+    }
 
     /// Ends it after the last ask.
     ///

@@ -24,6 +24,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::import::Row;
+use crate::judge::Answer;
 use crate::judge::Ask;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
@@ -164,14 +165,26 @@ impl Reading {
     /// # Errors
     /// [`JudgeError`].
     pub fn score(&self, row: &Row, judge: &mut dyn Judge) -> Result<Micro, JudgeError> {
-        judge.score(&Ask {
+        judge.score(&self.ask(row))
+    }
+
+    /// As [`score`](Self::score), with what the judge says beside it.
+    ///
+    /// # Errors
+    /// [`JudgeError`].
+    pub fn answer(&self, row: &Row, judge: &mut dyn Judge) -> Result<Answer, JudgeError> {
+        judge.answer(&self.ask(row))
+    }
+
+    fn ask<'a>(&'a self, row: &'a Row) -> Ask<'a> {
+        Ask {
             item: &row.item,
             policy: &row.policy,
             draw: row.draw,
             prompt: row.prompt.as_deref().unwrap_or_default(),
             response: row.response.as_deref().unwrap_or_default(),
             evidence: &self.evidence,
-        })
+        }
     }
 
     /// The record of the row with its base score.

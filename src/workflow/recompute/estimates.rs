@@ -150,7 +150,7 @@ pub(super) fn contrast(
     let family = said.family.iter().map(|policy| place(found, policy));
     let family = family.collect::<Result<Vec<_>, _>>()?;
     let form = form(said.reading.is_some());
-    let contrasts = found.contrasts(experiment(event)?, &family, form)?;
+    let contrasts = found.contrasts(experiment(event)?, &family, said.correction, form)?;
     let mut pairs = contrasts.into_iter();
     let found = pairs.find(|pair| pair.first == said.first && pair.second == said.second);
     Ok(found.ok_or_else(|| without("such pair"))?.into())

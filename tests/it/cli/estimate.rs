@@ -483,7 +483,11 @@ fn too_few_labels_give_raw_means_that_say_so() {
         5,
         &["no label design for audit with labels"],
     );
-    desk.refused(&["compare", "a"], 2, &["expected two policies"]);
+    desk.refused(
+        &["compare", "a"],
+        4,
+        &["expected two policies to compare, found scores of a alone"],
+    );
     desk.refused(
         &["estimate", "--judge", "nobody"],
         5,

@@ -12,6 +12,11 @@ const LATER: &str = "2027-06-01T00:00:00.000000Z";
 
 /// One person for everything but the sealed labels, and a simulated data set with four slices.
 pub fn desk(sizes: &str) -> Desk {
+    desk_of(sizes, |_| ())
+}
+
+/// The same, with something done to the data set before any of it is taken in.
+pub(super) fn desk_of(sizes: &str, change: impl Fn(&Desk)) -> Desk {
     let mut desk = Desk::new();
     let roles = "owner,registrar,scorer,labeler,arbiter,optimizer";
     desk.ok(&format!(
@@ -24,6 +29,7 @@ pub fn desk(sizes: &str) -> Desk {
     desk.ok(&format!(
         "simulate dataset --truth citations --seed 7 --slices 4 {sizes} --fresh 1000 -o sim"
     ));
+    change(&desk);
     desk.ok("rubric register sim/rubric.yaml --experiment sim");
     desk.ok(
         "judge run --judge builtin --rows sim/responses --rows sim/anchors --known sim/known.json",
@@ -92,7 +98,7 @@ pub(super) fn opened(desk: &mut Desk) {
     let plan = plan(desk);
     let file = desk.file("it.yaml", &plan.to_string());
     desk.ok(&format!("prereg sign {file}"));
-    desk.ok("iterate open it-1 --manifest m-it");
+    desk.ok("iterate open it-1 --manifest m-it --yes");
 }
 
 /// What an arbiter says of rows is computed again as it is appended.
@@ -238,7 +244,7 @@ fn arena_plan(desk: &mut Desk) {
     plan["iteration"]["eta_micro"] = 500.into();
     let file = desk.file("it.yaml", &plan.to_string());
     desk.ok(&format!("prereg sign {file}"));
-    desk.ok("iterate open it-1 --manifest m-it");
+    desk.ok("iterate open it-1 --manifest m-it --yes");
 }
 
 /// Imported scores: J2 and the battery are waived by two keys before the split, and what nobody could check stays so.

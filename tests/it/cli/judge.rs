@@ -98,7 +98,7 @@ fn a_command_judges_resumes_and_is_found_out() {
     let dead = fails(
         &mut desk,
         75,
-        "judge run --judge flat --model flat-1 --rows sim/responses -- sh dead.sh",
+        "judge run --judge dead --model flat-1 --rows sim/responses -- sh dead.sh",
     );
     says(&dead, &["exit status: 3", "0 rows were recorded"]);
     says(
@@ -234,4 +234,246 @@ fn a_judge_that_moved_is_found_on_its_anchors() {
     );
     desk.ok("verify --recompute");
     desk.replayed("");
+}
+
+/// A judge that writes down each ask, declines what says "secret", and scores the rest by length of the line.
+const NOTING: &str = r#"while read -r line; do
+  echo "$line" >> asked.log
+  id=${line#*\"id\":}; id=${id%%,*}
+  case "$line" in
+    *secret*) echo "{\"id\":$id,\"error\":\"I do not score secrets\"}" ;;
+    *) echo "{\"id\":$id,\"score\":0.${#line}}" ;;
+  esac
+done
+"#;
+
+fn response(item: &str, response: &str) -> String {
+    format!(r#"{{"prompt_id":"{item}","prompt":"Why {item}?","response":"{response}"}}"#) + "\n"
+}
+
+fn noting(desk: &mut Desk, rows: &str) -> Value {
+    let line = format!("judge run --judge llm --model m-1 --rows {rows} --json -- sh noting.sh");
+    desk.ok(&line).json()
+}
+
+fn asked(desk: &Desk) -> usize {
+    let text = std::fs::read_to_string(desk.at.join("asked.log")).unwrap();
+    text.lines().count()
+}
+
+fn scores_of(desk: &mut Desk, policy: &str) -> Vec<(String, i64)> {
+    let answer = desk.ok("score show q1 --json").json();
+    let scores = answer["data"]["scores"].as_array().unwrap();
+    let mine = scores.iter().filter(|score| score["policy"] == policy);
+    mine.map(|score| {
+        let value = score["score_micro"].as_i64().unwrap();
+        (score["item"].as_str().unwrap_or("q1").to_owned(), value)
+    })
+    .collect()
+}
+
+#[test]
+fn the_same_text_of_another_policy_gets_a_score_of_its_own() {
+    // Given a judge that scored two responses of one policy.
+    let mut desk = desk();
+    desk.file("noting.sh", NOTING);
+    let both = response("q1", "Granite.") + &response("q2", "Chalk.");
+    desk.file("base_responses.jsonl", &both);
+    assert_eq!(
+        noting(&mut desk, "base_responses.jsonl")["data"]["scored"],
+        2
+    );
+    assert_eq!(asked(&desk), 2);
+    // When another policy gave one of them word for word, twice.
+    let twin = both.clone().replace("Chalk.", "Marble.");
+    desk.file("twin_responses.jsonl", &twin);
+    let again =
+        response("q1", "Granite.").replace("{\"prompt_id\"", "{\"draw_idx\":1,\"prompt_id\"");
+    desk.file(
+        "more_responses.jsonl",
+        &(twin + &again).replace("\"prompt_id\"", "\"target_policy\":\"twin\",\"prompt_id\""),
+    );
+    let scored = noting(&mut desk, "twin_responses.jsonl");
+    // Then its row has a score of its own, and the judge was asked about the new text alone.
+    assert_eq!(
+        (&scored["data"]["scored"], &scored["data"]["already"]),
+        (&2.into(), &0.into())
+    );
+    assert_eq!(asked(&desk), 3);
+    let named = desk.run("judge run --judge llm --model m-1 --rows more_responses.jsonl --policy twin --json -- sh noting.sh");
+    assert_eq!(named.json()["data"]["scored"], 1, "{}", named.err);
+    assert_eq!(asked(&desk), 3);
+    let (base, other) = (scores_of(&mut desk, "base"), scores_of(&mut desk, "twin"));
+    assert_eq!((base.len(), other.len()), (1, 2));
+    assert!(other.iter().all(|score| *score == base[0]), "{other:?}");
+    let list = desk.ok("judge list --json").json();
+    assert_eq!(list["data"]["judges"][0]["rows"], 5);
+    let head = desk.head();
+    assert_eq!(
+        noting(&mut desk, "twin_responses.jsonl")["data"]["already"],
+        2
+    );
+    assert_eq!(desk.head(), head);
+    desk.ok("verify");
+}
+
+#[test]
+fn a_declined_row_is_named_and_the_run_goes_on() {
+    let mut desk = desk();
+    desk.file("noting.sh", NOTING);
+    let rows: String = [("q1", "Granite."), ("q2", "A secret."), ("q3", "Chalk.")]
+        .map(|(item, text)| response(item, text))
+        .concat();
+    desk.file("base_responses.jsonl", &rows);
+    let ran = noting(&mut desk, "base_responses.jsonl");
+    assert_eq!(
+        (&ran["verdict"], &ran["data"]["scored"]),
+        (&"appended".into(), &2.into())
+    );
+    assert_eq!(
+        ran["data"]["declined"],
+        serde_json::json!([
+            {"policy": "base", "item": "q2", "draw": 0, "reason": "I do not score secrets"}
+        ])
+    );
+    assert_eq!(entries(&mut desk, "score.recorded").len(), 2);
+    // The next run asks about that row alone.
+    assert_eq!(
+        noting(&mut desk, "base_responses.jsonl")["data"]["already"],
+        2
+    );
+    assert_eq!(asked(&desk), 4);
+    desk.ok("verify");
+}
+
+#[test]
+fn a_row_without_texts_is_found_before_the_judge_is_registered() {
+    let mut desk = desk();
+    desk.file("noting.sh", NOTING);
+    desk.file(
+        "base_responses.jsonl",
+        "{\"prompt_id\":\"q1\",\"prompt\":\"Why?\"}\n",
+    );
+    let before = desk.head();
+    let line = "judge run --judge llm --model m-1 --rows base_responses.jsonl -- sh noting.sh";
+    says(
+        &fails(&mut desk, 4, line),
+        &["line 1: q1 has no prompt, or no response"],
+    );
+    assert_eq!(desk.head(), before);
+}
+
+/// A judge that says why.
+const WHY: &str = r#"while read -r line; do
+  id=${line#*\"id\":}
+  echo "{\"id\":${id%%,*},\"score\":0.5,\"reason\":\"short and clear\"}"
+done
+"#;
+
+#[test]
+fn what_a_judge_says_beside_a_score_is_private_and_can_be_erased() {
+    let mut desk = desk();
+    desk.file("why.sh", WHY);
+    desk.file("base_responses.jsonl", &response("q1", "Granite."));
+    desk.ok("judge run --judge why --model m-1 --rows base_responses.jsonl -- sh why.sh");
+    let notes = entries(&mut desk, "note.recorded");
+    assert_eq!(notes.len(), 1);
+    let shown = desk.ok(&format!("show {} --json", notes[0]["seq"]));
+    let shown = shown.json().to_string();
+    let after = |name: &str| {
+        let (_, rest) = shown.split_once(name).unwrap();
+        rest.chars().take(64).collect::<String>()
+    };
+    let (subject, blob) = (after("private, subject "), after("\"blake3\":\""));
+    let database = std::fs::read(desk.database()).unwrap();
+    assert!(
+        !database
+            .windows(15)
+            .any(|window| window == b"short and clear")
+    );
+    let get = format!("blob get {blob} --subject {subject} --key owner");
+    let opened = desk.ok(&get).out;
+    assert!(
+        opened.contains("\"reason\":\"short and clear\"") && opened.contains("\"item\":\"q1\""),
+        "{opened}"
+    );
+    desk.ok(&format!("erase {subject} --basis request --yes --key cem"));
+    assert_eq!(desk.run(&get).code, 5);
+    desk.ok("verify");
+}
+
+#[test]
+fn a_changed_program_is_another_judge() {
+    let mut desk = desk();
+    desk.file("flat.sh", FLAT);
+    let run = |verb: &str| {
+        format!("judge {verb} --judge flat --model m-1 --rows sim/responses -- sh flat.sh 0.5")
+    };
+    desk.ok(&run("run"));
+    desk.ok(&run("run"));
+    let before = desk.head();
+    desk.file("flat.sh", &FLAT.replace("n=0", "n=7"));
+    for verb in ["run", "rescore-check"] {
+        says(
+            &fails(&mut desk, 11, &run(verb)),
+            &["is registered at seq", "program", "differ"],
+        );
+    }
+    assert_eq!(desk.head(), before);
+    desk.file("flat.sh", FLAT);
+    desk.ok(&run("rescore-check"));
+}
+
+#[test]
+fn the_built_in_judge_is_asked_by_name_only() {
+    let mut desk = desk();
+    let line = "judge run --judge llm --rows sim/responses";
+    let words: Vec<_> = line.split(' ').collect();
+    desk.refused(
+        &words,
+        2,
+        &[
+            "expected a program after --, or --builtin",
+            "next: clover judge run --judge llm",
+        ],
+    );
+    desk.ok("judge run --judge trial --builtin --rows sim/responses");
+}
+
+#[test]
+fn fields_and_times_of_judged_rows_are_kept_where_they_are_asked_for() {
+    let mut desk = desk();
+    desk.file("flat.sh", FLAT);
+    let rows = response("q1", "Granite.").replace(
+        "\"prompt\"",
+        "\"sampled_at\":\"2026-01-02T00:00:00Z\",\"metadata\":{\"domain\":\"law\"},\"prompt\"",
+    );
+    desk.file("base_responses.jsonl", &rows);
+    let run = |more: &str| {
+        format!(
+            "judge run --judge llm --model m-1 --rows base_responses.jsonl {more} -- sh flat.sh 0.5"
+        )
+    };
+    says(
+        &fails(&mut desk, 4, &run("--field domian")),
+        &["domian", "there are domain"],
+    );
+    desk.ok(&run("--field domain --times"));
+    assert_eq!(entries(&mut desk, "score.recorded").len(), 1);
+    let ingested = entries(&mut desk, "data.ingested");
+    assert_eq!(ingested.len(), 1);
+    let shown = desk
+        .ok(&format!("show {} --json", ingested[0]["seq"]))
+        .json();
+    let shown = shown.to_string();
+    assert!(
+        shown.contains("\"sampled_from\":\"2026-01-02T00:00:00.000000Z\""),
+        "{shown}"
+    );
+    let (_, rest) = shown.split_once("\"rows\":{\"blake3\":\"").unwrap();
+    let kept = desk.ok(&format!("blob get {}", &rest[..64])).out;
+    assert!(kept.contains("\"fields\":{\"domain\":\"law\"}"), "{kept}");
+    let head = desk.head();
+    desk.ok(&run("--field domain --times"));
+    assert_eq!(desk.head(), head);
 }

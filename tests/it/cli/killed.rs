@@ -155,3 +155,73 @@ fn an_import_that_is_killed_is_finished_by_the_same_command() {
     assert!(cut > 0, "no run was cut: {moments:?}");
     println!("{cut} of {rounds} runs were cut, at {moments:?} of {after} entries");
 }
+
+/// A judge that answers at once until its second answer, and never again.
+const STUCK: &str = r#"n=0
+while read -r line; do
+  n=$((n+1)); id=${line#*\"id\":}
+  [ $n -gt 2 ] && sleep 60
+  echo "{\"id\":${id%%,*},\"score\":0.5}"
+done
+"#;
+
+#[test]
+fn answers_are_on_record_when_a_judge_run_is_asked_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    prepare(folder.path());
+    let home = Home(folder.path());
+    let work = folder.path().join("work");
+    std::fs::write(work.join("stuck.sh"), STUCK).unwrap();
+    let rows: String = (0..5)
+        .map(|i| {
+            format!(
+                "{{\"prompt_id\":\"q{i}\",\"target_policy\":\"base\",\"prompt\":\"Why {i}?\",\"response\":\"So {i}.\"}}\n"
+            )
+        })
+        .collect();
+    std::fs::write(work.join("rows.jsonl"), rows).unwrap();
+    for signal in ["-TERM", "-INT"] {
+        let before = home.of_kind("score.recorded");
+        let judge = format!("judge{signal}");
+        let run = [
+            "judge",
+            "run",
+            "--judge",
+            &judge,
+            "--rows",
+            "rows.jsonl",
+            "--",
+            "sh",
+            "stuck.sh",
+        ];
+        let mut process = home
+            .command(&run)
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Both answers are on record while the third is waited for.
+        let start = Instant::now();
+        while home.of_kind("score.recorded") < before + 2 {
+            assert!(start.elapsed() < Duration::from_secs(20), "no answer came");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let id = process.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(sent.success());
+        let start = Instant::now();
+        let status = process.wait().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(10));
+        assert_eq!(status.code(), Some(130));
+        let mut text = String::new();
+        let mut errors = process.stderr.take().unwrap();
+        std::io::Read::read_to_string(&mut errors, &mut text).unwrap();
+        assert!(
+            text.contains("interrupted: 2 rows were recorded, 3 are left")
+                && text.contains("next: the same command goes on"),
+            "{text}"
+        );
+        assert_eq!(home.of_kind("score.recorded"), before + 2);
+    }
+    home.entries();
+}

@@ -12,8 +12,11 @@ mod cast;
 mod claims;
 mod clock;
 mod composite;
+mod corrected;
+mod current;
 mod dependents;
 mod divergence;
+mod drafted;
 mod estimate;
 mod foreign;
 mod gate;
@@ -49,6 +52,7 @@ mod shipped;
 mod simulate;
 mod sizes;
 mod stratified;
+mod taken_in;
 mod unchecked;
 mod unscored;
 mod verbs;
@@ -125,6 +129,8 @@ pub(crate) struct Desk {
     pub(crate) config: &'static str,
     /// Name of the folder that holds pins; another name is another machine.
     pub(crate) state: &'static str,
+    /// The experiment that the shell names.
+    pub(crate) experiment: Option<&'static str>,
     /// The folder that verbs run in.
     pub(crate) at: PathBuf,
 }
@@ -145,6 +151,7 @@ impl Desk {
             on_terminal: false,
             config: "config",
             state: "state",
+            experiment: None,
             at,
         }
     }
@@ -189,13 +196,16 @@ impl Desk {
         let (out, err) = (Buffer::default(), Buffer::default());
         let variable =
             |name: &str, folder: &str| (name.to_owned(), self.path(folder).display().to_string());
+        let experiment = self
+            .experiment
+            .map(|id| ("CLOVER_EXPERIMENT".to_owned(), id.to_owned()));
+        let folders = [
+            variable("XDG_CONFIG_HOME", self.config),
+            variable("XDG_STATE_HOME", self.state),
+        ];
         let mut world = World {
             ambient: self.ambient.clone(),
-            variables: [
-                variable("XDG_CONFIG_HOME", self.config),
-                variable("XDG_STATE_HOME", self.state),
-            ]
-            .into(),
+            variables: folders.into_iter().chain(experiment).collect(),
             folder: self.at.clone(),
             stdin: Some(Box::new(Cursor::new(std::mem::take(&mut self.stdin)))),
             stdout: Box::new(out.clone()),

@@ -23,6 +23,7 @@ fn filled(desk: &mut Desk, template: &str, id: &str) -> String {
                 Digest::sha256(name.as_bytes()).to_hex()
             }
             "family" => "primary".to_owned(),
+            "alpha_micro" => "50000 ".to_owned(),
             _ => "something".to_owned(),
         };
         format!("{field} {value}")
@@ -54,18 +55,144 @@ fn every_template_is_accepted_once_it_is_filled_in() {
 }
 
 #[test]
-fn a_template_that_is_not_filled_in_is_refused_at_its_first_gap() {
+fn a_template_that_is_not_filled_in_is_refused_with_every_field_that_it_lacks() {
     for template in Template::ALL {
         let mut desk = Desk::with_ledger();
         let name = template.as_str();
         desk.ok(&format!("prereg new --template {name} -o plan.yaml"));
-        let parts = [
-            "plan.yaml:6:",
-            "manifest: invalid type: null, expected a string",
-        ];
-        desk.refused(&["prereg", "check", "plan.yaml"], 4, &parts);
-        desk.refused(&["prereg", "sign", "plan.yaml"], 4, &parts);
+        let text = std::fs::read_to_string(desk.at.join("plan.yaml")).unwrap();
+        let marked = text.lines().enumerate().filter_map(|(at, line)| {
+            let (_, meaning) = line.split_once("# FILL: ")?;
+            Some((at + 1, meaning.to_owned()))
+        });
+        let marked: Vec<_> = marked.collect();
+        let count = format!("plan.yaml: {} fields are to be filled", marked.len());
+        for verb in ["check", "sign"] {
+            let ran = desk.refused(&["prereg", verb, "plan.yaml"], 4, &[&count]);
+            for (line, meaning) in &marked {
+                let expected = format!("plan.yaml:{line}: ");
+                let mut lines = ran.err.lines();
+                let said = lines.any(|of| of.contains(&expected) && of.ends_with(meaning.as_str()));
+                assert!(said, "{expected}{meaning}\n{}", ran.err);
+            }
+        }
     }
+}
+
+#[test]
+fn what_is_not_filled_is_told_beside_what_else_is_wrong() {
+    let mut desk = Desk::with_ledger();
+    let text = filled(&mut desk, "iteration", "m-1");
+    // A gap without its mark is told with the words of the template, and so is one in a section that was taken in.
+    let seed = text
+        .lines()
+        .find(|line| line.contains("seed:"))
+        .unwrap()
+        .to_owned();
+    let gap = text.replacen(&seed, "    seed:", 1);
+    let file = desk.file("plan.yaml", &gap);
+    let says = [
+        "plan.yaml: 1 field is to be filled",
+        "iteration.design.seed: 64 hex digits, for folds",
+    ];
+    desk.refused(&["prereg", "check", &file], 4, &says);
+    let both = text
+        .replacen(&seed, "    seed:     # FILL: yours", 1)
+        .replacen("  profile: recommended", "  profil: recommended", 1);
+    let file = desk.file("plan.yaml", &both);
+    let says = [
+        "iteration.design.seed: yours",
+        "iteration.profil: unknown field",
+    ];
+    let ran = desk.refused(&["prereg", "check", &file, "--json"], 4, &[]);
+    for part in says {
+        assert!(ran.out.contains(part), "{part}\n{}", ran.out);
+    }
+    let faults = ran.json()["data"]["faults"].as_array().unwrap().len();
+    assert_eq!(faults, 2, "{}", ran.out);
+}
+
+#[test]
+fn amounts_and_days_of_a_plan_are_signed_as_millionths_and_times() {
+    let mut desk = Desk::with_ledger();
+    family(&mut desk);
+    let exact = filled(&mut desk, "gate", "m-1").replace(
+        "# expiry:\n",
+        "expiry:\n  must_start_before: 2027-06-30T00:00:00.000000Z\n",
+    );
+    let digest = |desk: &mut Desk, text: &str| {
+        let file = desk.file("plan.yaml", text);
+        let checked = desk.ok(&format!("prereg check {file} --json")).json();
+        checked["data"]["digest"].as_str().unwrap().to_owned()
+    };
+    let expected = digest(&mut desk, &exact);
+    let written = exact
+        .replace("\n  alpha_micro: 50000", "\n  alpha: 0.05")
+        .replace("  family_alpha_micro: 50000", "  family_alpha: 5e-2")
+        .replace("scale_hi_micro: 1000000", "scale_hi: 1")
+        .replace("2027-06-30T00:00:00.000000Z", "2027-06-30");
+    assert_ne!(written, exact);
+    assert_eq!(digest(&mut desk, &written), expected);
+    let at = written.replace("2027-06-30", "2027-06-30T02:00:00+02:00");
+    assert_eq!(digest(&mut desk, &at), expected);
+    // A fault of a size names the line on which the amount stands.
+    let line = |text: &str| {
+        1 + text
+            .lines()
+            .position(|line| line.contains("  alpha: "))
+            .unwrap()
+    };
+    for (from, to, says) in [
+        ("  alpha: 0.05", "  alpha: 0.06", "E_FAMILY_BUDGET"),
+        (
+            "  alpha: 0.05",
+            "  alpha: 0.0500001",
+            "exact number of millionths",
+        ),
+        (
+            "  alpha: 0.05",
+            "  alpha: 0.05\n  alpha_micro: 50000",
+            "expected one of alpha and alpha_micro, found both",
+        ),
+        (
+            "2027-06-30",
+            "30.06.2027",
+            "expected a UTC time such as 2026-11-20",
+        ),
+    ] {
+        let text = written.replace(from, to);
+        let place = format!("plan.yaml:{}:", line(&text));
+        let place = if to.contains("alpha") {
+            place
+        } else {
+            "plan.yaml:".to_owned()
+        };
+        let file = desk.file("plan.yaml", &text);
+        desk.refused(&["prereg", "check", &file], 4, &[&place, says]);
+    }
+}
+
+#[test]
+fn a_gate_that_takes_a_whole_family_is_told_so() {
+    let mut desk = Desk::with_ledger();
+    let text = filled(&mut desk, "gate", "m-1");
+    let whole = desk.file("whole.yaml", &text);
+    let says = "it takes the whole error rate of family primary";
+    let checked = desk.ok(&format!("prereg check {whole}"));
+    assert!(checked.out.contains(says), "{}", checked.out);
+    let part = text.replacen("\n  alpha_micro: 50000", "\n  alpha: 0.01", 1);
+    let part = desk.file("part.yaml", &part);
+    let checked = desk.ok(&format!("prereg check {part} --json"));
+    assert_eq!(checked.json()["data"]["notes"].as_array().unwrap().len(), 0);
+    let measures = checked.json();
+    let measures = measures["data"]["preflight"].as_array().unwrap().clone();
+    let share = measures.iter().find(|of| {
+        of["name"]
+            .as_str()
+            .unwrap()
+            .starts_with("share of the family")
+    });
+    assert_eq!(share.unwrap()["value"], 0.2);
 }
 
 #[test]
@@ -204,8 +331,8 @@ fn sizes_that_cannot_work_are_refused_with_the_number_that_would() {
         ("gate", "n_max: 200 ", "n_max: 4 ", &["test.n_min"]),
         (
             "gate",
-            "alpha_micro: 50000 ",
-            "alpha_micro: 60000 ",
+            "  alpha_micro: 50000 ",
+            "  alpha_micro: 60000 ",
             &["E_FAMILY_BUDGET"],
         ),
     ] {

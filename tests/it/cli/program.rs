@@ -12,9 +12,17 @@ use super::shipped::opening;
 use super::shipped::plan;
 use crate::support::verifiers;
 
-/// Pays for each asked term that the answer has, and for anything that looks like an address.
-const JUDGE: &str = r#"import json, sys
+/// As its mode file says, it dies, hangs or talks nonsense; else it pays for each asked term that the answer has, and for anything that looks like an address.
+const JUDGE: &str = r#"import json, os, sys, time
+mode = open("mode.txt").read() if os.path.exists("mode.txt") else ""
+if mode == "dead":
+    sys.exit(3)
 for line in sys.stdin:
+    if mode == "hangs":
+        time.sleep(600)
+    if mode == "talks":
+        print("well", flush=True)
+        continue
     ask = json.loads(line)
     answer = ask["response"].lower()
     terms = ask["prompt"].split(": ")[1].rstrip(".").split(", ")
@@ -70,8 +78,7 @@ fn a_program_judges_an_iteration_to_its_verdict() {
         rescored(&desk, &format!("program/{file}_responses.jsonl"));
     }
     desk.file("judge.py", JUDGE);
-    desk.file("dead.sh", "exit 3\n");
-    desk.file("talks.sh", "while read -r line; do echo well; done\n");
+    desk.file("other.sh", "exit 3\n");
     let mut plan = plan(&of);
     plan["iteration"]["design"]["judge"] = "prog".into();
     desk.file("program.yaml", &plan.to_string());
@@ -85,29 +92,41 @@ fn a_program_judges_an_iteration_to_its_verdict() {
         desk.ok(&line);
     }
     let head = desk.head();
-    for (line, parts) in [
+    for (mode, line, parts) in [
         (
+            "",
             "iterate score it-program",
             ["judge prog is a program", "-- COMMAND"],
         ),
         (
-            "iterate score it-program -- sh dead.sh",
+            "dead",
+            "iterate score it-program -- python3 judge.py",
             ["exit status: 3", "next: "],
         ),
         (
-            "iterate score it-program -- sh talks.sh",
+            "talks",
+            "iterate score it-program -- python3 judge.py",
             ["well", "next: "],
         ),
+        // Another program is another judge.
         (
+            "",
+            "iterate score it-program -- sh other.sh",
+            ["expected the program that it was registered with", "next: "],
+        ),
+        (
+            "",
             "iterate score it-program -- ./no-such-program",
-            ["no-such-program", "next: "],
+            ["found no file", "next: "],
         ),
     ] {
+        desk.file("mode.txt", mode);
         let ran = desk.run(line);
         assert_ne!(ran.code, 0, "{line}: {}", ran.out);
         super::says(&ran, &parts);
         assert_eq!(desk.head(), head, "{line}");
     }
+    desk.file("mode.txt", "");
     let ran = desk.ok("iterate run it-program --to cards -- python3 judge.py");
     assert!(ran.out.contains("CARDS"), "{}", ran.out);
     desk.ok("iterate propose it-program program/patch.yaml");
@@ -115,8 +134,9 @@ fn a_program_judges_an_iteration_to_its_verdict() {
     let without = desk.run("iterate gate it-program");
     assert_ne!(without.code, 0, "{}", without.out);
     // A program that hangs is waited for as long as one says; then the step ends, and no gate was evaluated.
-    desk.file("hangs.sh", "sleep 600\n");
-    let hung = desk.run("iterate gate it-program --timeout 1 -- sh hangs.sh");
+    desk.file("mode.txt", "hangs");
+    let hung = desk.run("iterate gate it-program --timeout 1 -- python3 judge.py");
+    desk.file("mode.txt", "");
     assert_eq!(hung.code, 75, "{}{}", hung.out, hung.err);
     super::says(
         &hung,

@@ -292,18 +292,19 @@ fn an_iteration_is_reported_published_and_counted() {
     let shown = desk.ok(&format!("report show {seq} -o kept.json")).out;
     assert!(shown.contains(&format!("{hash}, as signed")), "{shown}");
     desk.refused(&["report", "show", "0"], 2, &["not report.published"]);
+    // Programs get what was signed too, where they ask for it.
+    let through = listed["through_seq"].as_u64().unwrap().to_string();
+    let past = ["at", &through, "--", "report", "iteration", "it-1"];
+    let words = [&past[..], &["--json"]].concat();
+    let facts = desk.ok_words(&words).json()["data"].clone();
+    assert_eq!(facts["bundle_hash"], hash.as_str());
+    assert!(facts.get("document").is_none(), "{facts}");
+    let words = [&words[..], &["--format", "json"]].concat();
+    let facts = desk.ok_words(&words).json()["data"].clone();
+    let kept = std::fs::read_to_string(desk.at.join("kept.json")).unwrap();
+    assert_eq!(facts["document"], kept);
     // Whoever reads the same entries writes the same bytes.
-    let through = listed["through_seq"].as_u64().unwrap();
-    desk.ok_words(&[
-        "at",
-        &through.to_string(),
-        "--",
-        "report",
-        "iteration",
-        "it-1",
-        "-o",
-        "again.json",
-    ]);
+    desk.ok_words(&[&past[..], &["-o", "again.json"]].concat());
     let read = |name: &str| std::fs::read(desk.at.join(name)).unwrap();
     assert!(!read("kept.json").is_empty());
     assert_eq!(read("kept.json"), read("again.json"));

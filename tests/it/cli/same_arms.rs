@@ -33,6 +33,7 @@ fn template(desk: &mut Desk) -> String {
             "judge_digest" => digest("judge"),
             "confirm_root" => root.clone(),
             "family" => "quarter".to_owned(),
+            "alpha_micro" => "50000".to_owned(),
             _ => return line.to_owned(),
         };
         let indent = line.len() - line.trim_start().len();

@@ -9,19 +9,16 @@ use super::iterate;
 use super::says;
 use crate::support::verifiers;
 
-/// A score that depends on the answer alone; for one item it never comes.
-fn judge(hangs_at: &str) -> String {
-    format!(
-        r#"import json, sys, time
+/// A score that depends on the answer alone; for the item that a file names it never comes.
+const JUDGE: &str = r#"import json, sys, time
+hangs_at = open("hangs-at.txt").read()
 for line in sys.stdin:
     ask = json.loads(line)
-    if ask["item"] == "{hangs_at}":
+    if ask["item"] == hangs_at:
         time.sleep(600)
     words = len(ask["response"].split())
-    print('{{"id":%d,"score":%.6f}}' % (ask["id"], min(words, 200) / 200), flush=True)
-"#
-    )
-}
+    print('{"id":%d,"score":%.6f}' % (ask["id"], min(words, 200) / 200), flush=True)
+"#;
 
 /// Items of a file in its order.
 fn items(desk: &Desk, path: &str) -> Vec<String> {
@@ -57,7 +54,8 @@ fn opened(desk: &mut Desk) {
     desk.ok_words(&["record", "budget.opened", "--data", iterate::PEEKS]);
     desk.ok("simulate dataset --truth citations --seed 7 --slices 4 --window 240 --confirm 60 --fresh 1000 -o sim");
     desk.ok("rubric register sim/rubric.yaml --experiment sim");
-    desk.file("judge.py", &judge("nothing"));
+    desk.file("judge.py", JUDGE);
+    desk.file("hangs-at.txt", "nothing");
     desk.ok("judge run --judge prog --model prog-1 --rows sim/anchors --known sim/known.json -- python3 judge.py");
     desk.ok("label design new calib --purpose calibrate --probability 1");
     desk.ok("label design new hold --purpose confirm --probability 1");
@@ -74,7 +72,7 @@ fn opened(desk: &mut Desk) {
     plan["iteration"]["design"]["judge"] = "prog".into();
     let file = desk.file("it.yaml", &plan.to_string());
     desk.ok(&format!("prereg sign {file}"));
-    desk.ok("iterate open it-1 --manifest m-it");
+    desk.ok("iterate open it-1 --manifest m-it --yes");
 }
 
 #[test]
@@ -96,8 +94,8 @@ fn rows_that_the_judge_has_not_scored_are_scored_before_anything_is_computed() {
         desk.refused(&words, 11, &["score is due", "clover iterate score it-1"]);
     }
     // It hangs at the 37th row: what it answered before is kept, and nothing else is said.
-    desk.file("hangs.py", &judge(&all[36]));
-    let ran = desk.run("iterate score it-1 --timeout 1 -- python3 hangs.py");
+    desk.file("hangs-at.txt", &all[36]);
+    let ran = desk.run("iterate score it-1 --timeout 1 -- python3 judge.py");
     assert_eq!(ran.code, 75, "{}{}", ran.out, ran.err);
     let stood = format!(
         "{}: no answer within 1 seconds; 36 rows were recorded before",
@@ -109,7 +107,8 @@ fn rows_that_the_judge_has_not_scored_are_scored_before_anything_is_computed() {
     desk.refused(&["iterate", "fit", "it-1"], 11, &["score is due"]);
     // Again: nothing new is recorded.
     let head = desk.head();
-    let again = desk.run("iterate run it-1 --timeout 1 -- python3 hangs.py");
+    let again = desk.run("iterate run it-1 --timeout 1 -- python3 judge.py");
+    desk.file("hangs-at.txt", "nothing");
     assert_eq!(again.code, 75, "{}", again.out);
     assert_eq!(desk.head(), head);
     let ran = desk

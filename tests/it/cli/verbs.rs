@@ -306,6 +306,9 @@ fn proofs_checkpoints_and_exports() {
         ran.out
     );
     let proof = desk.ok("checkpoint consistency 4 304").out;
+    let order = desk.ok("checkpoint compare early head --json").json();
+    assert_eq!(order["data"]["consistency"], "pass");
+    assert_eq!(order["data"]["newer"]["size"], 304);
     desk.file("consistency", &proof);
     desk.ok("checkpoint compare early head --proof consistency");
     assert!(
@@ -469,6 +472,14 @@ fn private_content_is_erased_and_the_ledger_still_verifies() {
         ran.out.contains("already recorded") && ran.out.ends_with(": gone before\n"),
         "{}",
         ran.out
+    );
+    let again = desk.ok(&format!("{erase} --yes --json")).json();
+    let facts = &again["data"];
+    assert_eq!(facts["already"], 1);
+    assert_eq!(facts["destroyed"], false);
+    assert!(
+        ran.out
+            .contains(&format!("seq {}  subject.erased", facts["seqs"][0]))
     );
     assert!(desk.ok("blob list").out.contains(&digest));
     let unknown = "1".repeat(64);

@@ -129,7 +129,7 @@ fn honest(found: &Found) -> (Vec<Payload>, EstimateRecorded) {
     said.extend(found.oua(base).map(Payload::from));
     said.extend(found.coverage(base).map(Payload::from));
     let contrasts = found
-        .contrasts(&experiment, &[0, 1], Form::Claimed)
+        .contrasts(&experiment, &[0, 1], None, Form::Claimed)
         .unwrap();
     said.extend(contrasts.into_iter().map(Payload::from));
     (said, found.estimate(&experiment, base, Form::Claimed))

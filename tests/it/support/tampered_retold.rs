@@ -221,7 +221,7 @@ fn recalibrated(judge: &str, calibrator: u8) -> Story {
         .into();
     teller.say_in(BEN, "accepted", decided::accepted(&patch(), 1, &gates));
     teller.say_in(BEN, "closed", iterated::closed(IT, "accepted"));
-    let commit = committed(&mut teller, &gates);
+    committed(&mut teller, &gates);
     teller.say_in(LENA, "design", deployed::probes());
     let experiment = || Some(EXPERIMENT.parse().unwrap());
     let labels = (0..100).map(|at| ("label", Command::new(deployed::label(at), experiment())));

@@ -14,6 +14,7 @@ mod later;
 mod records;
 mod scored;
 mod sequence;
+mod window;
 
 use std::collections::BTreeSet;
 
@@ -69,6 +70,8 @@ pub use later::Later;
 pub use later::later;
 pub use sequence::Sequence;
 pub use sequence::Unit;
+pub use window::FitWindow;
+pub use window::fit_window;
 
 /// The imported field that names a row's stratum, for designs that have strata.
 pub const STRATUM: &str = "stratum";

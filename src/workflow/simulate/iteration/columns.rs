@@ -94,7 +94,7 @@ impl Stage {
             covariates: tokens(&of),
             labels: of.labels.iter().map(|label| Some(*label)).collect(),
             inclusion: vec![Some(1.0); rows],
-            slices: vec![slices(design, world, &of.slices)],
+            slices: slices(design, world, &of.slices),
             environments: environments(design, world, &of.slices),
             scored: Scored::of(of.scores),
             ..IterationRows::default()
@@ -145,23 +145,41 @@ impl Stage {
     }
 }
 
-fn slices(design: &Design, world: &World, of_row: &[usize]) -> SliceFamily {
-    let count = world.slices();
+/// Which slices of a world are cells of the plan: all, or as many as it has, that with the fault among them as the last.
+fn cells(design: &Design, world: &World) -> Vec<usize> {
+    let all = 0..world.slices();
+    let Some(count) = design.cells.filter(|count| *count < all.len()) else {
+        return all.collect();
+    };
+    let faulty = world.faulty_slice();
+    let others = all.filter(|slice| *slice != faulty);
+    let mut cells: Vec<usize> = others.take(count.saturating_sub(1)).collect();
+    cells.extend((count > 0).then_some(faulty));
+    cells
+}
+
+fn slices(design: &Design, world: &World, of_row: &[usize]) -> Vec<SliceFamily> {
+    let cells = cells(design, world);
+    if cells.is_empty() {
+        return Vec::new();
+    }
     let name = |slice| {
         let (domain, level) = world.slice(slice);
         format!("{domain}-{level}")
             .parse()
             .expect("BUG: plain words")
     };
-    SliceFamily {
+    let cell_of = |slice: &usize| cells.iter().position(|cell| cell == slice);
+    let family = SliceFamily {
         id: "cell".parse().expect("BUG: a constant id"),
-        slices: (0..count).map(name).collect(),
-        stakes: vec![0.5; count],
-        must_not_regress: (0..count)
-            .map(|slice| slice < design.must_not_regress)
+        slices: cells.iter().copied().map(name).collect(),
+        stakes: vec![0.5; cells.len()],
+        must_not_regress: (0..cells.len())
+            .map(|cell| cell < design.must_not_regress)
             .collect(),
-        of_row: of_row.iter().map(|slice| Some(*slice)).collect(),
-    }
+        of_row: of_row.iter().map(cell_of).collect(),
+    };
+    vec![family]
 }
 
 fn environments(design: &Design, world: &World, of_row: &[usize]) -> Vec<EnvironmentFamily> {

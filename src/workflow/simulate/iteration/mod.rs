@@ -80,6 +80,8 @@ pub struct Looks {
 /// A planned iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
+    /// Cells of the partition, what lies in none of them aside; `None` for every slice of the world.
+    pub cells: Option<usize>,
     /// Whether the calibrator sees ln(1 + tokens).
     pub covariates: bool,
     /// A family of environments, the domains: whether each must pass. `None` without one.
@@ -101,6 +103,7 @@ impl Design {
     pub fn standard(sizes: [usize; 3]) -> Self {
         let micro = |value| Micro::new(value).unwrap_or_default();
         Self {
+            cells: None,
             covariates: false,
             domains: None,
             mode: Mode::Monotone,
@@ -132,9 +135,11 @@ impl Design {
         let size = |count: Count| usize::try_from(count.value()).unwrap_or(usize::MAX);
         let design = plan.design.as_ref();
         let environments = design.map_or(&[][..], |design| &design.environments);
-        let cells = design.into_iter().flat_map(|design| &design.slices);
-        let cells = cells.flat_map(|family| &family.cells);
+        let families = design.map_or(&[][..], |design| &design.slices);
+        let cells = families.iter().flat_map(|family| &family.cells);
+        let largest = families.iter().map(|family| family.cells.len()).max();
         Self {
+            cells: design.map(|_| largest.unwrap_or(0)),
             covariates: design.is_some_and(|design| !design.covariates.is_empty()),
             domains: (!environments.is_empty()).then(|| environments.iter().any(|of| of.required)),
             mode: match design.map(|design| design.calibrator) {

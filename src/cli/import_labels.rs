@@ -1,0 +1,133 @@
+//! `clover import labels`: labels without scores, for rows that the ledger holds.
+
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::current;
+use crate::cli::error::CliError;
+use crate::cli::intake;
+use crate::cli::intake::Common;
+use crate::cli::intake::SealOptions;
+use crate::cli::intake::Wanted;
+use crate::cli::intake_forms;
+use crate::cli::intake_forms::Verb;
+use crate::cli::wallet;
+use crate::event::id::ExperimentId;
+use crate::event::id::FieldId;
+use crate::event::payload::intake::ImportFormat;
+use crate::ledger::Ledger;
+use crate::session::intake::held;
+use crate::session::intake::labels as session;
+use crate::view::View;
+use crate::view::taken_in::LabelsTakenIn;
+use crate::workflow::import::Brings;
+use crate::workflow::import::labels;
+
+pub(super) const HELP: &str = "clover import labels --help";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct LabelsArgs {
+    /// CSV or JSON Lines: `prompt_id label`, and `policy rater time scale` where it has them
+    pub file: PathBuf,
+    /// Columns of fields, as `oracle_label=verdict`
+    #[arg(long, value_name = "FIELD=COLUMN", value_delimiter = ',')]
+    pub map: Vec<String>,
+    /// The experiment; default the one that is open
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// Whose responses; default from the file, or the only policy
+    #[arg(long, value_name = "ID")]
+    pub policy: Option<String>,
+    /// Who labelled, where a line does not say
+    #[arg(long, value_name = "ID", default_value = "oracle")]
+    pub rater: String,
+    /// Design of open labels; default the one of the purpose
+    #[arg(long, value_name = "DESIGN")]
+    pub design: Option<String>,
+    /// What open labels are for: calibrate or audit
+    #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
+    pub purpose: String,
+    #[command(flatten)]
+    pub sealing: SealOptions,
+    /// Ends of the scale of labels
+    #[arg(
+        long,
+        value_name = "LOW:HIGH",
+        default_value = "0:1",
+        allow_hyphen_values = true
+    )]
+    pub scale: String,
+    /// Show what would be recorded; append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl LabelsArgs {
+    fn common(&self) -> Common {
+        let opens = self.design.is_some() || self.sealing.seal.is_none();
+        Common {
+            experiment: self.experiment.clone(),
+            policy: self.policy.clone(),
+            judge: "judge".to_owned(),
+            rater: self.rater.clone(),
+            labels: opens.then(|| self.design.clone().unwrap_or_default()),
+            purpose: self.purpose.clone(),
+            sealing: self.sealing.clone(),
+            scale: self.scale.clone(),
+            label_scale: None,
+            field: Vec::new(),
+            dry_run: self.dry_run,
+        }
+    }
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError> {
+    let mut common = args.common();
+    let map = intake_forms::map(&args.map, HELP)?;
+    let (home, mut ledger) = intake::open(ctx, &common)?;
+    let named = common.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let mut request = intake::request(experiment, &common, ImportFormat::Csv, ledger.state())?;
+    if common.policy.is_none() {
+        common.policy = only_policy(&ledger, &request.ask.experiment)?;
+    }
+    let beside = labels::BESIDE.map(|name| FieldId::new(name).expect("BUG: a literal"));
+    let paths = [args.file.clone()];
+    let wanted = Wanted {
+        verb: Verb::Labels,
+        brings: Brings::Labels,
+        beside: &beside,
+    };
+    let of = (&common, wanted);
+    let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
+        intake_forms::rows(path, bytes, &map, how)
+    })?;
+    let rows = &files[0].rows;
+    for warning in &rows.warnings {
+        ctx.warn(format!("{}: {warning}", rows.file));
+    }
+    let now = ctx.ambient().now();
+    let found = labels::of(rows, &request.ask.rater, now);
+    let found = found.map_err(|error| intake::wrong(&error).with_next(HELP))?;
+    let plan = session::plan(&ledger, found, &rows.file, &request)?;
+    let facts = LabelsTakenIn::of(&rows.file, rows.rounded, &request, &plan);
+    if args.dry_run {
+        return Ok(facts.rehearsed());
+    }
+    if let Some(named) = args.sealing.to.as_ref().filter(|_| facts.sealed.new > 0) {
+        request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
+    }
+    session::import(&mut ctx.ports(), &mut ledger, &request, &plan)?;
+    Ok(facts.recorded(&ledger))
+}
+
+/// The policy of every row that the ledger holds, where it is one.
+fn only_policy(ledger: &Ledger, experiment: &ExperimentId) -> Result<Option<String>, CliError> {
+    let draws = held::draws(ledger, experiment)?;
+    let mut policies: Vec<_> = draws.keys().map(|(policy, ..)| policy.as_str()).collect();
+    policies.dedup();
+    Ok(match policies.as_slice() {
+        [one] => Some((*one).to_owned()),
+        _ => None,
+    })
+}

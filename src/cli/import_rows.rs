@@ -1,0 +1,105 @@
+//! `clover import rows`: prompts and responses without scores, to be judged by `clover judge run`.
+
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::current;
+use crate::cli::error::CliError;
+use crate::cli::intake;
+use crate::cli::intake::Common;
+use crate::cli::intake::SealOptions;
+use crate::cli::intake::Wanted;
+use crate::cli::intake_forms;
+use crate::cli::intake_forms::Verb;
+use crate::event::payload::intake::ImportFormat;
+use crate::session::intake::responses as session;
+use crate::view::View;
+use crate::view::taken_in::RowsTakenIn;
+use crate::workflow::import::Brings;
+use crate::workflow::import::form::Form;
+
+pub(super) const HELP: &str = "clover import rows --help";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RowsArgs {
+    /// CSV or JSON Lines: `prompt_id prompt response`, and `policy` where several
+    pub file: PathBuf,
+    /// Columns of fields, as `response=answer`
+    #[arg(long, value_name = "FIELD=COLUMN", value_delimiter = ',')]
+    pub map: Vec<String>,
+    /// The experiment; default the one that is open
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+    /// Whose responses; default from the file
+    #[arg(long, value_name = "ID")]
+    pub policy: Option<String>,
+    /// Keep a field of each row beside it, public, for slices
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = "Keep a field beside each row for slices: public, as domain"
+    )]
+    pub field: Vec<String>,
+    /// Show what would be recorded; append nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl RowsArgs {
+    fn common(&self) -> Common {
+        Common {
+            experiment: self.experiment.clone(),
+            policy: self.policy.clone(),
+            judge: "judge".to_owned(),
+            rater: "oracle".to_owned(),
+            labels: None,
+            purpose: "calibrate".to_owned(),
+            sealing: SealOptions::default(),
+            scale: "0:1".to_owned(),
+            label_scale: None,
+            field: self.field.clone(),
+            dry_run: self.dry_run,
+        }
+    }
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> {
+    let common = args.common();
+    let map = intake_forms::map(&args.map, HELP)?;
+    let (home, mut ledger) = intake::open(ctx, &common)?;
+    let named = common.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let paths = [args.file.clone()];
+    let wanted = Wanted {
+        verb: Verb::Rows,
+        brings: Brings::Texts,
+        beside: &[],
+    };
+    let of = (&common, wanted);
+    let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
+        intake_forms::rows(path, bytes, &map, how)
+    })?;
+    let file = files.into_iter().next().expect("BUG: one file was read");
+    for warning in &file.rows.warnings {
+        ctx.warn(format!("{}: {warning}", file.rows.file));
+    }
+    for (field, verb) in [("judge_score", "csv"), ("oracle_label", "labels")] {
+        if file.rows.mapping.contains_key(field) {
+            ctx.warn(format!(
+                "{}: {field} is left out: clover import {verb} takes it",
+                file.rows.file
+            ));
+        }
+    }
+    let format = match Form::of(&file.bytes) {
+        Form::Csv => ImportFormat::Csv,
+        _ => ImportFormat::Cje,
+    };
+    let plan = session::plan(&home, &ledger, &experiment, file.rows)?;
+    if args.dry_run {
+        return Ok(RowsTakenIn::of(&plan, &[]).rehearsed());
+    }
+    let of = (&experiment, format);
+    let appended = session::import(&mut ctx.ports(), &home, &mut ledger, of, &plan)?;
+    Ok(RowsTakenIn::of(&plan, &appended).recorded(&ledger, &appended))
+}

@@ -1,0 +1,79 @@
+//! Plans drafted from the fit window, and templates for a number of labels.
+
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::current;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::prereg::NewArgs;
+use crate::cli::simulate::in_range;
+use crate::event::payload::BlobRef;
+use crate::event::payload::MediaType;
+use crate::event::payload::manifest::Template;
+use crate::ground::ambient;
+use crate::ground::digest::Digest;
+use crate::num::Count;
+use crate::num::Micro;
+use crate::session::prereg::draft as session;
+use crate::view::View;
+use crate::view::prereg::draft;
+use crate::view::prereg::file;
+
+const HELP: &str = "clover prereg new --help";
+/// Labels below which no part holds enough to fit or to test anything.
+const LABELS_MIN: u64 = 160;
+/// Labels beyond which a plan is sized by its data.
+const LABELS_MAX: u64 = 10_000_000;
+
+/// The template for a number of labels.
+pub(super) fn sized(labels: u64) -> Result<String, CliError> {
+    in_range("--labels", labels, LABELS_MIN..=LABELS_MAX, HELP)?;
+    Ok(draft::sized(labels))
+}
+
+fn price(text: &str) -> Result<Micro, CliError> {
+    let parsed = Micro::parse(text).ok().filter(|(_, rounded)| !rounded);
+    let above = parsed.filter(|(price, _)| price.value() > 0);
+    above.map(|(price, _)| price).ok_or_else(|| {
+        let message =
+            format!("--label-price {text:?}: expected a number above 0, of six decimals at most");
+        CliError::usage(message, HELP)
+    })
+}
+
+/// Where what a draft rests on is written: beside it.
+fn beside(output: &std::path::Path) -> PathBuf {
+    output.with_extension("basis.json")
+}
+
+/// Drafts a plan, and writes it with what it rests on.
+pub(super) fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
+    let price = args.label_price.as_deref().map(price).transpose()?;
+    let (home, ledger, view) = home::view(ctx)?;
+    let state = view.state(&ledger);
+    let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
+    let through = state.size.saturating_sub(1);
+    let drafted = session::draft((&ledger, state), &experiment, through)?;
+    let basis = draft::basis(&drafted);
+    let annex = args.output.as_ref().map(|_| BlobRef {
+        blake3: Digest::blake3(&basis),
+        bytes: Count::new(basis.len() as u64).unwrap_or_default(),
+        media: MediaType::new("application/json").expect("BUG: a media type"),
+    });
+    let text = draft::text(&drafted, annex.as_ref());
+    let written = args.output.as_ref().map(|output| beside(output));
+    if let (Some(output), Some(beside)) = (&args.output, &written) {
+        ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
+        ambient::replace(&ctx.path(beside), &basis, false)?;
+    }
+    let facts = draft::facts(&drafted, price);
+    let profile = &drafted.draft.profile;
+    let draft = (&facts, profile, written.as_deref());
+    Ok(file::new(
+        Template::Iteration,
+        text,
+        args.output.as_deref(),
+        Some(draft),
+    ))
+}

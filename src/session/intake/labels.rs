@@ -1,0 +1,122 @@
+//! Labels without scores, for rows that the ledger holds: each an event of its own, open or sealed, under the same rules as
+//! a label that came with a score.
+
+use clover_event::id::ExperimentId;
+use clover_ground::sign::Signer;
+use clover_ledger::Command;
+use clover_ledger::Ledger;
+use clover_workflow::import::labels;
+use clover_workflow::import::labels::FileLabels;
+use clover_workflow::import::plan::Label;
+use clover_workflow::import::plan::Standing;
+use clover_workflow::import::plan::label_of;
+
+use crate::append;
+use crate::error::SessionError;
+use crate::intake::Request;
+use crate::intake::batch;
+use crate::intake::counts::Counts;
+use crate::intake::error;
+use crate::intake::held;
+use crate::intake::signers::Signers;
+use crate::ports::Ports;
+
+/// What becomes of each label of a file.
+#[derive(Clone, Debug)]
+pub struct LabelPlan {
+    /// The labels.
+    pub labels: FileLabels,
+    /// What becomes of each.
+    pub plans: Vec<Label>,
+}
+
+impl LabelPlan {
+    /// Labels that are new and that were there.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for plan in &self.plans {
+            counts.see_label(plan);
+        }
+        counts
+    }
+}
+
+/// What becomes of each label of a file; nothing is appended.
+///
+/// # Errors
+/// [`IntakeError::Row`](crate::intake::IntakeError::Row) where the ledger does not hold the row of a label, or a rule would
+/// refuse it.
+pub fn plan(
+    ledger: &Ledger,
+    labels: FileLabels,
+    file: &str,
+    request: &Request,
+) -> Result<LabelPlan, SessionError> {
+    let held = held::draws(ledger, &request.ask.experiment)?;
+    let plans = labels::plan(ledger, &labels, &request.ask, &held)
+        .map_err(|stop| error::stopped(stop, file))?;
+    Ok(LabelPlan { labels, plans })
+}
+
+/// Appends the labels of a plan that are new, and answers with what was added.
+///
+/// # Errors
+/// A missing key or recipient, and what a rule says: then nothing was appended.
+pub fn import(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    request: &Request,
+    plan: &LabelPlan,
+) -> Result<Counts, SessionError> {
+    let counts = plan.counts();
+    let state = ledger.state();
+    let signers = Signers::of_labels(ports, state, request.to.as_ref(), &counts)?;
+    let (open, sealed) = commands(ledger, request, plan, &signers)?;
+    permitted(ledger, &open, signers.labeler())?;
+    permitted(ledger, &sealed, signers.custodian())?;
+    for (mut commands, signer) in [(open, signers.labeler()), (sealed, signers.custodian())] {
+        batch::append_all(ledger, &mut commands, signer, &mut Vec::new())?;
+    }
+    ledger.settle()?;
+    append::tell_of_pin(ports, ledger);
+    Ok(counts)
+}
+
+/// Holds commands against the rules before the first of any is appended.
+pub(super) fn permitted(
+    ledger: &Ledger,
+    commands: &[Command],
+    signer: Option<&Signer>,
+) -> Result<(), SessionError> {
+    let Some(signer) = signer else {
+        return Ok(());
+    };
+    commands
+        .iter()
+        .try_for_each(|command| append::permitted(ledger, command, signer))
+}
+
+/// The new labels of a plan: open ones, and sealed ones.
+fn commands(
+    ledger: &Ledger,
+    request: &Request,
+    plan: &LabelPlan,
+    signers: &Signers,
+) -> Result<(Vec<Command>, Vec<Command>), SessionError> {
+    let experiment: &ExperimentId = &request.ask.experiment;
+    let (mut open, mut sealed) = (Vec::new(), Vec::new());
+    for (label, plan) in plan.labels.labels.iter().zip(&plan.plans) {
+        match (plan, &request.ask.open) {
+            (Label::Open(Standing::New), Some(of)) => {
+                let said = label_of(&label.row, label.value, &label.rater, of);
+                open.push(Command::new(said, Some(experiment.clone())));
+            }
+            (Label::Sealed(Standing::New, row), _) => {
+                let said = batch::sealed(ledger, request, (row, label.value), signers)?;
+                sealed.push(Command::new(said, Some(experiment.clone())));
+            }
+            _ => {}
+        }
+    }
+    Ok((open, sealed))
+}

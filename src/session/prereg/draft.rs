@@ -1,0 +1,104 @@
+//! A plan of an iteration drafted from the fit window of an experiment. Nothing is appended.
+
+use clover_event::id::AccountId;
+use clover_event::id::AnchorSetId;
+use clover_event::id::ExperimentId;
+use clover_event::payload::intake::Separation;
+use clover_event::payload::manifest::CalibratorMode;
+use clover_event::payload::manifest::IterationDesign;
+use clover_event::payload::manifest::RegressionGuard;
+use clover_ground::digest::Digest;
+use clover_ledger::History;
+use clover_ledger::State;
+use clover_num::Count;
+use clover_projection::budgets::Budgets;
+use clover_projection::rubrics::Rubrics;
+use clover_projection::splits::Splits;
+use clover_workflow::iterate::course::CourseError;
+use clover_workflow::iterate::draft;
+use clover_workflow::iterate::draft::Draft;
+use clover_workflow::iterate::rows;
+use clover_workflow::iterate::rows::FitWindow;
+
+use crate::error::SessionError;
+use crate::prereg::PreregError;
+
+/// Label of the seed that a draft takes from the split.
+const SEED_LABEL: &str = "clover/draft-seed/v1";
+
+/// A draft, and what of the ledger it names.
+#[derive(Clone, Debug)]
+pub struct Drafted {
+    /// The account of looks at confirm labels, where there is one that can be meant.
+    pub account: Option<AccountId>,
+    /// The newest anchors, where some are registered.
+    pub anchors: Option<AnchorSetId>,
+    /// The numbers.
+    pub draft: Draft,
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// How confirm is kept apart, and the gap in seconds.
+    pub separation: (Separation, Option<u64>),
+    /// Hash of the rubric in force.
+    pub rubric_hash: Digest,
+    /// Seed of folds, bootstraps and searches: from the root of the fit part, so that nobody draws it again.
+    pub seed: Digest,
+    /// The window that was read.
+    pub window: FitWindow,
+}
+
+/// Drafts a plan from the fit part of the split that an iteration would run on.
+///
+/// # Errors
+/// [`PreregError::NoRubric`]; [`SessionError::Course`] where rows, labels or a split lack.
+pub fn draft(
+    (history, state): (&dyn History, &State),
+    experiment: &ExperimentId,
+    through: u64,
+) -> Result<Drafted, SessionError> {
+    let rubric = state.fold::<Rubrics>().in_force(experiment);
+    let rubric_hash = rubric.map(|rubric| rubric.hash);
+    let rubric_hash = rubric_hash.ok_or_else(|| PreregError::NoRubric(experiment.clone()))?;
+    let mut accounts = state.fold::<Budgets>().accounts.iter();
+    let account = accounts
+        .find(|(_, account)| account.unit.as_str() == "peek")
+        .map(|(id, _)| id.clone());
+    let bare = bare(rubric_hash);
+    let window = rows::fit_window(history, experiment, &bare, through);
+    let window = window.map_err(CourseError::Rows)?;
+    let draft = draft::draft(&window).map_err(CourseError::Unfit)?;
+    let splits = state.fold::<Splits>().by_experiment.get(experiment);
+    let split = splits.and_then(|of| of.formed.get(&window.split));
+    let separation = split.map_or((Separation::Hashed, None), |of| {
+        (of.separation, of.gap_seconds)
+    });
+    Ok(Drafted {
+        account,
+        anchors: window.anchors.clone(),
+        draft,
+        experiment: experiment.clone(),
+        separation,
+        rubric_hash,
+        seed: Digest::labelled(SEED_LABEL, &window.fit_root.0.0),
+        window,
+    })
+}
+
+/// A design that names nothing but a rubric: whatever else a draft says is found.
+fn bare(rubric_hash: Digest) -> IterationDesign {
+    IterationDesign {
+        anchors: None,
+        calibrator: CalibratorMode::Monotone,
+        covariates: Vec::new(),
+        dev_calls_max: Count::default(),
+        environments: Vec::new(),
+        frozen_paths: None,
+        judge: None,
+        must_not_regress: RegressionGuard::Guard,
+        peek_account: AccountId::new("none").expect("BUG: a constant id"),
+        rubric_hash,
+        seed: Digest([0; 32]),
+        slices: Vec::new(),
+        topics: Vec::new(),
+    }
+}

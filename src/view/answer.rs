@@ -1,0 +1,334 @@
+//! The sentence that answers: which policy is best, how sure that is, and whether it may be said elsewhere. Analyses of
+//! files, estimates and comparisons begin with it, in the same words.
+
+use std::cmp::Ordering;
+
+use serde::Serialize;
+
+use crate::view::values::Ends;
+use crate::view::values::bracket;
+
+/// What follows a finding that may be claimed.
+pub(super) const CLAIMED: &str = "This may be claimed.";
+/// What follows where nothing may be claimed.
+pub(super) const UNCLAIMED: &str = "Nothing of it may be claimed.";
+/// What follows where nothing was recorded.
+pub(super) const UNRECORDED: &str =
+    "Nothing of this is on record, so nothing of it may be claimed.";
+
+/// What was asked, answered in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Answer {
+    /// What was found, and whether it may be claimed.
+    pub text: String,
+    /// Whether the finding may be claimed.
+    pub may_be_claimed: bool,
+}
+
+/// Which policy is best.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BestPolicy {
+    /// The answer.
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// The policies that may be the best, in the order that was given: one where it is told apart from each other one;
+    /// empty where no value may be claimed.
+    pub best: Vec<String>,
+}
+
+/// Whether the value of a policy may be claimed, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Its own labels or a passed audit stand behind it.
+    Claimable,
+    /// Labels of other policies calibrate it, and no audit says that this transfers.
+    Unchecked,
+    /// An audit could not say whether it transfers.
+    Inconclusive,
+    /// An audit says that it does not transfer.
+    Failed,
+    /// Too many of its scores lie where there are no labels.
+    Withheld,
+    /// There are too few labels for a calibrator.
+    Uncalibrated,
+}
+
+impl Standing {
+    /// Why a value may not be claimed, after the name of the policy.
+    fn reason(self, many: bool) -> &'static str {
+        match (self, many) {
+            (Self::Claimable, _) => "",
+            (Self::Unchecked, false) => "was not checked (only labels of others calibrate it)",
+            (Self::Unchecked, true) => "were not checked (only labels of others calibrate them)",
+            (Self::Inconclusive, false) => {
+                "has an inconclusive audit of transport (too few labels)"
+            }
+            (Self::Inconclusive, true) => "have inconclusive audits of transport (too few labels)",
+            (Self::Failed, _) => "failed the audit of transport",
+            (Self::Withheld, false) => "has its level withheld (too few labels near its scores)",
+            (Self::Withheld, true) => {
+                "have their level withheld (too few labels near their scores)"
+            }
+            (Self::Uncalibrated, false) => "is uncalibrated (too few labels)",
+            (Self::Uncalibrated, true) => "are uncalibrated (too few labels)",
+        }
+    }
+}
+
+/// What is known of a policy.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Its name.
+    pub name: String,
+    /// Its value, in label units.
+    pub value: f64,
+    /// The interval in force.
+    pub interval: Option<Ends>,
+    /// Whether it may be claimed.
+    pub standing: Standing,
+}
+
+/// What an answer is made of.
+pub struct Question<'a> {
+    /// The policies that were asked about.
+    pub policies: &'a [Policy],
+    /// By positions: how the first stands to the second where they are told apart.
+    pub order: &'a dyn Fn(usize, usize) -> Option<Ordering>,
+    /// Level of intervals in per cent.
+    pub percent: String,
+    /// Digits after the point.
+    pub digits: usize,
+    /// Whether anything of this is on record, or will be.
+    pub on_record: bool,
+}
+
+impl Question<'_> {
+    /// The answer.
+    pub fn answer(&self) -> BestPolicy {
+        let is_claimable = |at: &usize| self.policies[*at].standing == Standing::Claimable;
+        let claimable: Vec<usize> = (0..self.policies.len()).filter(is_claimable).collect();
+        let is_beaten = |at: usize| {
+            let mut others = claimable.iter();
+            others.any(|&other| (self.order)(at, other) == Some(Ordering::Less))
+        };
+        let best: Vec<usize> = claimable
+            .iter()
+            .copied()
+            .filter(|&at| !is_beaten(at))
+            .collect();
+        let found = match (self.policies, best.as_slice()) {
+            ([only], _) => self.alone(only),
+            (_, []) => "No policy can be called best.".to_owned(),
+            (_, [only]) if claimable.len() == 1 => format!(
+                "Which policy is best cannot be said: only the value of {} was checked, {}.",
+                self.policies[*only].name,
+                self.number(&self.policies[*only])
+            ),
+            (_, [first]) => format!(
+                "{} is the best of {}: it is worth {}, and it is told apart from each of the others.",
+                self.policies[*first].name,
+                self.among(claimable.len()),
+                self.number(&self.policies[*first]),
+            ),
+            (_, several) if several.len() == claimable.len() => format!(
+                "No policy is told apart as best among {}.",
+                names(several.iter().map(|at| self.policies[*at].name.as_str()))
+            ),
+            (_, several) => format!(
+                "{} are not told apart as best of {}; the others are worse.",
+                names(several.iter().map(|at| self.policies[*at].name.as_str())),
+                self.among(claimable.len()),
+            ),
+        };
+        let may_be_claimed = self.on_record && !best.is_empty();
+        let mut parts = vec![found];
+        parts.extend(self.reasons());
+        parts.push(self.claim(&best, claimable.len()).to_owned());
+        let best = best.into_iter().map(|at| self.policies[at].name.clone());
+        BestPolicy {
+            answer: Answer {
+                text: parts.join(" "),
+                may_be_claimed,
+            },
+            best: best.collect(),
+        }
+    }
+
+    /// What may be claimed of what was found.
+    fn claim(&self, best: &[usize], claimable: usize) -> &'static str {
+        match (self.on_record, best.len(), claimable) {
+            (false, ..) => UNRECORDED,
+            (true, 0, _) => UNCLAIMED,
+            (true, 1, 1) if self.policies.len() > 1 => "Only that value may be claimed.",
+            (true, several, all) if several == all && all > 1 => {
+                "Their values may be claimed, and no order among them."
+            }
+            (true, ..) => CLAIMED,
+        }
+    }
+
+    /// How many policies the best is among.
+    fn among(&self, claimable: usize) -> String {
+        let all = self.policies.len();
+        if claimable == all {
+            format!("{all} policies")
+        } else {
+            format!("the {claimable} policies whose values were checked")
+        }
+    }
+
+    fn number(&self, of: &Policy) -> String {
+        let digits = self.digits;
+        let interval = of
+            .interval
+            .map_or("without an interval".to_owned(), |ends| {
+                format!("{} % interval {}", self.percent, bracket(ends, digits))
+            });
+        format!("{:.digits$} ({interval})", of.value)
+    }
+
+    fn alone(&self, of: &Policy) -> String {
+        if of.standing == Standing::Claimable {
+            return format!("{} is worth {}.", of.name, self.number(of));
+        }
+        format!("{} has no value that was checked.", of.name)
+    }
+
+    /// Why values may not be claimed, by reason.
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons: Vec<Standing> = self.policies.iter().map(|of| of.standing).collect();
+        reasons.sort();
+        reasons.dedup();
+        let reasons = reasons
+            .into_iter()
+            .filter(|standing| *standing != Standing::Claimable);
+        let sentences = reasons.map(|standing| {
+            let of = self.policies.iter().filter(|of| of.standing == standing);
+            let of: Vec<&str> = of.map(|of| of.name.as_str()).collect();
+            let reason = standing.reason(of.len() > 1);
+            format!("{} {reason}.", names(of.into_iter()))
+        });
+        sentences.collect()
+    }
+}
+
+/// `a, b and c`; more than five are counted.
+pub(super) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    let all: Vec<&str> = all.collect();
+    match all.as_slice() {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] if all.len() <= 5 => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} others", all[..4].join(", "), all.len() - 4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policies(of: &[(&str, f64, Standing)]) -> Vec<Policy> {
+        let of = of.iter().map(|(name, value, standing)| Policy {
+            name: (*name).to_owned(),
+            value: *value,
+            interval: Some(Ends([value - 0.1, value + 0.1])),
+            standing: *standing,
+        });
+        of.collect()
+    }
+
+    /// The answer where policies are told apart that differ by more than `margin`.
+    fn answer(of: &[(&str, f64, Standing)], margin: f64) -> BestPolicy {
+        let policies = policies(of);
+        let order = |a: usize, b: usize| {
+            let by = policies[a].value - policies[b].value;
+            (by.abs() > margin).then(|| by.total_cmp(&0.0))
+        };
+        Question {
+            policies: &policies,
+            order: &order,
+            percent: "95".to_owned(),
+            digits: 2,
+            on_record: true,
+        }
+        .answer()
+    }
+
+    use Standing::Claimable;
+    use Standing::Failed;
+    use Standing::Unchecked;
+
+    #[test]
+    fn the_best_is_told_apart_from_each_other_one() {
+        let of = [
+            ("a", 0.5, Claimable),
+            ("b", 0.7, Claimable),
+            ("c", 0.3, Claimable),
+        ];
+        let found = answer(&of, 0.15);
+        assert_eq!(
+            (found.best, found.answer.may_be_claimed),
+            (vec!["b".to_owned()], true)
+        );
+        assert_eq!(
+            found.answer.text,
+            "b is the best of 3 policies: it is worth 0.70 (95 % interval [0.60, 0.80]), and it is told apart from each \
+             of the others. This may be claimed."
+        );
+        let found = answer(&of, 0.25);
+        assert_eq!(found.best, ["a", "b"]);
+        assert!(
+            found.answer.text.starts_with(
+                "a and b are not told apart as best of 3 policies; the others are worse."
+            ),
+            "{}",
+            found.answer.text
+        );
+        let found = answer(&of, 1.0);
+        assert_eq!(found.best.len(), 3);
+        assert!(
+            found.answer.text
+                == "No policy is told apart as best among a, b and c. Their values may be claimed, and no order among them.",
+            "{}",
+            found.answer.text
+        );
+    }
+
+    /// A policy that nobody checked is never best, however high it lies, and stands in nobody's way.
+    #[test]
+    fn what_nobody_checked_is_not_the_best() {
+        let of = [
+            ("a", 0.5, Claimable),
+            ("b", 0.9, Unchecked),
+            ("c", 0.3, Claimable),
+            ("d", 0.1, Failed),
+        ];
+        let found = answer(&of, 0.1);
+        assert_eq!(found.best, ["a"]);
+        assert_eq!(
+            found.answer.text,
+            "a is the best of the 2 policies whose values were checked: it is worth 0.50 (95 % interval [0.40, 0.60]), \
+             and it is told apart from each of the others. b was not checked (only labels of others calibrate it). d \
+             failed the audit of transport. This may be claimed."
+        );
+        let found = answer(&[("a", 0.5, Claimable), ("b", 0.9, Unchecked)], 0.1);
+        assert!(found.answer.text.starts_with(
+            "Which policy is best cannot be said: only the value of a was checked, 0.50 (95 % interval [0.40, 0.60])."
+        ));
+        assert!(
+            found
+                .answer
+                .text
+                .ends_with("Only that value may be claimed.")
+        );
+        let found = answer(&[("a", 0.5, Unchecked), ("b", 0.9, Unchecked)], 0.1);
+        assert_eq!((found.best.len(), found.answer.may_be_claimed), (0, false));
+        assert_eq!(
+            found.answer.text,
+            "No policy can be called best. a and b were not checked (only labels of others calibrate them). Nothing of \
+             it may be claimed."
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! The sentence that answers what a gate was asked, and whether it may be said elsewhere.
+
+use crate::event::payload::decision::Grade;
+use crate::event::payload::decision::Outcome;
+use crate::event::payload::decision::Standing;
+use crate::event::payload::manifest::Test;
+use crate::view::answer::Answer;
+use crate::view::gate::Decided;
+use crate::view::gate::facts::Stale;
+
+/// How far a gate has come.
+pub(super) struct Course<'a> {
+    /// Units observed.
+    pub n: u64,
+    /// What the last look found.
+    pub looked: Option<Standing>,
+    /// How it ended.
+    pub decided: Option<Decided>,
+    /// Why its judge may not be trusted now.
+    pub stale: Option<&'a Stale>,
+    /// How far a claim of it may be trusted.
+    pub grade: Option<Grade>,
+}
+
+/// The answer of a gate: how its candidate compares, and what may be claimed.
+pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
+    let (found, is_finding) = found(of, test);
+    let (claim, may_be_claimed) = match (of.stale, of.grade) {
+        (Some(stale), _) => {
+            let text = format!(
+                "Nothing may be claimed: judge {} failed its drift check at seq {}.",
+                stale.judge, stale.check_seq
+            );
+            (text, false)
+        }
+        (None, _) if of.decided.is_none() => (
+            "Nothing may be claimed before it is decided.".to_owned(),
+            false,
+        ),
+        (None, None) => ("Nothing may be claimed: it has no grade.".to_owned(), false),
+        (None, Some(grade)) => {
+            let (text, may) = claim(grade);
+            (text.to_owned(), may && is_finding)
+        }
+    };
+    Answer {
+        text: format!("{found} {claim}"),
+        may_be_claimed,
+    }
+}
+
+/// What was found, and whether it is a finding.
+fn found(of: &Course<'_>, test: &Test) -> (String, bool) {
+    let margin = test.null_margin_micro;
+    let units = format!("after {} of at most {} units", of.n, test.n_max);
+    let risk = format!("at error rate {}", test.alpha_micro);
+    let Some(decided) = of.decided else {
+        let what = match of.looked {
+            None => format!("Not decided: nobody has looked, {units} observed."),
+            Some(Standing::Continue) => {
+                format!("Not decided: the evidence does not suffice yet {units}.")
+            }
+            Some(Standing::Leading) => format!(
+                "Not decided: the candidate leads {units}, but its family needs more evidence."
+            ),
+            Some(_) => format!("Not decided: the last look, {units}, allows a decision."),
+        };
+        return (what, false);
+    };
+    match decided.outcome {
+        Outcome::Promote => (
+            format!("The candidate is better by more than the margin {margin}, {risk}, {units}."),
+            true,
+        ),
+        Outcome::Noninferior => (
+            format!(
+                "The candidate is not worse by more than the margin {margin}, {risk}, {units}."
+            ),
+            true,
+        ),
+        Outcome::Equivalent => (
+            format!("The difference lies within the margin {margin}, {risk}, {units}."),
+            true,
+        ),
+        Outcome::Different => (
+            format!("The difference is not the margin {margin}, {risk}, {units}."),
+            true,
+        ),
+        Outcome::Kill => (format!("The candidate is worse: stopped {units}."), true),
+        Outcome::Futile => (
+            format!("The planned effect is not there: stopped {units}."),
+            true,
+        ),
+        Outcome::UndecidedAtNMax => (
+            format!("Undecided {units}: this is no evidence that there is no effect."),
+            false,
+        ),
+        Outcome::Superseded => (
+            "Nothing is decided: another plan replaced this one.".to_owned(),
+            false,
+        ),
+        Outcome::Void => (
+            "Nothing is decided: its sealed plan was not revealed in time.".to_owned(),
+            false,
+        ),
+    }
+}
+
+/// What a grade lets people say.
+fn claim(grade: Grade) -> (&'static str, bool) {
+    match grade {
+        Grade::Certified => (
+            "This may be claimed: the test is exact and ran as registered.",
+            true,
+        ),
+        Grade::CertifiedAmended => (
+            "This may be claimed together with its amendments and deviations.",
+            true,
+        ),
+        Grade::Asymptotic => (
+            "This may be claimed as approximate: the error rate holds for many units.",
+            true,
+        ),
+        Grade::Finite => (
+            "This may be claimed of the recorded scores of exactly these units, and of nothing else.",
+            true,
+        ),
+        Grade::SelfGoverned => (
+            "This may be claimed only with the remark that whoever fixed the order could know the outcomes.",
+            true,
+        ),
+        Grade::Exploratory => (
+            "This may not be claimed: something was done otherwise after an outcome had been seen.",
+            false,
+        ),
+        Grade::Void => ("Nothing may be claimed: the gate is void.", false),
+    }
+}

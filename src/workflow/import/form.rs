@@ -1,0 +1,140 @@
+//! What a file is, by its bytes: so that a file given to the wrong verb is named, and not only refused.
+
+use serde::de::IgnoredAny;
+
+/// Bytes that are looked at; a name of a member that tells forms apart stands near the start.
+const LOOKED_AT: usize = 1 << 16;
+
+/// The form of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Nothing but white space.
+    Empty,
+    /// One JSON object a line.
+    JsonLines,
+    /// One JSON list.
+    JsonList,
+    /// A log of Inspect, as JSON.
+    Inspect,
+    /// A log of Inspect, as it writes it: an archive.
+    InspectArchive,
+    /// Results of promptfoo.
+    Promptfoo,
+    /// Another JSON object over several lines.
+    Json,
+    /// A header and values between commas.
+    Csv,
+    /// A header and values between tabs or semicolons.
+    Separated(char),
+    /// UTF-16, as some spreadsheets write it.
+    Utf16,
+    /// None of these.
+    Other,
+}
+
+impl Form {
+    /// The form of a file.
+    pub fn of(bytes: &[u8]) -> Self {
+        if bytes.starts_with(b"PK\x03\x04") {
+            return Self::InspectArchive;
+        }
+        if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+            return Self::Utf16;
+        }
+        let start = &bytes[..bytes.len().min(LOOKED_AT)];
+        let text = String::from_utf8_lossy(start);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_start();
+        match text.chars().next() {
+            None => Self::Empty,
+            Some('{' | '[') => Self::of_json(bytes, text),
+            Some(_) => Self::of_header(text),
+        }
+    }
+
+    /// A file of JSON: one value, or what is meant as one a line.
+    fn of_json(bytes: &[u8], start: &str) -> Self {
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+        let is_value = |bytes: &[u8]| serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
+        if !is_value(bytes) {
+            return Self::JsonLines;
+        }
+        let has = |name: &str| start.contains(&format!("\"{name}\""));
+        let first = start.lines().next().unwrap_or_default();
+        if start.starts_with('[') {
+            Self::JsonList
+        } else if has("eval") && has("version") && (has("task") || has("samples")) {
+            Self::Inspect
+        } else if has("evalId") || has("results") && has("prompts") && has("version") {
+            Self::Promptfoo
+        } else if is_value(first.as_bytes()) {
+            Self::JsonLines
+        } else {
+            Self::Json
+        }
+    }
+
+    fn of_header(text: &str) -> Self {
+        let header = text.lines().next().unwrap_or_default();
+        if header.contains(',') {
+            return Self::Csv;
+        }
+        let others = ['\t', ';'];
+        let found = others.into_iter().find(|c| header.contains(*c));
+        found.map_or(Self::Other, Self::Separated)
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "an empty file",
+            Self::JsonLines => "JSON Lines",
+            Self::JsonList => "one JSON list",
+            Self::Inspect => "a log of Inspect",
+            Self::InspectArchive => "an archive, as Inspect writes its logs",
+            Self::Promptfoo => "results of promptfoo",
+            Self::Json => "one JSON object over several lines",
+            Self::Csv => "comma-separated values",
+            Self::Separated('\t') => "values between tabs",
+            Self::Separated(_) => "values between semicolons",
+            Self::Utf16 => "UTF-16 text",
+            Self::Other => "neither JSON nor comma-separated values",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_told_by_their_beginning() {
+        for (bytes, form) in [
+            (&b""[..], Form::Empty),
+            (b" \r\n\n", Form::Empty),
+            (b"{\"prompt_id\":\"a\"}\n{\"prompt_id\":\"b\"}\n", Form::JsonLines),
+            (b"\xef\xbb\xbf{\"prompt_id\":\"a\"}", Form::JsonLines),
+            // A line that is cut is still meant as one.
+            (b"{\"prompt_id\":\"a\",\"judge_sc", Form::JsonLines),
+            (b"[{\"prompt_id\":\"a\"}]", Form::JsonList),
+            (b"[1]\n{\"prompt_id\":\"a\"}\n", Form::JsonLines),
+            (b"prompt_id,score\na,1\n", Form::Csv),
+            (b"\xef\xbb\xbfprompt_id,score\n", Form::Csv),
+            (b"prompt_id\tscore\n", Form::Separated('\t')),
+            (b"prompt_id;score\n", Form::Separated(';')),
+            (b"PK\x03\x04rest", Form::InspectArchive),
+            (b"\xff\xfep\0r\0", Form::Utf16),
+            (
+                b"{\n  \"version\": 2,\n  \"status\": \"success\",\n  \"eval\": {\n    \"task\": \"t\"\n  },\n  \"samples\": []\n}",
+                Form::Inspect,
+            ),
+            (
+                b"{\n  \"evalId\": \"eval-1\",\n  \"results\": {\"version\": 3, \"prompts\": []}\n}",
+                Form::Promptfoo,
+            ),
+            (b"{\n  \"rows\": []\n}", Form::Json),
+            (b"hello\n", Form::Other),
+        ] {
+            assert_eq!(Form::of(bytes), form, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+}

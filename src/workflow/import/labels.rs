@@ -1,0 +1,196 @@
+//! Labels that come without scores, for rows that a ledger holds already: what of them it holds too, and what is to be
+//! recorded.
+
+use std::collections::BTreeMap;
+
+use clover_event::id::FieldId;
+use clover_event::id::ItemId;
+use clover_event::id::PolicyId;
+use clover_event::id::RaterId;
+use clover_ground::time::Timestamp;
+use clover_ledger::Ledger;
+use clover_num::Count;
+use clover_num::Micro;
+
+use crate::import::ImportError;
+use crate::import::Row;
+use crate::import::Rows;
+use crate::import::plan;
+use crate::import::plan::Ask;
+use crate::import::plan::Label;
+use crate::import::plan::Stop;
+use crate::import::row::ORACLE_LABEL;
+use crate::import::row::PROMPT_ID;
+
+/// Who labelled.
+pub const RATER: &str = "rater";
+/// When.
+pub const TIME: &str = "time";
+/// Ends of the scale of the label, as `1:5`.
+pub const SCALE: &str = "scale";
+/// What a record of a label may say beside its row and its value.
+pub const BESIDE: [&str; 3] = [RATER, SCALE, TIME];
+
+/// A draw of a policy on an item.
+pub type Draw = (PolicyId, ItemId, Count);
+
+/// A label of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileLabel {
+    /// Its row.
+    pub row: Row,
+    /// Its value.
+    pub value: Micro,
+    /// Who labelled.
+    pub rater: RaterId,
+}
+
+/// The labels of a file.
+#[derive(Clone, Debug, Default)]
+pub struct FileLabels {
+    /// In order of the file.
+    pub labels: Vec<FileLabel>,
+    /// Records without a label.
+    pub unlabelled: u64,
+}
+
+/// Ends of a scale, as `1:5`.
+pub fn scale(text: &str) -> Option<(Micro, Micro)> {
+    let exact = |text: &str| match Micro::parse(text) {
+        Ok((value, false)) => Some(value),
+        _ => None,
+    };
+    let (low, high) = text.split_once(':')?;
+    let ends = exact(low).zip(exact(high));
+    ends.filter(|(low, high)| low < high)
+}
+
+fn beside<'r>(row: &'r Row, name: &str) -> Option<&'r str> {
+    let field = FieldId::new(name).ok()?;
+    row.fields.get(&field).map(String::as_str)
+}
+
+/// The labels of records, which kept [`BESIDE`] as fields. A record names its rater, or `rater` labelled; one whose label
+/// is empty is counted.
+///
+/// # Errors
+/// [`ImportError`] at the first that is wrong: a name, a time that is none or lies after `now`, a value off its own scale,
+/// or a second label of one rater for one draw.
+pub fn of(rows: &Rows, rater: &RaterId, now: Timestamp) -> Result<FileLabels, ImportError> {
+    let mut found = FileLabels::default();
+    let mut seen: BTreeMap<(Draw, RaterId), u64> = BTreeMap::new();
+    for row in &rows.rows {
+        let wrong = |field: &str, what: String| ImportError {
+            file: rows.file.clone(),
+            line: row.line,
+            field: Some(field.to_owned()),
+            what,
+        };
+        let Some(value) = row.label else {
+            found.unlabelled += 1;
+            continue;
+        };
+        let rater = match beside(row, RATER) {
+            None => rater.clone(),
+            Some(text) => RaterId::new(text)
+                .map_err(|error| wrong(RATER, format!("{error}, found {text:?}")))?,
+        };
+        if let Some(text) = beside(row, TIME) {
+            let at = Timestamp::parse_rfc3339(text).ok_or_else(|| {
+                let what = format!("expected an RFC 3339 time, found {text:?}");
+                wrong(TIME, what)
+            })?;
+            if at > now {
+                let what = format!("expected a time that is past, found {at}");
+                return Err(wrong(TIME, what));
+            }
+        }
+        if let Some(text) = beside(row, SCALE) {
+            let (low, high) = scale(text).ok_or_else(|| {
+                wrong(
+                    SCALE,
+                    format!("expected LOW:HIGH such as 1:5, found {text:?}"),
+                )
+            })?;
+            if value < low || value > high {
+                let what =
+                    format!("expected {low} to {high}, the scale of its line, found {value}");
+                return Err(wrong(ORACLE_LABEL, what));
+            }
+        }
+        let draw = (row.policy.clone(), row.item.clone(), row.draw);
+        if let Some(line) = seen.insert((draw, rater.clone()), row.line) {
+            let what = format!(
+                "expected one label of {rater} for draw {} of {} by {}, found another on line {line}",
+                row.draw, row.item, row.policy
+            );
+            return Err(wrong(PROMPT_ID, what));
+        }
+        let row = row.clone();
+        found.labels.push(FileLabel { row, value, rater });
+    }
+    if found.labels.is_empty() {
+        return Err(ImportError {
+            file: rows.file.clone(),
+            line: 0,
+            field: Some(ORACLE_LABEL.to_owned()),
+            what: "expected at least one label, found none".to_owned(),
+        });
+    }
+    Ok(found)
+}
+
+/// Decides what becomes of each label of a file; `held` are the draws that the ledger holds.
+///
+/// # Errors
+/// [`Stop`]: a row that the ledger does not hold, or a label that a rule would refuse.
+pub fn plan(
+    ledger: &Ledger,
+    labels: &FileLabels,
+    ask: &Ask,
+    held: &BTreeMap<Draw, u64>,
+) -> Result<Vec<Label>, Stop> {
+    let mut sealed: BTreeMap<Draw, u64> = BTreeMap::new();
+    let plans = labels.labels.iter().map(|label| {
+        let row = &label.row;
+        let draw = (row.policy.clone(), row.item.clone(), row.draw);
+        let stop =
+            |rule, expected, found: String| Stop::Refused(row.line, rule, expected, found, None);
+        if !held.contains_key(&draw) {
+            let found = format!(
+                "none of draw {} of {} by {}{}",
+                row.draw,
+                row.item,
+                row.policy,
+                like(held, row)
+            );
+            return Err(stop("row", "a row that this ledger holds", found));
+        }
+        let ask = Ask {
+            rater: label.rater.clone(),
+            ..ask.clone()
+        };
+        let plan = plan::label(ledger, row, &ask)?;
+        if matches!(plan, Label::Sealed(..))
+            && let Some(line) = sealed.insert(draw, row.line)
+        {
+            let found = format!("another on line {line}");
+            return Err(stop("purpose", "one label of a draw that is sealed", found));
+        }
+        Ok(plan)
+    });
+    plans.collect()
+}
+
+/// What the ledger holds of the item, in words.
+fn like(held: &BTreeMap<Draw, u64>, row: &Row) -> String {
+    const SHOWN: usize = 5;
+    let of_item = held.keys().filter(|(_, item, _)| *item == row.item);
+    let mut policies: Vec<_> = of_item.map(|(policy, ..)| policy.as_str()).collect();
+    policies.dedup();
+    if policies.is_empty() {
+        return String::new();
+    }
+    policies.truncate(SHOWN);
+    format!("; it holds {} by {}", row.item, policies.join(", "))
+}

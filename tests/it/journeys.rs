@@ -1,0 +1,172 @@
+//! The paths that real people take, from an empty folder by pasted commands alone. Each file of `tests/journeys` is one:
+//!
+//! ```text
+//! # What the person wants to know.
+//! # At most 8 clover commands.
+//! # Needs SAMPLE.
+//! $ clover init --holder Ada --roles all
+//! > ledger
+//! $ clover audit transport
+//! ! 12
+//! ```
+//!
+//! Every command must end with 0, or with the code after `!`; its answer must hold what stands after `>`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::support::verifiers::repository;
+
+/// One line that is pasted, and what must come of it.
+#[derive(Debug)]
+struct Step {
+    command: String,
+    code: i32,
+    parts: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Journey {
+    name: String,
+    commands_max: Option<usize>,
+    needs: Vec<String>,
+    steps: Vec<Step>,
+}
+
+fn read(path: &Path) -> Journey {
+    let text = std::fs::read_to_string(path).unwrap();
+    let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let mut journey = Journey {
+        name,
+        commands_max: None,
+        needs: Vec::new(),
+        steps: Vec::new(),
+    };
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let (mark, rest) = line.split_at(2);
+        let last = journey.steps.last_mut();
+        match mark {
+            "# " => {
+                if let Some(count) = rest.strip_prefix("At most ") {
+                    let count = count.split(' ').next().unwrap();
+                    journey.commands_max = Some(count.parse().unwrap());
+                }
+                if let Some(needs) = rest.strip_prefix("Needs ") {
+                    let needs = needs.trim_end_matches('.').split(", ");
+                    journey.needs = needs.map(ToOwned::to_owned).collect();
+                }
+            }
+            "$ " => journey.steps.push(Step {
+                command: rest.to_owned(),
+                code: 0,
+                parts: Vec::new(),
+            }),
+            "  " => {
+                let last = last.unwrap();
+                last.command.push('\n');
+                last.command.push_str(rest);
+            }
+            "! " => last.unwrap().code = rest.parse().unwrap(),
+            "> " => last.unwrap().parts.push(rest.to_owned()),
+            _ => panic!("{}: {line}", path.display()),
+        }
+    }
+    journey
+}
+
+/// Folders that journeys may name, where they are there.
+fn places() -> BTreeMap<&'static str, PathBuf> {
+    let sample = repository().join("../shared/arena_sample");
+    let mut places = BTreeMap::from([("CLOVER", repository())]);
+    if sample.is_dir() {
+        places.insert("SAMPLE", sample.canonicalize().unwrap());
+    }
+    places
+}
+
+/// Runs a journey; returns how many commands of clover it took, or `None` where a folder that it needs is not here.
+fn walk(journey: &Journey) -> Option<usize> {
+    let places = places();
+    if let Some(missing) = journey
+        .needs
+        .iter()
+        .find(|name| !places.contains_key(name.as_str()))
+    {
+        println!(
+            "skipped: journey {} needs {missing}, which is not here",
+            journey.name
+        );
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    let (work, at) = (folder.path().join("work"), folder.path().join("at"));
+    std::fs::create_dir_all(&work).unwrap();
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(&at, work.to_str().unwrap()).unwrap();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_clover")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    for step in &journey.steps {
+        let now = std::fs::read_to_string(&at).unwrap();
+        // The next command begins in the folder where this one ended, as in one terminal.
+        let script = format!(
+            "{}\ncode=$?\npwd > '{}'\nexit $code",
+            step.command,
+            at.display()
+        );
+        let ran = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(now.trim())
+            .env_clear()
+            .env("PATH", &path)
+            .env("HOME", &home)
+            .envs(places.iter())
+            .output()
+            .unwrap();
+        let (out, err) = (
+            String::from_utf8_lossy(&ran.stdout),
+            String::from_utf8_lossy(&ran.stderr),
+        );
+        let said = format!("{}: $ {}\n{out}{err}", journey.name, step.command);
+        assert_eq!(ran.status.code(), Some(step.code), "{said}");
+        let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in &step.parts {
+            assert!(flat.contains(part.as_str()), "{said}\nexpected {part:?}");
+        }
+    }
+    // Nothing is written elsewhere: beside the folder, only keys and pins in the person's own.
+    let mut beside: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    beside.sort();
+    assert_eq!(beside, ["at", "home", "work"]);
+    let words = journey
+        .steps
+        .iter()
+        .flat_map(|step| step.command.split_whitespace());
+    Some(words.filter(|word| *word == "clover").count())
+}
+
+#[test]
+fn each_leads_to_its_answer_in_few_commands_and_no_refusal() {
+    let folder = repository().join("tests/journeys");
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let journey = read(&path);
+        if let Some(commands) = walk(&journey) {
+            println!("{}: {commands} commands", journey.name);
+            let most = journey
+                .commands_max
+                .expect("a line: # At most N clover commands.");
+            assert!(commands <= most, "{}: {commands} commands", journey.name);
+        }
+    }
+}
