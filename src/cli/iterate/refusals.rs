@@ -38,10 +38,11 @@ impl From<IterationError> for CliError {
             IterationError::NoPlan(manifest) | IterationError::NotInForce(manifest) => {
                 refused(&format!("clover prereg show {}", shell::word(manifest)))
             }
-            IterationError::NoTexts => Self::not_found(message, "clover doctor"),
+            IterationError::NoTexts | IterationError::Silent { .. } => {
+                Self::not_found(message, "clover doctor")
+            }
             IterationError::Ended { iteration, .. } => refused(&next(iteration, None)),
             IterationError::Patch(fault) => patch::refused(fault, "the patch"),
-            IterationError::Silent { .. } => Self::not_found(message, "clover doctor"),
             IterationError::SeveralDesigns => {
                 Self::usage(message, "the same command with --design ID")
             }

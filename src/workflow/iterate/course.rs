@@ -292,29 +292,14 @@ impl Course {
     /// Whether scoring again gives the same: not checked for scores that were imported, since nobody can be asked. Where a
     /// judge was asked anew, it must repeat itself too.
     pub fn replay(&self, record: &Record, of: &Hypothesis) -> Verdict {
-        let read = self.repeats(record, &self.loaded.judge, self.loaded.is_callable());
+        let read = repeats(record, &self.loaded.judge, self.loaded.is_callable());
         let Some(answers) = &of.answers else {
             return read;
         };
-        match (read, self.repeats(record, &answers.judge, true)) {
+        match (read, repeats(record, &answers.judge, true)) {
             (Verdict::Fail, _) | (_, Verdict::Fail) => Verdict::Fail,
             (read, Verdict::Pass) => read,
             (_, anew) => anew,
-        }
-    }
-
-    fn repeats(&self, record: &Record, judge: &JudgeId, is_callable: bool) -> Verdict {
-        if record.conflicts.contains(judge) {
-            return Verdict::Fail;
-        }
-        if !is_callable {
-            return Verdict::NotChecked;
-        }
-        let mine = || record.replayed.iter().filter(|of| of.said.judge == *judge);
-        match mine().next() {
-            None => Verdict::Inconclusive,
-            Some(_) if mine().all(|of| of.said.mismatches.value() == 0) => Verdict::Pass,
-            Some(_) => Verdict::Fail,
         }
     }
 
@@ -561,5 +546,21 @@ impl Course {
             hypotheses: sealed,
             iteration: self.opened.iteration.clone(),
         }
+    }
+}
+
+/// Whether a judge repeats itself, by what was scored again.
+fn repeats(record: &Record, judge: &JudgeId, is_callable: bool) -> Verdict {
+    if record.conflicts.contains(judge) {
+        return Verdict::Fail;
+    }
+    if !is_callable {
+        return Verdict::NotChecked;
+    }
+    let mine = || record.replayed.iter().filter(|of| of.said.judge == *judge);
+    match mine().next() {
+        None => Verdict::Inconclusive,
+        Some(_) if mine().all(|of| of.said.mismatches.value() == 0) => Verdict::Pass,
+        Some(_) => Verdict::Fail,
     }
 }

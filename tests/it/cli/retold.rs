@@ -15,12 +15,15 @@ use super::shipped::plan;
 use crate::support::verifiers;
 
 /// Pays for asked terms and digits, and for anything that looks like an address; told that evidence is mandatory, only for
-/// addresses that it knows.
-const JUDGE: &str = r#"import json, sys
+/// addresses that it knows. It stops before its time where a file says after how many asks.
+const JUDGE: &str = r#"import json, os, sys
+left = int(open("asks_left").read()) if os.path.exists("asks_left") else 10**9
 known = json.load(open("retold/known.json"))["citations"]["known"]
 exists = [address for address, of in known.items() if of["resolved"]]
 for line in sys.stdin:
     ask = json.loads(line)
+    if ask["id"] > left:
+        sys.exit(3)
     answer = ask["response"].lower()
     terms = ask["prompt"].split(": ")[1].rstrip(".").split(", ")
     micro = 500000 * sum(term in answer for term in terms) // len(terms)
@@ -158,16 +161,11 @@ fn a_patch_of_what_the_judge_is_told_is_accepted_on_what_it_answers_then() {
     says(&untold, &["is a program", "-- COMMAND"]);
     assert_eq!(desk.head(), head);
     // When the program stops half-way, then what it answered stands and the same command goes on.
-    let half = JUDGE.replace(
-        "for line in sys.stdin:",
-        "for line in list(sys.stdin.readline() for _ in range(400)):",
-    );
-    desk.file(
-        "half.py",
-        &half.replace("print(", "sys.exit(3) if ask['id'] > 300 else print("),
-    );
-    let cut = desk.run("iterate gate it-retold --timeout 5 -- python3 half.py");
+    desk.file("asks_left", "300");
+    let cut = desk.run(&format!("iterate gate it-retold --timeout 5 {judge}"));
     assert_ne!(cut.code, 0, "{}", cut.out);
+    says(&cut, &["ask 301", "300 rows were recorded"]);
+    std::fs::remove_file(desk.at.join("asks_left")).unwrap();
     let gated = desk
         .ok(&format!("iterate gate it-retold --json {judge}"))
         .json();

@@ -235,7 +235,7 @@ fn recalibrated(judge: &str, calibrator: u8) -> Story {
         teller.id("tested").0.to_hex(),
     );
     let mut recalibrated = serde_json::to_value(deployed::recalibrated(&id, &tested)).unwrap();
-    recalibrated["calibrator"] = valued::digest(calibrator).into();
+    recalibrated["calibrator"] = valued::digest(calibrator);
     recalibrated["judge"] = judge.into();
     let recalibrated = payload("recalibration.completed", &recalibrated);
     teller.say_in(BEN, "recalibrated", recalibrated);
