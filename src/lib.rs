@@ -17,11 +17,12 @@
 //! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
 //! | 5 | [`projection`] | folds, row models and rules over recorded facts |
 //! | 6 | [`workflow`] | governed steps over all of the above, without files or terminal |
-//! | 7 | [`session`] | use cases: each takes a ledger, keys and consent, appends, and answers with a typed outcome |
-//! | 7 | [`report`] | drawings, and the reports of iterations |
-//! | 7 | [`view`] | what a verb answers, once: typed facts, and blocks that text, Markdown and HTML render |
-//! | 7 | [`export`] | what leaves the ledger |
-//! | 8 | [`cli`] | the command line: wording, hints, exit codes |
+//! | 7 | [`qualify`] | this build against numbers of respected implementations, slips of theirs included |
+//! | 8 | [`session`] | use cases: each takes a ledger, keys and consent, appends, and answers with a typed outcome |
+//! | 8 | [`report`] | drawings, and the reports of iterations |
+//! | 8 | [`view`] | what a verb answers, once: typed facts, and blocks that text, Markdown and HTML render |
+//! | 8 | [`export`] | what leaves the ledger |
+//! | 9 | [`cli`] | the command line: wording, hints, exit codes |
 //!
 //! # A ledger in a few lines
 //!
@@ -131,6 +132,7 @@ pub use clover_ground as ground;
 pub use clover_ledger as ledger;
 pub use clover_num as num;
 pub use clover_projection as projection;
+pub use clover_qualify as qualify;
 pub use clover_report as report;
 pub use clover_rubric as rubric;
 pub use clover_session as session;

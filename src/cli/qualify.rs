@@ -12,18 +12,18 @@ use crate::cli::ui;
 use crate::event::id::Text;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
+use crate::qualify;
+use crate::qualify::Report;
+use crate::qualify::bundle;
+use crate::qualify::bundle::Bundled;
+use crate::qualify::check::Arena;
+use crate::qualify::slips;
+use crate::qualify::slips::Slip;
 use crate::session::qualification;
 use crate::session::qualification::VectorFile;
 use crate::view::View;
 use crate::view::qualify as view;
 use crate::view::qualify::short;
-use crate::workflow::qualify;
-use crate::workflow::qualify::Report;
-use crate::workflow::qualify::bundle;
-use crate::workflow::qualify::bundle::Bundled;
-use crate::workflow::qualify::check::Arena;
-use crate::workflow::qualify::slips;
-use crate::workflow::qualify::slips::Slip;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -8,7 +8,7 @@ use clover_ground::digest::Digest;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
-use clover_workflow::qualify::Report;
+use clover_qualify::Report;
 
 use crate::append;
 use crate::append::Intent;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::qualify::Report;
 use crate::view::Exit;
 use crate::view::View;
-use crate::workflow::qualify::Report;
 
 /// Failures of a file that an answer lists for people unasked; `--json` has all.
 const FAILURES_SHOWN: usize = 20;

@@ -21,7 +21,6 @@ pub mod predicate;
 pub mod prereg;
 pub mod prompt_judges;
 pub mod prompts;
-pub mod qualify;
 pub mod recompute;
 pub mod simulate;
 pub mod split;

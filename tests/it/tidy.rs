@@ -86,6 +86,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "stats",
         ],
     ),
+    ("qualify", &["event", "ground", "num", "stats", "workflow"]),
     (
         "session",
         &[
@@ -95,6 +96,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "ledger",
             "num",
             "projection",
+            "qualify",
             "rubric",
             "stats",
             "store",
@@ -110,6 +112,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "ledger",
             "num",
             "projection",
+            "qualify",
             "report",
             "rubric",
             "session",
@@ -137,6 +140,7 @@ const ALL: &[&str] = &[
     "model",
     "num",
     "projection",
+    "qualify",
     "report",
     "rubric",
     "session",

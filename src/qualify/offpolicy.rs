@@ -32,15 +32,15 @@ use clover_stats::weights::Settings;
 use clover_stats::weights::Stabiliser;
 use serde_json::Value;
 
-use crate::qualify::check::Arena;
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
-use crate::qualify::direct;
-use crate::qualify::overlap::factors;
-use crate::qualify::slips::Slip;
+use crate::check::Arena;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
+use crate::direct;
+use crate::overlap::factors;
+use crate::slips::Slip;
 
 /// Seed of the calibration and outcome folds.
 const SEED: i64 = 42;
@@ -588,7 +588,7 @@ fn diagnostics(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::bundled;
+    use crate::bundled;
 
     #[test]
     fn the_vectors_pass() {

@@ -31,15 +31,15 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::qualify::check::Arena;
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Failure;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::Tolerance;
-use crate::qualify::check::Worst;
-use crate::qualify::slips::Slip;
+use crate::check::Arena;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Failure;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::Tolerance;
+use crate::check::Worst;
+use crate::slips::Slip;
 
 /// Computes one case and compares it.
 pub type Runner = fn(&Case<'_>, &mut Check<'_>) -> Result<(), Stop>;

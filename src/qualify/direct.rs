@@ -17,24 +17,24 @@ use clover_stats::peer_draws::PeerExponential;
 use clover_stats::peer_draws::Ziggurat;
 use clover_stats::sample::Clusters;
 
-use crate::analyze;
-use crate::analyze::Analysis;
-use crate::analyze::Labels;
-use crate::analyze::Replicates;
-use crate::analyze::Request;
-use crate::analyze::Status;
-use crate::analyze::dataset::Dataset;
-use crate::analyze::dataset::Policy;
-use crate::analyze::dataset::Prompts;
-use crate::analyze::read;
-use crate::analyze::read::Fields;
-use crate::analyze::read::RESPONSE_LENGTH;
-use crate::qualify::check::Arena;
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Arena;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
+use clover_workflow::analyze;
+use clover_workflow::analyze::Analysis;
+use clover_workflow::analyze::Labels;
+use clover_workflow::analyze::Replicates;
+use clover_workflow::analyze::Request;
+use clover_workflow::analyze::Status;
+use clover_workflow::analyze::dataset::Dataset;
+use clover_workflow::analyze::dataset::Policy;
+use clover_workflow::analyze::dataset::Prompts;
+use clover_workflow::analyze::read;
+use clover_workflow::analyze::read::Fields;
+use clover_workflow::analyze::read::RESPONSE_LENGTH;
 
 /// Policies of the real sample.
 const ARENA: [&str; 4] = ["base", "clone", "parallel_universe_prompt", "unhelpful"];
@@ -555,7 +555,7 @@ fn pairs(expected: &Node<'_>, check: &mut Check<'_>, analysis: &Analysis) -> Res
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::bundled;
+    use crate::bundled;
 
     #[test]
     fn every_case_of_the_bundled_vectors_passes() {

@@ -12,12 +12,12 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::qualify::File;
-use crate::qualify::RawCase;
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
+use crate::File;
+use crate::RawCase;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
 
 /// Lists of a file whose elements are cases, by kind of file.
 const LISTS: &[(&str, &[&str])] = &[
@@ -156,7 +156,7 @@ fn at_counts(all: &[f64], counts: &[usize]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::bundled;
+    use crate::bundled;
 
     #[test]
     fn all_vectors_of_the_peers_pass() {

@@ -12,16 +12,16 @@ use clover_stats::eprocess::merge;
 use clover_stats::eprocess::merge::EValues;
 use clover_stats::sample::Values;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
-use crate::qualify::eprocess::absolute;
-use crate::qualify::eprocess::allowed;
-use crate::qualify::eprocess::at_counts;
-use crate::qualify::eprocess::confseq::ends;
-use crate::qualify::eprocess::relative;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
+use crate::eprocess::absolute;
+use crate::eprocess::allowed;
+use crate::eprocess::at_counts;
+use crate::eprocess::confseq::ends;
+use crate::eprocess::relative;
 
 /// `evalues`.
 ///

@@ -13,11 +13,11 @@ use clover_stats::residuals::Raw;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::Values;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
 
 /// Equal-frequency bins of the calibration error.
 const BINS: usize = 10;
@@ -174,11 +174,11 @@ fn risks(
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::run;
+    use crate::run;
 
     #[test]
     fn the_vectors_pass() {
-        let text = include_str!("../../../../fixtures/reference/stats/clover_gates.json");
+        let text = include_str!("../../../fixtures/reference/stats/clover_gates.json");
         let report = run("clover_gates.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!(report.passed, report.cases);

@@ -13,11 +13,11 @@ use clover_stats::student::Alternative;
 use clover_stats::student::MeanEstimate;
 use clover_stats::student::Tested;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
 
 /// The alternatives by the names of the files.
 pub(super) const ALTERNATIVES: [(&str, Alternative); 3] = [
@@ -131,11 +131,11 @@ pub fn multipletests(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop>
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::run;
+    use crate::run;
 
     #[test]
     fn ttest_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/ttest.json");
+        let text = include_str!("../../fixtures/reference/stats/ttest.json");
         let report = run("ttest.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!((report.passed, report.cases), (5, 5));
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn multipletests_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/multipletests.json");
+        let text = include_str!("../../fixtures/reference/stats/multipletests.json");
         let report = run("multipletests.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!((report.passed, report.cases), (5, 5));

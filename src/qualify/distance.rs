@@ -6,11 +6,11 @@ use clover_stats::distance::Sign;
 use clover_stats::sample::Values;
 use clover_stats::sample::Weights;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
-use crate::qualify::hypotheses::ALTERNATIVES;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Stop;
+use crate::check::refused;
+use crate::hypotheses::ALTERNATIVES;
 
 /// `distribution`: two-sample Kolmogorov-Smirnov tests and Wasserstein-1 distances.
 ///
@@ -65,11 +65,11 @@ pub fn distribution(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> 
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::run;
+    use crate::run;
 
     #[test]
     fn distribution_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/distribution.json");
+        let text = include_str!("../../fixtures/reference/stats/distribution.json");
         let report = run("distribution.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!((report.passed, report.cases), (6, 6));

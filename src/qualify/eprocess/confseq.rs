@@ -5,15 +5,15 @@ use clover_stats::eprocess::hedged::Bernstein;
 use clover_stats::eprocess::hedged::Stream;
 use clover_stats::sample::Values;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
-use crate::qualify::eprocess::absolute;
-use crate::qualify::eprocess::allowed;
-use crate::qualify::eprocess::at_counts;
-use crate::qualify::eprocess::relative;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
+use crate::eprocess::absolute;
+use crate::eprocess::allowed;
+use crate::eprocess::at_counts;
+use crate::eprocess::relative;
 
 /// `confseq_betting`.
 ///

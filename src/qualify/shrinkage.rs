@@ -6,10 +6,10 @@ use clover_stats::pooling::Group;
 use clover_stats::pooling::VarianceRule;
 use clover_stats::sample::Values;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Stop;
+use crate::check::refused;
 
 /// Compares one case.
 ///
@@ -64,11 +64,11 @@ pub fn shrinkage(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::run;
+    use crate::run;
 
     #[test]
     fn the_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/shrinkage.json");
+        let text = include_str!("../../fixtures/reference/stats/shrinkage.json");
         let report = run("shrinkage.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!(report.passed, report.cases);

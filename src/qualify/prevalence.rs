@@ -5,10 +5,10 @@ use clover_stats::ppi::ppi_mean;
 use clover_stats::prevalence;
 use clover_stats::sample::Values;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Stop;
+use crate::check::refused;
 
 /// `rogan_gladen`: the corrected prevalence and Youden's J.
 ///
@@ -59,11 +59,11 @@ pub fn ppi(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::run;
+    use crate::run;
 
     #[test]
     fn rogan_gladen_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/rogan_gladen.json");
+        let text = include_str!("../../fixtures/reference/stats/rogan_gladen.json");
         let report = run("rogan_gladen.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!((report.passed, report.cases), (4, 4));
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn ppi_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/ppi.json");
+        let text = include_str!("../../fixtures/reference/stats/ppi.json");
         let report = run("ppi.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!((report.passed, report.cases), (4, 4));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::qualify::slips::Slip;
+use crate::slips::Slip;
 
 /// Characters of a value that a message shows.
 const SHOWN: usize = 60;

@@ -15,20 +15,20 @@ use clover_num::Count;
 use clover_num::Micro;
 use clover_stats::residuals::Class;
 
-use crate::iterate::compute::IterationRows;
-use crate::iterate::compute::SliceFamily;
-use crate::iterate::compute::Table;
-use crate::iterate::compute::audit::Classified;
-use crate::iterate::compute::evidence;
-use crate::iterate::compute::evidence::Compared;
-use crate::iterate::compute::rows::Scored;
-use crate::predicate;
-use crate::predicate::Held;
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
+use clover_workflow::iterate::compute::IterationRows;
+use clover_workflow::iterate::compute::SliceFamily;
+use clover_workflow::iterate::compute::Table;
+use clover_workflow::iterate::compute::audit::Classified;
+use clover_workflow::iterate::compute::evidence;
+use clover_workflow::iterate::compute::evidence::Compared;
+use clover_workflow::iterate::compute::rows::Scored;
+use clover_workflow::predicate;
+use clover_workflow::predicate::Held;
 
 const REPLICATES: usize = 50;
 

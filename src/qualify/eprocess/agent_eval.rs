@@ -8,14 +8,14 @@ use clover_stats::eprocess::compat::PairedGate;
 use clover_stats::eprocess::compat::Snapshot;
 use clover_stats::eprocess::mulberry::Mulberry32;
 
-use crate::peer_manifest;
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
-use crate::qualify::eprocess::absolute;
-use crate::qualify::eprocess::allowed;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
+use crate::eprocess::absolute;
+use crate::eprocess::allowed;
+use clover_workflow::peer_manifest;
 
 /// A member's number, where it is.
 fn maybe(node: &Node<'_>, name: &str) -> Result<Option<f64>, Stop> {

@@ -6,11 +6,11 @@ use clover_stats::reliability::Bin;
 use clover_stats::reliability::CalibrationError;
 use clover_stats::sample::Values;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
 
 /// `ece`: calibration errors on equal-frequency bins, also of patched predictions on the baseline's edges, and on
 /// equal-width bins with the Brier split.
@@ -106,11 +106,11 @@ fn equal_width(
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::run;
+    use crate::run;
 
     #[test]
     fn ece_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/ece.json");
+        let text = include_str!("../../fixtures/reference/stats/ece.json");
         let report = run("ece.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!((report.passed, report.cases), (4, 4));

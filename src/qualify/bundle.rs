@@ -1,12 +1,12 @@
 //! The vectors and the real sample that are compiled in, so that a user can qualify a build with nothing else.
 
-use crate::qualify::check::Arena;
+use crate::check::Arena;
 
 macro_rules! vector {
     ($name:literal) => {
         (
             $name,
-            include_str!(concat!("../../../fixtures/reference/stats/", $name)),
+            include_str!(concat!("../../fixtures/reference/stats/", $name)),
         )
     };
 }
@@ -15,7 +15,7 @@ macro_rules! eprocess {
     ($name:literal) => {
         (
             $name,
-            include_str!(concat!("../../../fixtures/reference/eprocess/", $name)),
+            include_str!(concat!("../../fixtures/reference/eprocess/", $name)),
         )
     };
 }
@@ -24,7 +24,7 @@ macro_rules! sample {
     ($name:literal) => {
         (
             $name,
-            include_str!(concat!("../../../fixtures/reference/arena/", $name)),
+            include_str!(concat!("../../fixtures/reference/arena/", $name)),
         )
     };
 }
@@ -65,7 +65,7 @@ pub const VECTORS: &[(&str, &str)] = &[
 ];
 
 /// Slips of the peers in these vectors.
-pub const SLIPS: &str = include_str!("../../../fixtures/reference/stats/peer.slips");
+pub const SLIPS: &str = include_str!("../../fixtures/reference/stats/peer.slips");
 
 /// Files of the real sample, without its texts.
 const SAMPLE: &[(&str, &str)] = &[

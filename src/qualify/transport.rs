@@ -10,14 +10,14 @@ use clover_stats::transport::Probe;
 use clover_stats::transport::State;
 use clover_stats::transport::Terms;
 
-use crate::analyze;
-use crate::analyze::read;
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
-use crate::qualify::direct;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
+use crate::direct;
+use clover_workflow::analyze;
+use clover_workflow::analyze::read;
 
 /// Compares one case. Cases that name a calibrator instead of predictions fit it on the real sample.
 ///
@@ -200,7 +200,7 @@ fn state(state: State, expected: &Node<'_>, check: &mut Check<'_>) -> Result<(),
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::bundled;
+    use crate::bundled;
 
     #[test]
     fn the_vectors_pass() {

@@ -6,11 +6,11 @@ use clover_stats::overlap::Threshold;
 use clover_stats::sample::Values;
 use clover_stats::sample::Weights;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
 
 /// Diagnostics of weights.
 ///
@@ -103,7 +103,7 @@ pub(super) fn factors(
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::bundled;
+    use crate::bundled;
 
     #[test]
     fn the_vectors_pass() {

@@ -13,11 +13,11 @@ use clover_stats::isotonic::Direction;
 use clover_stats::sample::Values;
 use clover_stats::sample::Weights;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
 
 /// Fold rules and the count of folds.
 ///
@@ -254,7 +254,7 @@ fn compare_full(
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::bundled;
+    use crate::bundled;
 
     #[test]
     fn every_case_of_the_bundled_vectors_passes() {

@@ -5,10 +5,10 @@ use clover_stats::rank::PairCounts;
 use clover_stats::rank::TauMethod;
 use clover_stats::sample::Values;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Stop;
+use crate::check::refused;
 
 /// `rank`: Kendall's tau-b and tau-c, Spearman's rho, pair accuracies and the agreement on the best row.
 ///
@@ -61,11 +61,11 @@ pub fn rank(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::run;
+    use crate::run;
 
     #[test]
     fn rank_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/rank.json");
+        let text = include_str!("../../fixtures/reference/stats/rank.json");
         let report = run("rank.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!((report.passed, report.cases), (5, 5));

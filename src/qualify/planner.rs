@@ -10,11 +10,11 @@ use clover_stats::planner::Plan;
 use clover_stats::planner::Power;
 use clover_stats::planner::VarianceModel;
 
-use crate::qualify::check::Case;
-use crate::qualify::check::Check;
-use crate::qualify::check::Node;
-use crate::qualify::check::Stop;
-use crate::qualify::check::refused;
+use crate::check::Case;
+use crate::check::Check;
+use crate::check::Node;
+use crate::check::Stop;
+use crate::check::refused;
 
 /// Compares one case.
 ///
@@ -251,11 +251,11 @@ fn compare_audit(
 
 #[cfg(test)]
 mod tests {
-    use crate::qualify::run;
+    use crate::run;
 
     #[test]
     fn the_vectors_pass() {
-        let text = include_str!("../../../fixtures/reference/stats/planner.json");
+        let text = include_str!("../../fixtures/reference/stats/planner.json");
         let report = run("planner.json", text, None).unwrap();
         assert!(report.is_clean(), "{:#?}", report.failures);
         assert_eq!(report.passed, report.cases);
