@@ -38,9 +38,9 @@ const NEXT: &str = "clover patch check --help";
 pub(super) enum Verb {
     /// Run the twelve checks of a patch; nothing is recorded
     #[command(
-        after_help = "A patch that changes what the judge is told is asked of the judge's program: name it after --.\n\n\
-                      Examples:\n  clover patch check patch.yaml --rubric rubric.yaml\n  \
-                      clover patch check patch.yaml --iteration it-1 -- python3 judge.py"
+        after_help = "Example:\n  clover patch check patch.yaml --rubric rubric.yaml\n  \
+                      clover patch check patch.yaml --iteration it-1 -- python3 judge.py\n\n\
+                      A patch that changes what the judge is told is asked of the judge's program: name it after --."
     )]
     Check(CheckArgs),
     /// Propose a patch in an open iteration
