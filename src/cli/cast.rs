@@ -175,9 +175,12 @@ impl Cast<'_, '_> {
             }
         }
         let fit = self.at_hand.iter().filter(|held| part.allows(held.roles));
-        let fit: Vec<&str> = fit.map(|held| held.word.as_str()).collect();
+        let (fit, roles): (Vec<&str>, Vec<&Roles>) =
+            fit.map(|held| (held.word.as_str(), held.roles)).unzip();
+        if let Some(at) = wallet::narrowest(&roles) {
+            return Ok(Some(fit[at].to_owned()));
+        }
         let message = match fit.as_slice() {
-            [one] => return Ok(Some((*one).to_owned())),
             [] => {
                 let held = self.at_hand.iter();
                 let held = held.map(|held| format!("{} ({})", held.word, held.roles));

@@ -19,10 +19,13 @@ use crate::ground::note::Origin;
 use crate::ground::shell;
 use crate::ground::sign::Signer;
 use crate::ledger::CreateLedger;
+use crate::ledger::Ledger;
 use crate::ledger::rulebooks;
 use crate::session::Home;
 use crate::session::founding;
 use crate::session::home::HomeOptions;
+use crate::session::keys::addition;
+use crate::session::keys::addition::KeyTerms;
 use crate::session::keys::files;
 use crate::session::keys::files::KeyFiles;
 use crate::store::CreateOptions;
@@ -53,6 +56,9 @@ pub(super) struct Args {
     /// The owner key: a file or a name among your keys, made when it is not there
     #[arg(long, value_name = "FILE|NAME", default_value = "owner")]
     pub owner_key: String,
+    /// A second key beside it: the custodian of confirm labels, who countersigns plans and is never the registrar
+    #[arg(long, value_name = "NAME")]
+    pub custodian: Option<String>,
     /// The owner key is held by a machine
     #[arg(long)]
     pub machine: bool,
@@ -113,6 +119,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let holder = holder(&args.holder)?;
     let path = wallet::locate(ctx, &args.owner_key)?;
+    let custodian = args.custodian.as_deref();
+    let custodian = custodian.map(|name| free_key(ctx, (name, &args.holder), &path));
+    let custodian = custodian.transpose()?;
     let (owner, is_new) = owner(ctx, &path)?;
     let create = CreateLedger {
         origin,
@@ -128,7 +137,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         layout: CreateOptions::default(),
     };
     let founded = founding::found(&ctx.ambient(), &home, create, &options);
-    let founded = founded.inspect_err(|_| {
+    let mut founded = founded.inspect_err(|_| {
         if is_new {
             files::discard(&path);
         }
@@ -147,7 +156,57 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             "the ledger stands, and its pin is missing: {error}; next: clover checkpoint pin"
         ));
     }
-    Ok(surroundings::founded(&home, &founded.ledger, &path, &owner))
+    if let (Some(path), Some(name)) = (&custodian, &args.custodian) {
+        ctx.globals.key = Some(args.owner_key.clone());
+        add_custodian(ctx, &mut founded.ledger, path, name)?;
+    }
+    let of = (&home, &founded.ledger);
+    let custodian = custodian.as_deref();
+    Ok(surroundings::founded(of, (&path, &owner), custodian))
+}
+
+/// Where a new key of this name would stand; asked before anything is made.
+fn free_key(
+    ctx: &Ctx<'_>,
+    (key, owner): (&str, &str),
+    owner_path: &Path,
+) -> Result<PathBuf, CliError> {
+    wallet::check_name(key)?;
+    holder(key)?;
+    if key != owner && name::skeleton(key) == name::skeleton(owner) {
+        let message = format!("--custodian {key} looks like --holder {owner}");
+        return Err(CliError::usage(message, "clover init --help"));
+    }
+    let path = wallet::folder(ctx)?.join(format!("{key}.pem"));
+    if path == owner_path || ambient::exists(&path)? {
+        let message = format!("{} exists already", path.display());
+        let next = "the same command with another --custodian NAME";
+        return Err(CliError::refused(message, next));
+    }
+    Ok(path)
+}
+
+/// A second key, which may hold sealed labels and countersign plans.
+fn add_custodian(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    path: &Path,
+    name: &str,
+) -> Result<(), CliError> {
+    let terms = KeyTerms {
+        holder: holder(name)?,
+        roles: Roles::new([Role::Custodian]).expect("BUG: one role"),
+        human: true,
+        seals: true,
+    };
+    let drawn = addition::draw(&mut ctx.ports(), ledger, terms)?;
+    let passphrase = new_passphrase(ctx)?.filter(|text| !text.is_empty());
+    let files = KeyFiles {
+        path,
+        passphrase: passphrase.as_ref().map(|text| text.as_str()),
+    };
+    drawn.add(&mut ctx.ports(), ledger, files)?;
+    Ok(())
 }
 
 /// The owner key, and whether it was made just now.

@@ -190,6 +190,20 @@ pub(super) fn spender(
     signer_for(ctx, state, "budget.charged", Signers::Spenders, spenders)
 }
 
+/// The place of the roles that are fewer than, and all among, every other's: of keys that may all sign, the one that was
+/// made for less. `None` where there is no such one.
+pub(super) fn narrowest(fit: &[&Roles]) -> Option<usize> {
+    let within = |one: &Roles, other: &Roles| {
+        one.as_slice().len() < other.as_slice().len()
+            && one.as_slice().iter().all(|role| other.contains(*role))
+    };
+    let below_others = |at: &usize| {
+        let mut others = fit.iter().enumerate().filter(|(other, _)| other != at);
+        others.all(|(_, other)| within(fit[*at], other))
+    };
+    (0..fit.len()).find(below_others)
+}
+
 fn signer_for(
     ctx: &mut Ctx<'_>,
     state: &State,
@@ -222,8 +236,11 @@ fn signer_for(
         .iter()
         .filter(|(record, _)| may(&record.roles))
         .collect();
+    let roles: Vec<&Roles> = fit.iter().map(|(record, _)| &record.roles).collect();
+    if let Some(at) = narrowest(&roles) {
+        return read(ctx, &fit[at].1.path.clone());
+    }
     match fit.as_slice() {
-        [(_, file)] => read(ctx, &file.path.clone()),
         [] if at_hand.is_empty() => {
             let message = format!("no key of this ledger in {}", folder(ctx)?.display());
             Err(CliError::not_found(message, "clover key list"))

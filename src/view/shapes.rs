@@ -149,6 +149,7 @@ shapes! {
     "gate look": StandsAnd<gate::steps::Looked> | Bodies;
     "gate observe": gate::steps::Observed | Bodies;
     "gate open": StandsAnd<gate::open::Opened> | Bodies;
+    "gate plan": gate::draft::GateDraft;
     "gate promote": StandsAnd<gate::steps::Promoted> | Bodies;
     "gate revoke": Stands | Bodies;
     "gate root": gate::open::UnitsRoot;

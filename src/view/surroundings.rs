@@ -32,6 +32,8 @@ pub struct Founded {
     pub log_key: String,
     /// Its first key.
     pub owner: OwnerKey,
+    /// The file of its second key, the custodian's; `null` where none was asked for.
+    pub custodian: Option<String>,
     /// How strictly roles are kept apart: `solo` or `strict`.
     pub separation: String,
     /// The file of its pin; `null` where none is kept.
@@ -96,7 +98,11 @@ pub struct Demonstrated {
 }
 
 /// A new ledger with its owner's key.
-pub fn founded(home: &Home, ledger: &Ledger, file: &Path, owner: &Signer) -> View {
+pub fn founded(
+    (home, ledger): (&Home, &Ledger),
+    (file, owner): (&Path, &Signer),
+    custodian: Option<&Path>,
+) -> View {
     let keyring = &ledger.state().keyring;
     let log_key = keyring.log_key().map(ToString::to_string);
     let separation = keyring.separation().map(|of| of.to_string());
@@ -108,11 +114,12 @@ pub fn founded(home: &Home, ledger: &Ledger, file: &Path, owner: &Signer) -> Vie
             file: file.display().to_string(),
             key_id: owner.id().to_string(),
         },
+        custodian: custodian.map(|file| file.display().to_string()),
         separation: separation.unwrap_or_default(),
         pin: ledger.pin().map(|pin| pin.path().display().to_string()),
     };
     let mut view = View::of(&facts).with_verdict("created");
-    view.pairs([
+    let mut pairs = vec![
         ("ledger", facts.folder),
         ("origin", facts.origin),
         ("log key", facts.log_key),
@@ -120,9 +127,13 @@ pub fn founded(home: &Home, ledger: &Ledger, file: &Path, owner: &Signer) -> Vie
             "owner",
             format!("{} {}", facts.owner.file, facts.owner.key_id),
         ),
+    ];
+    pairs.extend(facts.custodian.map(|file| ("custodian", file)));
+    pairs.extend([
         ("roles", format!("{} separation", facts.separation)),
         ("pin", facts.pin.unwrap_or_else(|| "none".to_owned())),
     ]);
+    view.pairs(pairs);
     if let Ok(Some(first)) = ledger.entry(0) {
         view.events = vec![first.event.id.to_string()];
     }

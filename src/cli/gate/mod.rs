@@ -2,6 +2,7 @@
 
 mod estimate;
 mod open;
+mod plan;
 mod promote;
 mod refusals;
 mod run;
@@ -19,6 +20,11 @@ use crate::view::gate;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
+    /// Write the plan of a gate from the files of its arms, its judge and its units
+    #[command(
+        after_help = "Example:\n  clover gate plan m-1 --units units.txt --baseline old.txt --candidate new.txt --judge judge.py \\\n    --claim 'the new prompt scores higher' -o gate.yaml"
+    )]
+    Plan(plan::Args),
     /// List units, draw their order and open the gate of a manifest in force
     #[command(
         after_help = "Example:\n  clover gate open m-1 --units units.txt --judge judge-1 --custodian cleo"
@@ -206,6 +212,7 @@ pub(super) struct SimulateArgs {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
+        Verb::Plan(args) => plan::run(ctx, &args),
         Verb::Open(args) => open::run(ctx, &args),
         Verb::Observe(args) => run::observe(ctx, &args),
         Verb::Look(args) => run::look(ctx, &args),

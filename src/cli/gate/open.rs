@@ -46,7 +46,7 @@ pub(super) fn root(ctx: &mut Ctx<'_>, args: &RootArgs) -> Result<View, CliError>
 }
 
 /// Units, ascending: a name on each line, or a name, a tab and a stratum on each.
-fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<UnitFile, CliError> {
+pub(super) fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<UnitFile, CliError> {
     let shown = file.display().to_string();
     let bytes = ctx.read(file)?;
     let text = String::from_utf8(bytes)

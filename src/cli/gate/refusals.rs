@@ -34,8 +34,18 @@ impl From<GateError> for CliError {
             | GateError::NoConfirmSetInForce(gate)
             | GateError::NoGatePlan(gate)
             | GateError::NoParent(gate)
+            | GateError::Planned(gate)
             | GateError::NotInForce(gate) => Self::refused(message, command("prereg show", &gate)),
+            GateError::FamilySpent(family) => {
+                let next = format!("clover family show {}", shell::word(&family));
+                Self::refused(message, next)
+            }
             GateError::NoFamily(_) => Self::not_found(message, "clover family list"),
+            GateError::NoOpenFamily => Self::not_found(message, "clover family open --help"),
+            GateError::SeveralFamilies(families) => {
+                let first = families.first().map(shell::word).unwrap_or_default();
+                Self::usage(message, format!("the same command with --family {first}"))
+            }
             GateError::NoLook { gate, .. } | GateError::Undecided { gate, .. } => {
                 let (exit, word) = (Exit::Inconclusive, "need_more_work");
                 Self::new(exit, word, message, command("gate look", &gate))

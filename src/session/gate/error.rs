@@ -30,6 +30,9 @@ pub enum GateError {
     /// The gate has ended.
     #[error("gate {0} has ended (E_AFTER_TERMINAL)")]
     Ended(ManifestId),
+    /// Nothing is left in the family for another gate.
+    #[error("family {0} has no error rate or no place left for another gate")]
+    FamilySpent(FamilyId),
     /// Labels say nothing beside the decision.
     #[error("gate {gate}: {error}")]
     Estimate {
@@ -55,6 +58,9 @@ pub enum GateError {
     /// No such family.
     #[error("no family {0}")]
     NoFamily(FamilyId),
+    /// No family is open.
+    #[error("no family is open: a gate spends the error rate of one")]
+    NoOpenFamily,
     /// The manifest has no section on a test.
     #[error("{0} is no gate's")]
     NoGatePlan(ManifestId),
@@ -105,6 +111,9 @@ pub enum GateError {
         /// The entry of that order.
         seq: u64,
     },
+    /// A manifest has the name of the new gate.
+    #[error("a manifest {0} is registered already")]
+    Planned(ManifestId),
     /// The promotion was taken back before.
     #[error("the promotion on these gates was revoked at seq {seq}")]
     Revoked {
@@ -131,6 +140,9 @@ pub enum GateError {
         /// What the snapshot says.
         found: String,
     },
+    /// Several families are open, and none was named.
+    #[error("several families are open: {}", .0.iter().map(FamilyId::as_str).collect::<Vec<_>>().join(", "))]
+    SeveralFamilies(Vec<FamilyId>),
     /// A judge drifted, and nobody said how that is handled.
     #[error(
         "drift: gate {gate} is stale: judge {judge} failed its drift check at seq {seq}, and no manifest.deviated on {path} that was known after it says how that is handled",

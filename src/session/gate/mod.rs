@@ -16,6 +16,7 @@ pub mod gate_step;
 pub mod observe;
 pub mod open;
 pub mod outcomes;
+pub mod plan;
 pub mod promote;
 pub mod steps;
 

@@ -1,6 +1,7 @@
 //! Gates: their opening, what was observed, looked at and decided, what was promoted, and one gate on one page.
 
 mod charts;
+pub mod draft;
 pub mod facts;
 pub mod list;
 pub mod open;

@@ -28,6 +28,28 @@ pub fn template(of: Template) -> &'static str {
     }
 }
 
+/// The commented file of a template with values in place of its own, by the beginning of their lines: `  claim`. Where lines
+/// begin alike, the values come in the order given.
+pub fn filled(of: Template, mut values: Vec<(&str, String)>) -> String {
+    let mut text = String::new();
+    for line in template(of).lines() {
+        let value = line.split_once(':').and_then(|(key, rest)| {
+            let at = values.iter().position(|(of, _)| *of == key)?;
+            Some((key, values.remove(at).1, rest.split_once('#')))
+        });
+        match value {
+            None => text += line,
+            Some((key, value, None)) => text += &format!("{key}: {value}"),
+            Some((key, value, Some((_, comment)))) => {
+                let comment = comment.replace("FILL: ", "");
+                text += &format!("{key}: {value}   #{comment}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// What the template that a plan names says of a field, by the field's path.
 pub fn meaning(plan: &str, path: &str) -> Option<String> {
     let named = plan

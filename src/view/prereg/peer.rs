@@ -8,7 +8,7 @@ use crate::event::payload::manifest::Template;
 use crate::ground::digest::Digest;
 use crate::stats::eprocess::Direction;
 use crate::view::View;
-use crate::view::prereg::file::template;
+use crate::view::prereg::file::filled;
 use crate::view::text::escape_lines;
 use crate::workflow::peer_manifest::PeerManifest;
 
@@ -65,7 +65,7 @@ fn direction(found: &PeerManifest) -> &'static str {
 pub fn plan(source: &str, found: &PeerManifest) -> Result<String, String> {
     let registration = found.registration;
     let n_max = registration.max_n.to_string();
-    let mut filled = vec![
+    let mut filled_in = vec![
         ("title", json!(found.hypothesis).to_string()),
         ("  claim", json!(found.hypothesis).to_string()),
         ("  metric", json!(found.metric).to_string()),
@@ -80,28 +80,14 @@ pub fn plan(source: &str, found: &PeerManifest) -> Result<String, String> {
         ("  n_max", n_max),
     ];
     if found.id.parse::<ManifestId>().is_ok() {
-        filled.push(("manifest", json!(found.id).to_string()));
+        filled_in.push(("manifest", json!(found.id).to_string()));
     }
     let mut text = format!(
         "# What {} binds, SHA-256 {}. That hash has no key: it shows neither who wrote it nor when.\n",
         json!(found.id),
         found.content.to_hex()
     );
-    for line in template(Template::Gate).lines() {
-        let value = line.split_once(": ").and_then(|(key, rest)| {
-            let at = filled.iter().position(|(of, _)| *of == key)?;
-            Some((key, filled.swap_remove(at).1, rest.split_once('#')))
-        });
-        match value {
-            None => text += line,
-            Some((key, value, None)) => text += &format!("{key}: {value}"),
-            Some((key, value, Some((_, comment)))) => {
-                let comment = comment.replace("FILL: ", "");
-                text += &format!("{key}: {value}   #{comment}");
-            }
-        }
-        text.push('\n');
-    }
+    text += &filled(Template::Gate, filled_in);
     Ok(text)
 }
 

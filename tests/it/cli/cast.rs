@@ -10,7 +10,7 @@ fn a_gate_asks_for_all_of_its_keys_at_once() {
         |plan| plan,
         |desk| {
             desk.ok("key new cem2 --role custodian");
-            desk.ok("key new bob --role arbiter");
+            desk.ok("key new bob --role arbiter,releaser");
             let size = desk.head()["size"].clone();
             for dry in ["", " --dry-run"] {
                 let words = format!("gate open m-1 --units units.txt --judge judge-1{dry}");

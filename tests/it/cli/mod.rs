@@ -22,6 +22,7 @@ mod foreign;
 mod gate;
 mod gate_ahead;
 mod gate_page;
+mod gate_plan;
 mod gate_refusals;
 mod held;
 mod import_ledger;
