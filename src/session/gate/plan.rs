@@ -43,22 +43,17 @@ pub fn family_share(
     }
     let families = &manifests.families;
     let open = || families.iter().filter(|(_, of)| of.closed_seq.is_none());
-    let (id, family) = match named {
-        Some(id) => (
-            id,
-            families
-                .get(id)
-                .ok_or_else(|| GateError::NoFamily(id.clone()))?,
-        ),
-        None => {
-            let mut all = open();
-            let first = all.next().ok_or(GateError::NoOpenFamily)?;
-            if all.next().is_some() {
-                let names = open().map(|(id, _)| id.clone()).collect();
-                return Err(GateError::SeveralFamilies(names));
-            }
-            first
+    let (id, family) = if let Some(id) = named {
+        let family = families.get(id);
+        (id, family.ok_or_else(|| GateError::NoFamily(id.clone()))?)
+    } else {
+        let mut all = open();
+        let first = all.next().ok_or(GateError::NoOpenFamily)?;
+        if all.next().is_some() {
+            let names = open().map(|(id, _)| id.clone()).collect();
+            return Err(GateError::SeveralFamilies(names));
         }
+        first
     };
     let members_left = family
         .members_max
