@@ -57,7 +57,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE|NAME", default_value = "owner")]
     pub owner_key: String,
     /// A second key beside it: the custodian of confirm labels, who countersigns plans and is never the registrar
-    #[arg(long, value_name = "NAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help = "A second key, for the custodian of confirm labels, who countersigns"
+    )]
     pub custodian: Option<String>,
     /// The owner key is held by a machine
     #[arg(long)]
