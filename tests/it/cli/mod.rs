@@ -28,6 +28,7 @@ mod held;
 mod import_ledger;
 mod intake;
 mod iterate;
+mod joined;
 mod judge;
 mod kept;
 mod killed;
