@@ -117,7 +117,7 @@ fn a_program_judges_an_iteration_to_its_verdict() {
         (
             "",
             "iterate score it-program -- ./no-such-program",
-            ["found no file", "next: "],
+            ["no file ./no-such-program", "next: "],
         ),
     ] {
         desk.file("mode.txt", mode);
