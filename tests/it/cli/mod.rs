@@ -30,6 +30,7 @@ mod intake;
 mod iterate;
 mod joined;
 mod judge;
+mod judges_compared;
 mod kept;
 mod killed;
 mod live;
