@@ -6,9 +6,7 @@ use clover_event::Draft;
 use clover_event::Event;
 use clover_event::Header;
 use clover_event::Kind;
-use clover_event::Seen;
 use clover_event::id::EventId;
-use clover_event::id::Root;
 use clover_ground::digest::Digest;
 use clover_ground::sign::Signed;
 use clover_ground::sign::Signer;
@@ -18,7 +16,6 @@ use clover_ledger::Candidate;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rules;
-use clover_num::Count;
 
 use crate::error::SessionError;
 use crate::ports::KeyNeed;
@@ -204,22 +201,11 @@ pub fn draft(ledger: &Ledger, command: &Command, signer: &Signer, author_seq: u6
         experiment: command.experiment.clone(),
         ledger: keyring.origin.as_str().into(),
         refs: command.refs.clone(),
-        seen: Some(seen(ledger)),
+        seen: Some(ledger.seen()),
     };
     Draft {
         header,
         payload: command.payload.clone(),
-    }
-}
-
-/// The checkpoint that an append would have seen.
-///
-/// # Panics
-/// Never: a log is below 2^53 entries.
-pub fn seen(ledger: &Ledger) -> Seen {
-    Seen {
-        root: Root(ledger.root()),
-        size: Count::new(ledger.size()).expect("BUG: a log is below 2^53"),
     }
 }
 
