@@ -6,6 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files::Scores;
+use crate::cli::judge_compare;
 use crate::cli::judge_drift;
 use crate::cli::judge_rows::Desk;
 use crate::ledger::Ledger;
@@ -26,6 +27,9 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover judge run --judge llm --rows sim/responses --known sim/known.json -- python3 judge.py"
     )]
     Run(RunArgs),
+    /// Which of two judges agrees better with the labels of the same rows
+    #[command(after_help = "Example:\n  clover judge compare llm llm-2")]
+    Compare(judge_compare::Args),
     /// Judges that are registered
     #[command(after_help = "Example:\n  clover judge list")]
     List,
@@ -139,6 +143,7 @@ pub(super) struct CheckArgs {
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Run(args) => score(ctx, args),
+        Verb::Compare(args) => judge_compare::run(ctx, args),
         Verb::List => list(ctx),
         Verb::RescoreCheck(args) => check(ctx, args),
         Verb::Drift(args) => judge_drift::run(ctx, args),

@@ -4,10 +4,12 @@ use crate::cli::error::CliError;
 use crate::cli::ui;
 use crate::event::id::JudgeId;
 use crate::ground::shell;
+use crate::session::estimates::EstimateError;
 use crate::session::judge::JudgingError;
 use crate::view::Exit;
 use crate::workflow::drift::DriftError;
 use crate::workflow::judge::JudgeError;
+use crate::workflow::judge::agreement::AgreementError;
 
 const HELP: &str = "clover judge run --help";
 const DRIFT_HELP: &str = "clover judge drift --help";
@@ -20,6 +22,7 @@ impl From<JudgingError> for CliError {
                 message,
                 "the same command as it was registered; or with --changed, to record that the judge changed",
             ),
+            JudgingError::Compared { second, error, .. } => compared(message, &second, *error),
             JudgingError::Drift { judge, error } => drift(message, &judge, &error),
             JudgingError::FewRows(_) => {
                 Self::refused(message, "clover judge run --judge ID --rows PATH")
@@ -61,6 +64,22 @@ impl From<JudgingError> for CliError {
             } => stopped(&format!("{place}{error}"), scored, &error),
             JudgingError::Unanswered { error, .. } => silent(message, &error),
         }
+    }
+}
+
+/// Judges that cannot be compared.
+fn compared(message: String, second: &JudgeId, error: AgreementError) -> CliError {
+    match error {
+        AgreementError::Rows(error) => EstimateError::Rows(error).into(),
+        AgreementError::NoScores(judge) => CliError::not_found(
+            message,
+            format!("clover judge run --judge {}", shell::word(&judge)),
+        ),
+        AgreementError::NoPairs => CliError::refused(
+            message,
+            format!("clover judge run --judge {}", shell::word(second)),
+        ),
+        AgreementError::Unfit(_) => CliError::refused(message, "clover import labels FILE"),
     }
 }
 

@@ -53,6 +53,7 @@ mod intake_logged;
 mod intake_refusals;
 mod iterate;
 mod judge;
+mod judge_compare;
 mod judge_drift;
 mod judge_refusals;
 mod judge_rows;

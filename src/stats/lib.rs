@@ -11,6 +11,7 @@
 //! | source | modules |
 //! | --- | --- |
 //! | CJE paper, calibration and Direct estimation; `cje-eval` 0.9.3 ("peer-1") | [`calibrator`], [`direct`], [`folds`], [`isotonic`], [`spline`], `ridge` |
+//! | CJE paper, calibration and uncertainty | [`agreement`] |
 //! | CJE paper, appendix A.7; CLOVER v1.1, section 8 | [`oua`] |
 //! | CJE paper, appendix D.2, D.5, D.7 | [`anchors`], [`boundary`], [`ranking`] |
 //! | CJE paper, appendix D.6 | [`transport`] |
@@ -25,6 +26,7 @@
 //! | `numpy` 2.4, for replicates to the digit | [`peer_draws`] |
 //! | what each function names | [`blocks`], [`kolmogorov`], [`monitor`], [`ppi`], [`prevalence`], [`rank`], [`student`] |
 
+pub mod agreement;
 pub mod anchors;
 pub mod blocks;
 pub mod boundary;

@@ -34,6 +34,7 @@ pub mod intake;
 pub mod iterate;
 pub mod json;
 pub mod judge;
+pub mod judge_compare;
 pub mod judge_drift;
 pub mod key;
 pub mod label;

@@ -35,6 +35,7 @@ use crate::view::iterate::open;
 use crate::view::iterate::show;
 use crate::view::iterate::steps;
 use crate::view::judge;
+use crate::view::judge_compare;
 use crate::view::judge_drift;
 use crate::view::key;
 use crate::view::label;
@@ -186,6 +187,7 @@ shapes! {
     "iterate score": AndDue<steps::Scored> | AndDue<steps::Unasked> | AndDue<steps::NoStep>;
     "iterate seal": AndDue<gates::Sealed> | AndDue<steps::NoStep>;
     "iterate show": show::IterationShown;
+    "judge compare": judge_compare::JudgesCompared;
     "judge drift": judge_drift::DriftFacts;
     "judge list": judge::JudgeList;
     "judge rescore-check": judge::Rescored;

@@ -10,6 +10,7 @@ use clover_event::id::ManifestId;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_workflow::drift::DriftError;
 use clover_workflow::judge::JudgeError;
+use clover_workflow::judge::agreement::AgreementError;
 
 /// Why a judge's work stopped.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,16 @@ pub enum JudgingError {
         registered: Box<JudgeRegistered>,
         /// Where its registration stands.
         seq: u64,
+    },
+    /// Two judges cannot be compared.
+    #[error("{first} and {second}: {error}")]
+    Compared {
+        /// One judge.
+        first: JudgeId,
+        /// The other.
+        second: JudgeId,
+        /// Why not.
+        error: Box<AgreementError>,
     },
     /// The anchors' scores cannot be compared.
     #[error("drift: {error}")]

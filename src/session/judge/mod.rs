@@ -1,6 +1,7 @@
 //! Judges at work: their registration, the rows that they score, what is recorded of it, and whether one still says the
 //! same.
 
+pub mod agreement;
 mod ask;
 pub mod assignment;
 pub mod book;

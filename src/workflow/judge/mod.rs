@@ -4,6 +4,7 @@
 //! workflow's. [`builtin`] is a documented text judge with the biases of real ones, [`recorded`] gives the scores that were
 //! imported, [`command`] asks a child process. Scores are kept once, under the keys of [`key`].
 
+pub mod agreement;
 pub mod builtin;
 pub mod command;
 pub mod key;

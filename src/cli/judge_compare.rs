@@ -1,0 +1,43 @@
+//! `clover judge compare`: two judges on the same labelled rows.
+
+use crate::cli::ctx::Ctx;
+use crate::cli::current;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::event::id::JudgeId;
+use crate::session::judge::agreement;
+use crate::view::View;
+use crate::view::judge_compare as view;
+
+const HELP: &str = "clover judge compare --help";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// One judge; what a patch tells a judge makes another, such as llm+4beb3438dadf
+    #[arg(value_name = "JUDGE")]
+    pub first: String,
+    /// The other
+    #[arg(value_name = "JUDGE")]
+    pub second: String,
+    /// The experiment; default the one that is open
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
+}
+
+fn judge(text: &str) -> Result<JudgeId, CliError> {
+    text.parse()
+        .map_err(|error| CliError::usage(format!("judge {text:?}: {error}"), HELP))
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+    let judges = [judge(&args.first)?, judge(&args.second)?];
+    if judges[0] == judges[1] {
+        let message = format!("judge {} is compared with itself", judges[0]);
+        return Err(CliError::usage(message, HELP));
+    }
+    let (home, ledger, at) = home::view(ctx)?;
+    let state = at.state(&ledger);
+    let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
+    let found = agreement::compare(&ledger, state, &experiment, judges)?;
+    Ok(view::shown(&found))
+}

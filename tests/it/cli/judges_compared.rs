@@ -1,0 +1,158 @@
+//! Two judges on the same labelled rows: what is said, what is read, and when a plan had said so before.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::Desk;
+use crate::support::iterated;
+
+const ROWS: usize = 60;
+/// The first rows have a label for calibration.
+const LABELS: usize = 50;
+
+/// Rows with the score that a judge gave.
+fn rows(score: impl Fn(usize) -> f64) -> String {
+    let line = |at: usize| {
+        let row = json!({"prompt_id": format!("p{at}"), "judge_score": score(at),
+                         "prompt": format!("Why {at}?"), "response": format!("So {at}.")});
+        row.to_string() + "\n"
+    };
+    (0..ROWS).map(line).collect()
+}
+
+/// A desk with the scores of a judge that orders rows as people do, and of one that says nothing; no label yet.
+fn desk() -> Desk {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler,arbiter");
+    desk.ok("experiment register arena --title Arena --purpose testing");
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    desk.ok("label design new probes --purpose audit --probability 0.1");
+    for (judge, text) in [
+        ("good", rows(|at| at as f64 / 100.0)),
+        ("flat", rows(|_| 0.5)),
+    ] {
+        desk.file("base_responses.jsonl", &text);
+        desk.ok(&format!("import cje base_responses.jsonl --judge {judge}"));
+    }
+    desk
+}
+
+/// The label that people gave to the first rows: the place of the row.
+fn labelled(desk: &mut Desk) {
+    let lines: String = (0..LABELS)
+        .map(|at| format!("p{at},base,{}\n", at as f64 / 100.0))
+        .collect();
+    desk.file("labels.csv", &("item,policy,label\n".to_owned() + &lines));
+    desk.ok("import labels labels.csv");
+}
+
+fn compared(desk: &mut Desk) -> Value {
+    let before = desk.head();
+    let answer = desk.ok("judge compare flat good --json").json();
+    assert_eq!(desk.head(), before, "nothing is recorded");
+    answer
+}
+
+/// A plan whose secondary analyses are these.
+fn plan(desk: &mut Desk, secondary: &[&str]) {
+    let mut plan = iterated::plan("arena", "m-it");
+    let digest = "0".repeat(64);
+    plan["analysis"] = json!({"code_digest": digest, "env_digest": digest, "exploratory_allowed": true,
+                              "secondary": secondary});
+    let file = desk.file("plan.yaml", &plan.to_string());
+    desk.ok(&format!("prereg sign {file}"));
+}
+
+#[test]
+fn the_judge_that_orders_rows_as_people_do_agrees_better() {
+    let mut desk = desk();
+    desk.refused(
+        &["judge", "compare", "flat", "good"],
+        11,
+        &["no labelled row"],
+    );
+    desk.refused(&["judge", "compare", "flat", "flat"], 2, &["with itself"]);
+    desk.refused(
+        &["judge", "compare", "flat", "none"],
+        5,
+        &["no score by none"],
+    );
+    desk.file("few.csv", "item,policy,label\np1,base,0.01\np2,base,0.02\n");
+    desk.ok("import labels few.csv");
+    desk.refused(
+        &["judge", "compare", "flat", "good"],
+        11,
+        &["too little to go on"],
+    );
+    labelled(&mut desk);
+    let answer = compared(&mut desk);
+    let data = &answer["data"];
+    assert_eq!(
+        (&answer["verdict"], &data["better"]),
+        (&"exploratory".into(), &"good".into())
+    );
+    assert_eq!(
+        (&data["rows"], &data["plan"]),
+        (&LABELS.into(), &Value::Null)
+    );
+    // A judge that says nothing leaves the variance of the labels, (50² - 1) / 12 / 100², and what a mean of other folds is off.
+    let left = data["judges"][0]["squared_error"].as_f64().unwrap();
+    assert!((0.0208..0.0416).contains(&left), "{data:#}");
+    assert!(
+        data["judges"][1]["squared_error"].as_f64().unwrap() < 0.001,
+        "{data:#}"
+    );
+    let said = desk.ok("judge compare good flat").out;
+    assert!(
+        said.starts_with("good agrees better with the labels"),
+        "{said}"
+    );
+    assert!(
+        said.contains("Exploratory: no plan named it before the first label"),
+        "{said}"
+    );
+    // Probes of audits are not read, whatever they say.
+    let probes: String = (LABELS..ROWS).map(|at| format!("p{at},base,0\n")).collect();
+    desk.file("probes.csv", &("item,policy,label\n".to_owned() + &probes));
+    desk.ok("import labels probes.csv --purpose audit");
+    assert_eq!(compared(&mut desk)["data"], *data);
+    // A labelled row that one judge alone scored is counted, and compares nobody.
+    let more = rows(|_| 0.5).lines().next().unwrap().replace("p0", "p99");
+    desk.file("base_responses.jsonl", &(more + "\n"));
+    desk.ok("import cje base_responses.jsonl --judge good");
+    desk.file("more.csv", "item,policy,label\np99,base,1\n");
+    desk.ok("import labels more.csv");
+    let mut with = data.clone();
+    with["unpaired"] = 1.into();
+    assert_eq!(compared(&mut desk)["data"], with);
+}
+
+#[test]
+fn a_comparison_is_planned_where_a_plan_named_it_before_the_first_label() {
+    let mut early = desk();
+    plan(
+        &mut early,
+        &[
+            "judge compare good flat",
+            "judge compare good third",
+            "by domain",
+        ],
+    );
+    labelled(&mut early);
+    let answer = compared(&mut early);
+    let data = &answer["data"];
+    assert_eq!(
+        (&answer["verdict"], &data["plan"]),
+        (&"planned".into(), &"m-it".into())
+    );
+    // Two comparisons share the error rate.
+    assert_eq!(data["level"], 0.975, "{data:#}");
+    let mut late = desk();
+    labelled(&mut late);
+    plan(&mut late, &["judge compare good flat"]);
+    assert_eq!(compared(&mut late)["verdict"], "exploratory");
+    let mut other = desk();
+    plan(&mut other, &["judge compare good third"]);
+    labelled(&mut other);
+    assert_eq!(compared(&mut other)["verdict"], "exploratory");
+}
