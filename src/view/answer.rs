@@ -145,36 +145,7 @@ impl Question<'_> {
             .copied()
             .filter(|&at| !is_beaten(at))
             .collect();
-        let found = match (self.policies, best.as_slice()) {
-            ([only], _) => self.alone(only),
-            (_, []) => "No policy can be called best.".to_owned(),
-            (_, [only]) if claimable.len() == 1 => format!(
-                "Which policy is best cannot be said: only the value of {} was checked, {}.",
-                self.policies[*only].name,
-                self.number(&self.policies[*only])
-            ),
-            (_, [first]) if self.order_standing != OrderStanding::Asked => format!(
-                "{} has the highest value of {}: {}.",
-                self.policies[*first].name,
-                self.among(claimable.len()),
-                self.number(&self.policies[*first]),
-            ),
-            (_, [first]) => format!(
-                "{} is the best of {}: it is worth {}, and it is told apart from each of the others.",
-                self.policies[*first].name,
-                self.among(claimable.len()),
-                self.number(&self.policies[*first]),
-            ),
-            (_, several) if several.len() == claimable.len() => format!(
-                "No policy is told apart as best among {}.",
-                names(several.iter().map(|at| self.policies[*at].name.as_str()))
-            ),
-            (_, several) => format!(
-                "{} are not told apart as best of {}; the others are worse.",
-                names(several.iter().map(|at| self.policies[*at].name.as_str())),
-                self.among(claimable.len()),
-            ),
-        };
+        let found = self.found(&claimable, &best);
         let may_be_claimed = self.on_record && self.obstacles.is_empty() && !best.is_empty();
         let mut parts = vec![found];
         parts.extend(self.reasons());
@@ -207,6 +178,40 @@ impl Question<'_> {
                 .filter(|_| is_open)
                 .map(name)
                 .collect(),
+        }
+    }
+
+    /// Which of the policies whose values may be claimed is best, in a sentence.
+    fn found(&self, claimable: &[usize], best: &[usize]) -> String {
+        match (self.policies, best) {
+            ([only], _) => self.alone(only),
+            (_, []) => "No policy can be called best.".to_owned(),
+            (_, [only]) if claimable.len() == 1 => format!(
+                "Which policy is best cannot be said: only the value of {} was checked, {}.",
+                self.policies[*only].name,
+                self.number(&self.policies[*only])
+            ),
+            (_, [first]) if self.order_standing != OrderStanding::Asked => format!(
+                "{} has the highest value of {}: {}.",
+                self.policies[*first].name,
+                self.among(claimable.len()),
+                self.number(&self.policies[*first]),
+            ),
+            (_, [first]) => format!(
+                "{} is the best of {}: it is worth {}, and it is told apart from each of the others.",
+                self.policies[*first].name,
+                self.among(claimable.len()),
+                self.number(&self.policies[*first]),
+            ),
+            (_, several) if several.len() == claimable.len() => format!(
+                "No policy is told apart as best among {}.",
+                names(several.iter().map(|at| self.policies[*at].name.as_str()))
+            ),
+            (_, several) => format!(
+                "{} are not told apart as best of {}; the others are worse.",
+                names(several.iter().map(|at| self.policies[*at].name.as_str())),
+                self.among(claimable.len()),
+            ),
         }
     }
 

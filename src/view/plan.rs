@@ -65,7 +65,7 @@ pub fn show(found: &Found, planned: PlanRecorded, recorded: Option<View>) -> Vie
 }
 
 fn pairs(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
-    let (policies, split) = (planned.policies, &planned.split);
+    let split = &planned.split;
     let scale = found.analysis.output_scale;
     let ((low, high), span) = (scale.ends(), scale.span());
     let mut pairs = vec![(
@@ -90,55 +90,67 @@ fn pairs(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
         ),
     ));
     if let Some(of) = &planned.evaluation {
-        pairs.push((
-            "scores",
-            format!(
-                "{} of each of {policies} policies, {} in all",
-                thousands(of.scores.value()),
-                thousands(of.scores.value().saturating_mul(policies.value()))
-            ),
-        ));
-        pairs.push((
-            "labels",
-            format!(
-                "{}, shared by all{}",
-                thousands(of.labels.value()),
-                needed(of)
-            ),
-        ));
-        let prices = planned.prices.map_or(String::new(), |prices| {
-            let (score, label) = (prices.score_micro, prices.label_micro);
-            format!(": {score} a score, {label} a label")
-        });
-        pairs.push(("cost", format!("{:.2}{prices}", of.cost.value())));
-        pairs.push((
-            "standard error",
-            format!("{:.4} of one policy's mean", of.se.value()),
-        ));
-        pairs.push((
-            "detects",
-            format!(
-                "a difference of {:.4} between the means of two policies with power {}{}",
-                // Up, so that what is said is detected.
-                (of.mde.value() * 1e4).ceil() / 1e4,
-                planned.power_micro,
-                of.mde_high.map_or(String::new(), |high| {
-                    format!(
-                        "; {:.4} if labels vary as the interval allows",
-                        high.value()
-                    )
-                })
-            ),
-        ));
-        pairs.push((
-            "to claim it",
-            "each of the two policies needs labels of its own among these, or a passed audit besides (clover plan audit): \
-             labels of one policy alone check no other"
-                .to_owned(),
-        ));
-        pairs.extend(balance(found, planned).map(|text| ("next money", text)));
+        pairs.extend(evaluation(found, planned, of));
     }
     pairs.extend(others(planned));
+    pairs
+}
+
+/// The evaluation that is planned: its sizes, its cost, and what it detects.
+fn evaluation(
+    found: &Found,
+    planned: &PlanRecorded,
+    of: &EvaluationPlan,
+) -> Vec<(&'static str, String)> {
+    let policies = planned.policies;
+    let mut pairs = Vec::new();
+    pairs.push((
+        "scores",
+        format!(
+            "{} of each of {policies} policies, {} in all",
+            thousands(of.scores.value()),
+            thousands(of.scores.value().saturating_mul(policies.value()))
+        ),
+    ));
+    pairs.push((
+        "labels",
+        format!(
+            "{}, shared by all{}",
+            thousands(of.labels.value()),
+            needed(of)
+        ),
+    ));
+    let prices = planned.prices.map_or(String::new(), |prices| {
+        let (score, label) = (prices.score_micro, prices.label_micro);
+        format!(": {score} a score, {label} a label")
+    });
+    pairs.push(("cost", format!("{:.2}{prices}", of.cost.value())));
+    pairs.push((
+        "standard error",
+        format!("{:.4} of one policy's mean", of.se.value()),
+    ));
+    pairs.push((
+        "detects",
+        format!(
+            "a difference of {:.4} between the means of two policies with power {}{}",
+            // Up, so that what is said is detected.
+            (of.mde.value() * 1e4).ceil() / 1e4,
+            planned.power_micro,
+            of.mde_high.map_or(String::new(), |high| {
+                format!(
+                    "; {:.4} if labels vary as the interval allows",
+                    high.value()
+                )
+            })
+        ),
+    ));
+    pairs.push((
+        "to claim it",
+        "each of the two policies needs labels of its own among these, or a passed audit besides (clover plan audit): \
+         labels of one policy alone check no other"
+            .to_owned(),
+    ));
+    pairs.extend(balance(found, planned).map(|text| ("next money", text)));
     pairs
 }
 

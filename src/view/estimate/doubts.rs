@@ -220,11 +220,9 @@ impl Asked<'_> {
     fn is_skewed(&self, name: &str, labels: &[f64]) -> Option<String> {
         let n = labels.len() as f64;
         let mean = labels.iter().sum::<f64>() / n;
-        let moment = |power: i32| {
-            let terms = labels.iter().map(|label| (label - mean).powi(power));
-            terms.sum::<f64>() / n
-        };
-        let (second, third) = (moment(2), moment(3));
+        let deviations = || labels.iter().map(|label| label - mean);
+        let second = deviations().map(|of| of * of).sum::<f64>() / n;
+        let third = deviations().map(|of| of * of * of).sum::<f64>() / n;
         let (least, most) = labels
             .iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &label| {
