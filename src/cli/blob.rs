@@ -8,6 +8,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
+use crate::cli::ports;
 use crate::cli::submit;
 use crate::event::payload::MediaType;
 use crate::ground::ambient;
@@ -93,6 +94,11 @@ fn put(ctx: &mut Ctx<'_>, args: &PutArgs) -> Result<View, CliError> {
     })?;
     let content = Zeroizing::new(ctx.read(&args.file)?);
     let (home, mut ledger) = home::open_to_write(ctx)?;
+    if ledger.is_slate() {
+        let message = "a blob goes to the writer with the event that names it";
+        let next = "clover sign KIND --data JSON --blob FILE -o EVENT";
+        return Err(CliError::refused(message, next));
+    }
     let owner = match args.subject.as_deref() {
         None => Owner::Nobody,
         Some("new") => Owner::NewSubject,
@@ -114,6 +120,9 @@ fn get(ctx: &mut Ctx<'_>, args: &GetArgs) -> Result<View, CliError> {
         Some(_) => home::open_to_write(ctx)?,
         None => home::open_to_read(ctx)?,
     };
+    if ledger.is_slate() {
+        return Err(ports::first_on_record());
+    }
     let bytes = match subject {
         None => Zeroizing::new(blobs::stored(&ledger, wanted)?),
         Some(subject) => {

@@ -15,6 +15,7 @@ use crate::cli::ui::When;
 use crate::cli::world::World;
 use crate::ground::ambient;
 use crate::ground::ambient::Ambient;
+use crate::session::slate::Slate;
 
 /// What every verb is given.
 pub(super) struct Ctx<'w> {
@@ -27,6 +28,8 @@ pub(super) struct Ctx<'w> {
     pub as_of: Option<u64>,
     /// Remarks that go into `--json`.
     pub warnings: Vec<String>,
+    /// What is signed here and waits for whoever writes the log.
+    pub slate: Option<Slate>,
 }
 
 impl<'w> Ctx<'w> {
@@ -37,6 +40,7 @@ impl<'w> Ctx<'w> {
             verb: String::new(),
             as_of: None,
             warnings: Vec::new(),
+            slate: None,
         }
     }
 

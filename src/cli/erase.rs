@@ -6,6 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
+use crate::cli::ports;
 use crate::cli::submit;
 use crate::ground::shell;
 use crate::session::SessionError;
@@ -33,6 +34,9 @@ pub(super) struct Args {
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let subject = blob::digest("subject", &args.subject)?;
     let (home, mut ledger) = home::open_to_write(ctx)?;
+    if ledger.is_slate() {
+        return Err(ports::first_on_record());
+    }
     let basis = key::text("basis", &args.basis)?;
     let again = format!(
         "clover erase {subject} --basis {}",

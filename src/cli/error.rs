@@ -18,6 +18,7 @@ use crate::ledger::error::Divergence;
 use crate::ledger::verify::VerifyError;
 use crate::session::SessionError;
 use crate::session::error::PortError;
+use crate::session::outbox::OutboxError;
 use crate::store::StoreError;
 use crate::view::Exit;
 use crate::workflow::import::kept::Unread;
@@ -291,6 +292,7 @@ impl From<SessionError> for CliError {
         let message = error.to_string();
         match error {
             SessionError::Ambient(error) => error.into(),
+            SessionError::Backup(error) => (*error).into(),
             SessionError::Body(_) => Self::input(message, "clover blob put FILE"),
             SessionError::Breach(breach) => refusal(&breach, None),
             SessionError::Confirm(error) => (*error).into(),
@@ -311,6 +313,10 @@ impl From<SessionError> for CliError {
             }
             SessionError::NoJudge(_) => Self::usage(message, "the same command with -- COMMAND"),
             SessionError::NoKey(_) => Self::not_found(message, "clover key list"),
+            SessionError::Outbox(OutboxError::Given { .. }) => {
+                Self::refused(message, "clover sign --help")
+            }
+            SessionError::Outbox(_) => Self::input(message, "clover submit --help"),
             SessionError::Port(error) => error.into::<Self>().unwrap_or_else(|error| {
                 Self::new(
                     Exit::Unexpected,
@@ -324,6 +330,7 @@ impl From<SessionError> for CliError {
             SessionError::Seal(_) => {
                 Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
             }
+            SessionError::Shared(error) => error.into(),
             SessionError::Split(error) => error.into(),
             SessionError::Store(error) => error.into(),
             SessionError::Unread(error) => error.into(),

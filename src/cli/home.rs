@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::rulebook;
+use crate::cli::slate;
 use crate::ground::ambient;
 use crate::ground::shell;
 use crate::ground::sign::Signer;
@@ -131,8 +132,17 @@ pub(super) fn open_to_read(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliError
     Ok((home, ledger))
 }
 
-/// Opens the ledger to append to it, and finishes a rotation of its log key that was cut short.
+/// Opens the ledger to append to it: where the log is written, its file; on a copy that follows a shared folder, a slate.
 pub(super) fn open_to_write(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliError> {
+    if find(ctx)?.is_reader()? {
+        let (home, ledger, _) = slate::open(ctx)?;
+        return Ok((home, ledger));
+    }
+    open_as_writer(ctx)
+}
+
+/// Opens the ledger where its log is written, and finishes a rotation of its log key that was cut short.
+pub(super) fn open_as_writer(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger), CliError> {
     let home = find(ctx)?;
     // Told apart before anything is opened: a file that is no ledger has no log key to miss.
     drop(Store::open(home.database(), store_options(ctx, true))?);

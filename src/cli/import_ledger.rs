@@ -13,6 +13,8 @@ use crate::event::payload::Verdict;
 use crate::export::source;
 use crate::ground::ambient;
 use crate::ground::note::SignedCheckpoint;
+use crate::ground::shell;
+use crate::ledger::Ledger;
 use crate::ledger::error::Divergence;
 use crate::ledger::load::Parts;
 use crate::ledger::pin::Pin;
@@ -51,15 +53,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             "clover export jsonl -o DIR --blobs",
         ));
     }
-    let home = Home::new(into.join(crate::session::home::FOLDER));
-    if ambient::exists(home.folder())? {
-        let message = format!("{} exists already", home.folder().display());
-        return Err(CliError::refused(message, HELP));
-    }
     let head = verify::checkpoint(ctx, &from.join("checkpoint"))?;
+    let log_key = args.log_key.as_deref();
     let pin = pin(ctx, &head)?;
-    let (report, mut verified) =
-        verify::export(ctx, &verify::everything(args.log_key.clone()), &from)?;
+    let (report, mut verified) = verified(ctx, &from, &into, log_key)?;
     if report.verdict != Verdict::Pass {
         verified.line("nothing was imported");
         return Ok(verified);
@@ -70,21 +67,69 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         verified.verdict = "dry_run";
         return Ok(verified);
     }
+    let (home, ledger) = make(ctx, &from, &into, (head, log_key, pin))?;
+    Ok(ledger_copy::imported(&home, &ledger, &report))
+}
+
+/// Makes a ledger from what is published in a folder, under one checkpoint of it.
+pub(super) fn join(
+    ctx: &mut Ctx<'_>,
+    from: &Path,
+    into: &Path,
+    (head, log_key): (SignedCheckpoint, Option<&str>),
+) -> Result<Home, CliError> {
+    let pin = pin(ctx, &head)?;
+    let (report, found) = verified(ctx, from, into, log_key)?;
+    if report.verdict != Verdict::Pass {
+        let message = format!(
+            "{} does not verify: {}",
+            from.display(),
+            found.text().trim_end()
+        );
+        let next = format!("clover verify {}", shell::word(&from.display()));
+        return Err(CliError::integrity("tampered", message, next));
+    }
+    whole(&report, from, &head)?;
+    let (home, _) = make(ctx, from, into, (head, log_key, pin))?;
+    Ok(home)
+}
+
+/// What verifying an export finds, where its ledger is to stand in a folder without one.
+fn verified(
+    ctx: &mut Ctx<'_>,
+    from: &Path,
+    into: &Path,
+    log_key: Option<&str>,
+) -> Result<(Report, View), CliError> {
+    let home = Home::new(into.join(crate::session::home::FOLDER));
+    if ambient::exists(home.folder())? {
+        let message = format!("{} exists already", home.folder().display());
+        return Err(CliError::refused(message, HELP));
+    }
+    let options = verify::everything(log_key.map(str::to_owned));
+    verify::export(ctx, &options, from)
+}
+
+/// Makes the ledger of an export that was verified.
+fn make(
+    ctx: &mut Ctx<'_>,
+    from: &Path,
+    into: &Path,
+    (head, log_key, keep): (SignedCheckpoint, Option<&str>, bool),
+) -> Result<(Home, Ledger), CliError> {
     let origin = Origin {
-        log_key: args.log_key.as_deref().map(verify::log_key).transpose()?,
+        log_key: log_key.map(verify::log_key).transpose()?,
         head,
     };
-    let made = (parts(&from, &origin.head)?, &origin);
+    let made = (parts(from, &origin.head)?, &origin);
     let store = home::store_options(ctx, false);
     let ambient = ctx.ambient();
-    let home = restore::restore(&mut ctx.ports(), &ambient, &into, made, store)?;
+    let home = restore::restore(&mut ctx.ports(), &ambient, into, made, store)?;
     let options = home::options(ctx, None, true);
-    let pin = PinTerms {
-        keep: pin,
-        vouch: args.log_key.is_some(),
-    };
+    let vouch = log_key.is_some();
+    let pin = PinTerms { keep, vouch };
     let ledger = restore::open(&mut ctx.ports(), ambient, &home, options, pin)?;
-    Ok(ledger_copy::imported(&home, &ledger, &report))
+    Ok((home, ledger))
 }
 
 /// Whether a pin is kept here. A pin that is ahead of the export, or that another log of the same name left, stands

@@ -56,7 +56,7 @@ pub(super) struct Args {
     /// The owner key: a file or a name among your keys, made when it is not there
     #[arg(long, value_name = "FILE|NAME", default_value = "owner")]
     pub owner_key: String,
-    /// A second key beside it: the custodian of confirm labels, who countersigns plans and is never the registrar
+    /// A second key beside it: the custodian, who countersigns plans
     #[arg(long, value_name = "NAME")]
     pub custodian: Option<String>,
     /// The owner key is held by a machine

@@ -1,11 +1,13 @@
 //! `clover key`: keys of the ledger and their files.
 
+use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::init;
+use crate::cli::key_request;
 use crate::cli::submit;
 use crate::cli::wallet;
 use crate::event::id::Text;
@@ -28,6 +30,14 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover key new scorer --role scorer --holder judge-bot --machine"
     )]
     New(NewArgs),
+    /// Make a key here and ask for it to be added: its private half stays where it is
+    #[command(
+        after_help = "Example:\n  clover key request --for ledger.example/lab --roles scorer --holder Bea -o bea.request"
+    )]
+    Request(key_request::RequestArgs),
+    /// Add a key that was asked for; --key names the owner key
+    #[command(after_help = "Example:\n  clover key admit bea.request --roles scorer")]
+    Admit(key_request::AdmitArgs),
     /// Keys of the ledger
     #[command(after_help = "Example:\n  clover key list")]
     List,
@@ -127,6 +137,8 @@ pub(super) struct RotateArgs {
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::New(args) => new(ctx, &args),
+        Verb::Request(args) => key_request::request(ctx, &args),
+        Verb::Admit(args) => key_request::admit(ctx, &args),
         Verb::List => list(ctx),
         Verb::Show(args) => show(ctx, &args.key),
         Verb::Export(args) => export(ctx, &args),
@@ -165,7 +177,7 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
         let submission = drawn.rehearse(&mut ctx.ports(), &mut ledger)?;
         return Ok(submit::shown(ctx, &ledger, &submission));
     }
-    let passphrase = key_passphrase(ctx, args)?;
+    let passphrase = key_passphrase(ctx, args.new_passphrase_file.as_deref())?;
     let files = KeyFiles {
         path: &path,
         passphrase: passphrase.as_ref().map(|text| text.as_str()),
@@ -176,11 +188,11 @@ fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
 }
 
 /// The passphrase of a new key, when one is wanted.
-fn key_passphrase(
+pub(super) fn key_passphrase(
     ctx: &mut Ctx<'_>,
-    args: &NewArgs,
+    file: Option<&Path>,
 ) -> Result<Option<zeroize::Zeroizing<String>>, CliError> {
-    let text = match &args.new_passphrase_file {
+    let text = match file {
         Some(path) => {
             let bytes = zeroize::Zeroizing::new(ambient::read_secret(&ctx.path(path))?);
             let text = String::from_utf8_lossy(&bytes);

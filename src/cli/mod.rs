@@ -57,6 +57,7 @@ mod judge_drift;
 mod judge_refusals;
 mod judge_rows;
 mod key;
+mod key_request;
 mod label;
 mod label_refusals;
 mod log;
@@ -75,6 +76,7 @@ mod refusals;
 mod replay;
 mod replicating;
 mod report;
+mod restore;
 mod review;
 mod rubric;
 mod rulebook;
@@ -84,10 +86,14 @@ mod score;
 mod seal;
 mod selftest;
 mod show;
+mod sign;
 mod simulate;
 mod simulate_iteration;
+mod slate;
 mod status;
 mod submit;
+mod sync;
+mod top;
 mod transport;
 mod ui;
 mod verify;
@@ -104,38 +110,15 @@ use clap::Subcommand;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::refusals::command_line::parse_failure;
+use crate::cli::refusals::command_line::usage;
+use crate::cli::top::TOP;
 use crate::cli::ui::Form;
 use crate::view;
 use crate::view::View;
 
 pub use crate::view::Exit;
 pub use world::World;
-
-const TOP: &str = "\
-Clover: an event-sourced experiment ledger for governing LLM judges
-
-Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
-
-  start    init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
-  keys     key new|list|show|export|retire|compromise|rotate-log · rulebook
-  write    record · append · import cje|csv|events|ledger · blob · experiment · use · budget · erase
-  plan     prereg · family · assume    gate  gate · exposure    improve  rubric · patch · iterate · judge
-  labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  generator
-  read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
-  worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · replay
-  prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup
-
-Options of every verb:
-  --ledger DIR              the ledger's folder [CLOVER_LEDGER; else searched upward from here]
-  --key FILE|NAME           the key that signs [CLOVER_KEY; else the one key that may]
-  --passphrase-file FILE    passphrase of that key [CLOVER_PASSPHRASE; else asked]
-  --json                    one JSON object {ok,verdict,exit,events,checkpoint,data,warnings,next}
-  --render text|markdown|html   how an answer is set      -q, --quiet    no notes and no progress
-  --busy-timeout SECONDS  --progress auto|never|plain  --color auto|always|never  --clock-ahead
-
-Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found · 10 failed
-            11 refused by a rule · 12 undecided or not checked · 75 try later · 130 interrupted
-Example: clover demo";
 
 /// An event-sourced experiment ledger for governing LLM judges.
 #[derive(Debug, Parser)]
@@ -227,6 +210,17 @@ enum Verb {
         after_help = "Example:\n  clover record note.recorded --data '{\"text\":\"calibration set frozen\"}'"
     )]
     Record(record::Args),
+    /// Sign one event where the log is not written, for whoever writes it
+    #[command(
+        after_help = "Example:\n  clover sign note.recorded --data '{\"text\":\"seen\"}' -o note.jsonl"
+    )]
+    Sign(sign::SignArgs),
+    /// Append what others signed, each file as a whole
+    #[command(after_help = "Example:\n  clover submit bea/*.jsonl")]
+    Submit(sign::SubmitArgs),
+    /// Share a ledger through a folder: publish it, or follow it and hand in what was signed
+    #[command(after_help = "Example:\n  clover sync /mnt/team/ledger")]
+    Sync(sync::Args),
     /// Append many events from JSON Lines
     #[command(after_help = "Example:\n  clover append --bulk scores.jsonl --key scorer")]
     Append(bulk::Args),
@@ -380,6 +374,11 @@ enum Verb {
     /// Copy the ledger while it is in use
     #[command(after_help = "Example:\n  clover backup /mnt/backup/2026-11-20")]
     Backup(backup::Args),
+    /// Restore a ledger and its keys from a backup of everything
+    #[command(
+        after_help = "Example:\n  clover restore /mnt/backup/2026-11-20 --identity backup.age --into lab"
+    )]
+    Restore(restore::Args),
     /// What stands in the ledger
     #[command(after_help = "Example:\n  clover status")]
     Status,
@@ -414,12 +413,13 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
         Err(error) => {
             let mut options = args.iter().take_while(|arg| *arg != "--");
             let json = options.any(|arg| arg == "--json");
-            return parse_failure(world, &error, json);
+            return parse_failure(world, (&error, &args), json);
         }
     };
     let mut ctx = Ctx::new(world, cli.globals);
     ctx.verb = path;
     let result = dispatch(&mut ctx, cli.verb);
+    let result = slate::settle(&mut ctx, result);
     finish(&mut ctx, result)
 }
 
@@ -433,14 +433,6 @@ fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
         at = inner;
     }
     Ok((Cli::from_arg_matches(&matches)?, path.join(" ")))
-}
-
-/// A wrong command line inside of another.
-fn usage(error: &clap::Error) -> CliError {
-    let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default();
-    let message = message.strip_prefix("error: ").unwrap_or(message);
-    CliError::usage(message, "clover --help")
 }
 
 /// The parser of command lines.
@@ -462,32 +454,15 @@ fn command_shown() -> clap::Command {
     command().mut_args(|arg| arg.hide(false))
 }
 
-fn parse_failure(world: &mut World, error: &clap::Error, json: bool) -> Exit {
-    use std::io::Write as _;
-    let text = error.render().to_string();
-    // There is nowhere left to complain.
-    if error.use_stderr() {
-        if json {
-            let text = ui::error_json(&usage(error), &[]);
-            world.stdout.write_all(text.as_bytes()).ok();
-        }
-        let text = text.trim_end();
-        writeln!(world.stderr, "{text}\nnext: clover --help").ok();
-        return Exit::Usage;
-    }
-    world.stdout.write_all(text.as_bytes()).ok();
-    if !text.ends_with('\n') {
-        world.stdout.write_all(b"\n").ok();
-    }
-    Exit::Done
-}
-
 fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Init(args) => init::run(ctx, &args),
         Verb::Demo(args) => demo::run(ctx, &args),
         Verb::Key(verb) => key::run(ctx, verb),
         Verb::Record(args) => record::run(ctx, &args),
+        Verb::Sign(args) => sign::sign(ctx, &args),
+        Verb::Submit(args) => sign::take(ctx, &args),
+        Verb::Sync(args) => sync::run(ctx, &args),
         Verb::Append(args) => bulk::run(ctx, &args),
         Verb::Import(verb) => import::run(ctx, &verb),
         Verb::Log(args) => log::run(ctx, &args),
@@ -534,6 +509,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Score(verb) => score::run(ctx, &verb),
         Verb::Erase(args) => erase::run(ctx, &args),
         Verb::Backup(args) => backup::run(ctx, &args),
+        Verb::Restore(args) => restore::run(ctx, &args),
         Verb::Status => status::run(ctx),
         Verb::Schema(args) => schema::run(&args),
         Verb::Doctor(args) => doctor::run(ctx, &args),

@@ -1,5 +1,6 @@
 //! `clover patch`: edits to a rubric, checked, proposed and taken back.
 
+use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
@@ -23,6 +24,7 @@ use crate::rubric::Checked;
 use crate::rubric::Patch;
 use crate::rubric::PatchFault;
 use crate::session::SessionError;
+use crate::session::append::Intent;
 use crate::session::iterate::IterationError;
 use crate::session::iterate::propose;
 use crate::session::iterate::propose::Proposal;
@@ -171,7 +173,7 @@ pub(super) fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), C
 /// A document that passed, with what it says.
 pub(super) fn passed(
     ctx: &mut Ctx<'_>,
-    file: &std::path::Path,
+    file: &Path,
     bench: &Bench,
 ) -> Result<(String, Patch, Checked), CliError> {
     let yaml = rubric::document(ctx, file, NEXT)?;
@@ -267,11 +269,22 @@ pub(super) fn put_forward(
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);
-    let said = (yaml.as_str(), by);
-    let proposed = propose::propose(&mut ctx.ports(), &mut ledger, &id, said, intent);
-    let source = rubric::source(&args.file);
-    let proposal = proposed.map_err(|error| at_its_place(error, &source))?;
+    let of = (args.file.as_path(), yaml.as_str());
+    let proposal = put_into(ctx, &mut ledger, &id, (of, by), intent)?;
     Ok((ledger, proposal))
+}
+
+/// Puts the patch of a document forward in an open ledger, or rehearses it.
+pub(super) fn put_into(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    id: &IterationId,
+    ((file, yaml), by): ((&Path, &str), Authorship),
+    intent: Intent,
+) -> Result<Proposal, CliError> {
+    let proposed = propose::propose(&mut ctx.ports(), ledger, id, (yaml, by), intent);
+    let source = rubric::source(file);
+    proposed.map_err(|error| at_its_place(error, &source))
 }
 
 fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, CliError> {

@@ -34,6 +34,7 @@ use crate::session::ports::Watcher;
 use crate::session::ports::Work;
 use crate::view::Exit;
 use crate::view::iterate::reach as reaches;
+use crate::view::key::fingerprint;
 use crate::workflow::judge::Judge;
 
 /// A command's ports: what its options say of keys and consent.
@@ -151,6 +152,14 @@ impl CliPorts<'_, '_> {
     }
 }
 
+/// Why nothing that is sealed or private is opened on a slate: what pays for it is not on record there yet.
+pub(super) fn first_on_record() -> CliError {
+    CliError::refused(
+        "what is sealed or private is opened or destroyed where the log is written: the event must be on record first",
+        "the same command on the copy that has the log key",
+    )
+}
+
 fn what(need: &KeyNeed<'_>) -> &'static str {
     match need.signs {
         Signs::Kind(kind) => kind.as_str(),
@@ -186,6 +195,9 @@ impl Keys for CliPorts<'_, '_> {
     }
 
     fn identity(&mut self, state: &State, recipient: &Recipient) -> Result<Identity, PortError> {
+        if self.ctx.slate.is_some() {
+            return Err(first_on_record().into());
+        }
         let file = self.identity.clone();
         Ok(wallet::identity(
             self.ctx,
@@ -201,6 +213,23 @@ impl Consent for CliPorts<'_, '_> {
         // No bar is drawn over a question.
         self.pace = None;
         let asked = match question {
+            Question::Conflicts {
+                experiment,
+                first,
+                rows,
+            } => format!(
+                "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge",
+                first.file,
+                first.line,
+                first.said.item,
+                first.said.policy,
+                first.said.recorded_micro,
+                first.said.score_micro
+            ),
+            Question::AdmitKey { key, holder, roles } => format!(
+                "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
+                fingerprint(key)
+            ),
             Question::EndKey {
                 key,
                 holder,
@@ -253,6 +282,7 @@ fn words(work: Work) -> &'static str {
     match work {
         Work::Appending => "bytes appended",
         Work::Attack => "answers attacked",
+        Work::Copying => "pages copied",
         Work::Judging => "rows judged",
         Work::JudgingAgain => "rows scored again",
         Work::Loading => "loaded",

@@ -28,8 +28,9 @@ use crate::view::View;
 use crate::view::appended;
 use crate::view::appended::KeptIn;
 
+/// One event, as a person says it.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct EventArgs {
     /// Kind of the event; `clover schema` lists them
     pub kind: String,
     /// Its data: JSON, @FILE, or - for standard input
@@ -44,6 +45,12 @@ pub(super) struct Args {
     /// When it was said, as 2026-11-20T10:00:00.000000Z
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub event: EventArgs,
     /// Keep the signed event in a new file first, so that `import events FILE` repeats it safely
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -77,11 +84,12 @@ pub(super) fn experiment_id(text: &str) -> Result<ExperimentId, CliError> {
     })
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+/// The event that was said.
+pub(super) fn command(ctx: &mut Ctx<'_>, args: &EventArgs) -> Result<Command, CliError> {
     let kind = input::kind(&args.kind)
         .map_err(|message| CliError::input(format!("kind: {message}"), "clover schema"))?;
     let payload = payload(ctx, kind, &args.data)?;
-    let command = Command {
+    Ok(Command {
         payload,
         experiment: args.experiment.as_deref().map(experiment_id).transpose()?,
         refs: args
@@ -90,7 +98,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             .map(|id| event_id(id))
             .collect::<Result<_, _>>()?,
         at: args.at.as_deref().map(time).transpose()?,
-    };
+    })
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+    let command = command(ctx, &args.event)?;
     match &args.out {
         Some(out) => append_kept(ctx, &command, out, args.dry_run),
         None => one(ctx, command, args.dry_run),

@@ -377,6 +377,41 @@ fn open_identity(ctx: &mut Ctx<'_>, path: &Path, file: &[u8]) -> Result<Identity
     })
 }
 
+/// The key that signs where no ledger says which may: the one that is named, else the only one.
+pub(super) fn only(ctx: &mut Ctx<'_>) -> Result<Signer, CliError> {
+    let named = ctx.globals.key.clone();
+    if let Some(key) = named.or_else(|| ctx.variable("CLOVER_KEY").map(str::to_owned)) {
+        let path = locate(ctx, &key)?;
+        return read(ctx, &path);
+    }
+    let all = files(ctx)?;
+    match all.as_slice() {
+        [file] => read(ctx, &file.path.clone()),
+        [] => {
+            let message = format!("no key in {}", folder(ctx)?.display());
+            Err(CliError::not_found(message, "clover key request --help"))
+        }
+        [first, ..] => {
+            let names: Vec<&str> = all.iter().map(|file| file.name.as_str()).collect();
+            let message = format!("several keys could sign: {}", names.join(", "));
+            let next = format!("the same command with --key {}", shell::word(&first.name));
+            Err(CliError::usage(message, next))
+        }
+    }
+}
+
+/// The identity in a file.
+pub(super) fn read_identity(ctx: &mut Ctx<'_>, path: &Path) -> Result<Identity, CliError> {
+    let bytes = Zeroizing::new(ambient::read_secret(path)?);
+    if sealed_identity(&bytes) {
+        return open_identity(ctx, path, &bytes);
+    }
+    identity_in(&bytes).ok_or_else(|| {
+        let message = format!("{} holds no AGE-SECRET-KEY line", path.display());
+        CliError::input(message, "the same command with --identity FILE")
+    })
+}
+
 /// The identity that opens what is sealed to `recipient`: from `file`, else from the key folder. One in clear is looked at
 /// before those that need a passphrase; of these, the one beside the key that the ledger knows by this recipient.
 pub(super) fn identity(

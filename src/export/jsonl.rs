@@ -75,7 +75,7 @@ fn write_lines(
     out: &mut dyn Write,
     progress: Progress<'_>,
 ) -> Result<(), ExportError> {
-    lines(ledger, size, progress, |line| {
+    lines(ledger, (0, size), progress, |line| {
         out.write_all(line)?;
         Ok(out.write_all(b"\n")?)
     })?;

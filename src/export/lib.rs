@@ -4,6 +4,7 @@
 //! say and adds no number of its own; which checkpoint it ends at is the caller's choice.
 
 mod jsonl;
+pub mod publish;
 pub mod source;
 mod tiles;
 
@@ -94,15 +95,15 @@ pub trait Exporter: Sync {
     ) -> Result<Exported, ExportError>;
 }
 
-/// Streams the entry lines under a checkpoint, without newline.
+/// Streams the lines of the entries `from..size`, without newline.
 fn lines(
     ledger: &Ledger,
-    size: u64,
+    (from, size): (u64, u64),
     progress: Progress<'_>,
     mut take: impl FnMut(&[u8]) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
     let mut line = Vec::new();
-    let result = ledger.stored(0, size, |stored| {
+    let result = ledger.stored(from, size, |stored| {
         line.clear();
         clover_ledger::write_stored(&mut line, &stored.as_ref());
         take(&line).map_err(Stop)?;
@@ -126,7 +127,7 @@ struct Kept {
 /// Writes what stands beside the entries of a folder: the checkpoints kept up to `size`, and blobs on request. Answers
 /// with the number of blobs.
 fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64, ExportError> {
-    let mut out = ambient::writer(&folder.join(source::CHECKPOINTS))?;
+    let mut out = Vec::new();
     let result = ledger.store().reader().checkpoints(0, |stored| {
         if stored.size > size {
             return Ok(());
@@ -135,11 +136,12 @@ fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64,
         let note = note.map_err(|_| Stop(io::Error::other("a note that is no text").into()))?;
         let line = serde_json::to_vec(&Kept { note })
             .map_err(|error| Stop(io::Error::from(error).into()))?;
-        let written = out.write_all(&line).and_then(|()| out.write_all(b"\n"));
-        written.map_err(|error| Stop(error.into()))
+        out.extend_from_slice(&line);
+        out.push(b'\n');
+        Ok(())
     });
     result.map_err(|Stop(error)| error)?;
-    out.flush()?;
+    ambient::replace(&folder.join(source::CHECKPOINTS), &out, true)?;
     if !blobs {
         return Ok(0);
     }
@@ -151,8 +153,10 @@ fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64,
             let found = format!("blob {digest} has bytes of another digest");
             return Err(LedgerError::Integrity { seq: 0, found }.into());
         }
-        ambient::write_new(&folder.join(digest.to_hex()), bytes, 0o644)
-            .map_err(|error| Stop(error.into()))?;
+        let path = folder.join(digest.to_hex());
+        if !ambient::exists(&path).map_err(|error| Stop(error.into()))? {
+            ambient::write_new(&path, bytes, 0o644).map_err(|error| Stop(error.into()))?;
+        }
         count += 1;
         Ok(())
     };

@@ -65,6 +65,32 @@ pub fn tiles(folder: &Path, size: u64) -> Box<dyn BufRead + Send> {
     }))
 }
 
+/// As [`tiles`], from an entry on.
+///
+/// # Errors
+/// [`SourceError`] when the bundle of that entry cannot be read.
+pub fn tiles_from(
+    folder: &Path,
+    from: u64,
+    size: u64,
+) -> Result<Box<dyn BufRead + Send>, SourceError> {
+    let width = u64::from(TILE_WIDTH);
+    let mut lines = BufReader::new(Bundles {
+        folder: folder.to_owned(),
+        size,
+        next: from / width,
+        line: io::Cursor::new(Vec::new()),
+    });
+    for _ in 0..from % width {
+        let skipped = lines.skip_until(b'\n');
+        skipped.map_err(|source| SourceError::Read {
+            path: folder.to_owned(),
+            source,
+        })?;
+    }
+    Ok(Box::new(lines))
+}
+
 /// Reads entry bundles one after the other as lines.
 struct Bundles {
     folder: PathBuf,

@@ -51,7 +51,7 @@ impl Exporter for Tiles {
             bundle: Vec::with_capacity(256),
             files: 0,
         };
-        lines(ledger, size, progress, |line| out.take(line))?;
+        lines(ledger, (0, size), progress, |line| out.take(line))?;
         out.finish()?;
         let root = out.tiler.root();
         if root != request.checkpoint.checkpoint().root {

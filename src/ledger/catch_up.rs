@@ -94,7 +94,11 @@ pub(super) fn catch_up(head: &mut Head, reader: Reader<'_>) -> Result<(), Ledger
     if stored.note == head.checked {
         return Ok(());
     }
-    let keys = checkpoint::required_keys(&head.state.keyring, size, size);
+    let own = head.slate.as_ref().filter(|slate| slate.signs(size));
+    let keys = match own {
+        Some(slate) => vec![slate.key().key().clone()],
+        None => checkpoint::required_keys(&head.state.keyring, size, size),
+    };
     let keyring = &head.state.keyring;
     checkpoint::check(&target, &keyring.origin, &keys).map_err(|found| LedgerError::Integrity {
         seq: size.saturating_sub(1),

@@ -29,6 +29,7 @@ mod lines;
 mod mark;
 mod open;
 mod restore;
+mod slate;
 mod tail;
 mod under;
 

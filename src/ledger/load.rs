@@ -16,15 +16,18 @@ use clover_store::OpenOptions;
 use clover_store::Store;
 use clover_store::StoredCheckpoint;
 use clover_store::StoredEntry;
+use clover_store::WriteTxn;
 use rayon::prelude::*;
 
 use crate::append;
 use crate::catch_up;
+use crate::checkpoint;
 use crate::error::LedgerError;
 use crate::fold::Candidate;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
 use crate::open::Head;
+use crate::open::Ledger;
 use crate::verify::read_lines;
 
 /// Entries of one transaction.
@@ -99,11 +102,21 @@ type Taken = (StoredEntry, Event, Digest);
 
 /// Takes the waiting lines into the file, in one transaction.
 fn take(store: &Store, head: &mut Head, waiting: &mut Vec<Vec<u8>>) -> Result<(), LedgerError> {
+    let txn = store.begin()?;
+    take_in(&txn, head, waiting)?;
+    Ok(txn.commit()?)
+}
+
+/// Takes the waiting lines in.
+fn take_in(
+    txn: &WriteTxn<'_>,
+    head: &mut Head,
+    waiting: &mut Vec<Vec<u8>>,
+) -> Result<(), LedgerError> {
     let first = head.size();
     let numbered: Vec<(u64, Vec<u8>)> = (first..).zip(waiting.drain(..)).collect();
     let taken: Result<Vec<Taken>, LedgerError> = numbered.into_par_iter().map(decode).collect();
     let taken = taken?;
-    let txn = store.begin()?;
     let rows = txn.rows(taken.len())?;
     rows.append_entries(taken.iter().map(|(stored, _, _)| stored.as_ref()))?;
     let (mut facts, mut given, mut changes) = (Vec::new(), Vec::new(), Vec::new());
@@ -122,7 +135,7 @@ fn take(store: &Store, head: &mut Head, waiting: &mut Vec<Vec<u8>>) -> Result<()
         );
         given.extend(catch_up::given_by(stored.seq, &facts));
         head.known = stored.seq + 1;
-        for tile in head.tiler.push(*leaf) {
+        for tile in head.grow(std::slice::from_ref(leaf)) {
             txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;
         }
         let event = VerifiedEvent::new(candidate);
@@ -134,9 +147,73 @@ fn take(store: &Store, head: &mut Head, waiting: &mut Vec<Vec<u8>>) -> Result<()
     rows.end()?;
     head.tail.add(given);
     if head.tail.len() >= append::TAIL_MAX {
-        append::index(&txn, head)?;
+        append::index(txn, head)?;
     }
-    Ok(txn.commit()?)
+    Ok(())
+}
+
+impl Ledger {
+    /// Takes in entries that follow the head, byte for byte, with the checkpoints and blobs that come with them, in one
+    /// transaction. Nothing is judged here but the newest checkpoint: whoever calls this verified the log that they end.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then the ledger is what it was.
+    pub fn extend(&mut self, parts: Parts<'_>) -> Result<(), LedgerError> {
+        let extended = self.try_extend(parts);
+        if extended.is_err() {
+            self.reload()?;
+        } else {
+            self.keep_mark();
+        }
+        extended
+    }
+
+    fn try_extend(&mut self, parts: Parts<'_>) -> Result<(), LedgerError> {
+        let Self { store, head, .. } = self;
+        let txn = store.begin()?;
+        catch_up::catch_up(head, txn.reader())?;
+        let (mut waiting, mut failed) = (Vec::with_capacity(PART), None);
+        let read = read_lines(parts.lines, &mut |line| {
+            waiting.push(line);
+            if waiting.len() < PART {
+                return true;
+            }
+            failed = take_in(&txn, head, &mut waiting).err();
+            failed.is_none()
+        });
+        let at = head.size();
+        read.map_err(|error| damaged(at, error.to_string()))?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        take_in(&txn, head, &mut waiting)?;
+        for blob in parts.blobs {
+            txn.put_blob(&blob?)?;
+        }
+        let Some(newest) = parts.checkpoints.last() else {
+            return Err(damaged(head.size(), "no checkpoint".to_owned()));
+        };
+        let of = newest.checkpoint();
+        if (of.size, of.root) != (head.size(), head.root()) {
+            let found = format!("entries that the checkpoint of {} does not cover", of.size);
+            return Err(damaged(head.size(), found));
+        }
+        let keyring = &head.state.keyring;
+        let keys = checkpoint::required_keys(keyring, of.size, of.size);
+        checkpoint::check(newest, &keyring.origin, &keys)
+            .map_err(|found| damaged(of.size, found))?;
+        for kept in &parts.checkpoints {
+            txn.put_checkpoint(&StoredCheckpoint {
+                size: kept.checkpoint().size,
+                note: kept.encode(),
+            })?;
+        }
+        append::index(&txn, head)?;
+        append::write_snapshots(&txn, head)?;
+        txn.commit()?;
+        head.checked = newest.encode();
+        Ok(())
+    }
 }
 
 fn decode((seq, line): (u64, Vec<u8>)) -> Result<Taken, LedgerError> {

@@ -51,6 +51,7 @@ use crate::pin::Place;
 use crate::restore;
 use crate::rulebooks;
 use crate::rules;
+use crate::slate::Slate;
 use crate::state::State;
 use crate::tail::Tail;
 use crate::under::Kept;
@@ -130,6 +131,8 @@ pub(super) struct Head {
     pub verified: u64,
     /// Tiles that are under the head.
     pub kept: Kept,
+    /// What the log had where its file was copied, when this is a slate.
+    pub slate: Option<Slate>,
 }
 
 impl Head {
@@ -146,6 +149,7 @@ impl Head {
             checked: Vec::new(),
             verified: 0,
             kept: Kept::default(),
+            slate: None,
         }
     }
 
@@ -362,8 +366,10 @@ impl Ledger {
     /// Drops what is in memory and reads state and tree anew.
     pub(super) fn reload(&mut self) -> Result<(), LedgerError> {
         self.marked = self.mark.as_ref().and_then(Mark::load);
+        let slate = self.head.slate.take();
         let read = self.store.read()?;
         self.head = restore::restore(read.reader(), self.rulebook, self.marked.as_ref())?;
+        self.head.slate = slate;
         catch_up::catch_up(&mut self.head, read.reader())
     }
 
@@ -422,6 +428,14 @@ impl Ledger {
         }
         let tiles = self.under(self.store.reader());
         merkle::root_at(&tiles, size).map_err(Under::error)
+    }
+
+    /// The right edge of the tree over the first `size` entries: what follows them can be added to it.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn edge_at(&self, size: u64) -> Result<Tiler, LedgerError> {
+        resume(self.store.reader(), size)
     }
 
     /// State at the head, as of the last append or [`Ledger::refresh`].

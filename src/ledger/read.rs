@@ -402,9 +402,13 @@ impl Ledger {
     pub fn reading(&mut self) -> Result<Reading, LedgerError> {
         self.settle()?;
         let store = self.store.another()?;
+        let mut keyring = self.head.state.keyring.clone();
+        if let Some(slate) = &self.head.slate {
+            keyring.log_keys.push((self.size(), slate.key().clone()));
+        }
         Ok(Reading {
             store,
-            keyring: self.head.state.keyring.clone(),
+            keyring,
             kept: Kept::default(),
         })
     }

@@ -1,12 +1,12 @@
 //! Appending what use cases say, and the same without appending.
 
+use std::collections::BTreeMap;
+
 use clover_event::Draft;
 use clover_event::Event;
 use clover_event::Header;
 use clover_event::Kind;
-use clover_event::Seen;
 use clover_event::id::EventId;
-use clover_event::id::Root;
 use clover_ground::digest::Digest;
 use clover_ground::sign::Signed;
 use clover_ground::sign::Signer;
@@ -16,7 +16,6 @@ use clover_ledger::Candidate;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rules;
-use clover_num::Count;
 
 use crate::error::SessionError;
 use crate::ports::KeyNeed;
@@ -160,6 +159,31 @@ pub fn append_pair(
     Ok((second, appended))
 }
 
+/// Appends commands, each by its own key, as one batch: all of them stand, or none.
+///
+/// # Errors
+/// [`SessionError::Body`] and [`SessionError::Ledger`]; then nothing was appended.
+pub fn append_each(
+    watcher: &mut dyn Watcher,
+    ledger: &mut Ledger,
+    commands: &[(Command, &Signer)],
+) -> Result<Vec<Appended>, SessionError> {
+    let mut numbers = BTreeMap::new();
+    let mut events = Vec::with_capacity(commands.len());
+    for (command, signer) in commands {
+        let number = numbers
+            .entry(signer.id())
+            .or_insert_with(|| next_author_seq(ledger, signer));
+        let one = draft(ledger, command, signer, *number).sign(signer)?;
+        *number += 1;
+        let (body, by, signature) = (one.body().to_vec(), one.signer(), *one.signature());
+        events.push(Signed::new(body, by, signature));
+    }
+    let appended = ledger.submit(events)?;
+    tell_of_pin(watcher, ledger);
+    Ok(appended)
+}
+
 /// Says when the pin did not follow an append, which stands all the same.
 pub fn tell_of_pin(watcher: &mut dyn Watcher, ledger: &Ledger) {
     if let Some(error) = ledger.pin_failure() {
@@ -177,22 +201,11 @@ pub fn draft(ledger: &Ledger, command: &Command, signer: &Signer, author_seq: u6
         experiment: command.experiment.clone(),
         ledger: keyring.origin.as_str().into(),
         refs: command.refs.clone(),
-        seen: Some(seen(ledger)),
+        seen: Some(ledger.seen()),
     };
     Draft {
         header,
         payload: command.payload.clone(),
-    }
-}
-
-/// The checkpoint that an append would have seen.
-///
-/// # Panics
-/// Never: a log is below 2^53 entries.
-pub fn seen(ledger: &Ledger) -> Seen {
-    Seen {
-        root: Root(ledger.root()),
-        size: Count::new(ledger.size()).expect("BUG: a log is below 2^53"),
     }
 }
 

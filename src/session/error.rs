@@ -14,6 +14,7 @@ use clover_workflow::import::kept::Unread;
 use clover_workflow::iterate::course::CourseError;
 use clover_workflow::iterate::rows::RowsError;
 
+use crate::backup::BackupError;
 use crate::confirm::ConfirmError;
 use crate::custody::CustodyError;
 use crate::deploy::DeployError;
@@ -25,8 +26,10 @@ use crate::iterate::IterationError;
 use crate::judge::error::JudgingError;
 use crate::keys::KeyError;
 use crate::label::LabelError;
+use crate::outbox::OutboxError;
 use crate::prereg::PreregError;
 use crate::restore::RestoreError;
+use crate::shared::SharedError;
 use crate::split::SplittingError;
 use crate::waivers::WaiverError;
 
@@ -36,6 +39,9 @@ pub enum SessionError {
     /// Clock, entropy or a file failed.
     #[error(transparent)]
     Ambient(#[from] AmbientError),
+    /// Nothing was restored from a backup.
+    #[error(transparent)]
+    Backup(Box<BackupError>),
     /// An event cannot be written as a body.
     #[error(transparent)]
     Body(#[from] BodyError),
@@ -90,6 +96,9 @@ pub enum SessionError {
     /// No key at hand may sign.
     #[error("no key at hand for {0}")]
     NoKey(String),
+    /// A file of signed events cannot be taken.
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
     /// What the caller's port says: no key, no consent, no judge.
     #[error(transparent)]
     Port(PortError),
@@ -105,6 +114,9 @@ pub enum SessionError {
     /// Nothing could be sealed or opened.
     #[error(transparent)]
     Seal(#[from] AgeError),
+    /// A shared folder is not published in.
+    #[error(transparent)]
+    Shared(#[from] SharedError),
     /// A ledger file or vault failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -165,6 +177,7 @@ macro_rules! families {
 }
 
 families! {
+    Backup: BackupError,
     Confirm: ConfirmError,
     Estimate: EstimateError,
     Gate: GateError,

@@ -2,6 +2,9 @@
 //!
 //! `DIR/.clover/` (0700) holds `ledger.db`, `log.key` (0600) and, once there is something private, `vault.db`.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +20,7 @@ use clover_workflow::GOVERNED;
 
 use crate::error::SessionError;
 use crate::keys::files;
+use crate::shared;
 
 /// Name of the folder.
 pub const FOLDER: &str = ".clover";
@@ -119,6 +123,54 @@ impl Home {
             ambient::remove(&path)?;
         }
         Ok(())
+    }
+
+    /// Where it is kept which folder this copy is synced with.
+    fn shared_path(&self) -> PathBuf {
+        self.folder.join("shared")
+    }
+
+    /// The folder that this copy was last synced with.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn shared(&self) -> Result<Option<PathBuf>, SessionError> {
+        let path = self.shared_path();
+        if !ambient::exists(&path)? {
+            return Ok(None);
+        }
+        let bytes = ambient::read(&path)?;
+        Ok(Some(PathBuf::from(OsString::from_vec(bytes))))
+    }
+
+    /// Keeps the folder that this copy is synced with.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remember_shared(&self, folder: &Path) -> Result<(), SessionError> {
+        let bytes = folder.as_os_str().as_bytes();
+        Ok(ambient::replace(&self.shared_path(), bytes, false)?)
+    }
+
+    /// Whether this copy follows a log that another publishes: it has no log key.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn is_reader(&self) -> Result<bool, SessionError> {
+        let is_writer = ambient::exists(&self.log_key())? || ambient::exists(&self.next_log_key())?;
+        Ok(!is_writer && self.shared()?.is_some())
+    }
+
+    /// The name of this copy of the ledger, drawn once.
+    ///
+    /// # Errors
+    /// When it can be neither read nor written.
+    pub fn seat(&self, ambient: &Ambient) -> Result<String, SessionError> {
+        let path = self.folder.join("seat");
+        if !ambient::exists(&path)? {
+            ambient::write_new(&path, shared::draw_seat(ambient)?.as_bytes(), 0o600)?;
+        }
+        Ok(String::from_utf8_lossy(&ambient::read(&path)?).into_owned())
     }
 
     /// Opens the ledger to write, with the log key that lies beside it.

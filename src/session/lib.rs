@@ -10,12 +10,14 @@
 
 pub mod accounts;
 pub mod append;
+pub mod backup;
 pub mod calibrators;
 pub mod confirm;
 pub mod custody;
 pub mod deploy;
 pub mod error;
 pub mod estimates;
+pub mod follow;
 pub mod founding;
 pub mod gate;
 pub mod home;
@@ -25,13 +27,18 @@ pub mod judge;
 pub mod kept;
 pub mod keys;
 pub mod label;
+pub mod outbox;
 pub mod ports;
 pub mod prereg;
 pub mod qualification;
 pub mod reports;
 pub mod restore;
+pub mod shared;
+pub mod slate;
 pub mod split;
+pub mod stage;
 pub mod texts;
+pub mod unread;
 pub mod waivers;
 
 pub use error::SessionError;

@@ -7,10 +7,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use clover_event::Kind;
+use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::ManifestId;
 use clover_event::payload::Role;
 use clover_event::payload::Roles;
+use clover_event::payload::judge::ScoreConflict;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::registry::Signers;
@@ -121,6 +123,24 @@ pub trait Keys {
 /// What is asked before something that cannot be undone.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
+    /// Scores of files are another value for scores that stand: an experiment with such a conflict is blocked for good.
+    Conflicts {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// The first of them: file, line, and what differs.
+        first: Box<FirstConflict>,
+        /// How many there are.
+        rows: usize,
+    },
+    /// A key that was made elsewhere joins: what it signs counts as its holder's word.
+    AdmitKey {
+        /// Its id, which its holder reads out.
+        key: KeyId,
+        /// Its holder.
+        holder: String,
+        /// Its roles.
+        roles: String,
+    },
     /// A key ends: it signs nothing more.
     EndKey {
         /// Its id.
@@ -164,6 +184,17 @@ pub enum Question {
     Rulebook(u32),
 }
 
+/// A score of a file that differs from the recorded one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FirstConflict {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: u64,
+    /// Both values, of which answer.
+    pub said: ScoreConflict,
+}
+
 /// Consent of the person or program behind a use case.
 pub trait Consent {
     /// Asks; an error where the answer is no, or nobody can be asked.
@@ -180,6 +211,8 @@ pub enum Work {
     Appending,
     /// Answers are edited and judged anew.
     Attack,
+    /// Pages of a ledger file are copied.
+    Copying,
     /// Rows are judged.
     Judging,
     /// Rows are judged again.

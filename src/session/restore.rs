@@ -94,7 +94,7 @@ pub fn restore(
 }
 
 /// Loads an export into a folder of its own, and verifies what stands there.
-fn staged(
+pub(crate) fn staged(
     watcher: &mut dyn Watcher,
     ambient: &Arc<Ambient>,
     stage: &Home,
@@ -103,16 +103,29 @@ fn staged(
 ) -> Result<(), SessionError> {
     ambient::create_private_dirs(stage.folder())?;
     let size = origin.head.checkpoint().size;
+    load::load(stage.database(), store, &GOVERNED, parts, &mut |done| {
+        watcher.progress(Work::Loading, done, size);
+    })?;
+    verified(watcher, ambient, stage, Some(origin), store)
+}
+
+/// Verifies the ledger file of a home that nobody sees yet.
+pub(crate) fn verified(
+    watcher: &mut dyn Watcher,
+    ambient: &Arc<Ambient>,
+    stage: &Home,
+    origin: Option<&Origin>,
+    store: OpenOptions,
+) -> Result<(), SessionError> {
     let reading = OpenOptions {
         read_only: true,
         ..store
     };
-    load::load(stage.database(), store, &GOVERNED, parts, &mut |done| {
-        watcher.progress(Work::Loading, done, size);
-    })?;
     let options = VerifyOptions {
-        against: vec![("the checkpoint".to_owned(), origin.head.clone())],
-        log_key: origin.log_key.clone(),
+        against: origin.map_or_else(Vec::new, |origin| {
+            vec![("the checkpoint".to_owned(), origin.head.clone())]
+        }),
+        log_key: origin.and_then(|origin| origin.log_key.clone()),
         ..VerifyOptions::default()
     };
     let store = Store::open(stage.database(), reading)?;

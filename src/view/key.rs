@@ -1,12 +1,18 @@
 //! Keys: who holds them, what they may sign, how they stand.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use crate::event::payload::Role;
 use crate::ground::keyfile;
+use crate::ground::shell;
 use crate::ground::sign::KeyId;
+use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::ledger::keyring::KeyRecord;
+use crate::session::keys::request::Admission;
+use crate::session::keys::request::KeyRequest;
 use crate::view::View;
 use crate::view::appended;
 
@@ -93,6 +99,107 @@ pub struct KeyMade {
 pub struct LogKey {
     /// Its verifier key, `NAME+HASH+BASE64`.
     pub log_key: String,
+}
+
+/// A request for a key that was made here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Requested {
+    /// Its id: SHA-256 of its public key, in hex.
+    pub key_id: String,
+    /// Who will hold it.
+    pub holder: String,
+    /// What is asked for.
+    pub roles: Vec<Role>,
+    /// Origin of the ledger.
+    pub ledger: String,
+    /// The private key's file, which stays here.
+    pub key_file: String,
+    /// The request's file, which goes to the owner.
+    pub request: String,
+}
+
+/// A key that was asked for, as it is admitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AskedFor {
+    /// Its id: SHA-256 of its public key, in hex.
+    pub key_id: String,
+    /// Who holds it.
+    pub holder: String,
+    /// What was asked for.
+    pub asked: Vec<Role>,
+    /// What it may sign; empty where nothing was appended.
+    pub granted: Vec<Role>,
+}
+
+/// A key id in groups of four, to be read out and compared.
+pub fn fingerprint(id: &KeyId) -> String {
+    let digits: Vec<char> = id.to_string().chars().collect();
+    let groups: Vec<String> = digits.chunks(4).map(|four| four.iter().collect()).collect();
+    groups.join(" ")
+}
+
+/// The request that was made of a key here.
+pub fn requested(request: &KeyRequest, key_file: &Path, out: &Path) -> View {
+    let facts = Requested {
+        key_id: request.key_id.to_string(),
+        holder: request.holder.to_string(),
+        roles: request.roles.as_slice().to_vec(),
+        ledger: request.ledger.to_string(),
+        key_file: key_file.display().to_string(),
+        request: out.display().to_string(),
+    };
+    let mut view = View::of(&facts).with_verdict("requested");
+    view.pairs([
+        ("holder", facts.holder),
+        ("asks for", request.roles.to_string()),
+        ("in", facts.ledger),
+        ("key", format!("{}, which stays here", facts.key_file)),
+        (
+            "request",
+            format!("{}, to send to the owner", facts.request),
+        ),
+        ("fingerprint", fingerprint(&request.key_id)),
+    ]);
+    view.sentence(
+        "Read the fingerprint to the owner by voice: the file alone does not say who sent it.",
+    );
+    view.with_next(format!("clover key admit {}", shell::word(&out.display())))
+}
+
+/// Who asks for what, for the owner to read before the answer.
+pub fn asked(admission: &Admission) -> View {
+    let request = &admission.request;
+    let mut view = View::of(&());
+    view.pairs([
+        ("holder", request.holder.to_string()),
+        ("held by", held_by(request.human)),
+        ("asks for", request.roles.to_string()),
+        ("granted", admission.granted.to_string()),
+        ("made", request.asked_at.to_string()),
+        ("fingerprint", fingerprint(&request.key_id)),
+    ]);
+    if !admission.others.is_empty() {
+        let keys = admission.others.iter().map(ToString::to_string);
+        let keys = keys.collect::<Vec<_>>().join(" ");
+        view.sentence(format!(
+            "{} holds keys here already: {keys}. This one would count as the same person's.",
+            request.holder
+        ));
+    }
+    view
+}
+
+/// What was asked for, and what stands of it in the ledger.
+pub fn admitted_facts(request: &KeyRequest, ledger: &Ledger) -> AskedFor {
+    let record = ledger.state().keyring.keys.get(&request.key_id);
+    AskedFor {
+        key_id: request.key_id.to_string(),
+        holder: request.holder.to_string(),
+        asked: request.roles.as_slice().to_vec(),
+        granted: record.map_or_else(Vec::new, |of| of.roles.as_slice().to_vec()),
+    }
 }
 
 /// How a key stands.

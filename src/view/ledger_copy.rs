@@ -9,6 +9,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::verify::Report;
 use crate::session::Home;
+use crate::session::backup::Restored;
 use crate::view::View;
 use crate::view::text::escape;
 use crate::view::text::thousands;
@@ -35,10 +36,39 @@ pub struct BackedUp {
     /// Its folder.
     pub folder: String,
     /// Names of the files in it.
-    pub files: Vec<&'static str>,
+    pub files: Vec<String>,
+    /// What belongs to the ledger and is not in it.
+    pub left_out: Vec<String>,
     /// Entries of the ledger.
     pub entries: u64,
-    /// Bytes of the ledger file.
+    /// Bytes of the ledger file; of all files, where everything was backed up.
+    pub bytes: u64,
+}
+
+/// A ledger that was restored from a backup of everything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LedgerRestored {
+    /// The folder of the ledger.
+    pub folder: String,
+    /// Its entries.
+    pub entries: u64,
+    /// Key files that were written; those that were here stay as they are.
+    pub keys: Vec<String>,
+    /// Subjects whose keys were in the backup and are destroyed, as the ledger says that they were erased.
+    pub erased: u64,
+}
+
+/// A backup as it was made.
+#[derive(Clone, Debug)]
+pub struct Backup<'a> {
+    /// Its folder.
+    pub folder: &'a Path,
+    /// Names of the files in it.
+    pub files: Vec<String>,
+    /// What is not in it.
+    pub left_out: Vec<String>,
+    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -73,11 +103,18 @@ pub fn exported(facts: &Exported, checkpoint: &Checkpoint) -> View {
     view
 }
 
-/// A backup into `target`.
-pub fn backed_up(ledger: &Ledger, target: &Home, files: Vec<&'static str>, bytes: u64) -> View {
-    let facts = BackedUp {
-        folder: target.folder().display().to_string(),
+/// A backup.
+pub fn backed_up(ledger: &Ledger, made: Backup<'_>) -> View {
+    let Backup {
+        folder,
         files,
+        left_out,
+        bytes,
+    } = made;
+    let facts = BackedUp {
+        folder: folder.display().to_string(),
+        files,
+        left_out,
         entries: ledger.size(),
         bytes,
     };
@@ -89,10 +126,43 @@ pub fn backed_up(ledger: &Ledger, target: &Home, files: Vec<&'static str>, bytes
         facts.files.join(" "),
         facts.folder
     ));
+    view.line(format!("left out: {}", facts.left_out.join(", ")));
     view.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    view
+}
+
+/// A ledger that was restored.
+pub fn restored(restored: &Restored) -> View {
+    let ledger = &restored.ledger;
+    let keys = restored.keys.iter();
+    let facts = LedgerRestored {
+        folder: restored.home.folder().display().to_string(),
+        entries: ledger.size(),
+        keys: keys.map(|path| path.display().to_string()).collect(),
+        erased: restored.erased,
+    };
+    let root = ledger.root().to_base64();
+    let mut view = View::of(&facts).with_verdict("restored");
+    view.line(format!(
+        "restored {} entries · {} key files · root {root} · {}",
+        thousands(facts.entries),
+        facts.keys.len(),
+        facts.folder
+    ));
+    if facts.erased > 0 {
+        let erased = thousands(facts.erased);
+        view.line(format!(
+            "{erased} subjects were erased since, and their keys are destroyed again"
+        ));
+    }
+    view.sentence(
+        "Append here only once nobody appends to the ledger that was lost: what was recorded after the backup would become another history.",
+    );
+    view.checkpoint = Some((ledger.size(), root));
+    let folder = restored.home.folder().parent().unwrap_or(Path::new("."));
     view.with_next(format!(
-        "clover verify {}",
-        shell::word(&target.database().display())
+        "clover status --ledger {}",
+        shell::word(&folder.display())
     ))
 }
 

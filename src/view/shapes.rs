@@ -52,10 +52,12 @@ use crate::view::report;
 use crate::view::rubric;
 use crate::view::rulebook;
 use crate::view::score;
+use crate::view::signed;
 use crate::view::simulate;
 use crate::view::split;
 use crate::view::status;
 use crate::view::surroundings;
+use crate::view::sync;
 use crate::view::taken_in;
 use crate::view::transport;
 use crate::view::values::OnRecord;
@@ -133,7 +135,7 @@ shapes! {
     "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
     "experiment close": Stands | Bodies;
     "experiment list": experiment::ExperimentList;
-    "experiment register": Stands | Bodies;
+    "experiment register": Stands | StandsAnd<rubric::Registered> | Bodies;
     "experiment split": split::SplitFormed;
     "export": ledger_copy::Exported;
     "exposure list": exposure::ExposedUnits;
@@ -188,10 +190,12 @@ shapes! {
     "judge list": judge::JudgeList;
     "judge rescore-check": judge::Rescored;
     "judge run": judge::Scored;
+    "key admit": StandsAnd<key::AskedFor> | BodiesAnd<key::AskedFor>;
     "key compromise": Stands | Bodies;
     "key export": key::KeyExport | key::LogKey;
     "key list": key::KeyList;
     "key new": StandsAnd<key::KeyMade> | Bodies;
+    "key request": key::Requested;
     "key retire": Stands | Bodies;
     "key rotate-log": StandsAnd<key::LogKey> | Bodies;
     "key show": key::KeyShown;
@@ -231,6 +235,7 @@ shapes! {
     "report iteration": report::IterationReport | StandsAnd<report::Published> | BodiesAnd<report::Published>;
     "report list": report::ReportList;
     "report show": report::ReportShown;
+    "restore": ledger_copy::LedgerRestored;
     "rubric dead": rubric::RulesFired;
     "rubric diff": rubric::RubricDiff;
     "rubric list": rubric::RubricList;
@@ -245,10 +250,13 @@ shapes! {
     "seal label": Stands | Bodies;
     "seal reveal": StandsAnd<label::Revealed>;
     "show": entry::EntryShown;
+    "sign": signed::SignedEvents | Stands | Bodies;
     "simulate dataset": simulate::Dataset;
     "simulate iteration": simulate::iteration::SimulatedIteration;
     "simulate truth": simulate::Truth;
     "status": status::Status;
+    "submit": signed::Submitted;
+    "sync": sync::Served | sync::Followed;
     "use": experiment::CurrentExperiment;
     "verify": verify::Verified;
 }

@@ -399,6 +399,8 @@ const APPENDS: &[&str] = &[
     "ledger.append(",
     "ledger.settle(",
     "ledger.submit(",
+    "ledger.follow(",
+    "submit_with_blobs(",
 ];
 
 #[test]

@@ -22,6 +22,7 @@ use crate::view::gate;
 pub(super) enum Verb {
     /// Write the plan of a gate from the files of its arms, its judge and its units
     #[command(
+        override_usage = "clover gate plan ID --units FILE --baseline FILE --candidate FILE --judge FILE --claim TEXT",
         after_help = "Example:\n  clover gate plan m-1 --units units.txt --baseline old.txt --candidate new.txt --judge judge.py \\\n    --claim 'the new prompt scores higher' -o gate.yaml"
     )]
     Plan(plan::Args),

@@ -29,7 +29,7 @@ pub(super) enum Verb {
     )]
     Anchors(open::AnchorArgs),
     /// Open an iteration; every number comes from its manifest
-    #[command(after_help = "Example:\n  clover iterate open it-1 --manifest m-1")]
+    #[command(after_help = "Example:\n  clover iterate open it-1 --manifest m-1 --peeks 3")]
     Open(open::OpenArgs),
     /// Iterations, how far they are, and what was proposed
     #[command(after_help = "Example:\n  clover iterate list")]

@@ -1,9 +1,9 @@
 //! How the command line words that a step of an iteration was not done: exit code and way on.
 
-use crate::cli::budget;
 use crate::cli::error::CliError;
 use crate::cli::patch;
 use crate::ground::shell;
+use crate::projection::iterations::PEEKS_MAX;
 use crate::session::iterate::IterationError;
 use crate::view::Exit;
 use crate::view::iterate::next;
@@ -23,8 +23,12 @@ impl From<IterationError> for CliError {
             }
             IterationError::Conflicts(_) => refused("clover log --kind score.conflict"),
             IterationError::Known { .. } => Self::integrity("damaged", message, "clover verify"),
-            IterationError::NoAccount { account, .. } => {
-                refused(&budget::peeks_opened(account.as_str()))
+            IterationError::NoAccount { manifest, .. } => refused(&format!(
+                "clover iterate open ID --manifest {} --peeks {PEEKS_MAX}",
+                shell::word(manifest)
+            )),
+            IterationError::OtherAccount { account, .. } => {
+                refused(&format!("clover budget show {}", shell::word(account)))
             }
             IterationError::NoBench(_) => Self::not_found(message, "clover verify"),
             IterationError::NoDesign => {

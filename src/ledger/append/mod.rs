@@ -20,7 +20,6 @@ pub(super) use write::index;
 pub(super) use write::write_snapshots;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use clover_event::Event;
 use clover_event::PAYLOAD_TYPE;
@@ -32,7 +31,6 @@ use clover_event::id::ExperimentId;
 use clover_ground::digest::Digest;
 use clover_ground::merkle::Tile;
 use clover_ground::note::SignedCheckpoint;
-use clover_ground::sign::KeyId;
 use clover_ground::sign::Signed;
 use clover_ground::sign::Signer;
 use clover_ground::sign::Unverified;
@@ -76,6 +74,11 @@ impl Command {
             at: None,
         }
     }
+}
+
+/// Blobs that the canonical body of an event names, as (BLAKE3, length).
+pub fn named_blobs(body: &[u8]) -> Vec<(Digest, u64)> {
+    claim::blobs(body)
 }
 
 /// An event signed elsewhere.
@@ -189,6 +192,9 @@ fn in_parts<'p, T: Send + 'p>(
     }))
 }
 
+/// What one transaction came to; the flag of an error says whether memory moved past the file.
+type Tried = Result<(Vec<Appended>, Option<SignedCheckpoint>), (LedgerError, bool)>;
+
 /// What an answer to a submission still waits for.
 enum Slot {
     Known(Appended),
@@ -279,37 +285,37 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]; then nothing was appended.
     pub fn submit(&mut self, events: Vec<SignedEvent>) -> Result<Vec<Appended>, LedgerError> {
-        self.in_transaction(&[], Recorded::default(), |head, reader, _| {
-            let mut slots = Vec::with_capacity(events.len());
-            let mut fresh = Vec::new();
-            let mut in_batch: BTreeMap<(KeyId, u64), usize> = BTreeMap::new();
-            for (index, signed) in events.into_iter().enumerate() {
-                let decoded = header::decode(signed.body())
-                    .map_err(|source| LedgerError::Body { index, source })?;
-                let key = (decoded.header.author, decoded.header.author_seq);
-                if let Some(known) = plan::known_signed(head, reader, index, &signed, &decoded)? {
-                    slots.push(Slot::Known(known));
-                } else if let Some(&earlier) = in_batch.get(&key) {
-                    slots.push(Slot::SameAs(earlier));
-                    if !fresh
-                        .iter()
-                        .any(|(at, other, _): &(usize, SignedEvent, Decoded)| {
-                            *at == earlier && *other == signed
-                        })
-                    {
-                        return Err(plan::author_seq_conflict(index, key.1, None));
-                    }
-                } else {
-                    in_batch.insert(key, index);
-                    slots.push(Slot::New);
-                    fresh.push((index, signed, decoded));
-                }
-            }
-            let keys = plan::batch_keys(head, &fresh);
-            let verify =
-                move |(index, signed, decoded)| plan::verify_foreign(&keys, index, signed, decoded);
-            Ok((slots, in_parts(fresh.into_iter(), verify)))
+        self.submit_with_blobs(events, &[])
+    }
+
+    /// As [`Ledger::submit`], storing `blobs` in the same transaction.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then nothing was appended and no blob was stored.
+    pub fn submit_with_blobs(
+        &mut self,
+        events: Vec<SignedEvent>,
+        blobs: &[Vec<u8>],
+    ) -> Result<Vec<Appended>, LedgerError> {
+        self.in_transaction(blobs, Recorded::default(), |head, reader, _| {
+            plan::signed(head, reader, events)
         })
+    }
+
+    /// Takes in a batch as the log that this copy follows took it in: judged by every rule as at its append, at its time, and
+    /// under its checkpoint, which must cover it. No log key is needed.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then nothing was taken in.
+    pub fn follow(
+        &mut self,
+        events: Vec<SignedEvent>,
+        blobs: &[Vec<u8>],
+        taken: (Timestamp, &SignedCheckpoint),
+    ) -> Result<(), LedgerError> {
+        let plan = |head: &Head, reader: Reader<'_>, _| plan::signed(head, reader, events);
+        let result = self.try_transaction(blobs, Recorded::default(), plan, Some(taken));
+        self.after_transaction(result).map(drop)
     }
 
     pub(super) fn append_genesis(&mut self, genesis: Box<Prepared>) -> Result<(), LedgerError> {
@@ -372,7 +378,11 @@ impl Ledger {
                 "is missing: this ledger was opened to be read".to_owned(),
             ));
         }
-        let result = self.try_transaction(blobs, values, plan);
+        let result = self.try_transaction(blobs, values, plan, None);
+        self.after_transaction(result)
+    }
+
+    fn after_transaction(&mut self, result: Tried) -> Result<Vec<Appended>, LedgerError> {
         match result {
             Ok((appended, checkpoint)) => {
                 self.after_commit(checkpoint.as_ref());
@@ -389,13 +399,13 @@ impl Ledger {
         }
     }
 
-    /// The flag of an error says whether memory moved past the file.
     fn try_transaction<'p>(
         &mut self,
         blobs: &[Vec<u8>],
         values: Recorded,
         plan: impl FnOnce(&Head, Reader<'_>, Timestamp) -> Result<(Vec<Slot>, Parts<'p>), LedgerError>,
-    ) -> Result<(Vec<Appended>, Option<SignedCheckpoint>), (LedgerError, bool)> {
+        taken: Option<(Timestamp, &SignedCheckpoint)>,
+    ) -> Tried {
         let Self {
             store,
             ambient,
@@ -412,7 +422,10 @@ impl Ledger {
         catch_up::catch_up(head, txn.reader()).map_err(clean)?;
         newest_format(head).map_err(clean)?;
         let last = head.state.keyring.recorded_at;
-        let recorded_at = recorded_at(ambient.now(), last, *clock_ahead).map_err(clean)?;
+        let recorded_at = match taken {
+            Some((recorded_at, _)) => recorded_at,
+            None => recorded_at(ambient.now(), last, *clock_ahead).map_err(clean)?,
+        };
         for blob in blobs {
             txn.put_blob(blob).map_err(|error| clean(error.into()))?;
         }
@@ -435,8 +448,11 @@ impl Ledger {
         rows.end().map_err(|error| touched(error.into()))?;
         head.tail.add(std::mem::take(&mut batch.given));
         let size = batch.before.size;
-        let checkpoint = write::sign_head(head, size, log_key.as_ref(), next_log_key.as_ref())
-            .map_err(touched)?;
+        let checkpoint = match taken {
+            Some((_, signed)) => write::covers(head, size, signed),
+            None => write::sign_head(head, size, log_key.as_ref(), next_log_key.as_ref()),
+        };
+        let checkpoint = checkpoint.map_err(touched)?;
         write::write_head(&txn, head, &batch, &checkpoint).map_err(touched)?;
         txn.commit().map_err(|error| touched(error.into()))?;
         Ok((answers(slots, batch.appended), Some(checkpoint)))

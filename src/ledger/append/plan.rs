@@ -12,27 +12,28 @@ use clover_event::Payload;
 use clover_event::Seen;
 use clover_event::header;
 use clover_event::header::Decoded;
-use clover_event::id::Root;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
-use clover_num::Count;
 use clover_store::Reader;
 use smol_str::SmolStr;
 
 use crate::append::Appended;
 use crate::append::Command;
+use crate::append::Parts;
 use crate::append::Prepared;
 use crate::append::SignedEvent;
 use crate::append::Slot;
+use crate::append::in_parts;
 use crate::append::spread;
 use crate::error::LedgerError;
 use crate::fold::Breach;
 use crate::fold::Rule;
 use crate::open::Head;
 use crate::rule_names::RuleName;
+use crate::slate;
 use crate::tail::Tail;
 
 /// Finds the commands whose natural key is recorded already, in the log or earlier in the batch; gives the
@@ -189,10 +190,7 @@ impl Numbering {
             author,
             ledger: keyring.origin.as_str().into(),
             now,
-            seen: Seen {
-                root: Root(head.root()),
-                size: Count::new(head.size()).expect("BUG: a log is below 2^53"),
-            },
+            seen: slate::seen(head),
         }
     }
 
@@ -322,6 +320,39 @@ pub(super) fn known_signed(
         }));
     }
     Err(author_seq_conflict(index, author_seq, Some(seq)))
+}
+
+/// Finds the signed events that are recorded already, in the log or earlier in the batch; the others are verified when
+/// they are asked for.
+pub(super) fn signed<'p>(
+    head: &Head,
+    reader: Reader<'_>,
+    events: Vec<SignedEvent>,
+) -> Result<(Vec<Slot>, Parts<'p>), LedgerError> {
+    let mut slots = Vec::with_capacity(events.len());
+    let mut fresh: Vec<(usize, SignedEvent, Decoded)> = Vec::new();
+    let mut in_batch: BTreeMap<(KeyId, u64), usize> = BTreeMap::new();
+    for (index, signed) in events.into_iter().enumerate() {
+        let decoded =
+            header::decode(signed.body()).map_err(|source| LedgerError::Body { index, source })?;
+        let key = (decoded.header.author, decoded.header.author_seq);
+        if let Some(known) = known_signed(head, reader, index, &signed, &decoded)? {
+            slots.push(Slot::Known(known));
+        } else if let Some(&earlier) = in_batch.get(&key) {
+            slots.push(Slot::SameAs(earlier));
+            let mut others = fresh.iter();
+            if !others.any(|(at, other, _)| *at == earlier && *other == signed) {
+                return Err(author_seq_conflict(index, key.1, None));
+            }
+        } else {
+            in_batch.insert(key, index);
+            slots.push(Slot::New);
+            fresh.push((index, signed, decoded));
+        }
+    }
+    let keys = batch_keys(head, &fresh);
+    let verify = move |(index, signed, decoded)| verify_foreign(&keys, index, signed, decoded);
+    Ok((slots, in_parts(fresh.into_iter(), verify)))
 }
 
 /// Public keys for a foreign batch: those in force and those that the batch itself adds.

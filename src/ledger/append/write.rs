@@ -41,6 +41,11 @@ pub(super) fn sign_head(
     let origin =
         KeyName::parse(&keyring.origin).map_err(|error| LedgerError::LogKey(error.to_string()))?;
     let at_hand = [log_key, next_log_key];
+    if let (Some(slate), Some(own)) = (&head.slate, log_key) {
+        let keys = [(slate.key(), own)];
+        return checkpoint::sign(&origin, head.size(), head.root(), &keys)
+            .map_err(|error| LedgerError::LogKey(error.to_string()));
+    }
     let mut keys = Vec::new();
     for (seq, vkey) in &keyring.log_keys {
         if *seq < before {
@@ -60,6 +65,25 @@ pub(super) fn sign_head(
         .collect();
     checkpoint::sign(&origin, head.size(), head.root(), &keys?)
         .map_err(|error| LedgerError::LogKey(error.to_string()))
+}
+
+/// A checkpoint that others signed, where it covers the head and every log key that must have signed it did.
+pub(super) fn covers(
+    head: &Head,
+    before: u64,
+    signed: &SignedCheckpoint,
+) -> Result<SignedCheckpoint, LedgerError> {
+    let (of, keyring) = (signed.checkpoint(), &head.state.keyring);
+    let damaged = |found: String| LedgerError::Integrity {
+        seq: of.size.saturating_sub(1),
+        found,
+    };
+    if (of.size, of.root) != (head.size(), head.root()) {
+        return Err(damaged("a checkpoint of other entries".to_owned()));
+    }
+    let keys = checkpoint::required_keys(keyring, before, of.size);
+    checkpoint::check(signed, &keyring.origin, &keys).map_err(damaged)?;
+    Ok(signed.clone())
 }
 
 /// Writes a part of a batch, judged and from `first` on, inside its transaction.

@@ -45,7 +45,7 @@ pub fn estimate(
     let undrawn = || GateError::Undrawn(id.clone());
     let of = check::known(ledger.state(), id)?;
     let n = through.unwrap_or(of.gate.n);
-    let when = (append::seen(ledger), append::now(ledger));
+    let when = (ledger.seen(), append::now(ledger));
     let like = steps::estimated(ledger.state(), of, (design, n), when);
     let like = like.ok_or_else(undrawn)?;
     let experiment = of.gate.experiment.clone();
@@ -74,7 +74,7 @@ pub fn sample(
     through: Option<u64>,
 ) -> Result<LabelSample, SessionError> {
     let of = check::known(state, id)?;
-    let found = estimated::drawn(state, of.gate, of.record, Some(append::seen(ledger)));
+    let found = estimated::drawn(state, of.gate, of.record, Some(ledger.seen()));
     let version = of.record.in_force();
     let data = version.and_then(|version| version.manifest.data.as_ref());
     let policy = data.and_then(|data| data.label_policy.as_ref());

@@ -229,7 +229,7 @@ impl GateSetup {
 
     /// The events that draw the order, from what the next entry will have seen.
     fn order(&self, ledger: &Ledger) -> Option<Vec<Payload>> {
-        let seen = Some(append::seen(ledger));
+        let seen = Some(ledger.seen());
         let beacon = orders::beacon(ledger.state(), &self.bound, seen)?;
         steps::draw(&self.bound, beacon, &self.units.units)
     }

@@ -44,8 +44,8 @@ pub fn family_share(
     let families = &manifests.families;
     let open = || families.iter().filter(|(_, of)| of.closed_seq.is_none());
     let (id, family) = if let Some(id) = named {
-        let family = families.get(id);
-        (id, family.ok_or_else(|| GateError::NoFamily(id.clone()))?)
+        let known = families.get(id);
+        (id, known.ok_or_else(|| GateError::NoFamily(id.clone()))?)
     } else {
         let mut all = open();
         let first = all.next().ok_or(GateError::NoOpenFamily)?;

@@ -65,6 +65,18 @@ pub enum IterationError {
         /// The manifest that names it.
         manifest: ManifestId,
     },
+    /// The account that pays for looks is open, and holds another number of them.
+    #[error(
+        "account {account} holds {amount} looks, and {asked} were asked for: an account is opened once"
+    )]
+    OtherAccount {
+        /// The account.
+        account: AccountId,
+        /// What it holds.
+        amount: u64,
+        /// What was asked for.
+        asked: u64,
+    },
     /// The rubric or the plan of an iteration is not known.
     #[error("the rubric or the plan of {0} cannot be read")]
     NoBench(IterationId),

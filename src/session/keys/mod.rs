@@ -3,12 +3,15 @@
 pub mod addition;
 pub mod ending;
 pub mod files;
+pub mod request;
 pub mod rotation;
 
 use std::path::PathBuf;
 
 use clover_event::id::HolderId;
 use clover_ground::keyfile::KeyFileError;
+
+use crate::keys::request::RequestError;
 
 /// Why a key was not added, ended or changed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +40,12 @@ pub enum KeyError {
     /// A log key cannot be written as a file.
     #[error(transparent)]
     LogKeyUnwritable(KeyFileError),
+    /// The log key is changed where the log is written.
+    #[error("the log key is rotated where the log is written, and this is a reader's copy")]
+    NotTheWriter,
+    /// A request for a key is not admitted.
+    #[error(transparent)]
+    Request(#[from] RequestError),
     /// An author key cannot be written as a file.
     #[error(transparent)]
     Unwritable(KeyFileError),

@@ -16,6 +16,7 @@ use crate::append::Intent;
 use crate::append::Submission;
 use crate::error::SessionError;
 use crate::home::Home;
+use crate::keys::KeyError;
 use crate::keys::files;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
@@ -31,6 +32,9 @@ pub fn rotate(
     reason: Text,
     intent: Intent,
 ) -> Result<Submission, SessionError> {
+    if ledger.is_slate() {
+        return Err(KeyError::NotTheWriter.into());
+    }
     let owner = ports.signer(ledger.state(), KeyNeed::runner(Kind::LogKeyRotated))?;
     let next_path = home.next_log_key();
     let next = if ambient::exists(&next_path)? {

@@ -153,7 +153,18 @@ fn a_patch_of_what_the_judge_is_told_is_accepted_on_what_it_answers_then() {
     let early = desk.run("patch objective patch.yaml --iteration it-retold");
     assert_eq!(early.code, 11, "{}{}", early.out, early.err);
     says(&early, &["changes what the judge is told"]);
-    desk.ok("iterate propose it-retold patch.yaml");
+    let absent = ["iterate", "run", "it-retold", "--propose", "none.yaml"];
+    desk.refused(&absent, 5, &["none.yaml"]);
+    let early = "iterate run it-retold --to cards --propose patch.yaml --json";
+    let early = desk.ok(early).json();
+    assert_eq!(early["data"]["proposed"], json!([]), "{early:#}");
+    assert!(early["warnings"].to_string().contains("is not proposed"));
+    let propose = "iterate run it-retold --to propose --propose patch.yaml --json";
+    let proposed = desk.ok(propose).json();
+    let one = &proposed["data"]["proposed"][0];
+    assert_eq!(one["appended"], 1, "{proposed:#}");
+    assert_eq!(proposed["verdict"], "appended");
+    assert_eq!(desk.ok(propose).json()["verdict"], "already_recorded");
     // When the gates are due and no program is named, then nothing is recorded.
     let head = desk.head();
     let untold = desk.run("iterate gate it-retold");

@@ -29,7 +29,8 @@ fn numbered(text: &str, digests: &mut Vec<String>) -> String {
     for part in text.split_inclusive(char::is_whitespace) {
         let word = part.trim_end();
         let is_hex = word.len() == 64 && word.chars().all(|one| one.is_ascii_hexdigit());
-        if !is_hex && !(word.len() == 44 && word.ends_with('=')) {
+        let is_root = word.len() == 44 && word.ends_with('=');
+        if !(is_hex || is_root) {
             shown.push_str(part);
             continue;
         }

@@ -1,0 +1,72 @@
+//! `clover restore DIR`: a ledger and its keys from a backup of everything.
+
+use std::path::PathBuf;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::wallet;
+use crate::ground::ambient;
+use crate::ground::shell;
+use crate::session::Home;
+use crate::session::backup;
+use crate::session::backup::BackupError;
+use crate::session::home::FOLDER;
+use crate::session::home::HomeOptions;
+use crate::view::View;
+use crate::view::ledger_copy;
+
+const HELP: &str = "clover restore --help";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder that `clover backup --all` wrote
+    pub backup: PathBuf,
+    /// The age identity that opens it
+    #[arg(long, value_name = "FILE")]
+    pub identity: PathBuf,
+    /// Folder of the ledger
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub into: PathBuf,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+    let (from, into) = (ctx.path(&args.backup), ctx.path(&args.into));
+    if !ambient::is_dir(&from) {
+        let message = format!("{} is no folder of a backup", from.display());
+        return Err(CliError::not_found(message, HELP));
+    }
+    let home = Home::new(into.join(FOLDER));
+    if ambient::exists(home.folder())? {
+        let message = format!("{} exists already", home.folder().display());
+        return Err(CliError::refused(message, HELP));
+    }
+    let identity = wallet::read_identity(ctx, &ctx.path(&args.identity))?;
+    let keys = wallet::folder(ctx)?;
+    let options = HomeOptions {
+        store: home::store_options(ctx, false),
+        pins: home::pins(ctx),
+    };
+    let (ambient, places) = (
+        ctx.ambient(),
+        (from.as_path(), into.as_path(), keys.as_path()),
+    );
+    let restored = backup::restore(&mut ctx.ports(), &ambient, places, &identity, &options)?;
+    Ok(ledger_copy::restored(&restored))
+}
+
+impl From<BackupError> for CliError {
+    fn from(error: BackupError) -> Self {
+        let message = error.to_string();
+        match error {
+            BackupError::KeyExists(path) => {
+                let path = shell::word(&path.display());
+                Self::refused(message, format!("mv {path} {path}.aside"))
+            }
+            BackupError::Missing { .. } => Self::not_found(message, HELP),
+            BackupError::Sealed { .. } => {
+                Self::input(message, "the same command with --identity FILE")
+            }
+        }
+    }
+}

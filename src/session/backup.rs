@@ -1,0 +1,297 @@
+//! A backup of all that somebody needs to go on elsewhere: the ledger, the key of its log, the vault and their own keys.
+//!
+//! Each is an age file of its own, so that the stock `age` opens it. Nothing leaves this machine in clear: copies are made in
+//! the ledger's private folder and encrypted from there.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clover_event::Payload;
+use clover_ground::ambient;
+use clover_ground::ambient::Ambient;
+use clover_ground::digest::Digest;
+use clover_ground::seal;
+use clover_ground::seal::AgeError;
+use clover_ground::seal::Identity;
+use clover_ground::seal::Recipient;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_ledger::LedgerOptions;
+use clover_store::OpenOptions;
+use clover_workflow::GOVERNED;
+use zeroize::Zeroizing;
+
+use crate::error::SessionError;
+use crate::home::DATABASE;
+use crate::home::FOLDER;
+use crate::home::Home;
+use crate::home::HomeOptions;
+use crate::keys::files;
+use crate::ports::Watcher;
+use crate::ports::Work;
+use crate::restore;
+use crate::stage::Stage;
+
+/// Ends the name of every file of such a backup.
+const END: &str = "age";
+/// Folder of a person's own keys in it.
+const KEYS: &str = "keys";
+/// The vault in it.
+const VAULT: &str = "vault.db";
+/// The log key in it.
+const LOG_KEY: &str = "log.key";
+
+/// Why nothing was restored.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// A key file of that name holds another key.
+    #[error("{} exists already and holds another key", .0.display())]
+    KeyExists(PathBuf),
+    /// A file that every backup has is not there.
+    #[error("{} holds no {name}.age", folder.display())]
+    Missing {
+        /// The folder.
+        folder: PathBuf,
+        /// The file.
+        name: &'static str,
+    },
+    /// A file cannot be opened.
+    #[error("{}: {source}", path.display())]
+    Sealed {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: AgeError,
+    },
+}
+
+/// Writes the ledger of a home, with all that belongs to it, into a new folder; answers with the names of the files.
+///
+/// # Errors
+/// What files, ledger and vault say; then the folder is not there.
+pub fn back_up(
+    watcher: &mut dyn Watcher,
+    ambient: &Ambient,
+    of: (&Home, &Ledger),
+    keys: &[PathBuf],
+    recipients: &[Recipient],
+    target: &Path,
+) -> Result<Vec<String>, SessionError> {
+    let private = Stage::new(of.0.folder(), "backup")?;
+    let stage = ambient::unfinished(target);
+    let made = sealed(
+        watcher,
+        ambient,
+        of,
+        keys,
+        recipients,
+        (private.folder(), &stage),
+    );
+    let placed = made.and_then(|names| {
+        ambient::rename(&stage, target)?;
+        Ok(names)
+    });
+    if placed.is_err() {
+        // What was never made need not be removed.
+        ambient::remove_tree(&stage).ok();
+    }
+    placed
+}
+
+fn sealed(
+    watcher: &mut dyn Watcher,
+    ambient: &Ambient,
+    (home, ledger): (&Home, &Ledger),
+    keys: &[PathBuf],
+    recipients: &[Recipient],
+    (private, stage): (&Path, &Path),
+) -> Result<Vec<String>, SessionError> {
+    ambient::create_private_dirs(&stage.join(KEYS))?;
+    let mut names = Vec::new();
+    let mut put = |name: &str, bytes: &[u8]| -> Result<(), SessionError> {
+        let sealed = ambient.with_entropy(|entropy| seal::encrypt(bytes, recipients, entropy))?;
+        let name = format!("{name}.{END}");
+        ambient::write_new(&stage.join(&name), &sealed, 0o600)?;
+        names.push(name);
+        Ok(())
+    };
+    // The vault before the ledger: a subject that is erased in between is erased again where the backup is restored.
+    if let Some(vault) = home.known_vault(ambient)? {
+        let copy = private.join(VAULT);
+        vault.backup(&copy)?;
+        put(VAULT, &Zeroizing::new(ambient::read(&copy)?))?;
+    }
+    let copy = private.join(DATABASE);
+    ledger.store().backup(&copy, |done, all| {
+        watcher.progress(Work::Copying, done, all);
+    })?;
+    put(DATABASE, &ambient::read(&copy)?)?;
+    if ambient::exists(&home.log_key())? {
+        let log_key = Zeroizing::new(ambient::read_secret(&home.log_key())?);
+        put(LOG_KEY, &log_key)?;
+    }
+    for key in keys {
+        let Some(name) = key.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let bytes = Zeroizing::new(ambient::read(key)?);
+        put(&format!("{KEYS}/{name}"), &bytes)?;
+    }
+    Ok(names)
+}
+
+/// A ledger that was restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// Where it is.
+    pub home: Home,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// Key files that were written; those that were there are not among them.
+    pub keys: Vec<PathBuf>,
+    /// Subjects that were erased since the vault was copied, and are erased again.
+    pub erased: u64,
+}
+
+/// Restores a backup into a folder without a ledger, and a person's keys into the folder of keys. What is restored is
+/// verified as a whole, and held against the pin, before it stands there.
+///
+/// # Errors
+/// [`BackupError`], [`RestoreError`](restore::RestoreError), [`LedgerError::Diverged`] where a newer ledger was seen here,
+/// and what files say; then no ledger stands in the folder.
+pub fn restore(
+    watcher: &mut dyn Watcher,
+    ambient: &Arc<Ambient>,
+    (from, into, keys): (&Path, &Path, &Path),
+    identity: &Identity,
+    options: &HomeOptions,
+) -> Result<Restored, SessionError> {
+    let home = Home::new(into.join(FOLDER));
+    let is_new = !ambient::exists(into)?;
+    let random = Digest::blake3(&ambient.random::<16>()?).to_hex();
+    let stage = Home::new(into.join(format!("{FOLDER}.restore-{}", &random[..16])));
+    let placed = unsealed((from, &stage), identity)
+        .and_then(|()| restore::verified(watcher, ambient, &stage, None, options.store))
+        .and_then(|()| erased_again(ambient, &stage, options))
+        .and_then(|erased| {
+            let written = own_keys(from, keys, identity)?;
+            ambient::rename(stage.folder(), home.folder())?;
+            Ok((erased, written))
+        });
+    let (erased, keys) = match placed {
+        Ok(placed) => placed,
+        Err(error) => {
+            // What was never made need not be removed.
+            ambient::remove_tree(stage.folder()).ok();
+            if is_new {
+                ambient::remove_empty(into).ok();
+            }
+            return Err(error);
+        }
+    };
+    let opened = LedgerOptions {
+        store: options.store,
+        log_key: None,
+        pins: options.pins.clone(),
+    };
+    let ledger = Ledger::open_anew(home.database(), ambient.clone(), &GOVERNED, opened)?;
+    ledger.advance_pin()?;
+    Ok(Restored {
+        home,
+        ledger,
+        keys,
+        erased,
+    })
+}
+
+/// The content of one file of a backup; `None` where it is not there.
+fn open(path: &Path, identity: &Identity) -> Result<Option<Zeroizing<Vec<u8>>>, SessionError> {
+    if !ambient::exists(path)? {
+        return Ok(None);
+    }
+    let opened = seal::decrypt(&ambient::read(path)?, std::slice::from_ref(identity));
+    let opened = opened.map_err(|source| BackupError::Sealed {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(Some(Zeroizing::new(opened)))
+}
+
+/// Opens the files of the ledger into a folder of their own.
+fn unsealed((from, stage): (&Path, &Home), identity: &Identity) -> Result<(), SessionError> {
+    ambient::create_private_dirs(stage.folder())?;
+    for (name, is_needed) in [(DATABASE, true), (LOG_KEY, false), (VAULT, false)] {
+        match open(&from.join(format!("{name}.{END}")), identity)? {
+            Some(bytes) => ambient::write_new(&stage.folder().join(name), &bytes, 0o600)?,
+            None if is_needed => {
+                let folder = from.to_owned();
+                return Err(BackupError::Missing { folder, name }.into());
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Holds what was restored against pin and log key, and destroys keys of subjects that the ledger says are erased.
+fn erased_again(
+    ambient: &Arc<Ambient>,
+    stage: &Home,
+    options: &HomeOptions,
+) -> Result<u64, SessionError> {
+    let log_key = if ambient::exists(&stage.log_key())? {
+        Some(files::read_log_key(&stage.log_key())?)
+    } else {
+        None
+    };
+    let opened = LedgerOptions {
+        store: OpenOptions {
+            read_only: true,
+            ..options.store
+        },
+        log_key,
+        pins: options.pins.clone(),
+    };
+    let ledger = Ledger::open_anew(stage.database(), ambient.clone(), &GOVERNED, opened)?;
+    let Some(vault) = stage.known_vault(ambient)? else {
+        return Ok(0);
+    };
+    let mut subjects = Vec::new();
+    let size = ledger.size();
+    ledger.entries::<LedgerError>(0, size, |read| {
+        if let Payload::SubjectErased(of) = read.event.payload {
+            subjects.push(of.subject);
+        }
+        Ok(())
+    })?;
+    let mut erased = 0;
+    for subject in &subjects {
+        erased += u64::from(vault.destroy_subject(subject)?);
+    }
+    Ok(erased)
+}
+
+/// Writes a person's keys where they are kept; answers with those that were not there.
+fn own_keys(from: &Path, folder: &Path, identity: &Identity) -> Result<Vec<PathBuf>, SessionError> {
+    let mut new = Vec::new();
+    for path in ambient::list(&from.join(KEYS))? {
+        if path.extension().is_none_or(|end| end != END) {
+            continue;
+        }
+        let (Some(name), Some(bytes)) = (path.file_stem(), open(&path, identity)?) else {
+            continue;
+        };
+        let to = folder.join(name);
+        if !ambient::exists(&to)? {
+            new.push((to, bytes));
+        } else if ambient::read(&to)? != *bytes {
+            return Err(BackupError::KeyExists(to).into());
+        }
+    }
+    ambient::create_private_dirs(folder)?;
+    for (to, bytes) in &new {
+        ambient::write_new(to, bytes, 0o600)?;
+    }
+    Ok(new.into_iter().map(|(to, _)| to).collect())
+}

@@ -1,0 +1,147 @@
+//! Events that were signed where the log is not written, and what became of them where it is.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::event::Seen;
+use crate::ground::shell;
+use crate::ledger::Appended;
+use crate::ledger::Ledger;
+use crate::session::outbox::SignedBatch;
+use crate::store::StoreError;
+use crate::view::View;
+
+/// An event that was signed and not appended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SignedEvents {
+    /// The file for whoever writes the log.
+    pub file: String,
+    /// Ids of the events in it.
+    pub ids: Vec<String>,
+    /// The key that signed the first.
+    pub author: String,
+    /// The author's number of the first.
+    pub author_seq: u64,
+    /// Entries of the checkpoint that they have seen.
+    pub seen_size: u64,
+    /// Its root, in base64.
+    pub seen_root: String,
+    /// Files that wait in the outbox, this one among them.
+    pub waiting: u64,
+}
+
+/// Where an event of a file stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EventTaken {
+    /// It stood in the ledger before.
+    pub already: bool,
+    /// Its id.
+    pub id: String,
+    /// When the ledger took it in.
+    pub recorded_at: Option<String>,
+    /// Its position.
+    pub seq: u64,
+}
+
+/// A file whose events stand in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FileTaken {
+    /// Its name.
+    pub file: String,
+    /// Its events, in their order.
+    pub results: Vec<EventTaken>,
+}
+
+/// Files of signed events that were taken in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Submitted {
+    /// Events that are new.
+    pub appended: u64,
+    /// Events that stood in the ledger already.
+    pub already: u64,
+    /// File by file.
+    pub files: Vec<FileTaken>,
+}
+
+impl FileTaken {
+    /// Of a file and where its events stand.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn new(ledger: &Ledger, file: String, appended: &[Appended]) -> Result<Self, StoreError> {
+        let reader = ledger.store().reader();
+        let results = appended.iter().map(|one| {
+            let stored = reader.entry(one.seq)?;
+            Ok(EventTaken {
+                already: one.already,
+                id: one.id.to_string(),
+                recorded_at: stored.map(|stored| stored.recorded_at.to_string()),
+                seq: one.seq,
+            })
+        });
+        let results = results.collect::<Result<_, StoreError>>()?;
+        Ok(Self { file, results })
+    }
+}
+
+/// An event that was signed into a file.
+pub fn signed(batch: &SignedBatch, file: &Path, seen: Seen, waiting: usize) -> View {
+    let (author, author_seq) = batch.first();
+    let facts = SignedEvents {
+        file: file.display().to_string(),
+        ids: batch.ids().iter().map(ToString::to_string).collect(),
+        author: author.to_string(),
+        author_seq,
+        seen_size: seen.size.value(),
+        seen_root: seen.root.0.to_base64(),
+        waiting: waiting as u64,
+    };
+    let mut view = View::of(&facts).with_verdict("signed");
+    view.line(format!("signed {} · {}", facts.ids.join(" "), facts.file));
+    view.pairs([
+        ("number", format!("{author_seq} of key {author}")),
+        ("seen", format!("the first {} entries", facts.seen_size)),
+    ]);
+    view.sentence("It is not recorded yet: whoever writes the log submits the file.");
+    view.events.clone_from(&facts.ids);
+    view.with_next(format!("clover submit {}", shell::word(&facts.file)))
+}
+
+/// Files that were taken in.
+pub fn submitted(ledger: &Ledger, files: Vec<FileTaken>) -> View {
+    let results = || files.iter().flat_map(|file| &file.results);
+    let already = results().filter(|one| one.already).count() as u64;
+    let appended = results().count() as u64 - already;
+    let events = results().map(|one| one.id.clone()).collect();
+    let facts = Submitted {
+        appended,
+        already,
+        files,
+    };
+    let mut view = View::of(&facts);
+    for file in &facts.files {
+        for one in &file.results {
+            let already = if one.already {
+                "  already recorded"
+            } else {
+                ""
+            };
+            view.line(format!(
+                "seq {}  {}  {}{already}",
+                one.seq, one.id, file.file
+            ));
+        }
+    }
+    view.events = events;
+    view.verdict = match appended {
+        0 => "already_recorded",
+        _ => "appended",
+    };
+    view.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    view
+}
