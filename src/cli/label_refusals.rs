@@ -21,6 +21,7 @@ impl From<LabelError> for CliError {
                 "--charge is no event of this ledger: a label is opened only after its peek was charged",
                 CHARGE,
             ),
+            LabelError::SealedLater { .. } => Self::refused(message, CHARGE),
             LabelError::NotSealed { .. } => Self::not_found(message, SEALED),
             LabelError::Range => Self::integrity("seal_broken", message, "clover verify"),
         }

@@ -21,6 +21,7 @@ use crate::num::Micro;
 use crate::projection::audits;
 use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
+use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
 use crate::session::estimates::Estimation;
 use crate::view::View;
@@ -105,15 +106,35 @@ fn design(read: &Estimation, named: Option<&str>) -> Result<DesignId, CliError> 
 }
 
 /// How audits are graded: as the experiment's manifest has it, else as asked, with a family that is still to be counted.
-fn graded(read: &Estimation, args: &Args) -> Result<(AuditTerms, Option<Manifest>), CliError> {
+fn graded(
+    ctx: &mut Ctx<'_>,
+    read: &Estimation,
+    design: &DesignId,
+    args: &Args,
+) -> Result<(AuditTerms, Option<Manifest>), CliError> {
     let manifests = read.ledger.state().fold::<Manifests>();
+    let opened = drifts::probe_opened(read.ledger.state(), &read.experiment, design);
     let records = manifests.by_id.values().filter(|record| {
         record.experiment.as_ref() == Some(&read.experiment) && record.superseded_by.is_none()
     });
-    let in_force = records.filter_map(|record| record.in_force());
-    let planned: Vec<_> = in_force
-        .filter(|of| of.manifest.transport.is_some())
-        .collect();
+    let mut planned = Vec::new();
+    for record in records {
+        let Some(version) = record
+            .in_force()
+            .filter(|of| of.manifest.transport.is_some())
+        else {
+            continue;
+        };
+        if record.plans_audits_before(opened) {
+            planned.push(version);
+        } else {
+            let id = &version.manifest.manifest;
+            let opened = opened.unwrap_or_default();
+            ctx.warn(format!(
+                "manifest {id} came into force after a probe of {design} was open, at seq {opened}: it plans no audit by them, and nothing of this one may be claimed; register a design with new labels to audit under it"
+            ));
+        }
+    }
     match planned.as_slice() {
         [] => Ok((asked(args)?, None)),
         [one] if args.margin.is_none() && args.alpha.is_none() => {
@@ -262,7 +283,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let design = design(&read, args.design.as_deref())?;
     not_again(&read, &design, args)?;
     // What a manifest binds is held to before anything is opened.
-    let (mut terms, manifest) = graded(&read, args)?;
+    let (mut terms, manifest) = graded(ctx, &read, &design, args)?;
     if let Some(answer) = open(ctx, &mut read, &design, args)? {
         return Ok(answer);
     }

@@ -127,10 +127,18 @@ impl Keyring {
         self.live().filter(move |(_, key)| key.roles.contains(role))
     }
 
-    /// Roles of each holder over all live keys, by the name that stands for them.
-    pub fn roles_by_holder(&self) -> BTreeMap<String, BTreeSet<Role>> {
+    /// Whether `strict` was ever in force.
+    pub fn was_strict(&self) -> bool {
+        let mut all = self.separations.iter();
+        all.any(|(_, separation)| *separation == Separation::Strict)
+    }
+
+    /// Roles of each holder that count against conflicts, by the name that stands for them: those of live keys, and with `ever`
+    /// those of keys that ended too.
+    pub fn roles_by_holder(&self, ever: bool) -> BTreeMap<String, BTreeSet<Role>> {
         let mut holders: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        for (_, key) in self.live() {
+        let keys = self.keys.values();
+        for key in keys.filter(|key| ever || key.end.is_none()) {
             holders
                 .entry(names::person(self, &key.holder))
                 .or_default()
@@ -139,9 +147,12 @@ impl Keyring {
         holders
     }
 
-    /// Roles of one holder over all live keys, when there is one.
+    /// Roles of one holder that count against those of a new key, when there are any: from rulebook 20 on those of keys that
+    /// ended too.
     pub fn roles_held_by(&self, holder: &HolderId) -> Option<BTreeSet<Role>> {
-        self.roles_by_holder().remove(&names::person(self, holder))
+        let ever = self.asks(Question::RolesEverHeld);
+        self.roles_by_holder(ever)
+            .remove(&names::person(self, holder))
     }
 
     /// The first conflict of a set of roles.

@@ -96,7 +96,7 @@ rules! {
         "the author's roles do not allow the kind, or the account's spenders do not include one"
         => "do not count the event; ask the owner";
     Separation "separation" next "clover key list":
-        "under `strict` a holder has conflicting roles; a new holder whose name holds what nobody sees, or is taken for another's (`KEYS.md`)"
+        "under `strict` a holder has conflicting roles, or had one of them on a key that ended (20); a new holder whose name holds what nobody sees, or is taken for another's (`KEYS.md`)"
         => "every later claim needs a second person's confirmation";
     Possession "possession" next "clover key list":
         "the proof in `key.added` fails, `public_key` is no usable point, or `key_id` is not that of `public_key`"
@@ -120,7 +120,7 @@ rules! {
         "an earlier event of the kind has the same natural key (`KEYS.md`)"
         => "count the first only, and ask why there is a second";
     Seal "seal" next "clover log --kind label.sealed":
-        "a reveal without a seal of equal commitment or without an earlier acceptance of that row, or an acceptance of another envelope"
+        "a reveal without a seal of equal commitment, below its charge too (20), or without an earlier acceptance of that row, or an acceptance of another envelope"
         => "the label was changed after sealing: void the peek";
     Charge "charge" next "clover budget list":
         "a reveal whose charge is no `budget.charged` below its own `seen.size`, or one of an account whose unit is not `peek`, or that paid for other labels before (18)"
@@ -153,7 +153,7 @@ rules! {
         "units exposed under a version that the custodian did not agree to, or an agreement by the registrar's own key (under `strict`, holder)"
         => "the confirm data were bound by one hand: void the exposure";
     Family "family" next "clover log --kind family.opened":
-        "a family that cannot be, or a member that takes more alpha than is left, joins another method, or changes its family"
+        "a family that cannot be, or a member that takes more alpha than is left or than the family has (20), joins another method, or changes its family"
         => "count the family's error rate again, with every member";
     Exposure "exposure" next "clover log --kind exposure.opened":
         "another confirm set, units or number of exposures than the manifest has, another custodian, or outside its dates; an exposure that does not name its last unit, a unit of a gate that is scored before its exposure or off the scale (18)"
@@ -165,7 +165,7 @@ rules! {
         "a read by a key that is unknown or ended, or in a role that it does not hold (`ASSUMPTIONS.md`)"
         => "ask the custodian who was given what";
     Sdp "sdp" next "clover assume list":
-        "a bridge of another protocol than the newest, without an end, by a machine, or with a crossed interval; labels or a design by another protocol than the one in force; a step of an iteration whose protocol was replaced, or an end of one that does not say so"
+        "a bridge of another protocol than the newest, without an end, by a machine, or with a crossed interval; labels or a design by another protocol than the one in force; a protocol in force before it was recorded (20); a step of an iteration whose protocol was replaced, or an end of one that does not say so"
         => "do not count the assessment; labels by two protocols are two experiments";
     Waiver "waiver" next "clover assume list":
         "a waiver of what is never waived, by one key, by a machine, or one that had ended"
@@ -180,7 +180,7 @@ rules! {
         "an audit of a policy run twice on one design, on a design that is none for audit, before all its sealed probes were open, or with or without a charge where it must not be; an estimate, a difference or an off-policy value that hides or invents the audit that stands, or claims a level, tells apart or is to be read after a failed one; from rulebook 18 on what is told apart or claimed without own labels or a passed audit, and an interval of width zero (`ESTIMATES.md`)"
         => "count the first audit only; read the estimate as refused";
     Thresholds "thresholds" next "clover log --kind manifest.registered":
-        "a diagnosis judged by other numbers than a manifest of the experiment registers, or by numbers of nobody (`DRIFT.md`)"
+        "a diagnosis judged by other numbers than a manifest of the experiment registers, by numbers of nobody, or by a plan of audits that came after their probes were open (20) (`DRIFT.md`, `ESTIMATES.md`)"
         => "judge its figures by the registered numbers yourself";
     Drift "drift" next "clover prereg deviation MANIFEST --rule-path metric.judge_digest --what TEXT --why TEXT --impact TEXT":
         "a check of a judge's drift whose verdict does not follow from its figures, or of anchors that nobody registered; a step of a gate whose judge had failed a check, without a deviation that says how that is handled (`DRIFT.md`)"

@@ -129,6 +129,27 @@ questions! {
     /// Whose scores what runs is judged on.
     JudgedPrompt "judged_prompt" since 20 rule Deployment:
         "what runs is judged by the judge that is told its prompt";
+    /// How large the alpha of a member of a family may be.
+    CappedAlpha "capped_alpha" since 20 rule Family:
+        "no member of a family has an alpha above the family's own, whatever its share and the claims before it";
+    /// What is owed after a peek, whatever people label by since.
+    JudgedPeek "judged_peek" since 20 rule Acceptance:
+        "an iteration whose confirm was unsealed ends as sdp_changed after every gate of every sealed candidate, which it may still evaluate";
+    /// From when a protocol is in force.
+    EffectiveLater "effective_later" since 20 rule Sdp:
+        "a protocol that takes the place of another is not in force before it was recorded";
+    /// Whether a judge that contradicted itself can be said to have not.
+    LastingContradiction "lasting_contradiction" since 20 rule Blocked:
+        "a judge that contradicted itself once has done so: no later re-score takes it back";
+    /// Which roles of a holder count under `strict`.
+    RolesEverHeld "roles_ever_held" since 20 rule Separation:
+        "under strict a new key counts with every role that its holder ever held, on retired and compromised keys too";
+    /// What a charge pays for that was not sealed yet.
+    SealedWhenCharged "sealed_when_charged" since 20 rule Seal:
+        "a charge opens what was sealed when it was charged, and nothing that was sealed later";
+    /// Which plan an audit of transport is graded by.
+    PlannedProbes "planned_probes" since 20 rule Thresholds:
+        "an audit of transport is graded by a plan that was in force before a probe of its design was open, or by none";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -31,6 +31,7 @@ use crate::fold::said;
 use crate::keyring::Keyring;
 use crate::rule_names::RuleName;
 use crate::rulebooks;
+use crate::rulebooks::Question;
 use crate::signers;
 use crate::state::State;
 
@@ -247,9 +248,12 @@ pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>)
             breaches,
         ),
         Payload::PolicyAdopted(adopted) if adopted.separation == Separation::Strict => {
-            for (holder, roles) in keyring.roles_by_holder() {
+            // Who was held to it before is held to what they held then too.
+            let ever = keyring.asks(Question::RolesEverHeld) && keyring.was_strict();
+            for (holder, roles) in keyring.roles_by_holder(ever) {
                 if let Some((a, b)) = Keyring::conflict(&roles) {
-                    let found = format!("{holder} holds both {a} and {b}");
+                    let holds = if ever { "held" } else { "holds" };
+                    let found = format!("{holder} {holds} both {a} and {b}");
                     breaches.push(Breach::new(
                         RuleName::Separation,
                         "no holder with conflicting roles",
@@ -352,7 +356,12 @@ fn key_added(keyring: &Keyring, v: u32, added: &KeyAdded, breaches: &mut Vec<Bre
             .chain(added.roles.as_slice().iter().copied())
             .collect();
         if let Some((a, b)) = Keyring::conflict(&roles) {
-            let found = format!("{} would hold both {a} and {b}", added.holder);
+            let ever = if keyring.asks(Question::RolesEverHeld) {
+                ", keys that ended included"
+            } else {
+                ""
+            };
+            let found = format!("{} would hold both {a} and {b}{ever}", added.holder);
             breaches.push(Breach::new(
                 RuleName::Separation,
                 "no holder with conflicting roles",

@@ -118,14 +118,24 @@ impl Account {
     }
 }
 
+/// A charge to an account of peeks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeekCharge {
+    /// The account.
+    pub account: AccountId,
+    /// The entry.
+    pub seq: u64,
+}
+
 /// Every account by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budgets {
     /// By name.
     pub accounts: BTreeMap<AccountId, Account>,
-    /// Charges to accounts of peeks, each with its account: what may pay for opening a label.
-    pub peeks: BTreeMap<EventId, AccountId>,
+    /// Charges to accounts of peeks: what may pay for opening a label.
+    pub peeks: BTreeMap<EventId, PeekCharge>,
 }
 
 impl Fold for Budgets {
@@ -153,7 +163,11 @@ impl Fold for Budgets {
                     account.charges += 1;
                     account.last_seq = Some(event.seq());
                     if account.purpose() == Purpose::Peeks {
-                        self.peeks.insert(event.event().id, charged.account.clone());
+                        let charge = PeekCharge {
+                            account: charged.account.clone(),
+                            seq: event.seq(),
+                        };
+                        self.peeks.insert(event.event().id, charge);
                     }
                     match account.spent.iter_mut().find(|(of, _)| *of == period) {
                         Some((_, spent)) => *spent = spent.saturating_add(amount),

@@ -66,6 +66,8 @@ pub struct Design {
     pub accepted: u64,
     /// The entry of its first label.
     pub first_label_seq: Option<u64>,
+    /// The entry of its first label that could be seen.
+    pub first_open_seq: Option<u64>,
     /// Open labels.
     pub open: u64,
     /// What was registered, if anything was.
@@ -131,6 +133,9 @@ impl Fold for Designs {
             };
             *count(design) += 1;
             design.first_label_seq.get_or_insert(seq);
+            if design.open > 0 || design.revealed > 0 {
+                design.first_open_seq.get_or_insert(seq);
+            }
         };
         match &event.event().payload {
             Payload::LabelDesignRegistered(new) => {

@@ -14,6 +14,7 @@ use clover_ledger::Fact;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
 use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 
 use crate::budgets::Budgets;
 
@@ -96,35 +97,38 @@ impl Rule for Seals {
     }
 
     fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-        if let Payload::LabelRevealed(revealed) = &event.event.payload
-            && !state.fold::<Budgets>().peeks.contains_key(&revealed.charge)
-        {
+        let Payload::LabelRevealed(revealed) = &event.event.payload else {
+            return;
+        };
+        let Some(paid) = state.fold::<Budgets>().peeks.get(&revealed.charge) else {
             // Nothing stands below seq 0: a charge to another account pays for no peek.
             facts.push(needs(charge(&revealed.charge.0), 0, RuleName::Charge));
+            return;
+        };
+        if state.asks(Question::SealedWhenCharged) {
+            // What was sealed after the charge is not what was paid for.
+            facts.push(needs(opened(event, revealed), paid.seq, RuleName::Seal));
         }
     }
+}
+
+/// Digest under which what a reveal opens was sealed.
+fn opened(event: &Candidate<'_>, revealed: &LabelRevealed) -> Digest {
+    let header = &event.event.header;
+    let (design, row) = (&revealed.design, &revealed.row);
+    let (salt, value) = (&revealed.salt.0, revealed.value_micro.value());
+    let opened = seal::commitment(&header.ledger, design.as_str(), row.as_str(), salt, value);
+    sealed(header.experiment.as_ref(), design, row, &opened)
 }
 
 /// A reveal opens what was sealed and accepted before it, and was paid for under the checkpoint it saw.
 fn reveal(event: &Candidate<'_>, revealed: &LabelRevealed, facts: &mut Vec<Fact>) {
     let header = &event.event.header;
     let experiment = header.experiment.as_ref();
-    let (design, row, value) = (
-        &revealed.design,
-        &revealed.row,
-        revealed.value_micro.value(),
-    );
-    let (salt, seen) = (
-        &revealed.salt.0,
-        header.seen.map_or(0, |seen| seen.size.value()),
-    );
-    let opened = seal::commitment(&header.ledger, design.as_str(), row.as_str(), salt, value);
+    let (design, row) = (&revealed.design, &revealed.row);
+    let seen = header.seen.map_or(0, |seen| seen.size.value());
     facts.push(needs(revealed.charge.0, event.seq, RuleName::Refs));
-    facts.push(needs(
-        sealed(experiment, design, row, &opened),
-        event.seq,
-        RuleName::Seal,
-    ));
+    facts.push(needs(opened(event, revealed), event.seq, RuleName::Seal));
     facts.push(needs(
         acceptance(experiment, design, row),
         event.seq,

@@ -12,6 +12,7 @@ use clover_ground::sign::KeyId;
 
 use crate::manifests::Manifests;
 use crate::manifests::Record;
+use crate::manifests::Version;
 use crate::reader::Model;
 
 /// Events of one kind by one key.
@@ -181,32 +182,36 @@ pub enum Timing {
 impl Timing {
     /// Of one manifest.
     pub fn of(record: &Record) -> Self {
-        match &record.first_look {
-            None => Self::Unseen,
-            Some(look) if look.digest.is_some() => Self::Before,
-            Some(_) => Self::After,
+        let Some(first) = first_seen_seq(record) else {
+            return Self::Unseen;
+        };
+        let mut since = record.versions.iter().filter_map(Version::since);
+        if since.any(|seq| seq < first) {
+            Self::Before
+        } else {
+            Self::After
         }
     }
 }
 
+/// The first entry by which an outcome could be seen: of a plan of audits, an open probe that it came after too.
+pub fn first_seen_seq(record: &Record) -> Option<u64> {
+    let look = record.first_look.as_ref().map(|look| look.seq);
+    look.into_iter().chain(record.first_probe).min()
+}
+
 /// The entry from which a version stands: its countersignature where it needs one; `None` while it waits for it.
 pub fn in_force_seq(record: &Record) -> Option<u64> {
-    let first = record.versions.iter().find(|version| version.stands())?;
-    if first.needs_countersignature() {
-        first.countersigned_seq
-    } else {
-        Some(first.seq)
-    }
+    record.versions.iter().find_map(Version::since)
 }
 
 /// Amendments that were made after an outcome could be seen.
 pub fn amended_after(record: &Record) -> u64 {
-    let Some(look) = &record.first_look else {
+    let Some(first) = first_seen_seq(record) else {
         return 0;
     };
-    let later = record
-        .versions
-        .iter()
-        .filter(|version| version.seq > look.seq);
+    // The plan itself is no amendment, whenever it came.
+    let amendments = record.versions.iter().skip(1);
+    let later = amendments.filter(|version| version.seq > first);
     later.count() as u64
 }

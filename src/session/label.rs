@@ -29,6 +29,7 @@ use clover_ground::time::Timestamp;
 use clover_ledger::Appended;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::rulebooks::Question;
 use clover_num::Micro;
 use clover_projection::splits::members_root;
 use zeroize::Zeroizing;
@@ -70,6 +71,18 @@ pub enum LabelError {
     /// What was committed to is no label.
     #[error("the label is out of range")]
     Range,
+    /// The label was sealed after the charge.
+    #[error(
+        "row {row} was sealed at seq {sealed}, after the charge at seq {charged}: a charge opens what was sealed when it was charged"
+    )]
+    SealedLater {
+        /// The row.
+        row: RowId,
+        /// The entry of the sealed label.
+        sealed: u64,
+        /// The entry of the charge.
+        charged: u64,
+    },
 }
 
 /// Which label.
@@ -126,15 +139,18 @@ pub fn seal_label(
 }
 
 /// The recorded seal of a row.
-fn sealed(ledger: &Ledger, place: &Place) -> Result<LabelSealed, SessionError> {
+/// A sealed label, with its entry.
+fn sealed(ledger: &Ledger, place: &Place) -> Result<(u64, LabelSealed), SessionError> {
     let fields = [place.design.as_str(), place.row.as_str()];
     let key = registry::natural_key_of(Kind::LabelSealed, &place.experiment, &fields);
     let read = match ledger.giver(&key)? {
         Some(seq) => ledger.entry(seq)?,
         None => None,
     };
-    if let Some(Payload::LabelSealed(sealed)) = read.map(|read| read.event.payload) {
-        return Ok(*sealed);
+    if let Some((seq, Payload::LabelSealed(sealed))) =
+        read.map(|read| (read.stored.seq, read.event.payload))
+    {
+        return Ok((seq, *sealed));
     }
     let error = LabelError::NotSealed {
         experiment: place.experiment.clone(),
@@ -154,7 +170,7 @@ pub fn accept(
     place: Place,
 ) -> Result<Statement, SessionError> {
     let signer = keys.signer(ledger.state(), KeyNeed::runner(Kind::SealAccepted))?;
-    let sealed = sealed(ledger, &place)?;
+    let (_, sealed) = sealed(ledger, &place)?;
     let identity = keys.identity(ledger.state(), &sealed.recipient.0)?;
     seal::check_header(&sealed.envelope.0, &[identity]).map_err(LabelError::Envelope)?;
     let payload = SealAccepted {
@@ -197,8 +213,18 @@ pub fn peek(
     charge: EventId,
 ) -> Result<Peek, SessionError> {
     let signer = keys.signer(ledger.state(), KeyNeed::runner(Kind::LabelRevealed))?;
-    let sealed = sealed(ledger, &place)?;
-    check_charge(ledger, charge)?;
+    let (seq, sealed) = sealed(ledger, &place)?;
+    let charged = check_charge(ledger, charge)?;
+    if seq >= charged && ledger.state().asks(Question::SealedWhenCharged) {
+        let row = place.row.clone();
+        let sealed = seq;
+        return Err(LabelError::SealedLater {
+            row,
+            sealed,
+            charged,
+        }
+        .into());
+    }
     Ok(Peek {
         place,
         charge,
@@ -207,16 +233,16 @@ pub fn peek(
     })
 }
 
-/// Refuses a charge that is not a recorded `budget.charged` under the newest checkpoint.
-fn check_charge(ledger: &Ledger, charge: EventId) -> Result<(), SessionError> {
+/// The entry of a charge. One that is not a recorded `budget.charged` under the newest checkpoint is refused.
+fn check_charge(ledger: &Ledger, charge: EventId) -> Result<u64, SessionError> {
     let seq = ledger.find(charge)?.filter(|seq| *seq < ledger.size());
     let read = match seq {
         Some(seq) => ledger.entry(seq)?,
         None => None,
     };
-    match read.map(|read| read.event.kind()) {
-        Some(Kind::BudgetCharged) => Ok(()),
-        Some(kind) => Err(LabelError::ChargeKind(kind).into()),
+    match read.map(|read| (read.stored.seq, read.event.kind())) {
+        Some((seq, Kind::BudgetCharged)) => Ok(seq),
+        Some((_, kind)) => Err(LabelError::ChargeKind(kind).into()),
         None => Err(LabelError::NoCharge.into()),
     }
 }

@@ -315,7 +315,7 @@ fn timings(state: &State) -> Vec<PlanTiming> {
         experiment: record.experiment.clone(),
         versions: record.versions.len() as u64,
         in_force_seq: trail::in_force_seq(record),
-        first_look_seq: record.first_look.as_ref().map(|look| look.seq),
+        first_look_seq: trail::first_seen_seq(record),
         timing: match Timing::of(record) {
             Timing::Before => "before",
             Timing::After => "after",

@@ -181,7 +181,7 @@ pub fn show(state: &State, id: &FamilyId) -> Result<View, GateError> {
         members: members((of, gates), closed),
         merged: merged(state, id),
         r#loop: generations(state, id),
-        next_alpha_micro: more.then(|| of.alpha_of(None).max(0)),
+        next_alpha_micro: more.then(|| of.alpha_of(state, None).max(0)),
     };
     let mut view = View::of(&facts);
     view.pairs(pairs(&facts));

@@ -118,12 +118,12 @@ def holder_of(state, author):
 def plan(name, record):
     """When a plan came into force, and when an outcome of it could first be seen."""
     standing = [version for version in record.versions if version.countersigned or not version.needs]
-    look = record.first_look
+    look = min((seq for seq in (record.first_look, record.first_probe) if seq is not None), default=None)
     if look is None:
         timing = "unseen"
     else:
         timing = "before" if any(version.since < look for version in standing) else "after"
-    later = [] if look is None else [version for version in record.versions if version.seq > look]
+    later = [] if look is None else [version for version in record.versions[1:] if version.seq > look]
     return {"manifest": name, "experiment": record.experiment, "versions": len(record.versions),
             "in_force_seq": standing[0].since if standing else None, "first_look_seq": look, "timing": timing,
             "amended_after": len(later), "deviations": len(record.deviations)}

@@ -15,7 +15,7 @@ def ledger_created(state, entry, data):
         owner = data["owner"]
         public = decode_base64(owner["public_key"])
         state.origin, state.format = data["origin"], data["format"]
-        state.strict = data["policy"]["separation"] == "strict"
+        state.strict = state.was_strict = data["policy"]["separation"] == "strict"
         state.keys[key_id_of(public)] = Key(public, owner)
         state.log_keys.append((0, parse_vkey(data["log_vkey"])))
         rulebook_in_force(state, 0, data.get("rulebook", RULEBOOK_UNNAMED))
@@ -52,6 +52,7 @@ def key_compromised(state, entry, data):
 
 def policy_adopted(state, _entry, data):
     state.strict = data["separation"] == "strict"
+    state.was_strict = state.was_strict or state.strict
 
 
 def budget_opened(state, _entry, data):
@@ -89,6 +90,8 @@ def label_design_registered(state, entry, data):
     if entry.experiment is not None:
         state.designs.setdefault((entry.experiment, data["design"]), data["purpose"])
         state.protocols.setdefault((entry.experiment, data["design"]), data["protocol"])
+        if data["purpose"] == "audit":
+            state.probes.setdefault((entry.experiment, data["design"]))
         state.design_seqs.setdefault((entry.experiment, data["design"]), entry.position)
         state.governed.add(entry.experiment)
         if data["purpose"] == "confirm":
@@ -107,9 +110,25 @@ def readable_outcome(state, entry, _data):
         state.first_outcome.setdefault(entry.experiment, entry.position)
 
 
+def open_probe(state, entry):
+    """A label could be seen; of probes that no audit used yet it is what a plan of audits comes before, or after."""
+    key = (entry.experiment, entry.data["design"])
+    if entry.experiment is None:
+        return
+    state.first_open.setdefault(key, entry.position)
+    if key not in state.probes:
+        return
+    state.probes[key] = entry.position if state.probes[key] is None else state.probes[key]
+    for record_ in state.manifests.values():
+        plans = any("transport" in version.manifest for version in record_.versions)
+        if plans and record_.experiment == entry.experiment and record_.first_probe is None:
+            record_.first_probe = entry.position
+
+
 def label_recorded(state, entry, data):
     key = (entry.experiment, data["design"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
+    open_probe(state, entry)
     readable_outcome(state, entry, data)
     label_service(state, entry, row_of_draw(data["policy"], data["item"], data["draw"]), data["purpose"])
     state.open_clusters.add((entry.experiment, data["item"]))
@@ -137,6 +156,7 @@ def label_revealed(state, entry, data):
     if of_block:
         of_block[1] += 1
     state.revealed_of[key] = state.revealed_of.get(key, 0) + 1
+    open_probe(state, entry)
     label_service(state, entry, None, None)
     for seal in matching_seals(state, entry):
         seal.revealed = True
@@ -193,6 +213,7 @@ def calibrator_fitted(state, entry, data):
 
 def transport_tested(state, entry, data):
     state.audited.setdefault((entry.experiment, data["design"], data["policy"]), entry.position)
+    state.probes.pop((entry.experiment, data["design"]), None)
     if entry.experiment is not None:
         key = (entry.experiment, data["terms"]["judge"], data["policy"])
         state.newest[key] = (data["calibrator"], entry.position, data["state"])
@@ -221,6 +242,7 @@ def bridge_assessed(state, entry, data):
 def score_conflict(state, entry, _data):
     if entry.experiment is not None:
         state.conflicts.setdefault(entry.experiment, {}).setdefault("conflict", entry.position)
+        state.contradictions.setdefault(entry.experiment, (entry.kind, entry.position))
 
 
 def score_replayed(state, entry, data):
@@ -230,6 +252,7 @@ def score_replayed(state, entry, data):
         of.pop("replay", None)
         if data["mismatches"]:
             of["replay"] = entry.position
+            state.contradictions.setdefault(entry.experiment, (entry.kind, entry.position))
 
 
 def assumption_waived(state, entry, data):

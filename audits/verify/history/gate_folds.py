@@ -31,7 +31,11 @@ def manifest_registered(state, entry, data):
     old = state.of_digest(manifest.get("supersedes"))
     if old:
         old.superseded_by = old.superseded_by or manifest["manifest"]
-    state.manifests[manifest["manifest"]] = Record(entry.experiment, Version(entry, data, None))
+    record_ = Record(entry.experiment, Version(entry, data, None))
+    if "transport" in manifest:
+        open_ones = [seq for (of, _), seq in state.probes.items() if of == manifest["experiment"] and seq is not None]
+        record_.first_probe = min(open_ones, default=None)
+    state.manifests[manifest["manifest"]] = record_
     family_membership(state, manifest)
 
 

@@ -206,6 +206,7 @@ class Record:
     def __init__(self, experiment, version):
         self.experiment, self.versions = experiment, [version]
         self.first_look = self.plan = self.superseded_by = self.through = None
+        self.first_probe = None                   # of a plan of audits: the first open probe that no audit had used
         self.exposures = self.units = 0
         self.exposed, self.deviations = [], []    # (units by then, seq), and (whether an outcome had been seen, seq)
         self.reveal_by = self.revealed_at = None

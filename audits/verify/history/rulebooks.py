@@ -11,6 +11,8 @@ QUESTIONS = {
     "one_spelling": 18, "checked_claims": 18, "end_after_peek": 18, "evaluated_judge": 18,
     "protocol_steps": 19, "governed_steps": 19,
     "derived_judge": 20, "rescored_anew": 20, "rescored_before": 20, "judged_prompt": 20,
+    "capped_alpha": 20, "judged_peek": 20, "effective_later": 20, "lasting_contradiction": 20,
+    "roles_ever_held": 20, "sealed_when_charged": 20, "planned_probes": 20,
 }
 
 

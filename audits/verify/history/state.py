@@ -39,6 +39,7 @@ class State:
     def begin_keys(self):
         """Keys, experiments and budgets."""
         self.strict, self.keys = False, {}
+        self.was_strict = False                   # whether `strict` was ever in force
         self.signers, self.compromised = set(), {}      # ids of keys; -> seq since which
         self.next_number, self.last_seen, self.seqs_of = {}, {}, {}
         self.experiments = {}                     # -> seq of the end, or None
@@ -50,6 +51,7 @@ class State:
         """Designs and labels by (experiment, design); splits, and what was seen, by experiment."""
         self.designs, self.first_label = {}, {}   # purpose; seq of the first label
         self.design_seqs, self.protocols = {}, {}
+        self.first_open, self.probes = {}, {}     # seq of the first label that could be seen; those of unused probes
         self.open_of, self.sealed_of, self.revealed_of = {}, {}, {}     # how many labels
         self.governed = set()                     # experiments with a registered design
         self.seals, self.accepted = {}, set()     # (experiment, design, row) -> seals; those that were accepted
@@ -67,6 +69,7 @@ class State:
         self.waivers = {}                         # (experiment or None, code) -> (id, author, end)
         self.granted = {}                         # likewise -> (seq of the second key, end of the waiver)
         self.conflicts, self.taints = {}, {}      # experiment -> {what: seq}; -> (seq, class, role)
+        self.contradictions = {}                  # experiment -> (kind, seq) of the first; nothing takes it back
         self.fitted = set()                       # (experiment, judge, calibrator)
         self.labelled = set()                     # (experiment, judge, calibrator, policy) with labels in that fit
         self.audited = {}                         # (experiment, design, policy) -> seq of its audit
@@ -121,9 +124,10 @@ class State:
     def live_roles(self, holder):
         return frozenset().union(*(k.roles for k in self.keys.values() if k.holder == holder and not k.ended))
 
-    def roles_of(self, person):
-        live = (k for k in self.keys.values() if not k.ended)
-        return frozenset().union(*(k.roles for k in live if self.person(k.holder) == person))
+    def roles_of(self, person, ever):
+        """Roles of a person's live keys; with `ever`, of those that ended too."""
+        keys = (k for k in self.keys.values() if ever or not k.ended)
+        return frozenset().union(*(k.roles for k in keys if self.person(k.holder) == person))
 
     def live_owners(self):
         return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
@@ -166,8 +170,13 @@ class State:
         return next((sdp for sdp in reversed(self.sdp) if sdp[1] <= now), None)
 
     def contradicted(self, experiment):
-        """The entry since which the judge of an experiment contradicts itself, or None."""
-        return min(self.conflicts.get(experiment, {}).values(), default=None)
+        """(kind, seq) of the entry since which the judge of an experiment contradicts itself, or None. It lasts from rulebook
+        20 on; before, the newest re-score counts."""
+        if self.asks("lasting_contradiction"):
+            return self.contradictions.get(experiment)
+        kinds = {"conflict": "score.conflict", "replay": "score.replayed"}
+        seqs = [(seq, kinds[what]) for what, seq in self.conflicts.get(experiment, {}).items()]
+        return min(seqs)[::-1] if seqs else None
 
     def barred(self, data):
         """The first role in which the reader may not read this class, or None."""

@@ -93,6 +93,7 @@ def ending_problem(state, e):
     shut, shown, day = state.blocks.get(it.experiment, (0, 0, 0))
     kept_back = state.asks("confirm_rows") and shut != shown and day < e.recorded_at
     stops = outcome == "stopped" or (outcome == "transport_failed" and state.asks("end_after_peek"))
+    stops = stops or (outcome == "sdp_changed" and state.asks("judged_peek"))
     if stops and decided.unsealed and not judged and not kept_back:
         return "every gate of every sealed candidate", "some missing"
     if outcome == "paused_for_labels" and not decided.paused:

@@ -28,6 +28,8 @@ def rule_sdp(state, e):
     if e.kind in ("label.recorded", "label.sealed"):
         protocol = state.protocols.get((e.experiment, e.data["design"]))
         return None if protocol is None else by_protocol(state, e, protocol)
+    if e.kind == "sdp.version_registered":
+        return effective_problem(state, e)
     if e.kind != "bridge.assessed":
         return protocol_stands(state, e)
     if not state.sdp or state.sdp[-1][0] != e.data["sdp_version"]:
@@ -37,6 +39,12 @@ def rule_sdp(state, e):
     if not ordered and (ends[0] is not None or ends[2] is not None):
         return "ci_lo, estimate and ci_hi in ascending order, or no interval", show(ends)
     return person_problem(state, e) or end_problem(e)
+
+
+def effective_problem(state, e):
+    """A protocol that takes the place of another is in force from its registration on at the earliest."""
+    if state.sdp and state.asks("effective_later") and micros(e.data["effective_at"]) < e.recorded_at:
+        return "effective_at not before it is recorded, at " + e.recorded_text, e.data["effective_at"]
 
 
 SDP_STEPS = ("candidates.sealed", "card.published", "confirm.unsealed", "gate.evaluated", "iteration.paused_for_labels",
@@ -77,6 +85,13 @@ def protocol_stands(state, e):
         return refused.expected, refused.found
 
 
+def owed(state, e):
+    """Once confirm was unsealed, every gate there is evaluated, whatever protocol people label by since."""
+    of_confirm = e.kind == "confirm.looked" or e.kind == "gate.evaluated" and e.data["split"] == "confirm"
+    decided = state.decisions.get(iteration_of(e)) if of_confirm and state.asks("judged_peek") else None
+    return bool(decided and decided.unsealed)
+
+
 def protocol_breach(state, e):
     if e.kind == "iteration.opened" and any(
             state.bridge.get(kind, ("",))[0] == "fail" for kind in ("construct", "pte", "stability")):
@@ -87,7 +102,7 @@ def protocol_breach(state, e):
             return "an end as sdp_changed", why
         return ("a protocol that was replaced, or A0 that fails", "neither") if so and not why else None
     step = e.kind not in NO_SDP_STEPS if state.asks("protocol_steps") else e.kind in SDP_STEPS
-    why = protocol_changed(state, e) if step else None
+    why = protocol_changed(state, e) if step and not owed(state, e) else None
     return why and ("no step of %s under another protocol: close it as sdp_changed" % iteration_of(e), why)
 
 
@@ -111,7 +126,7 @@ def never_waived(state, code, experiment):
     if code == "A0" and failed:
         return "A0 that does not fail", "fail since seq %d" % min(failed)
     if code == "CLOVER.J2" and state.contradicted(experiment) is not None:
-        return "CLOVER.J2 that does not fail", "fail since seq %d" % state.contradicted(experiment)
+        return "CLOVER.J2 that does not fail", "fail since the %s at seq %d" % state.contradicted(experiment)
 
 
 def rule_waiver(state, e):
@@ -153,4 +168,4 @@ def rule_blocked(state, e):
     since = next(filter(None, map(state.contradicted, rests)), None)
     if since is not None:
         return ("%s in an experiment whose judge never contradicted itself" % e.kind,
-                "CLOVER.J2 fail since seq %d" % since)
+                "CLOVER.J2 fail since the %s at seq %d" % since)

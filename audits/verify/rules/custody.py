@@ -22,15 +22,16 @@ def conflict(roles):
 
 
 def rule_separation(state, e):
-    holders = []
+    holders, ever = [], state.asks("roles_ever_held")
     if e.kind == "key.added" and state.strict:
         person = state.person(e.data["holder"])
-        holders = [(person, state.roles_of(person) | set(e.data["roles"]))]
+        holders = [(person, state.roles_of(person, ever) | set(e.data["roles"]))]
     elif e.creates() and e.data["policy"]["separation"] == "strict":
         holders = [(e.data["owner"]["holder"], set(e.data["owner"]["roles"]))]
     elif e.kind == "policy.adopted" and e.data["separation"] == "strict":
-        names = sorted({state.person(key.holder) for key in state.keys.values() if not key.ended})
-        holders = [(name, state.roles_of(name)) for name in names]
+        ever = ever and state.was_strict      # who was held to it before is held to what they held then too
+        names = sorted({state.person(key.holder) for key in state.keys.values() if ever or not key.ended})
+        holders = [(name, state.roles_of(name, ever)) for name in names]
     for name, roles in holders:
         if conflict(roles):
             return "separate holders for %s and %s" % conflict(roles), "both held by " + name

@@ -133,6 +133,21 @@ TABLE_9 = dict(
 GRADED = ("alpha_micro", "clusters_min", "family_size", "margin_micro")
 
 
+def opened_probe(state, e):
+    """The entry by which a probe of an audit's design was open, after which no plan counts; None where nobody asks."""
+    asks = e.kind == "transport.tested" and state.asks("planned_probes")
+    return state.first_open.get((e.experiment, e.data["design"])) if asks else None
+
+
+def plans_before(record_, opened):
+    """Whether a plan of audits was in force before an entry, as it is now."""
+    current = record_.in_force()
+    stood = (version for version in reversed(record_.versions) if version.since is not None and version.since < opened
+             and (version.countersigned or not version.needs))
+    then = next(stood, None)
+    return bool(then and current and then.manifest.get("transport") == current.manifest.get("transport"))
+
+
 def rule_thresholds(state, e):
     """Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones."""
     if e.experiment is None:
@@ -148,11 +163,17 @@ def rule_thresholds(state, e):
         found = {name: e.data["audit"].get(name) for name in GRADED}
     else:
         return None
+    opened = opened_probe(state, e)
+    named = state.of_digest(digest) if opened is not None else None
+    if named and not plans_before(named, opened):
+        return "a plan of audits in force before the first probe was open, at seq %d" % opened, "one in force later"
     planned = {}
     for name in sorted(state.manifests, key=lambda name: name.encode("utf-8")):
         record_ = state.manifests[name]
         current = record_.in_force()
         if record_.experiment != e.experiment or record_.superseded_by or current is None:
+            continue
+        if opened is not None and not plans_before(record_, opened):
             continue
         sections = current.manifest if of == "transport" else current.manifest.get("diagnostics", {})
         if of in sections:

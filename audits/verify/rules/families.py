@@ -38,6 +38,8 @@ def family_problem(state, manifest, joining):
         most = abs(product) // ONE * (1 if product >= 0 else -1)
         # A member that is amended may keep what it had; a new one gains by claims that hold already.
         most = max(most, family.joined[name]) if name in family.joined else most * (len(family.held) + 1)
+    if state.asks("capped_alpha"):
+        most = min(most, family.alpha)
     if alpha_of(manifest) > most:
         return "at most alpha_micro %d left" % max(0, most), "%d (E_FAMILY_BUDGET)" % alpha_of(manifest)
 

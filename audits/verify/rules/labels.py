@@ -21,6 +21,11 @@ def rule_seal(state, e):
         return "an earlier seal.accepted of this row", "none"
     if e.kind == "label.revealed" and not matching_seals(state, e):
         return "the value and salt committed to at seq %d" % seals[0].seq, "another commitment"
+    charged = state.charges.get(e.data.get("charge")) if e.data.get("charge") in state.peeks else None
+    if e.kind == "label.revealed" and charged is not None and state.asks("sealed_when_charged"):
+        first = min(seal.seq for seal in matching_seals(state, e))
+        if first >= charged:
+            return "a label.sealed of this row before its charge at seq %d" % charged, "one at seq %d" % first
     if e.kind == "seal.accepted" and e.data["envelope_sha256"] not in [seal.envelope for seal in seals]:
         return "envelope_sha256 %s" % seals[0].envelope, e.data["envelope_sha256"]
 

@@ -33,7 +33,7 @@ pub(crate) fn need_breach(
         RuleName::Refs => format!("event {digest} at a seq below {before}"),
         RuleName::Seal => {
             format!(
-                "an earlier label.sealed of that row to match, and before its reveal a seal.accepted ({digest})"
+                "a label.sealed of that row to match at a seq below {before}, before its reveal and what pays for it, and before its reveal a seal.accepted ({digest})"
             )
         }
         RuleName::Charge if before == 0 => {

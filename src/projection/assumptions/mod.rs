@@ -23,6 +23,7 @@ pub use standing::rows;
 pub use standing::standing;
 pub use updates::READS;
 
+use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
@@ -33,8 +34,10 @@ use clover_event::payload::predicate::Evidence as GateEvidence;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
 use clover_ledger::Fold;
+use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use clover_ledger::rulebooks::Question;
 
 /// What is known of an assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -128,10 +131,42 @@ pub struct Row {
 /// Rows that anything was said of; all others are untested.
 pub type Rows = BTreeMap<Assumption, Row>;
 
+/// What says that a judge contradicted itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Witness {
+    /// A score that differs from the recorded one.
+    ScoreConflict,
+    /// A re-score with a mismatch.
+    ScoreReplayed,
+}
+
+impl Witness {
+    /// Its kind.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::ScoreConflict => Kind::ScoreConflict,
+            Self::ScoreReplayed => Kind::ScoreReplayed,
+        }
+    }
+}
+
+/// The first time that a judge contradicted itself. Nothing that is recorded later takes it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contradiction {
+    /// The entry.
+    pub seq: u64,
+    /// What it is.
+    pub witness: Witness,
+}
+
 /// What is known of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfExperiment {
+    /// The first time that its judge contradicted itself.
+    pub contradicted: Option<Contradiction>,
     /// Whether a label design is registered in it.
     pub is_governed: bool,
     /// Of patches that add to obligations and were judged on dev: those that lowered the squared error, and all.
@@ -199,6 +234,42 @@ impl Assumptions {
         let parts = self.row(code, experiment)?.parts.values();
         let failed = parts.filter(|evidence| evidence.status == Status::Fail);
         failed.map(|evidence| evidence.seq).min()
+    }
+
+    /// By which entry the judge of an experiment contradicts itself, if it does. From rulebook 20 on that lasts; before, the
+    /// newest re-score counts.
+    pub fn contradicted(&self, state: &State, experiment: &ExperimentId) -> Option<Contradiction> {
+        let of = self.by_experiment.get(experiment)?;
+        if state.asks(Question::LastingContradiction) {
+            return of.contradicted;
+        }
+        let parts = of.rows.get(&Assumption::CloverJ2)?.parts.iter();
+        let failed = parts.filter(|(_, evidence)| evidence.status == Status::Fail);
+        let (part, evidence) = failed.min_by_key(|(_, evidence)| evidence.seq)?;
+        Some(Contradiction {
+            seq: evidence.seq,
+            witness: match part.as_str() {
+                "replay" => Witness::ScoreReplayed,
+                _ => Witness::ScoreConflict,
+            },
+        })
+    }
+
+    /// Remembers that a judge contradicted itself.
+    fn contradict(&mut self, event: &VerifiedEvent<'_>) {
+        let witness = match &event.event().payload {
+            Payload::ScoreConflict(_) => Witness::ScoreConflict,
+            Payload::ScoreReplayed(replayed) if replayed.mismatches.value() > 0 => {
+                Witness::ScoreReplayed
+            }
+            _ => return,
+        };
+        if let Some(experiment) = event.event().experiment() {
+            let of = self.by_experiment.entry(experiment.clone()).or_default();
+            let seq = event.seq();
+            of.contradicted
+                .get_or_insert(Contradiction { seq, witness });
+        }
     }
 
     fn registered(&mut self, event: &VerifiedEvent<'_>, new: &SdpVersionRegistered) {
@@ -313,6 +384,7 @@ impl Fold for Assumptions {
             }
             payload => {
                 self.found(event);
+                self.contradict(event);
                 self.obliged(experiment, payload);
                 if let (Payload::LabelDesignRegistered(_), Some(id)) = (payload, experiment) {
                     self.by_experiment

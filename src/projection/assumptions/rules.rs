@@ -10,8 +10,10 @@ use clover_event::payload::assumption::Assumption;
 use clover_event::payload::assumption::AssumptionCountersigned;
 use clover_event::payload::assumption::AssumptionWaived;
 use clover_event::payload::assumption::BridgeAssessed;
+use clover_event::payload::assumption::SdpVersionRegistered;
 use clover_event::payload::custody::Separation;
 use clover_event::payload::iteration::IterationOutcome;
+use clover_event::payload::predicate::GateSplit;
 use clover_event::payload::rubric::LeafValue;
 use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
@@ -28,8 +30,10 @@ use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
 use crate::assumptions::Assumptions;
+use crate::assumptions::Contradiction;
 use crate::assumptions::Row;
 use crate::assumptions::Waiver;
+use crate::decisions::AllDecisions;
 use crate::designs::Designs;
 use crate::gates;
 use crate::iterations::Iterations;
@@ -152,6 +156,9 @@ fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> Checked {
             let Some(id) = payload.iteration().filter(|_| is_step) else {
                 return Ok(());
             };
+            if is_owed(state, id, payload) {
+                return Ok(());
+            }
             if let Some(why) = changed(state, event, id)? {
                 return unmet(
                     format!("no step of {id} under another protocol: close it as sdp_changed"),
@@ -161,6 +168,37 @@ fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> Checked {
             Ok(())
         }
     }
+}
+
+/// Whether an iteration owes this step: once its confirm was unsealed, every gate there is evaluated, whatever protocol people
+/// label by since.
+fn is_owed(state: &State, iteration: &IterationId, payload: &Payload) -> bool {
+    let is_of_confirm = match payload {
+        Payload::ConfirmLooked(_) => true,
+        Payload::GateEvaluated(said) => said.split == GateSplit::Confirm,
+        _ => false,
+    };
+    let decided = state.fold::<AllDecisions>().of(iteration);
+    state.asks(Question::JudgedPeek)
+        && is_of_confirm
+        && decided.is_some_and(|of| of.unsealed.is_some())
+}
+
+/// A protocol that takes the place of another is in force from its registration on at the earliest.
+fn check_effective(state: &State, event: &Candidate<'_>, new: &SdpVersionRegistered) -> Checked {
+    let is_first = state.fold::<Assumptions>().sdp.is_empty();
+    if is_first || !state.asks(Question::EffectiveLater) {
+        return Ok(());
+    }
+    ensure!(
+        new.effective_at >= event.recorded_at,
+        format!(
+            "effective_at of {} not before it is recorded, at {}: name a moment that is still to come",
+            new.sdp_version, event.recorded_at
+        ),
+        new.effective_at.to_string()
+    );
+    Ok(())
 }
 
 /// An iteration opens while A0 does not fail.
@@ -179,6 +217,9 @@ impl Rule for Bridge {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let (rule, checked) = match &event.event.payload {
             Payload::BridgeAssessed(new) => (RuleName::Sdp, check_assessed(state, event, new)),
+            Payload::SdpVersionRegistered(new) => {
+                (RuleName::Sdp, check_effective(state, event, new))
+            }
             Payload::LabelDesignRegistered(new) => (
                 RuleName::Sdp,
                 check_protocol(state, event, new.protocol.as_str()),
@@ -214,7 +255,10 @@ fn is_governed(state: &State, payload: &Payload) -> bool {
 
 /// The first experiment that a step rests on and whose judge contradicted itself, with the entry. A promotion rests on those of
 /// its gates, wherever it is issued; what belongs to no experiment rests on none.
-fn contradicted<'a>(state: &'a State, event: &'a Candidate<'_>) -> Option<(&'a ExperimentId, u64)> {
+fn contradicted<'a>(
+    state: &'a State,
+    event: &'a Candidate<'_>,
+) -> Option<(&'a ExperimentId, Contradiction)> {
     let mut rests: Vec<&ExperimentId> = event.event.header.experiment.iter().collect();
     if let Payload::PromotionIssued(said) = &event.event.payload {
         let manifests = state.fold::<Manifests>();
@@ -223,8 +267,8 @@ fn contradicted<'a>(state: &'a State, event: &'a Candidate<'_>) -> Option<(&'a E
     }
     let assumptions = state.fold::<Assumptions>();
     let mut failed = rests.into_iter().filter_map(|experiment| {
-        let seq = assumptions.failed(Assumption::CloverJ2, Some(experiment))?;
-        Some((experiment, seq))
+        let since = assumptions.contradicted(state, experiment)?;
+        Some((experiment, since))
     });
     failed.next()
 }
@@ -234,7 +278,7 @@ fn check_blocked(state: &State, event: &Candidate<'_>) -> Checked {
     if !is_governed(state, &event.event.payload) {
         return Ok(());
     }
-    let Some((experiment, failed)) = contradicted(state, event) else {
+    let Some((experiment, since)) = contradicted(state, event) else {
         return Ok(());
     };
     let kind = event.event.kind();
@@ -242,7 +286,11 @@ fn check_blocked(state: &State, event: &Candidate<'_>) -> Checked {
         format!(
             "{kind} in an experiment whose judge never contradicted itself; close {experiment} and register another"
         ),
-        format!("CLOVER.J2 fail since the score.conflict at seq {failed}"),
+        format!(
+            "CLOVER.J2 fail since the {} at seq {}",
+            since.witness.kind(),
+            since.seq
+        ),
     )
 }
 
@@ -335,9 +383,15 @@ fn check_waivable(state: &State, code: Assumption, experiment: Option<&Experimen
         "another assumption: a confirm block that was touched is never waived",
         "H1"
     );
-    let is_lasting = matches!(code, Assumption::A0 | Assumption::CloverJ2);
-    let failed = state.fold::<Assumptions>().failed(code, experiment);
-    if let (Some(seq), true) = (failed, is_lasting) {
+    let assumptions = state.fold::<Assumptions>();
+    let failed = match (code, experiment) {
+        (Assumption::A0, _) => assumptions.failed(code, experiment),
+        (Assumption::CloverJ2, Some(experiment)) => assumptions
+            .contradicted(state, experiment)
+            .map(|since| since.seq),
+        _ => None,
+    };
+    if let Some(seq) = failed {
         return unmet(
             format!("{code} that does not fail: its failure is never waived"),
             format!("fail since seq {seq}"),

@@ -321,12 +321,12 @@ impl Now<'_> {
             said.sealed.to_string()
         );
         live.check_sealed("an unsealing")?;
-        let Some(account) = self.state.fold::<Budgets>().peeks.get(&said.charge) else {
+        let Some(charge) = self.state.fold::<Budgets>().peeks.get(&said.charge) else {
             let expected = "a charge to an account whose unit is peek";
             return unmet(expected, said.charge.to_string());
         };
         if self.state.asks(Question::PeekAccount) {
-            block::check_account(self.state, live.it, account)?;
+            block::check_account(self.state, live.it, &charge.account)?;
         }
         let all = self.state.fold::<AllDecisions>();
         if let Some(seq) = all.charges.get(&said.charge.0.to_hex()) {
@@ -545,7 +545,11 @@ impl Now<'_> {
                 "sealed candidates"
             ),
             // Whether the protocol was replaced is asked by the rule `sdp`.
-            SdpChanged => {}
+            SdpChanged => ensure!(
+                may_stop() || !self.state.asks(Question::JudgedPeek),
+                missing,
+                "some missing"
+            ),
         }
         Ok(())
     }

@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 
 use clover_event::Kind;
 use clover_event::Payload;
+use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::ManifestId;
 use clover_event::payload::Verdict;
 use clover_event::payload::audit::AuditTerms;
+use clover_event::payload::audit::TransportTested;
 use clover_event::payload::decision::Outcome;
 use clover_event::payload::drift::DriftPlan;
 use clover_event::payload::drift::JudgeDriftChecked;
@@ -33,11 +35,13 @@ use clover_ledger::Unmet;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::ensure;
 use clover_ledger::fold;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::designs::Designs;
 use crate::gates::Gate;
 use crate::gates::Gates;
 use crate::manifests::Manifests;
@@ -307,12 +311,44 @@ fn check_graded(
             let found = (said.terms.thresholds, said.terms.manifest);
             check_registered(manifests, experiment, overlap_plan, table_9, found)
         }
-        Payload::TransportTested(said) => {
-            let found = (numbers(&said.audit), said.audit.manifest);
-            check_registered(manifests, experiment, audit, None, found)
-        }
+        Payload::TransportTested(said) => check_audit(state, experiment, said),
         _ => Ok(()),
     }
+}
+
+/// An audit is graded by a plan that was in force before a probe of its design was open. One that came later plans none of it.
+fn check_audit(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &TransportTested,
+) -> clover_ledger::Checked {
+    let manifests = state.fold::<Manifests>();
+    let opened = probe_opened(state, experiment, &said.design);
+    let is_early = |id: &ManifestId| {
+        let record = manifests.by_id.get(id);
+        record.is_some_and(|record| record.plans_audits_before(opened))
+    };
+    let named = said.audit.manifest.and_then(|of| manifests.of_digest(of));
+    if let (Some((id, _)), Some(opened)) = (named, opened) {
+        ensure!(
+            is_early(id),
+            format!(
+                "a plan of audits in force before the first probe of {} was open, at seq {opened}",
+                said.design
+            ),
+            format!("{id}, in force later")
+        );
+    }
+    let planned = |of: &Manifest| audit(of).filter(|_| is_early(&of.manifest));
+    let found = (numbers(&said.audit), said.audit.manifest);
+    check_registered(manifests, experiment, planned, None, found)
+}
+
+/// The entry by which a probe of a design was open, after which no plan counts; `None` where the rulebook in force does not ask.
+pub fn probe_opened(state: &State, experiment: &ExperimentId, design: &DesignId) -> Option<u64> {
+    let design = state.fold::<Designs>().design(experiment, design);
+    let opened = design.and_then(|design| design.first_open_seq);
+    opened.filter(|_| state.asks(Question::PlannedProbes))
 }
 
 /// What an audit is graded by.

@@ -6,8 +6,10 @@ use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Multiplicity;
 use clover_event::payload::prereg::FamilyOpened;
 use clover_ledger::Checked;
+use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
 use crate::manifests::Family;
@@ -81,7 +83,8 @@ fn family_of<'a>(manifests: &'a Manifests, of: &Multiplicity) -> Result<&'a Fami
 
 /// Whether a manifest may join the family that it names. One without a family spends nothing of any: the rule `manifest`
 /// refuses a gate without one.
-pub(super) fn check_joining(manifests: &Manifests, manifest: &Manifest) -> Checked {
+pub(super) fn check_joining(state: &State, manifest: &Manifest) -> Checked {
+    let manifests = state.fold::<Manifests>();
     let Some(of) = &manifest.multiplicity else {
         return Ok(());
     };
@@ -107,13 +110,23 @@ pub(super) fn check_joining(manifests: &Manifests, manifest: &Manifest) -> Check
         let expected = format!("at most {} members of {}", family.members_max, of.family);
         return unmet(expected, format!("{id} more (E_FAMILY_BUDGET)"));
     }
-    check_alpha(family, of, manifest)
+    check_alpha(state, family, of, manifest)
 }
 
 impl Family {
     /// The largest alpha that a member may have, in millionths; without a name, one that joins now. 0 or less where nothing is
-    /// left.
-    pub fn alpha_of(&self, id: Option<&ManifestId>) -> i64 {
+    /// left. From rulebook 20 on it is never above the family's own.
+    pub fn alpha_of(&self, state: &State, id: Option<&ManifestId>) -> i64 {
+        let most = self.share_of(id);
+        if state.asks(Question::CappedAlpha) {
+            most.min(self.alpha)
+        } else {
+            most
+        }
+    }
+
+    /// What its method gives to a member, in millionths, whatever the family has.
+    pub fn share_of(&self, id: Option<&ManifestId>) -> i64 {
         let is = |member: &ManifestId| Some(member) == id;
         match self.method {
             FamilyMethod::Spend => {
@@ -141,8 +154,8 @@ impl Family {
 }
 
 /// Whether a member spends no more than it may. What has no level spends nothing.
-fn check_alpha(family: &Family, of: &Multiplicity, manifest: &Manifest) -> Checked {
-    let most = family.alpha_of(Some(&manifest.manifest));
+fn check_alpha(state: &State, family: &Family, of: &Multiplicity, manifest: &Manifest) -> Checked {
+    let most = family.alpha_of(state, Some(&manifest.manifest));
     let alpha = manifest.alpha().unwrap_or(0);
     ensure!(
         alpha <= most,
@@ -154,7 +167,8 @@ fn check_alpha(family: &Family, of: &Multiplicity, manifest: &Manifest) -> Check
 
 /// Whether a version leaves the family of its manifest, and spends no more than it may. The rule `amendment` refuses one of a
 /// manifest that is not registered.
-pub(super) fn check_amendment(manifests: &Manifests, manifest: &Manifest) -> Checked {
+pub(super) fn check_amendment(state: &State, manifest: &Manifest) -> Checked {
+    let manifests = state.fold::<Manifests>();
     let record = manifests.by_id.get(&manifest.manifest);
     let Some(first) = record.and_then(|record| record.versions.first()) else {
         return Ok(());
@@ -171,5 +185,5 @@ pub(super) fn check_amendment(manifests: &Manifests, manifest: &Manifest) -> Che
         // It has joined none.
         return Ok(());
     };
-    check_alpha(family_of(manifests, of)?, of, manifest)
+    check_alpha(state, family_of(manifests, of)?, of, manifest)
 }

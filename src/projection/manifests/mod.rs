@@ -29,10 +29,12 @@ pub(super) use rules::check_signer;
 use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
+use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
 use clover_event::id::FamilyId;
 use clover_event::id::ItemId;
 use clover_event::id::ManifestId;
+use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::manifest::Arm;
 use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::manifest::FamilyMethod;
@@ -54,6 +56,7 @@ pub const READS: &[Kind] = &[
     Kind::FamilyClosed,
     Kind::FamilyOpened,
     Kind::GateDecided,
+    Kind::LabelDesignRegistered,
     Kind::LabelRecorded,
     Kind::LabelRevealed,
     Kind::ManifestAmended,
@@ -63,6 +66,7 @@ pub const READS: &[Kind] = &[
     Kind::PlanRevealed,
     Kind::PlanSealed,
     Kind::ScoreRecorded,
+    Kind::TransportTested,
 ];
 
 /// One version of a manifest.
@@ -98,6 +102,15 @@ impl Version {
     pub fn plan_commitment(&self) -> Option<Digest> {
         let analysis = self.manifest.analysis.as_ref()?;
         analysis.plan_commitment
+    }
+
+    /// The entry from which it stands: its countersignature where it needs one; `None` while it waits for it.
+    pub fn since(&self) -> Option<u64> {
+        if self.needs_countersignature() {
+            self.countersigned_seq
+        } else {
+            Some(self.seq)
+        }
     }
 
     /// Whether it is in force unless a later one is.
@@ -162,6 +175,8 @@ pub struct Record {
     pub exposures: u64,
     /// The first look.
     pub first_look: Option<FirstLook>,
+    /// Of a plan of audits: the first probe that could be seen and no audit had used before it was registered, or since.
+    pub first_probe: Option<u64>,
     /// Its sealed plan.
     pub plan: Option<Plan>,
     /// The manifest that replaced it.
@@ -186,6 +201,18 @@ impl Record {
         let sets = |version: &&Version| version.class.is_none_or(|class| class >= 3);
         let standing = self.versions.iter().rev().filter(|one| one.stands());
         standing.into_iter().find(sets)
+    }
+
+    /// Whether its plan of audits was in force before the first probe of a design was open; `opened` is that entry.
+    pub fn plans_audits_before(&self, opened: Option<u64>) -> bool {
+        let Some(opened) = opened else {
+            return true;
+        };
+        let stood = |version: &&Version| version.since().is_some_and(|seq| seq < opened);
+        let then = self.versions.iter().rev().find(stood);
+        let now = self.in_force();
+        then.zip(now)
+            .is_some_and(|(then, now)| then.manifest.transport == now.manifest.transport)
     }
 
     /// A version by its digest.
@@ -271,6 +298,8 @@ pub struct Manifests {
     pub families: BTreeMap<FamilyId, Family>,
     /// The first score, open label or revealed label of each experiment.
     pub first_outcome: BTreeMap<ExperimentId, u64>,
+    /// Designs of probes that no audit used yet, with the first of them that was open.
+    pub probes: BTreeMap<ExperimentId, BTreeMap<DesignId, Option<u64>>>,
 }
 
 impl Manifests {
@@ -326,6 +355,7 @@ impl Manifests {
             exposed: Vec::new(),
             exposures: 0,
             first_look: None,
+            first_probe: self.open_probe(manifest),
             plan: None,
             superseded_by: None,
             through: None,
@@ -334,6 +364,34 @@ impl Manifests {
         };
         self.by_id.insert(id, record);
         self.joined(manifest);
+    }
+
+    /// The first open probe that a plan of audits comes after, of designs that no audit used yet.
+    fn open_probe(&self, manifest: &Manifest) -> Option<u64> {
+        manifest.transport.as_ref()?;
+        let designs = self.probes.get(&manifest.experiment)?;
+        designs.values().flatten().min().copied()
+    }
+
+    /// A label of a design could be seen.
+    fn probed(&mut self, seq: u64, experiment: Option<&ExperimentId>, design: &DesignId) {
+        let Some(experiment) = experiment else {
+            return;
+        };
+        let designs = self.probes.get_mut(experiment);
+        let Some(first) = designs.and_then(|designs| designs.get_mut(design)) else {
+            return;
+        };
+        first.get_or_insert(seq);
+        for record in self.by_id.values_mut() {
+            let plans = record
+                .versions
+                .iter()
+                .any(|of| of.manifest.transport.is_some());
+            if plans && record.experiment.as_ref() == Some(experiment) {
+                record.first_probe.get_or_insert(seq);
+            }
+        }
     }
 
     fn joined(&mut self, manifest: &Manifest) {
@@ -450,10 +508,27 @@ impl Fold for Manifests {
         let (seq, at, event) = (event.seq(), event.recorded_at(), event.event());
         let experiment = event.experiment();
         match &event.payload {
-            Payload::ScoreRecorded(_) | Payload::LabelRecorded(_) => self.outcome(seq, experiment),
-            Payload::LabelRevealed(_) => {
+            Payload::ScoreRecorded(_) => self.outcome(seq, experiment),
+            Payload::LabelRecorded(label) => {
+                self.outcome(seq, experiment);
+                self.probed(seq, experiment, &label.design);
+            }
+            Payload::LabelRevealed(label) => {
                 self.outcome(seq, experiment);
                 self.revealed(seq, experiment);
+                self.probed(seq, experiment, &label.design);
+            }
+            Payload::LabelDesignRegistered(new) => {
+                if let (DesignPurpose::Audit, Some(experiment)) = (new.purpose, experiment) {
+                    let designs = self.probes.entry(experiment.clone()).or_default();
+                    designs.entry(new.design.clone()).or_default();
+                }
+            }
+            Payload::TransportTested(said) => {
+                let designs = experiment.and_then(|id| self.probes.get_mut(id));
+                if let Some(designs) = designs {
+                    designs.remove(&said.design);
+                }
             }
             Payload::FamilyOpened(opened) => {
                 let gamma = opened.gamma_micro.iter().flatten();

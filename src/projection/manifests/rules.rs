@@ -108,7 +108,7 @@ fn check_registering(
     breaches.take(RuleName::Manifest, checked);
     let checked = check_first(manifests, experiment, &said.manifest);
     breaches.take(RuleName::ManifestFirst, checked);
-    let checked = family::check_joining(manifests, &said.manifest);
+    let checked = family::check_joining(state, &said.manifest);
     breaches.take(RuleName::Family, checked);
 }
 
@@ -139,7 +139,7 @@ fn check_amending(
     if let Some(record) = manifests.by_id.get(&said.manifest.manifest) {
         breaches.take(RuleName::StaleVersion, check_superseded(record));
     }
-    let checked = family::check_amendment(manifests, &said.manifest);
+    let checked = family::check_amendment(state, &said.manifest);
     breaches.take(RuleName::Family, checked);
 }
 

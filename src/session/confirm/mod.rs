@@ -20,6 +20,7 @@ use clover_ground::seal::Identity;
 use clover_ground::time::Timestamp;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_projection::assumptions::Contradiction;
 use clover_projection::budgets::Account;
 
 use crate::append;
@@ -40,13 +41,15 @@ pub use opening::open;
 pub enum ConfirmError {
     /// The two-key rule of judges failed.
     #[error(
-        "blocked: CLOVER.J2 fails in {experiment} since the score.conflict at seq {seq}; no peek was charged"
+        "blocked: CLOVER.J2 fails in {experiment} since the {kind} at seq {seq}; no peek was charged",
+        kind = .since.witness.kind(),
+        seq = .since.seq
     )]
     Blocked {
         /// The experiment.
         experiment: ExperimentId,
-        /// The conflict.
-        seq: u64,
+        /// What says so.
+        since: Contradiction,
     },
     /// An envelope does not open to what was sealed.
     #[error("the envelope of row {row}: {found}")]

@@ -13,7 +13,6 @@ use clover_event::id::ExperimentId;
 use clover_event::id::RowId;
 use clover_event::id::Text;
 use clover_event::payload::Role;
-use clover_event::payload::assumption::Assumption;
 use clover_event::payload::budget::BudgetCharged;
 use clover_event::payload::label::LabelRevealed;
 use clover_event::payload::record::DataRead;
@@ -160,10 +159,10 @@ pub fn begin(
         let (design, row) = (design.clone(), row.label.row.clone());
         return Err(ConfirmError::NotAccepted { design, row }.into());
     }
-    let failed = ledger.state().fold::<Assumptions>();
-    if let Some(seq) = failed.failed(Assumption::CloverJ2, Some(experiment)) {
+    let assumptions = ledger.state().fold::<Assumptions>();
+    if let Some(since) = assumptions.contradicted(ledger.state(), experiment) {
         let experiment = experiment.clone();
-        return Err(ConfirmError::Blocked { experiment, seq }.into());
+        return Err(ConfirmError::Blocked { experiment, since }.into());
     }
     let need = KeyNeed::of(peek.seat, Kind::LabelRevealed);
     let signer = ports.signer(ledger.state(), need)?;

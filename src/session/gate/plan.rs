@@ -58,7 +58,7 @@ pub fn family_share(
     let members_left = family
         .members_max
         .saturating_sub(family.joined.len() as u64);
-    let left = family.alpha_of(None);
+    let left = family.alpha_of(state, None);
     let alpha = share(family, left, members_left);
     let has_place = alpha > 0 && members_left > 0 && family.closed_seq.is_none();
     let micros = [alpha, family.alpha, left].map(Micro::new);

@@ -115,6 +115,47 @@ fn an_audit_under_a_manifest_is_as_registered() {
 }
 
 #[test]
+fn a_plan_that_comes_after_its_probes_plans_no_audit_by_them() {
+    let mut desk = desk(&Sample::kept());
+    desk.ok("confirm seal probes");
+    desk.ok_words(&["confirm", "unseal", "probes", "--for", "a look", "--yes"]);
+    desk.file("plan.yaml", &plan(&["clone", "parallel_universe_prompt"]));
+    desk.ok("prereg sign plan.yaml --key owner");
+    // What was seen first is what the page of plans says.
+    let plans = desk.ok("audit plans --json").json();
+    assert_eq!(plans["data"]["plans"][0]["timing"], "after", "{plans}");
+    let ran = desk.words(&["audit", "transport", "--margin", "0.15", "--yes", "--json"]);
+    let answer = ran.json();
+    let warned = answer["warnings"].to_string();
+    let part = "manifest audits-1 came into force after a probe of probes was open";
+    assert!(warned.contains(part), "{warned}");
+    let audits = answer["data"]["audits"].as_array().unwrap();
+    assert_eq!(audits.len(), 3, "{answer}");
+    assert!(
+        audits
+            .iter()
+            .all(|of| of["audit"].get("manifest").is_none())
+    );
+    // Nor does a record that names it.
+    let shown = desk.ok("log --kind manifest.registered --json").json();
+    let digest = shown["data"]["entries"][0]["body"]["data"]["digest"].clone();
+    let mut other = audits[0].clone();
+    other["audit"]["manifest"] = digest;
+    let other = other.to_string();
+    let words = [
+        "record",
+        "transport.tested",
+        "--experiment",
+        "arena",
+        "--data",
+        &other,
+    ];
+    let parts = ["a plan of audits in force before the first probe of probes was open"];
+    desk.refused(&words, 11, &parts);
+    desk.ok("verify --recompute");
+}
+
+#[test]
 fn what_is_planned_and_has_no_probe_is_not_checked() {
     let mut desk = planned(&["clone", "premium"]);
     let ran = desk.words(&["audit", "transport", "--yes", "--json"]);

@@ -427,6 +427,11 @@ fn a_label_is_sealed_paid_for_and_revealed() {
         11,
         &["--charge is a note.recorded, not a budget.charged"],
     );
+    let other = "--experiment exp-1 --design probes --row 7";
+    desk.ok(&format!(
+        "seal label {other} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z"
+    ));
+    desk.ok(&format!("seal accept {other}"));
     let open = r#"{"account":"peeks","amount":3,"period":"quarter","purpose":"p","spenders":["custodian"],"unit":"peek"}"#;
     desk.ok_words(&["record", "budget.opened", "--data", open]);
     let charge = r#"{"account":"peeks","amount":1,"for":"row 7"}"#;
@@ -437,20 +442,29 @@ fn a_label_is_sealed_paid_for_and_revealed() {
     assert!(
         desk.ok("status")
             .out
-            .contains("labels 0 · reveals 1 · scores 0 · seals 1")
+            .contains("labels 0 · reveals 1 · scores 0 · seals 2")
     );
     // One peek pays for one design.
-    let other = "--experiment exp-1 --design probes --row 7";
-    desk.ok(&format!(
-        "seal label {other} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z"
-    ));
-    desk.ok(&format!("seal accept {other}"));
     let words = format!("seal reveal {other} --charge {charge}");
     let words: Vec<_> = words.split(' ').collect();
     let parts = [
         "charge",
         "paid for no other labels",
         "design confirm of exp-1",
+    ];
+    desk.refused(&words, 11, &parts);
+    // And for what was sealed when it was charged.
+    let later = "--experiment exp-1 --design confirm --row 8";
+    desk.ok(&format!(
+        "seal label {later} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z"
+    ));
+    desk.ok(&format!("seal accept {later}"));
+    let words = format!("seal reveal {later} --charge {charge}");
+    let words: Vec<_> = words.split(' ').collect();
+    let parts = [
+        "row 8 was sealed at seq",
+        "after the charge at seq",
+        "a charge opens what was sealed when it was charged",
     ];
     desk.refused(&words, 11, &parts);
     desk.head();
@@ -642,6 +656,15 @@ fn strict_separation_is_always_visible() {
         &["separation: expected no holder with conflicting roles"],
     );
     assert!(!desk.key_file("lab").exists());
+    // Who gives up a role keeps what they learned in it.
+    desk.ok("key retire opt --reason over --yes");
+    desk.refused(
+        &["key", "new", "lab", "--role", "labeler", "--holder", "Bob"],
+        11,
+        &["Bob would hold both optimizer and labeler, keys that ended included"],
+    );
+    assert!(!desk.key_file("lab").exists());
+    desk.ok("key new lab --role auditor --holder Bob");
 }
 
 #[test]

@@ -314,7 +314,7 @@ fn generations(generator: &mut Mulberry32, gain: f64, on: Tested) -> Found {
             chosen
         };
         let id: ManifestId = format!("g-{generation}").parse().unwrap();
-        let alpha = family.alpha_of(None);
+        let alpha = family.share_of(None).min(family.alpha);
         family.joined.push((id.clone(), alpha));
         let terms = Terms::new(UNIT, UNITS as u64).at_level(u32::try_from(alpha).unwrap());
         let mut gate = Gate::verdicts_only(Design::new(terms).unwrap());

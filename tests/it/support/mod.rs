@@ -35,6 +35,7 @@ pub mod tampered_retold;
 pub mod tampered_sequences;
 pub mod tampered_stopped;
 pub mod tampered_table;
+pub mod tampered_undone;
 pub mod tuned;
 pub mod valued;
 pub mod verifiers;

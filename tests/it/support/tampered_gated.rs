@@ -25,6 +25,11 @@ fn told(cleo: &[Role]) -> (Teller, Life) {
 
 /// Who works there, and two families.
 fn begun(cleo: &[Role]) -> Teller {
+    begun_with(cleo, &json!({"method": "spend"}))
+}
+
+/// The same, with families that keep their error rate in some way.
+fn begun_with(cleo: &[Role], way: &Value) -> Teller {
     let mut teller = Teller::begin_under(18);
     for (name, who, holder, roles) in [
         ("key-cleo", CLEO, "Cleo", cleo),
@@ -35,10 +40,12 @@ fn begun(cleo: &[Role]) -> Teller {
         teller.say(ADA, name, key_added(&signer(who), holder, true, roles));
     }
     for family in ["quarter", "second"] {
-        let opened = json!({
+        let mut opened = json!({
             "alpha_micro": 50_000, "family": family, "members_max": 3, "membership": "gates of this quarter",
-            "method": "spend",
         });
+        for (name, value) in way.as_object().unwrap() {
+            opened[name] = value.clone();
+        }
         teller.say(ADA, family, planned::payload("family.opened", &opened));
     }
     teller
@@ -54,18 +61,43 @@ fn manifest(experiment: &str, id: &str, family: &str, prefix: &str) -> Value {
 /// The same, observed until its claim holds and decided.
 fn decided(cleo: &[Role]) -> (Teller, Life) {
     let (mut teller, mut life) = told(cleo);
+    claimed(&mut teller, &mut life);
+    (teller, life)
+}
+
+/// Its units are observed, and its claim is decided to hold.
+fn claimed(teller: &mut Teller, life: &mut Life) {
     teller.say_about(CLEO, "exp-1", "m-1-exposed-1", life.exposed_named(1, 0, 7));
     for t in 1..=8 {
-        gated::tell_unit(
-            &mut teller,
-            &mut life,
-            t,
-            &[[&[Some(0)], &[Some(1_000_000)]]],
-        );
+        gated::tell_unit(teller, life, t, &[[&[Some(0)], &[Some(1_000_000)]]]);
     }
-    gated::tell_look(&mut teller, &mut life);
+    gated::tell_look(teller, life);
     teller.say_about(BEN, "exp-1", "m-1-decided", life.decided());
-    (teller, life)
+}
+
+/// A gate of an e-LOND family whose second share is larger than what is left of alpha: a claim of its first member holds.
+pub fn online() -> Story {
+    let mut teller = begun_with(
+        &[Role::Custodian],
+        &json!({"gamma_micro": [499_000, 501_000], "method": "elond"}),
+    );
+    let mut value = manifest("exp-1", "m-1", "quarter", "red");
+    value["multiplicity"]["method"] = "elond".into();
+    value["test"]["alpha_micro"] = 24_950.into();
+    let units = gated::units("red", 8);
+    let mut life = gated::tell_opened(&mut teller, "exp-1", &value, &units);
+    claimed(&mut teller, &mut life);
+    let begun = planned::experiment_registered();
+    teller.say_about(ADA, "exp-2", "second-experiment", begun);
+    teller.finish()
+}
+
+/// The second member of that family, at a level.
+pub fn second_online(alpha_micro: u64) -> Value {
+    let mut value = manifest("exp-2", "m-2", "quarter", "blue");
+    value["multiplicity"]["method"] = "elond".into();
+    value["test"]["alpha_micro"] = alpha_micro.into();
+    value
 }
 
 /// What a promotion of the gate's candidate says that is certified and was in so many tests.

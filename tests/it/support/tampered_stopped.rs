@@ -127,14 +127,14 @@ impl Before {
 }
 
 /// A key that was not there before.
-fn joined(world: &mut World, who: u8, holder: &str, role: Role) {
+pub fn joined(world: &mut World, who: u8, holder: &str, role: Role) {
     let key = key_added(&signer(who), holder, true, &[role]);
     let data = serde_json::to_value(&key).unwrap();
     world.say(ADA, "key.added", 2, Value::Null, data);
 }
 
 /// Another protocol is registered and in force.
-fn replaced(world: &mut World) {
+pub fn replaced(world: &mut World) {
     joined(world, STELLA, "Stella", Role::Steward);
     let other = json!({
         "document": "7".repeat(64), "effective_at": "2026-01-01T00:00:00.000000Z", "sdp_version": "v2",
@@ -144,7 +144,7 @@ fn replaced(world: &mut World) {
 }
 
 /// A judge is asked again, and answers otherwise.
-fn contradicted(world: &mut World, experiment: &str) {
+pub fn contradicted(world: &mut World, experiment: &str) {
     joined(world, STRANGER, "Scott", Role::Scorer);
     let judge = serde_json::to_value(decided::judge()).unwrap();
     let is_known = world.items.iter().any(|item| {
