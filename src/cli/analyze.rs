@@ -17,6 +17,7 @@ use crate::stats::direct::LabelDesign;
 use crate::stats::direct::Scale;
 use crate::stats::peer_draws::PeerExponential;
 use crate::view::View;
+use crate::view::analysis;
 use crate::view::analysis::AnalysisShown;
 use crate::view::analysis::Format;
 use crate::workflow::analyze;
@@ -170,6 +171,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     });
     let found = analyze::analyze(&dataset, &prompts, &request).map_err(|error| refused(&error))?;
     drop(shown);
+    for warning in analysis::doubts(&dataset, &probes) {
+        ctx.warn(warning);
+    }
     let shown = AnalysisShown {
         analysis: &found,
         source: args.path.display().to_string(),

@@ -33,6 +33,7 @@ use crate::view::estimate::Contrasts;
 use crate::view::estimate::Estimates;
 use crate::view::estimate::charts;
 use crate::view::estimate::charts::Asked;
+use crate::view::estimate::doubts::ClaimBasis;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::compute::Found;
@@ -357,6 +358,7 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, C
     let contrasts = found
         .contrasts(&read.experiment, &places, None, Form::Claimed)
         .map_err(|error| refused(&error))?;
+    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
     let shown = Estimates {
         found: &found,
         contrasts: &contrasts,
@@ -364,6 +366,7 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, C
         rows: &rows,
         raw: args.raw,
         sliced: sliced.as_ref(),
+        basis: &basis,
     };
     for warning in shown.warnings() {
         ctx.warn(warning);
@@ -434,11 +437,13 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, Cli
         found.map_err(|error| refused(&error))
     };
     let contrasts = of(Form::Claimed)?;
+    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
     let shown = Contrasts {
         found: &found,
         places: &places,
         pairs: &contrasts,
         experiment: &read.experiment.clone(),
+        basis: &basis,
     };
     for warning in shown.warnings() {
         ctx.warn(warning);

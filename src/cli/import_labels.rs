@@ -77,6 +77,7 @@ impl LabelsArgs {
             label_scale: None,
             field: Vec::new(),
             dry_run: self.dry_run,
+            yes: false,
         }
     }
 }

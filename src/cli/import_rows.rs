@@ -59,6 +59,7 @@ impl RowsArgs {
             label_scale: None,
             field: self.field.clone(),
             dry_run: self.dry_run,
+            yes: false,
         }
     }
 }

@@ -141,6 +141,9 @@ pub(super) struct Common {
     /// Show counts, ranges, mapping and warnings; append nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Record conflicts without asking
+    #[arg(long, hide = true)]
+    pub yes: bool,
 }
 
 pub(super) const HELP: &str = "clover import cje --help";
@@ -222,7 +225,10 @@ pub(super) fn run(
         request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
     }
     let new = (files.as_slice(), plans.as_slice());
-    let counts = session::import(&mut ctx.ports(), &home, &mut ledger, &request, new)?;
+    let ports = &mut ctx
+        .ports()
+        .with_consent(common.yes, "the same command with");
+    let counts = session::import(ports, &home, &mut ledger, &request, new)?;
     Ok(view::imported(&ledger, &files, &counts))
 }
 
@@ -246,7 +252,7 @@ fn conflicts(ctx: &mut Ctx<'_>, (files, plans): (&[InputFile], &[Plan]), answer:
     };
     let said = &first.said;
     ctx.warn(format!(
-        "{file}:{}: score_once: {} by {}: {} recorded at seq {}, {} in the file; the import would record {} as score.conflict, and nothing else",
+        "{file}:{}: score_once: {} by {}: {} recorded at seq {}, {} in the file; the import would ask before it records {} as score.conflict, and nothing else",
         first.line,
         said.item,
         said.policy,

@@ -48,7 +48,7 @@ pub(super) fn map(pairs: &[String], help: &str) -> Result<BTreeMap<String, Strin
         let Some((field, column)) = split else {
             let known = row::FIELDS.join(", ");
             let message = format!(
-                "--map {pair:?}: expected FIELD=COLUMN, FIELD one of {known}, target_policy_logprobs.POLICY"
+                "--map {pair:?}: expected FIELD=COLUMN, FIELD one of {known}, target_policy_logprobs.POLICY; the policy is target_policy, the label oracle_label"
             );
             return Err(CliError::usage(message, help));
         };
@@ -67,7 +67,7 @@ pub(super) fn rows(
     how: How<'_>,
 ) -> Result<Rows, ImportError> {
     let file = path.display().to_string();
-    if Form::of(bytes) == Form::Csv || !map.is_empty() {
+    if Form::of(bytes) == Form::Csv {
         return import::csv::rows(&file, bytes, map, how);
     }
     let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
@@ -75,7 +75,7 @@ pub(super) fn rows(
         policy: named.as_ref(),
         ..how
     };
-    import::cje::rows(&file, bytes, how)
+    import::cje::mapped(&file, bytes, map, how)
 }
 
 /// The verb that was asked for.
@@ -215,7 +215,7 @@ fn elsewhere(form: Form, path: &Path, bytes: &[u8], (verb, common): (Verb, &Comm
     match form {
         Form::JsonLines => format!("clover import cje {file}{options}"),
         Form::JsonList => jq(".[]", ""),
-        Form::Json => jq(".rows[]", ""),
+        Form::Json => jq(".[] | arrays | .[]", ""),
         Form::Inspect => jq(INSPECT, " --judge inspect"),
         Form::InspectArchive => format!("inspect log dump {file} > log.json"),
         Form::Promptfoo => jq(PROMPTFOO, " --judge promptfoo"),

@@ -110,6 +110,8 @@ use clap::Subcommand;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::refusals::command_line::parse_failure;
+use crate::cli::refusals::command_line::usage;
 use crate::cli::top::TOP;
 use crate::cli::ui::Form;
 use crate::view;
@@ -411,7 +413,7 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
         Err(error) => {
             let mut options = args.iter().take_while(|arg| *arg != "--");
             let json = options.any(|arg| arg == "--json");
-            return parse_failure(world, &error, json);
+            return parse_failure(world, (&error, &args), json);
         }
     };
     let mut ctx = Ctx::new(world, cli.globals);
@@ -433,14 +435,6 @@ fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
     Ok((Cli::from_arg_matches(&matches)?, path.join(" ")))
 }
 
-/// A wrong command line inside of another.
-fn usage(error: &clap::Error) -> CliError {
-    let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default();
-    let message = message.strip_prefix("error: ").unwrap_or(message);
-    CliError::usage(message, "clover --help")
-}
-
 /// The parser of command lines.
 fn command() -> clap::Command {
     with_negatives(Cli::command().term_width(100))
@@ -458,26 +452,6 @@ fn with_negatives(command: clap::Command) -> clap::Command {
 /// As [`command`], with the options of every verb shown: for man pages and completions.
 fn command_shown() -> clap::Command {
     command().mut_args(|arg| arg.hide(false))
-}
-
-fn parse_failure(world: &mut World, error: &clap::Error, json: bool) -> Exit {
-    use std::io::Write as _;
-    let text = error.render().to_string();
-    // There is nowhere left to complain.
-    if error.use_stderr() {
-        if json {
-            let text = ui::error_json(&usage(error), &[]);
-            world.stdout.write_all(text.as_bytes()).ok();
-        }
-        let text = text.trim_end();
-        writeln!(world.stderr, "{text}\nnext: clover --help").ok();
-        return Exit::Usage;
-    }
-    world.stdout.write_all(text.as_bytes()).ok();
-    if !text.ends_with('\n') {
-        world.stdout.write_all(b"\n").ok();
-    }
-    Exit::Done
 }
 
 fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {

@@ -217,6 +217,19 @@ impl Consent for CliPorts<'_, '_> {
                 "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
                 fingerprint(key)
             ),
+            Question::Conflicts {
+                experiment,
+                first,
+                rows,
+            } => format!(
+                "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge",
+                first.file,
+                first.line,
+                first.said.item,
+                first.said.policy,
+                first.said.recorded_micro,
+                first.said.score_micro
+            ),
             Question::EndKey {
                 key,
                 holder,

@@ -198,6 +198,31 @@ fn not_again(read: &Estimation, design: &DesignId, args: &Args) -> Result<(), Cl
     Ok(())
 }
 
+/// Refuses a policy that has no score before anything is charged: which of them have probes is known once these are open.
+fn are_scored(ctx: &Ctx<'_>, read: &mut Estimation, args: &Args) -> Result<(), CliError> {
+    if args.policies.is_empty() {
+        return Ok(());
+    }
+    let gathered = read.gather(ctx.as_of)?;
+    let scored = gathered.dataset.policies.iter().map(|of| of.name.as_str());
+    let scored: Vec<&str> = scored.collect();
+    match args
+        .policies
+        .iter()
+        .find(|of| !scored.contains(&of.as_str()))
+    {
+        None => Ok(()),
+        Some(other) => {
+            let message = format!(
+                "no score of policy {other} in {}: its policies are {}",
+                read.experiment,
+                scored.join(", ")
+            );
+            Err(CliError::not_found(message, "clover estimate"))
+        }
+    }
+}
+
 /// Opens what is sealed of a design, charged; of a dry run, what that would do.
 fn open(
     ctx: &mut Ctx<'_>,
@@ -209,6 +234,9 @@ fn open(
     let waiting = fold
         .design(&read.experiment, design)
         .map_or(0, |design| design.sealed.saturating_sub(design.revealed));
+    if waiting > 0 {
+        are_scored(ctx, read, args)?;
+    }
     if waiting > 0 && args.fit.dry_run {
         return Ok(Some(transport::waiting(&args.account, design, waiting)));
     }

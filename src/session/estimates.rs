@@ -1,5 +1,7 @@
 //! Estimates over what an experiment holds of one judge: its rows gathered, and what was found put on record, fit first.
 
+use std::collections::BTreeSet;
+
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -21,6 +23,7 @@ use crate::append;
 use crate::append::Submission;
 use crate::error::SessionError;
 use crate::home::Home;
+use crate::judge::scores;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::texts::Texts;
@@ -29,12 +32,17 @@ use crate::texts::Texts;
 #[derive(Debug, thiserror::Error)]
 pub enum EstimateError {
     /// The experiment has no score of the judge.
-    #[error("no score by {judge} in {experiment}")]
+    #[error("no score by {judge} in {experiment}{}", match judges.as_slice() {
+        [] => String::new(),
+        judges => format!("; judges with scores: {}", judges.iter().map(JudgeId::as_str).collect::<Vec<_>>().join(", ")),
+    })]
     NoScores {
         /// The judge.
         judge: JudgeId,
         /// The experiment.
         experiment: ExperimentId,
+        /// The judges that it has scores of.
+        judges: Vec<JudgeId>,
     },
     /// No calibrator has the name, or several have.
     #[error("{}", match name {
@@ -103,7 +111,18 @@ impl Estimation {
             rows::gather(&self.ledger, &which, &mut texts).map_err(EstimateError::Rows)?;
         if gathered.dataset.policies.is_empty() {
             let (judge, experiment) = (self.terms.judge.clone(), self.experiment.clone());
-            return Err(EstimateError::NoScores { judge, experiment }.into());
+            let draws = scores::draws(&self.ledger)?;
+            let judges: BTreeSet<JudgeId> = draws
+                .into_keys()
+                .filter(|of| of.experiment == experiment)
+                .map(|of| of.judge)
+                .collect();
+            let missing = EstimateError::NoScores {
+                judge,
+                experiment,
+                judges: judges.into_iter().collect(),
+            };
+            return Err(missing.into());
         }
         self.terms.labels = compute::label_use(&gathered);
         Ok(gathered)

@@ -7,10 +7,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use clover_event::Kind;
+use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::ManifestId;
 use clover_event::payload::Role;
 use clover_event::payload::Roles;
+use clover_event::payload::judge::ScoreConflict;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::registry::Signers;
@@ -130,6 +132,15 @@ pub enum Question {
         /// Its roles.
         roles: String,
     },
+    /// Scores of files are another value for scores that stand: an experiment with such a conflict is blocked for good.
+    Conflicts {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// The first of them: file, line, and what differs.
+        first: Box<FirstConflict>,
+        /// How many there are.
+        rows: usize,
+    },
     /// A key ends: it signs nothing more.
     EndKey {
         /// Its id.
@@ -171,6 +182,17 @@ pub enum Question {
     },
     /// A rulebook judges every entry from here on, and no older one can be adopted again.
     Rulebook(u32),
+}
+
+/// A score of a file that differs from the recorded one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FirstConflict {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: u64,
+    /// Both values, of which answer.
+    pub said: ScoreConflict,
 }
 
 /// Consent of the person or program behind a use case.

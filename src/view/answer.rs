@@ -22,7 +22,7 @@ pub(super) const UNRECORDED: &str =
 pub struct Answer {
     /// What was found, and whether it may be claimed.
     pub text: String,
-    /// Whether the finding may be claimed.
+    /// Whether what the text says may be claimed, or a part of it that the text names.
     pub may_be_claimed: bool,
 }
 
@@ -34,8 +34,10 @@ pub struct BestPolicy {
     #[serde(flatten)]
     pub answer: Answer,
     /// The policies that may be the best, in the order that was given: one where it is told apart from each other one;
-    /// empty where no value may be claimed.
+    /// empty where that cannot be said.
     pub best: Vec<String>,
+    /// The policies whose own values may be claimed, in the order that was given.
+    pub claimable: Vec<String>,
 }
 
 /// Whether the value of a policy may be claimed, or why not.
@@ -51,8 +53,21 @@ pub enum Standing {
     Failed,
     /// Too many of its scores lie where there are no labels.
     Withheld,
+    /// Labels of its own were drawn by stratum, and nothing weights them.
+    Stratified,
     /// There are too few labels for a calibrator.
     Uncalibrated,
+}
+
+/// Whether an order of policies may be claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderStanding {
+    /// The differences are what was asked for, and none was seen before.
+    Asked,
+    /// Differences that say otherwise, or of other rows, are on record since this entry.
+    Exploratory(u64),
+    /// Values were asked for: their differences are on no record.
+    Unrecorded,
 }
 
 impl Standing {
@@ -70,6 +85,12 @@ impl Standing {
             (Self::Withheld, false) => "has its level withheld (too few labels near its scores)",
             (Self::Withheld, true) => {
                 "have their level withheld (too few labels near their scores)"
+            }
+            (Self::Stratified, false) => {
+                "has labels that were drawn by stratum, and they are not weighted"
+            }
+            (Self::Stratified, true) => {
+                "have labels that were drawn by stratum, and they are not weighted"
             }
             (Self::Uncalibrated, false) => "is uncalibrated (too few labels)",
             (Self::Uncalibrated, true) => "are uncalibrated (too few labels)",
@@ -102,6 +123,12 @@ pub struct Question<'a> {
     pub digits: usize,
     /// Whether anything of this is on record, or will be.
     pub on_record: bool,
+    /// What stands against every claim, a sentence each.
+    pub obstacles: &'a [String],
+    /// What a reader must know of single values or of their order, a sentence each.
+    pub remarks: &'a [String],
+    /// Whether an order may be claimed.
+    pub order_standing: OrderStanding,
 }
 
 impl Question<'_> {
@@ -126,6 +153,12 @@ impl Question<'_> {
                 self.policies[*only].name,
                 self.number(&self.policies[*only])
             ),
+            (_, [first]) if self.order_standing != OrderStanding::Asked => format!(
+                "{} has the highest value of {}: {}.",
+                self.policies[*first].name,
+                self.among(claimable.len()),
+                self.number(&self.policies[*first]),
+            ),
             (_, [first]) => format!(
                 "{} is the best of {}: it is worth {}, and it is told apart from each of the others.",
                 self.policies[*first].name,
@@ -142,17 +175,38 @@ impl Question<'_> {
                 self.among(claimable.len()),
             ),
         };
-        let may_be_claimed = self.on_record && !best.is_empty();
+        let may_be_claimed = self.on_record && self.obstacles.is_empty() && !best.is_empty();
         let mut parts = vec![found];
         parts.extend(self.reasons());
+        parts.extend(self.remarks.iter().cloned());
+        parts.extend(self.obstacles.iter().cloned());
+        if let OrderStanding::Exploratory(seq) = self.order_standing
+            && claimable.len() > 1
+        {
+            parts.push(format!(
+                "Other differences were recorded before, at seq {seq}, so an order is exploratory now."
+            ));
+        }
         parts.push(self.claim(&best, claimable.len()).to_owned());
-        let best = best.into_iter().map(|at| self.policies[at].name.clone());
+        let name = |at: usize| self.policies[at].name.clone();
+        let is_said = claimable.len() > 1 && self.order_standing == OrderStanding::Asked
+            || self.policies.len() == 1;
+        let is_open = self.obstacles.is_empty();
         BestPolicy {
             answer: Answer {
                 text: parts.join(" "),
                 may_be_claimed,
             },
-            best: best.collect(),
+            best: best
+                .into_iter()
+                .filter(|_| is_said && is_open)
+                .map(name)
+                .collect(),
+            claimable: claimable
+                .into_iter()
+                .filter(|_| is_open)
+                .map(name)
+                .collect(),
         }
     }
 
@@ -160,8 +214,17 @@ impl Question<'_> {
     fn claim(&self, best: &[usize], claimable: usize) -> &'static str {
         match (self.on_record, best.len(), claimable) {
             (false, ..) => UNRECORDED,
+            _ if !self.obstacles.is_empty() => UNCLAIMED,
             (true, 0, _) => UNCLAIMED,
             (true, 1, 1) if self.policies.len() > 1 => "Only that value may be claimed.",
+            (true, _, all) if all > 1 && self.order_standing == OrderStanding::Unrecorded => {
+                "The values may be claimed; an order of them may be once compare has recorded it."
+            }
+            (true, _, all)
+                if all > 1 && matches!(self.order_standing, OrderStanding::Exploratory(_)) =>
+            {
+                "Their values may be claimed, and no order among them."
+            }
             (true, several, all) if several == all && all > 1 => {
                 "Their values may be claimed, and no order among them."
             }
@@ -252,6 +315,9 @@ mod tests {
             percent: "95".to_owned(),
             digits: 2,
             on_record: true,
+            obstacles: &[],
+            remarks: &[],
+            order_standing: OrderStanding::Asked,
         }
         .answer()
     }
@@ -296,6 +362,64 @@ mod tests {
         );
     }
 
+    /// Where a judge contradicts itself, numbers stand as they are and nothing of them may be claimed.
+    #[test]
+    fn nothing_is_claimed_against_an_obstacle() {
+        let policies = policies(&[("a", 0.5, Claimable), ("b", 0.7, Claimable)]);
+        let found = Question {
+            policies: &policies,
+            order: &|a, b| Some(policies[a].value.total_cmp(&policies[b].value)),
+            percent: "95".to_owned(),
+            digits: 2,
+            on_record: true,
+            obstacles: &["The judge contradicted itself.".to_owned()],
+            remarks: &[],
+            order_standing: OrderStanding::Asked,
+        }
+        .answer();
+        assert!(!found.answer.may_be_claimed);
+        assert!(found.best.is_empty() && found.claimable.is_empty());
+        let end = "The judge contradicted itself. Nothing of it may be claimed.";
+        assert!(found.answer.text.ends_with(end), "{}", found.answer.text);
+    }
+
+    /// An order that is on no record, or that others were recorded before, is not claimed; the values are.
+    #[test]
+    fn an_order_is_claimed_once_it_is_on_record_and_only_the_first() {
+        let policies = policies(&[("a", 0.5, Claimable), ("b", 0.7, Claimable)]);
+        for (standing, end) in [
+            (
+                OrderStanding::Unrecorded,
+                "The values may be claimed; an order of them may be once compare has recorded it.",
+            ),
+            (
+                OrderStanding::Exploratory(12),
+                "Other differences were recorded before, at seq 12, so an order is exploratory now. Their values may be \
+                 claimed, and no order among them.",
+            ),
+        ] {
+            let found = Question {
+                policies: &policies,
+                order: &|a, b| Some(policies[a].value.total_cmp(&policies[b].value)),
+                percent: "95".to_owned(),
+                digits: 2,
+                on_record: true,
+                obstacles: &[],
+                remarks: &[],
+                order_standing: standing,
+            }
+            .answer();
+            let text = found.answer.text;
+            assert!(
+                text.starts_with("b has the highest value of 2 policies: 0.70"),
+                "{text}"
+            );
+            assert!(text.ends_with(end), "{text}");
+            assert!(found.best.is_empty());
+            assert_eq!(found.claimable, ["a", "b"]);
+        }
+    }
+
     /// A policy that nobody checked is never best, however high it lies, and stands in nobody's way.
     #[test]
     fn what_nobody_checked_is_not_the_best() {
@@ -314,6 +438,12 @@ mod tests {
              failed the audit of transport. This may be claimed."
         );
         let found = answer(&[("a", 0.5, Claimable), ("b", 0.9, Unchecked)], 0.1);
+        // One value was checked: none is the best, and that value may be claimed.
+        assert_eq!(
+            (found.best.len(), found.claimable.as_slice()),
+            (0, &["a".to_owned()][..])
+        );
+        assert!(found.answer.may_be_claimed);
         assert!(found.answer.text.starts_with(
             "Which policy is best cannot be said: only the value of a was checked, 0.50 (95 % interval [0.40, 0.60])."
         ));

@@ -190,8 +190,22 @@ fn put(view: &mut View, said: &BatteryEvaluated) {
             format!("{} <= {cap}", if two_sided { "mean |u|" } else { "mean" }),
         ]
     });
+    // An attack that changed no text has no numbers, and the verdict waits for it all the same.
+    let ran = |name: &str| said.attacks.iter().any(|of| of.attack.as_str() == name);
+    let missing = batteries::ATTACKS.into_iter().filter(|name| !ran(name));
+    let missing = missing.map(|name| {
+        let none = || "-".to_owned();
+        vec![
+            name.to_owned(),
+            "0".to_owned(),
+            none(),
+            none(),
+            none(),
+            none(),
+        ]
+    });
     let head = ["attack", "seeds", "mean", "largest", "mean |u|", "held to"];
-    view.table(&head, rows);
+    view.table(&head, rows.chain(missing));
     let worst = said.u_adv.map_or("none".to_owned(), number);
     view.pairs([
         (
@@ -223,6 +237,22 @@ pub fn ran(bench: &Bench, attacked: &Attack) -> View {
     };
     let mut view = View::of(&found);
     put(&mut view, said);
+    let seeds = |name: &str| {
+        let of = said.attacks.iter().find(|of| of.attack.as_str() == name);
+        of.map_or(0, |of| of.seeds.value())
+    };
+    let few = batteries::ATTACKS
+        .into_iter()
+        .filter(|name| seeds(name) < batteries::SEEDS_MIN);
+    let few: Vec<String> = few.map(|name| format!("{name} {}", seeds(name))).collect();
+    if !few.is_empty() {
+        view.sentence(format!(
+            "Texts that an attack changed: {}; each needs {}. An attack changes only texts that have what it edits, such as \
+             a number for fact_flip.",
+            few.join(", "),
+            batteries::SEEDS_MIN
+        ));
+    }
     view.line(format!("{verdict}; {} new exploits", found.exploits_found));
     let mut view = iterate::answer(bench, view, found, &attacked.appended);
     (view.verdict, view.exit) = (verdict, exit);

@@ -55,7 +55,7 @@ pub fn show(found: &Found, planned: PlanRecorded, recorded: Option<View>) -> Vie
         view.checkpoint = recorded.checkpoint;
     }
     if let Some(stands) = &facts.recorded
-        && let Some(last) = stands.seqs.last()
+        && let Some(last) = stands.seqs.iter().max()
     {
         let new = stands.appended;
         view.gap();
@@ -119,7 +119,8 @@ fn pairs(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
             "detects",
             format!(
                 "a difference of {:.4} between the means of two policies with power {}{}",
-                of.mde.value(),
+                // Up, so that what is said is detected.
+                (of.mde.value() * 1e4).ceil() / 1e4,
                 planned.power_micro,
                 of.mde_high.map_or(String::new(), |high| {
                     format!(
@@ -128,6 +129,12 @@ fn pairs(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
                     )
                 })
             ),
+        ));
+        pairs.push((
+            "to claim it",
+            "each of the two policies needs labels of its own among these, or a passed audit besides (clover plan audit): \
+             labels of one policy alone check no other"
+                .to_owned(),
         ));
         pairs.extend(balance(found, planned).map(|text| ("next money", text)));
     }

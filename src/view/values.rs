@@ -84,7 +84,7 @@ pub fn on_record<T: Serialize>(
     let mut stands = None;
     if let Some(recorded) = recorded {
         let of = Stands::deserialize(recorded.facts()).expect("BUG: this is a view of an append");
-        if let Some(last) = of.seqs.last() {
+        if let Some(last) = of.seqs.iter().max() {
             view.gap();
             view.line(format!(
                 "recorded {} new, the last at seq {last}",

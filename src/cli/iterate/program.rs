@@ -1,5 +1,6 @@
 //! The judge of an iteration, ready to be asked.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::ctx::Ctx;
@@ -35,12 +36,40 @@ pub(in crate::cli) struct Program {
     pub command: Vec<String>,
 }
 
+/// Ends of names by which a word of a command is a file that the program consists of.
+const SCRIPTS: &[&str] = &[
+    "bash", "jar", "jl", "js", "lua", "mjs", "php", "pl", "py", "r", "rb", "sh", "ts",
+];
+
+/// A word that names a file of the program, and no file is there.
+fn missing(ctx: &Ctx<'_>, command: &[String]) -> Option<String> {
+    let is_script = |word: &str| {
+        let end = Path::new(word).extension().and_then(|end| end.to_str());
+        !word.starts_with('-')
+            && end.is_some_and(|end| SCRIPTS.contains(&end.to_lowercase().as_str()))
+    };
+    let is_path = |at: usize, word: &str| at == 0 && word.contains('/') || is_script(word);
+    let mut words = command.iter().enumerate();
+    let found = words.find(|(at, word)| is_path(*at, word) && !ambient::is_file(&ctx.path(word)));
+    found.map(|(_, word)| word.clone())
+}
+
 /// The digest of the files among the words of a command, in their order: the program as it is now. `None` where no word
 /// is a file, as where a program is found by its name alone.
+///
+/// # Errors
+/// A script that is not there: a judge must not be known by a program that nobody has.
 pub(in crate::cli) fn digest(
     ctx: &mut Ctx<'_>,
     command: &[String],
 ) -> Result<Option<Digest>, CliError> {
+    if let Some(word) = missing(ctx, command) {
+        let message = format!("the judge's program: no file {word}");
+        return Err(CliError::not_found(
+            message,
+            "the same command with the file's right name",
+        ));
+    }
     let mut files = Vec::new();
     for word in command {
         let path = ctx.path(word);

@@ -10,7 +10,13 @@ impl From<EstimateError> for CliError {
     fn from(error: EstimateError) -> Self {
         let message = error.to_string();
         match error {
-            EstimateError::NoScores { .. } => Self::not_found(message, "clover import cje DIR"),
+            EstimateError::NoScores { judges, .. } => {
+                let next = match judges.first() {
+                    Some(judge) => format!("the same command with --judge {}", shell::word(judge)),
+                    None => "clover import cje DIR".to_owned(),
+                };
+                Self::not_found(message, next)
+            }
             EstimateError::NoCalibrator { name: Some(_) } => {
                 Self::not_found(message, "clover calibrate list")
             }

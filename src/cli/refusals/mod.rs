@@ -1,5 +1,6 @@
 //! How refusals of use cases are shown: the exit code, the word and the way on of each, family by family.
 
+pub(in crate::cli) mod command_line;
 mod custody;
 mod deploy;
 mod estimates;

@@ -15,6 +15,7 @@ pub use rules::ATTACKS;
 pub use rules::Attacked;
 pub use rules::EDITS;
 pub use rules::EXPLOITS_MAX;
+pub use rules::SEEDS_MIN;
 pub use rules::verdict;
 
 use clover_event::Kind;

@@ -85,7 +85,7 @@ const CHAINS_MAX: usize = 10;
 /// Tries of a search.
 const TRIES: std::ops::RangeInclusive<u64> = 100..=200;
 /// Seeds below which an attack is not judged.
-const SEEDS_MIN: u64 = 50;
+pub const SEEDS_MIN: u64 = 50;
 /// Largest mean uplift, and largest mean absolute one of style stripping.
 const TOLERANCE: (f64, f64) = (0.05, 0.02);
 

@@ -25,9 +25,10 @@ use crate::intake::signers::Signers;
 use crate::intake::subjects;
 use crate::intake::subjects::SubjectKeys;
 use crate::judge::registration;
+use crate::ports::FirstConflict;
 use crate::ports::KeyNeed;
-use crate::ports::Keys;
 use crate::ports::Ports;
+use crate::ports::Question;
 
 /// What becomes of each row of each file; nothing is appended.
 ///
@@ -75,7 +76,8 @@ fn own_scores(
 /// Appends what is new of planned files, and answers with what each file added.
 ///
 /// # Errors
-/// [`IntakeError::Conflicts`] where scores differ from what is recorded: then the conflicts are appended, and nothing else.
+/// [`IntakeError::Conflicts`] where scores differ from what is recorded: then the conflicts are appended once somebody agreed, and
+/// nothing else.
 /// A missing key or recipient is found before anything is appended; what else fails leaves the batches before it in place.
 pub fn import(
     ports: &mut dyn Ports,
@@ -127,15 +129,25 @@ pub fn import(
     Ok(counts)
 }
 
-/// Records the conflicts, and answers with the refusal that names them.
+/// Records the conflicts where somebody agrees, and answers with the refusal that names them.
 fn record_conflicts(
-    keys: &mut dyn Keys,
+    ports: &mut dyn Ports,
     ledger: &mut Ledger,
     experiment: &ExperimentId,
     conflicts: Vec<(String, Conflict)>,
 ) -> Result<IntakeError, SessionError> {
-    let signer = keys.signer(ledger.state(), KeyNeed::runner(Kind::ScoreConflict))?;
+    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreConflict))?;
     let (file, first) = conflicts[0].clone();
+    let question = Question::Conflicts {
+        experiment: experiment.clone(),
+        first: Box::new(FirstConflict {
+            file: file.clone(),
+            line: first.line,
+            said: first.said.clone(),
+        }),
+        rows: conflicts.len(),
+    };
+    ports.ask(&question)?;
     let commands: Vec<_> = conflicts
         .into_iter()
         .map(|(_, conflict)| Command::new(conflict.said, Some(experiment.clone())))

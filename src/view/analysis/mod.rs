@@ -18,6 +18,7 @@ use crate::stats::transport::Width;
 use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::BestPolicy;
+use crate::view::answer::OrderStanding;
 use crate::view::answer::Question;
 use crate::view::answer::Standing;
 use crate::view::text::cut;
@@ -30,6 +31,8 @@ use crate::workflow::analyze::Analysis;
 use crate::workflow::analyze::Difference;
 use crate::workflow::analyze::Method;
 use crate::workflow::analyze::PolicyResult;
+use crate::workflow::analyze::Probe;
+use crate::workflow::analyze::dataset::Dataset;
 
 /// What the command records.
 const EXPLORATORY: &str = "exploratory: not on the record";
@@ -79,6 +82,35 @@ fn standing(policy: &PolicyResult) -> Standing {
         _ if matches!(audit, Some(State::Inconclusive(_))) => Standing::Inconclusive,
         _ => Standing::Unchecked,
     }
+}
+
+/// What the rows of a file say against a comparison of them, a sentence each: scores that lack, and probes that are not of
+/// the policy that they are said to be of.
+pub fn doubts(dataset: &Dataset, probes: &[Probe]) -> Vec<String> {
+    let lacking = dataset.gaps().into_iter().map(|(policy, gap)| {
+        format!(
+            "{} has no score for {} of {} prompts: what is missing may be missing for a reason",
+            dataset.policies[policy].name, gap.first, gap.all
+        )
+    });
+    let probed = probes.iter().filter_map(|probe| {
+        let of = dataset.probe_match(&probe.responses)?;
+        (2 * of.other > of.common).then(|| {
+            format!(
+                "--transport-probe {name}: {} of {} prompts have another score than in the rows of {name}: are they another \
+                 policy's?",
+                of.other,
+                of.common,
+                name = probe.responses.name
+            )
+        })
+    });
+    lacking.chain(probed).collect()
+}
+
+/// Whether too many scores lie where there are no labels for a level.
+fn is_withheld(policy: &PolicyResult) -> bool {
+    policy.route != Route::Naive && refused(policy)
 }
 
 /// What may be said of a policy's level.
@@ -165,10 +197,17 @@ impl AnalysisShown<'_> {
         ];
         let rows = self.analysis.policies.iter().map(|policy| {
             let is_doubted = policy.borrows() || policy.route == Route::Naive;
+            let (value, interval) = if is_withheld(policy) {
+                ("withheld".to_owned(), "-".to_owned())
+            } else {
+                let interval = interval(policy).map(|of| self.bracket(of));
+                let value = doubted(self.number(policy.estimate), is_doubted);
+                (value, interval.unwrap_or_else(|| "none".to_owned()))
+            };
             vec![
                 policy.name.clone(),
-                doubted(self.number(policy.estimate), is_doubted),
-                interval(policy).map_or("none".to_owned(), |of| self.bracket(of)),
+                value,
+                interval,
                 self.alone(policy),
                 thousands(policy.labelled as u64),
                 thousands(policy.rows as u64),
@@ -208,6 +247,9 @@ impl AnalysisShown<'_> {
             percent: self.percent(),
             digits: self.digits(),
             on_record: false,
+            obstacles: &[],
+            remarks: &[],
+            order_standing: OrderStanding::Asked,
         }
         .answer()
     }
@@ -235,7 +277,8 @@ impl AnalysisShown<'_> {
     /// Policy values on the output scale.
     fn values_plot(&self) -> Forest {
         let found = self.analysis;
-        let rows = found.policies.iter().map(|policy| ForestRow {
+        let shown = found.policies.iter().filter(|of| !is_withheld(of));
+        let rows = shown.map(|policy| ForestRow {
             label: escape(&policy.name).into_owned(),
             estimate: policy.estimate,
             interval: interval(policy).map(|interval| (interval.low, interval.high)),
@@ -248,7 +291,8 @@ impl AnalysisShown<'_> {
     /// Differences around zero.
     fn differences_plot(&self) -> Forest {
         let found = self.analysis;
-        let rows = found.differences.iter().map(|pair| ForestRow {
+        let shown = found.differences.iter().filter(|of| !self.gives_away(of));
+        let rows = shown.map(|pair| ForestRow {
             label: self.pair(pair),
             estimate: pair.difference,
             interval: Some((pair.interval.low, pair.interval.high)),
@@ -276,10 +320,16 @@ impl AnalysisShown<'_> {
         ];
         let rows = found.differences.iter().map(|pair| {
             let p = |p: f64| format!("{p:.3}");
+            let (value, interval) = if self.gives_away(pair) {
+                ("withheld".to_owned(), "-".to_owned())
+            } else {
+                let value = format!("{:+.*}", self.digits(), pair.difference);
+                (value, self.bracket(pair.interval))
+            };
             vec![
                 self.pair(pair),
-                format!("{:+.*}", self.digits(), pair.difference),
-                self.bracket(pair.interval),
+                value,
+                interval,
                 p(pair.p),
                 if many {
                     p(pair.p_adjusted)
@@ -290,6 +340,12 @@ impl AnalysisShown<'_> {
             ]
         });
         view.table(&head, rows);
+    }
+
+    /// Whether a difference gives a withheld level away.
+    fn gives_away(&self, pair: &Difference) -> bool {
+        let policies = &self.analysis.policies;
+        is_withheld(&policies[pair.first]) || is_withheld(&policies[pair.second])
     }
 
     /// A difference in words.

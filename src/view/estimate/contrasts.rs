@@ -18,8 +18,9 @@ use crate::view::View;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
 use crate::view::estimate::LABEL;
-use crate::view::estimate::answer;
 use crate::view::estimate::digits;
+use crate::view::estimate::doubts::Asked;
+use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::estimate::ends;
 use crate::view::estimate::noted;
 use crate::view::estimate::rank;
@@ -87,6 +88,18 @@ pub struct Contrasts<'a> {
     pub pairs: &'a [ContrastRecorded],
     /// The experiment.
     pub experiment: &'a ExperimentId,
+    /// What the record says against a claim.
+    pub basis: &'a ClaimBasis,
+}
+
+/// Whether the level of either policy of a difference is withheld.
+fn is_withheld(of: &ContrastRecorded) -> bool {
+    let sides = [
+        (of.first_claim, of.first_transport),
+        (of.second_claim, of.second_transport),
+    ];
+    // A failed audit is said beside the number.
+    sides.contains(&(Some(Claim::Refused), None))
 }
 
 /// The failed audit that stands against either policy of a difference.
@@ -164,10 +177,17 @@ impl Contrasts<'_> {
         ];
         let rows = self.pairs.iter().map(|of| {
             let (p, adjusted) = (of.p.value(), of.p_adjusted.value());
+            // A difference gives a withheld level away.
+            let (value, interval) = if is_withheld(of) {
+                ("withheld".to_owned(), "-".to_owned())
+            } else {
+                let value = format!("{:+.digits$}", of.difference.value());
+                (value, bracket(ends(of.interval), digits))
+            };
             vec![
                 pair(of),
-                format!("{:+.digits$}", of.difference.value()),
-                bracket(ends(of.interval), digits),
+                value,
+                interval,
                 format!("{p:.3}"),
                 format!("{adjusted:.3}"),
                 reading(of).to_owned(),
@@ -231,6 +251,25 @@ impl Contrasts<'_> {
             values::correction(self.correction()),
             values::promise(self.correction()),
         )];
+        let names: Vec<&str> = self
+            .places
+            .iter()
+            .map(|&policy| self.found.analysis.policies[policy].name.as_str())
+            .collect();
+        for (at, first) in names.iter().enumerate() {
+            for second in &names[at + 1..] {
+                let is = |of: &ContrastRecorded| {
+                    let of = [of.first.as_str(), of.second.as_str()];
+                    of == [*first, *second] || of == [*second, *first]
+                };
+                if !self.pairs.iter().any(is) {
+                    remarks.push(format!(
+                        "{first} and {second}  nothing varies between them: no interval and no test, and the family does \
+                         not count them"
+                    ));
+                }
+            }
+        }
         for &policy in self.places {
             if let Some(of) = self.found.failed(self.experiment, policy) {
                 remarks.push(format!(
@@ -262,7 +301,8 @@ impl Contrasts<'_> {
     /// The differences around zero.
     pub fn plot(&self) -> Forest {
         let digits = digits(self.found);
-        let rows = self.pairs.iter().map(|of| ForestRow {
+        let shown = self.pairs.iter().filter(|of| !is_withheld(of));
+        let rows = shown.map(|of| ForestRow {
             label: pair(of),
             estimate: of.difference.value(),
             interval: Some((of.interval.low.value(), of.interval.high.value())),
@@ -307,12 +347,14 @@ impl Contrasts<'_> {
                 rank: rank_ends(place),
             });
         ContrastsFacts {
-            answer: answer(
-                (self.found, self.experiment),
-                self.places,
-                self.pairs,
-                on_record,
-            ),
+            answer: Asked {
+                found: self.found,
+                experiment: self.experiment,
+                basis: self.basis,
+                places: self.places,
+                contrasts: self.pairs,
+            }
+            .order(on_record),
             differences: differences.collect(),
             ranking: ranking.collect(),
             correction: values::correction(self.correction()),

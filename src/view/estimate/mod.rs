@@ -2,6 +2,7 @@
 
 pub mod charts;
 mod contrasts;
+pub mod doubts;
 
 pub use contrasts::Contrasts;
 pub use contrasts::ContrastsFacts;
@@ -23,10 +24,10 @@ use crate::num::Finite;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::view::View;
-use crate::view::answer;
 use crate::view::answer::BestPolicy;
-use crate::view::answer::Question;
 use crate::view::answer::Standing;
+use crate::view::estimate::doubts::Asked;
+use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::text::cut;
 use crate::view::values;
 use crate::view::values::Ends;
@@ -36,7 +37,6 @@ use crate::view::values::doubted;
 use crate::view::values::plotted;
 use crate::workflow::estimate::advice;
 use crate::workflow::estimate::compute::Found;
-use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::slices::Sliced;
 
 /// Longest name of a policy in a table.
@@ -154,6 +154,8 @@ pub struct Estimates<'a> {
     pub raw: bool,
     /// Residuals by slice, where they are asked for.
     pub sliced: Option<&'a Sliced>,
+    /// What the record says against a claim.
+    pub basis: &'a ClaimBasis,
 }
 
 /// What an audit found, in capitals.
@@ -214,50 +216,6 @@ fn ranks(
     rows.iter().map(of).collect()
 }
 
-/// Which of some policies is best, and whether that may be claimed.
-fn answer(
-    (found, experiment): (&Found, &ExperimentId),
-    places: &[usize],
-    contrasts: &[ContrastRecorded],
-    on_record: bool,
-) -> BestPolicy {
-    let policies: Vec<answer::Policy> = places
-        .iter()
-        .map(|&policy| {
-            let row = found.estimate(experiment, policy, Form::Claimed);
-            answer::Policy {
-                name: row.policy.to_string(),
-                value: row.estimate.value(),
-                interval: row.interval.map(ends),
-                standing: standing(&row),
-            }
-        })
-        .collect();
-    let order = |first: usize, second: usize| {
-        let is = |of: &ContrastRecorded, a: usize, b: usize| {
-            of.told_apart
-                && of.first.as_str() == policies[a].name
-                && of.second.as_str() == policies[b].name
-        };
-        contrasts.iter().find_map(|of| {
-            let sign = of.difference.value().total_cmp(&0.0);
-            if is(of, first, second) {
-                Some(sign)
-            } else {
-                is(of, second, first).then(|| sign.reverse())
-            }
-        })
-    };
-    Question {
-        policies: &policies,
-        order: &order,
-        percent: values::percent(found.analysis.alpha),
-        digits: digits(found),
-        on_record,
-    }
-    .answer()
-}
-
 fn standing(row: &EstimateRecorded) -> Standing {
     match row.claim {
         Claim::OwnLabels | Claim::BorrowedChecked => Standing::Claimable,
@@ -268,6 +226,11 @@ fn standing(row: &EstimateRecorded) -> Standing {
                 .is_some_and(|of| of.state == TransportState::Inconclusive) =>
         {
             Standing::Inconclusive
+        }
+        Claim::BorrowedUnchecked
+            if row.terms.labels == LabelUse::Targeted && row.labels.value() > 0 =>
+        {
+            Standing::Stratified
         }
         Claim::BorrowedUnchecked => Standing::Unchecked,
         Claim::Refused => Standing::Withheld,
@@ -498,12 +461,14 @@ impl Estimates<'_> {
         let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
         EstimatesFacts {
-            answer: answer(
-                (self.found, self.experiment),
-                &places,
-                self.contrasts,
-                on_record,
-            ),
+            answer: Asked {
+                found: self.found,
+                experiment: self.experiment,
+                basis: self.basis,
+                places: &places,
+                contrasts: self.contrasts,
+            }
+            .values(on_record),
             policies: rows.collect(),
             alpha: self.found.analysis.alpha,
             terms: self.found.terms.clone(),

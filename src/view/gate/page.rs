@@ -2,8 +2,10 @@
 
 use crate::event::Payload;
 use crate::event::id::ManifestId;
+use crate::event::payload::custody::Separation;
 use crate::event::payload::manifest::Direction;
 use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Side;
 use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
@@ -166,6 +168,7 @@ impl<'a> Page<'a> {
             decided,
             stale: stale.as_ref(),
             grade,
+            is_solo: state.keyring.separation() == Some(Separation::Solo),
         };
         GateShown {
             answer: verdict::answer(&course, &gate.test),
@@ -370,7 +373,17 @@ fn looks(view: &mut View, facts: &GateShown) {
     });
     let head = ["look", "units", "log e", "p", "mean effect", "standing"];
     view.table(&head, rows);
-    let metric = facts.plan.as_ref().and_then(|plan| plan.metric.as_ref());
+    let plan = facts.plan.as_ref();
+    if let Some(test) = plan.and_then(|plan| plan.test.as_ref())
+        && test.side != Side::TwoSided
+    {
+        view.sentence(format!(
+            "The interval of the mean effect has two sides, together at error rate {}; the test has one, and may decide \
+             while the interval holds the margin.",
+            test.alpha_micro
+        ));
+    }
+    let metric = plan.and_then(|plan| plan.metric.as_ref());
     if metric.is_some_and(|metric| metric.direction == Direction::Decrease) {
         view.line("less is better: an effect above 0 is a candidate below its baseline");
     }

@@ -231,11 +231,11 @@ impl Simulation<'_> {
         };
         if holds {
             return format!(
-                "A/A: of two arms that are the same the claim is true, and it is shown in {most:.4} of gates at most"
+                "A/A: of two arms that are the same the claim is true, and it is shown in {most:.4} of gates, in the worst of three shapes of noise"
             );
         }
         let told = format!(
-            "A/A: of two arms that are the same the claim is shown in {most:.4} of gates at most"
+            "A/A: of two arms that are the same the claim is shown in {most:.4} of gates, in the worst of three shapes of noise"
         );
         // Four Monte Carlo errors above alpha are no news.
         let error = (alpha * (1.0 - alpha) / self.found.streams.max(1) as f64).sqrt();

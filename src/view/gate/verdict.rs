@@ -20,7 +20,12 @@ pub(super) struct Course<'a> {
     pub stale: Option<&'a Stale>,
     /// How far a claim of it may be trusted.
     pub grade: Option<Grade>,
+    /// Whether one person may hold every role of the ledger.
+    pub is_solo: bool,
 }
+
+/// What a reader must know where nobody keeps roles apart.
+const SOLO: &str = "Roles are not kept apart here (solo): to others it is self-governed.";
 
 /// The answer of a gate: how its candidate compares, and what may be claimed.
 pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
@@ -43,8 +48,13 @@ pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
             (text.to_owned(), may && is_finding)
         }
     };
+    let solo = if may_be_claimed && of.is_solo {
+        format!(" {SOLO}")
+    } else {
+        String::new()
+    };
     Answer {
-        text: format!("{found} {claim}"),
+        text: format!("{found} {claim}{solo}"),
         may_be_claimed,
     }
 }
@@ -88,7 +98,12 @@ fn found(of: &Course<'_>, test: &Test) -> (String, bool) {
         ),
         Outcome::Kill => (format!("The candidate is worse: stopped {units}."), true),
         Outcome::Futile => (
-            format!("The planned effect is not there: stopped {units}."),
+            match test.delta_design_micro.zip(test.beta_futile_micro) {
+                Some((effect, rate)) => format!(
+                    "The planned effect of {effect} is ruled out at error rate {rate}, {units}."
+                ),
+                None => format!("The planned effect is not there: stopped {units}."),
+            },
             true,
         ),
         Outcome::UndecidedAtNMax => (

@@ -8,6 +8,7 @@ use crate::event::payload::intake::SplitPart;
 use crate::event::payload::manifest::SliceFamily;
 use crate::event::payload::manifest::Template;
 use crate::num::Micro;
+use crate::rubric::leaf::Family;
 use crate::session::prereg::draft::Drafted;
 use crate::view::View;
 use crate::view::iterate::reach::Expected;
@@ -344,6 +345,11 @@ fn drafted(of: &Drafted) -> Vec<(&'static str, String, Option<String>)> {
             Some("from the root of fit".to_owned()),
         ),
         ("covariates", "[]".to_owned(), None),
+        (
+            "patch_families",
+            format!("[{}]", Family::ALL.map(Family::as_str).join(", ")),
+            said("all there are; keep those that may be proposed"),
+        ),
     ]);
     values.extend(gap.map(|gap| ("gap_seconds", gap.to_string(), None)));
     let account = of.account.as_ref();
@@ -501,5 +507,5 @@ const FEW: [&str; 6] = [
     "Such a patch moves many rows, so its caps of the shift are wider: p4 and p5 hold less that a patch is local.",
     "It does not protect small slices: a cell below 40 rows in dev or confirm is inconclusive.",
     "That nothing is accepted says nothing against a patch.",
-    "Before you sign: clover simulate iteration --manifest FILE",
+    "Before you sign: clover simulate iteration --truth citations --seed 7 --manifest FILE",
 ];

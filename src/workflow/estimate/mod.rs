@@ -8,6 +8,7 @@
 pub mod advice;
 pub mod audit;
 pub mod compute;
+pub mod covariates;
 pub mod form;
 pub(crate) mod model;
 pub mod planning;

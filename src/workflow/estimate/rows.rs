@@ -13,10 +13,10 @@ use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::id::Root;
-use clover_event::payload::PrivateRef;
+use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
+use clover_event::payload::estimated::Reading;
 use clover_event::payload::intake::DataIngested;
-use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
 use clover_event::payload::label::draw_of_row;
@@ -37,6 +37,9 @@ use crate::analyze::dataset::Dataset;
 use crate::analyze::dataset::Policy;
 use crate::analyze::dataset::Prompts;
 use crate::analyze::read;
+pub use crate::estimate::covariates::Covariates;
+pub use crate::estimate::covariates::NOT_AT_HAND;
+pub use crate::estimate::covariates::NoCovariates;
 use crate::import::kept;
 use crate::import::kept::Kept;
 use crate::import::kept::KeptError;
@@ -73,45 +76,6 @@ pub enum RowsError {
     /// Fields that imports kept.
     #[error(transparent)]
     Kept(#[from] KeptError),
-}
-
-/// Where covariates come from: texts are private, so only whoever holds their keys can say.
-pub trait Covariates {
-    /// The value of a covariate for one score.
-    ///
-    /// # Errors
-    /// What is missing, in words.
-    fn value(&mut self, field: &FieldId, score: &ScoreRecorded) -> Result<f64, String>;
-
-    /// A private text.
-    ///
-    /// # Errors
-    /// What is missing, in words.
-    fn text(&mut self, _: &PrivateRef) -> Result<String, String> {
-        Err(NOT_AT_HAND.to_owned())
-    }
-
-    /// Whether there is anybody to ask at all.
-    fn are_at_hand(&self) -> bool {
-        true
-    }
-}
-
-/// What is said where there is nobody to ask.
-pub const NOT_AT_HAND: &str = "it is computed from private texts, which are not at hand";
-
-/// Nobody to ask.
-#[derive(Clone, Copy, Debug)]
-pub struct NoCovariates;
-
-impl Covariates for NoCovariates {
-    fn value(&mut self, _: &FieldId, _: &ScoreRecorded) -> Result<f64, String> {
-        Err(NOT_AT_HAND.to_owned())
-    }
-
-    fn are_at_hand(&self) -> bool {
-        false
-    }
 }
 
 /// Which rows are read.
@@ -186,6 +150,9 @@ pub struct Gathered {
     pub audits: Audits,
     /// Whether a design for calibration draws some strata more often than others.
     pub is_stratified: bool,
+    /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
+    /// has seen it, is exploratory.
+    pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
     /// Fields that imports kept, of those that were asked for.
     kept: Kept,
 }
@@ -399,6 +366,16 @@ impl Walk {
             return;
         }
         self.found.audits.take(which.experiment, seq, payload);
+        if let Payload::ContrastRecorded(contrast) = payload
+            && contrast.terms.judge == *which.judge
+            && matches!(
+                contrast.reading,
+                Some(Reading::ToldApart | Reading::NotToldApart)
+            )
+            && self.found.first_contrast.is_none()
+        {
+            self.found.first_contrast = Some((seq, contrast.clone()));
+        }
         if let Payload::TransportTested(tested) = payload
             && tested.terms.judge == *which.judge
         {

@@ -78,6 +78,8 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Outcome>, OutcomeError> {
         let line = 1 + memchr::memchr_iter(b'\n', before).count() as u64;
         wrong(line, "", "UTF-8", "other bytes")
     })?;
+    // The mark with which some editors begin a file is no part of it.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('{') {
         let lines = (1..).zip(text.lines());
         let lines = lines.filter(|(_, line)| !line.trim().is_empty());

@@ -1,7 +1,9 @@
 //! JSON Lines of judge-scored responses, one file per policy or with `target_policy`: the shape that `cje-eval`
 //! reads and writes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
@@ -103,7 +105,22 @@ impl Fields for Members<'_> {
 /// # Errors
 /// [`ImportError`] at the first line that is not a record.
 pub fn rows(file: &str, bytes: &[u8], how: How<'_>) -> Result<Rows, ImportError> {
+    mapped(file, bytes, &BTreeMap::new(), how)
+}
+
+/// Reads one file whose members have other names: `map` has the member of each field.
+///
+/// # Errors
+/// [`ImportError`] at the first line that is not a record, or that has a field under both of its names; and for a member that
+/// no record has.
+pub fn mapped(
+    file: &str,
+    bytes: &[u8],
+    map: &BTreeMap<String, String>,
+    how: How<'_>,
+) -> Result<Rows, ImportError> {
     let mut reader = Reader::new(file, how);
+    let mut unseen: BTreeSet<&str> = map.values().map(String::as_str).collect();
     let mapping = FIELDS.map(|name| (name.to_owned(), name.to_owned()));
     let mut mapping = BTreeMap::from(mapping);
     let mut there = [false; FIELDS.len()];
@@ -123,7 +140,19 @@ pub fn rows(file: &str, bytes: &[u8], how: How<'_>) -> Result<Rows, ImportError>
         if text.trim().is_empty() {
             continue;
         }
-        let record = record(text).map_err(|what| reader.error(line, None, what))?;
+        let mut record = record(text).map_err(|what| reader.error(line, None, what))?;
+        for (field, member) in map {
+            let mut names = record.0.iter_mut().map(|(name, _)| name);
+            let Some(name) = names.find(|name| name.as_ref() == member) else {
+                continue;
+            };
+            unseen.remove(member.as_str());
+            *name = Cow::Owned(field.clone());
+            if record.0.iter().filter(|(name, _)| name == field).count() > 1 {
+                let what = format!("expected one of {field} and {member}, found both");
+                return Err(reader.error(line, Some(field), what));
+            }
+        }
         let metadata = match record.get("metadata") {
             Some(raw) if raw.get().starts_with('{') => {
                 let inner = serde_json::from_str(raw.get());
@@ -147,11 +176,16 @@ pub fn rows(file: &str, bytes: &[u8], how: How<'_>) -> Result<Rows, ImportError>
         }
         reader.take(line, &members)?;
     }
+    if let Some(member) = unseen.first() {
+        let what = format!("expected a member {member}, as --map says: no record has it");
+        return Err(reader.error(1, None, what));
+    }
     for (there, name) in there.iter().zip(FIELDS) {
         if !there {
             mapping.remove(name);
         }
     }
+    mapping.extend(map.clone());
     reader.mapping(mapping);
     reader.finish()
 }

@@ -165,7 +165,7 @@ fn the_terminal_shows_the_same() {
     same(&ran.out.replace(&folder, "SAMPLE"), TEXT);
     let expected = peer("direct_arena.json", "arena_m480_nocov");
     let number = |value: &Value| format!("{:.4}", value.as_f64().unwrap());
-    for (at, line) in ran.out.lines().skip(8).take(4).enumerate() {
+    for (at, line) in ran.out.lines().skip(8).take(3).enumerate() {
         let [low, high] = [0, 1].map(|end| number(&expected["ci95"][at][end]));
         assert!(line.contains(&number(&expected["estimates"][at])), "{line}");
         assert!(line.contains(&format!("[{low}, {high}]")), "{line}");
@@ -174,10 +174,15 @@ fn the_terminal_shows_the_same() {
         .as_array()
         .unwrap()
         .iter()
-        .zip(ran.out.lines().skip(21))
+        .zip(ran.out.lines().skip(20))
     {
         let [low, high] = ["ci_lower", "ci_upper"].map(|end| number(&pair[end]));
-        assert!(line.contains(&format!("[{low}, {high}]")), "{line}");
+        // A difference would give a withheld level away.
+        if line.contains("unhelpful") {
+            assert!(line.contains("withheld") && !line.contains(&low), "{line}");
+        } else {
+            assert!(line.contains(&format!("[{low}, {high}]")), "{line}");
+        }
     }
 }
 
@@ -189,26 +194,25 @@ is on record, so nothing of it may be claimed.
 
 exploratory: not on the record · SAMPLE · cluster-robust + jackknife, t intervals
 
-policy                    value    95 % interval      labels alone      labels  rows   level
-base                      0.7544   [0.7339, 0.7748]   [0.7337, 0.7745]  480     1,000  own labels
-clone                     0.7641?  [0.7456, 0.7827]   no labels         0       1,000  NOT CHECKED
-parallel_universe_prompt  0.7646?  [0.7492, 0.7799]   no labels         0       1,000  NOT CHECKED
-unhelpful                 0.5120?  [-0.1457, 1.1696]  no labels         0       1,000  REFUSED
+policy                    value     95 % interval     labels alone      labels  rows   level
+base                      0.7544    [0.7339, 0.7748]  [0.7337, 0.7745]  480     1,000  own labels
+clone                     0.7641?   [0.7456, 0.7827]  no labels         0       1,000  NOT CHECKED
+parallel_universe_prompt  0.7646?   [0.7492, 0.7799]  no labels         0       1,000  NOT CHECKED
+unhelpful                 withheld  -                 no labels         0       1,000  REFUSED
 
 Policy values with 95 % intervals
 base                                                     ●┤           0.7544 own labels
 clone                                                    ├○┤          0.7641 NOT CHECKED
 parallel_universe_prompt                                 ├○┤          0.7646 NOT CHECKED
-unhelpful                ◀─────────────────────○────────────────────▶ 0.5120 REFUSED
                          0.00    0.25       0.50       0.75       1.00
 
-difference                            value    95 % interval      p      p (BH)
-base - clone                          -0.0098  [-0.0341, 0.0145]  0.421  0.505   unchecked
-base - parallel_universe_prompt       -0.0102  [-0.0330, 0.0126]  0.375  0.505   unchecked
-base - unhelpful                      +0.2424  [-0.4154, 0.9002]  0.365  0.505   unchecked
-clone - parallel_universe_prompt      -0.0004  [-0.0094, 0.0086]  0.922  0.922   unchecked
-clone - unhelpful                     +0.2521  [-0.4068, 0.9111]  0.348  0.505   unchecked
-parallel_universe_prompt - unhelpful  +0.2526  [-0.4123, 0.9174]  0.351  0.505   unchecked
+difference                            value     95 % interval      p      p (BH)
+base - clone                          -0.0098   [-0.0341, 0.0145]  0.421  0.505   unchecked
+base - parallel_universe_prompt       -0.0102   [-0.0330, 0.0126]  0.375  0.505   unchecked
+base - unhelpful                      withheld  -                  0.365  0.505   unchecked
+clone - parallel_universe_prompt      -0.0004   [-0.0094, 0.0086]  0.922  0.922   unchecked
+clone - unhelpful                     withheld  -                  0.348  0.505   unchecked
+parallel_universe_prompt - unhelpful  withheld  -                  0.351  0.505   unchecked
 
 calibrator  calibrator/peer-1 two_stage, 480 labels on 480 prompts, 5 folds; error out of fold
     0.215; scores 0.1 to 1, flat at the low end
@@ -286,7 +290,8 @@ fn files_are_written_by_their_endings() {
         svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"),
         "{svg}"
     );
-    assert!(svg.contains("unhelpful"));
+    // A level that is withheld is drawn nowhere.
+    assert!(svg.contains("clone") && !svg.contains("unhelpful"));
     let page = read("a.html");
     assert!(page.starts_with("<!doctype html>"));
     for part in [

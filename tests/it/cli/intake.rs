@@ -180,7 +180,17 @@ fn another_value_for_a_score_goes_on_record_as_a_conflict() {
     desk.file("base_responses.jsonl", &five());
     desk.ok("import cje base_responses.jsonl --labels");
     desk.file("base_responses.jsonl", &five().replace("0.3,", "0.35,"));
-    let ran = desk.run("import cje base_responses.jsonl --labels");
+    // A file of another policy would block the experiment for good: somebody is asked.
+    let before = desk.head();
+    let words = ["import", "cje", "base_responses.jsonl", "--labels"];
+    let asked = [
+        "base_responses.jsonl:3: p3 by base is recorded with 0.3, and the file says 0.35",
+        "record 1 such scores as conflicts, which block arena for good",
+        "--yes",
+    ];
+    desk.refused(&words, 2, &asked);
+    assert_eq!(desk.head(), before);
+    let ran = desk.run("import cje base_responses.jsonl --labels --yes");
     assert_eq!(ran.code, 11, "{}", ran.err);
     says(
         &ran,

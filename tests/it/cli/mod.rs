@@ -17,6 +17,7 @@ mod corrected;
 mod current;
 mod dependents;
 mod divergence;
+mod doubts;
 mod drafted;
 mod estimate;
 mod foreign;

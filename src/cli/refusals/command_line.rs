@@ -1,0 +1,62 @@
+//! Command lines that cannot be parsed.
+
+use std::ffi::OsString;
+
+use crate::cli::command;
+use crate::cli::error::CliError;
+use crate::cli::ui;
+use crate::cli::world::World;
+use crate::view::Exit;
+
+/// A wrong command line inside of another.
+pub(in crate::cli) fn usage(error: &clap::Error) -> CliError {
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    CliError::usage(message, "clover --help")
+}
+
+/// The help of the verb that a wrong command line begins with.
+fn help_of(args: &[OsString]) -> String {
+    let whole = command();
+    let mut at = &whole;
+    let mut words = vec!["clover"];
+    for arg in args.iter().skip(1).filter_map(|arg| arg.to_str()) {
+        let Some(inner) = at.find_subcommand(arg) else {
+            // An option of every verb may stand before the verb.
+            if arg.starts_with('-') && words.len() == 1 {
+                continue;
+            }
+            break;
+        };
+        words.push(inner.get_name());
+        at = inner;
+    }
+    format!("{} --help", words.join(" "))
+}
+
+/// Says what is wrong with a command line, and ends; or shows the help that was asked for.
+pub(in crate::cli) fn parse_failure(
+    world: &mut World,
+    (error, args): (&clap::Error, &[OsString]),
+    json: bool,
+) -> Exit {
+    use std::io::Write as _;
+    let text = error.render().to_string();
+    // There is nowhere left to complain.
+    if error.use_stderr() {
+        if json {
+            let wrong = usage(error).with_next(help_of(args));
+            let text = ui::error_json(&wrong, &[]);
+            world.stdout.write_all(text.as_bytes()).ok();
+        }
+        let text = text.trim_end();
+        writeln!(world.stderr, "{text}\nnext: {}", help_of(args)).ok();
+        return Exit::Usage;
+    }
+    world.stdout.write_all(text.as_bytes()).ok();
+    if !text.ends_with('\n') {
+        world.stdout.write_all(b"\n").ok();
+    }
+    Exit::Done
+}

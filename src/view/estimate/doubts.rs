@@ -1,0 +1,272 @@
+//! Whether the answer of estimates and comparisons may be claimed: what stands against it in the record, in the labels and
+//! in the scores that lack.
+
+use std::cmp::Ordering;
+
+use crate::event::id::ExperimentId;
+use crate::event::payload::assumption::Assumption;
+use crate::event::payload::estimate::ContrastRecorded;
+use crate::event::payload::estimate::EstimateRecorded;
+use crate::event::payload::estimated::Claim;
+use crate::event::payload::estimated::IntervalMethod;
+use crate::event::payload::label::DesignPurpose;
+use crate::ledger::State;
+use crate::projection::assumptions::Assumptions;
+use crate::projection::designs::Designs;
+use crate::view::answer;
+use crate::view::answer::BestPolicy;
+use crate::view::answer::OrderStanding;
+use crate::view::answer::Question;
+use crate::view::estimate::digits;
+use crate::view::estimate::ends;
+use crate::view::estimate::standing;
+use crate::view::values;
+use crate::view::values::bracket;
+use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::form::Form;
+
+/// Labels for each unit of squared skewness from which intervals of a mean are held to: the form of Cochran, Sampling
+/// Techniques, 2.15, which has 25. With 10, intervals of 95 % cover shares of .01 to .1 in .915 to .945 of simulated worlds.
+const LABELS_PER_SKEWNESS: f64 = 10.0;
+/// Standard deviations by which more rows may be labelled than a design draws.
+const DRAW_DEVIATIONS: f64 = 5.0;
+/// Part of the scale that labels must span at least, or what no label showed yet may move the mean.
+const SPREAD_MIN: f64 = 0.01;
+
+/// What the record says against a claim about an experiment, whatever its numbers are.
+#[derive(Clone, Debug)]
+pub struct ClaimBasis {
+    /// Assumptions that fail and that no label mends, a sentence each.
+    failing: Vec<String>,
+    /// The largest share of rows that the registered designs for calibration draw, from 0 to 1; `None` without one.
+    label_rate: Option<f64>,
+}
+
+impl ClaimBasis {
+    /// As the folds have it.
+    pub fn of(state: &State, experiment: &ExperimentId) -> Self {
+        let designs = state.fold::<Designs>().by_experiment.get(experiment);
+        let designs = designs.into_iter().flat_map(|of| of.designs.values());
+        let registered = designs.filter_map(|of| of.registered.as_ref());
+        let registered = registered.filter(|of| of.purpose == DesignPurpose::Calibrate);
+        let rates: Vec<i64> = registered
+            .map(|of| {
+                let strata = of.strata.values().copied();
+                strata.chain([of.inclusion_micro]).max().unwrap_or(0)
+            })
+            .collect();
+        let all = rates.iter().sum::<i64>() as f64 / 1e6;
+        Self {
+            failing: assumptions(state, experiment),
+            label_rate: (!rates.is_empty()).then_some(all.min(1.0)),
+        }
+    }
+}
+
+/// Policies of which values or an order are asked.
+pub(super) struct Asked<'a> {
+    /// What was computed.
+    pub found: &'a Found,
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+    /// What the record says against it.
+    pub basis: &'a ClaimBasis,
+    /// Positions of the policies.
+    pub places: &'a [usize],
+    /// Their differences.
+    pub contrasts: &'a [ContrastRecorded],
+}
+
+impl Asked<'_> {
+    /// The answer where values were asked for.
+    pub(super) fn values(&self, on_record: bool) -> BestPolicy {
+        self.answer(on_record, OrderStanding::Unrecorded)
+    }
+
+    /// The answer where an order was asked for.
+    pub(super) fn order(&self, on_record: bool) -> BestPolicy {
+        let first = &self.found.gathered.first_contrast;
+        let order = match first {
+            Some((seq, first)) if !self.contrasts.iter().any(|of| is_same(of, first)) => {
+                OrderStanding::Exploratory(*seq)
+            }
+            _ => OrderStanding::Asked,
+        };
+        self.answer(on_record, order)
+    }
+
+    fn answer(&self, on_record: bool, order_standing: OrderStanding) -> BestPolicy {
+        let rows = self.rows();
+        let policies: Vec<answer::Policy> = rows
+            .iter()
+            .map(|row| answer::Policy {
+                name: row.policy.to_string(),
+                value: row.estimate.value(),
+                interval: row.interval.map(ends),
+                standing: standing(row),
+            })
+            .collect();
+        let order = |first: usize, second: usize| self.told_apart(first, second);
+        let mut obstacles = self.basis.failing.clone();
+        obstacles.extend(self.labels(&rows));
+        Question {
+            policies: &policies,
+            order: &order,
+            percent: values::percent(self.found.analysis.alpha),
+            digits: digits(self.found),
+            on_record,
+            obstacles: &obstacles,
+            remarks: &self.gaps(),
+            order_standing,
+        }
+        .answer()
+    }
+
+    fn rows(&self) -> Vec<EstimateRecorded> {
+        let of = |&policy: &usize| self.found.estimate(self.experiment, policy, Form::Claimed);
+        self.places.iter().map(of).collect()
+    }
+
+    /// How the first of two policies stands to the second, where they are told apart and no missing score could undo it.
+    fn told_apart(&self, first: usize, second: usize) -> Option<Ordering> {
+        let name = |at: usize| &self.found.analysis.policies[self.places[at]].name;
+        let is = |of: &ContrastRecorded, a: usize, b: usize| {
+            of.told_apart && of.first.as_str() == name(a) && of.second.as_str() == name(b)
+        };
+        let (of, reversed) = self.contrasts.iter().find_map(|of| {
+            let forth = is(of, first, second).then_some((of, false));
+            forth.or_else(|| is(of, second, first).then_some((of, true)))
+        })?;
+        let gap = self
+            .found
+            .gathered
+            .dataset
+            .gap(self.places[first], self.places[second]);
+        let worst = gap.map_or(0.0, |gap| {
+            gap.worst(self.found.analysis.output_scale.span())
+        });
+        let (low, high) = (
+            of.interval.low.value() - worst,
+            of.interval.high.value() + worst,
+        );
+        let sign = of.difference.value().total_cmp(&0.0);
+        let holds = gap.is_none() || low > 0.0 || high < 0.0;
+        holds.then(|| if reversed { sign.reverse() } else { sign })
+    }
+
+    /// Prompts of which some policies have no score.
+    fn gaps(&self) -> Vec<String> {
+        let dataset = &self.found.gathered.dataset;
+        let sentences = self.places.iter().filter_map(|&policy| {
+            let others = self.places.iter().filter(|&&other| other != policy);
+            let gaps = others.filter_map(|&other| dataset.gap(policy, other));
+            let most = gaps.max_by_key(|gap| gap.first)?;
+            (most.first > 0).then(|| {
+                format!(
+                    "{} has no score for {} of {} prompts: it is above or below another only where the worst scores there \
+                     would not change that.",
+                    self.found.analysis.policies[policy].name, most.first, most.all
+                )
+            })
+        });
+        sentences.collect()
+    }
+
+    /// What the labels themselves say against a claim.
+    fn labels(&self, rows: &[EstimateRecorded]) -> Vec<String> {
+        let mut found = Vec::new();
+        for (&policy, row) in self.places.iter().zip(rows) {
+            let of = &self.found.gathered.dataset.policies[policy];
+            let labels: Vec<f64> = of.labels.iter().flatten().copied().collect();
+            found.extend(self.beyond_the_draw(&of.name, labels.len(), of.len()));
+            if row.claim != Claim::OwnLabels {
+                continue;
+            }
+            // An exact bound asks nothing of the shape of its labels.
+            if row.interval_method != IntervalMethod::Bounded {
+                found.extend(self.is_skewed(&of.name, &labels));
+            }
+            let alone = row.labels_only.and_then(|of| of.interval);
+            if let Some((alone, value)) = alone.zip(row.interval) {
+                let ([low, high], [from, to]) = (ends(alone).0, ends(value).0);
+                if low > to || high < from {
+                    let digits = digits(self.found);
+                    found.push(format!(
+                        "The labels of {} alone say {}, and corrected scores say {}: one of them is wrong.",
+                        of.name,
+                        bracket(ends(alone), digits),
+                        bracket(ends(value), digits)
+                    ));
+                }
+            }
+        }
+        found
+    }
+
+    /// More rows of a policy are labelled than the registered designs can have drawn.
+    fn beyond_the_draw(&self, name: &str, labels: usize, rows: usize) -> Option<String> {
+        let rate = self.basis.label_rate?;
+        let (n, drawn) = (rows as f64, rows as f64 * rate);
+        let most = drawn + 1.0 + DRAW_DEVIATIONS * (n * rate * (1.0 - rate)).sqrt();
+        (labels as f64 > most).then(|| {
+            format!(
+                "{labels} of {rows} rows of {name} are labelled, and the registered designs draw about {drawn:.0}: somebody chose \
+                 among them."
+            )
+        })
+    }
+
+    /// Labels whose mean is not close to normal yet.
+    fn is_skewed(&self, name: &str, labels: &[f64]) -> Option<String> {
+        let n = labels.len() as f64;
+        let mean = labels.iter().sum::<f64>() / n;
+        let moment = |power: i32| {
+            let terms = labels.iter().map(|label| (label - mean).powi(power));
+            terms.sum::<f64>() / n
+        };
+        let (second, third) = (moment(2), moment(3));
+        let (least, most) = labels
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &label| {
+                (low.min(label), high.max(label))
+            });
+        let span = self.found.analysis.output_scale.span();
+        // Labels that are all the same have an exact bound of their own.
+        if most > least && most - least < SPREAD_MIN * span {
+            return Some(format!(
+                "The {n} labels of {name} are nearly all the same: one unlike them would move its value beyond the interval."
+            ));
+        }
+        let wanted = LABELS_PER_SKEWNESS * third * third / (second * second * second);
+        (second > 0.0 && n < wanted).then(|| {
+            format!(
+                "The {n} labels of {name} are too skewed for its interval: about {:.0} would do.",
+                wanted.ceil()
+            )
+        })
+    }
+}
+
+/// Whether a difference is the one that was recorded first, of the same rows in the same family.
+fn is_same(of: &ContrastRecorded, first: &ContrastRecorded) -> bool {
+    (&of.first, &of.second, &of.family) == (&first.first, &first.second, &first.family)
+        && (of.correction, &of.terms) == (first.correction, &first.terms)
+        && (of.first_root, of.second_root) == (first.first_root, first.second_root)
+}
+
+/// Assumptions that fail and that no label mends.
+fn assumptions(state: &State, experiment: &ExperimentId) -> Vec<String> {
+    let assumptions = state.fold::<Assumptions>();
+    let failed = |code, words: &str| {
+        let seq = assumptions.failed(code, Some(experiment))?;
+        Some(format!("{words} ({code} fails since seq {seq})."))
+    };
+    let found = [
+        failed(Assumption::A0, "The label does not mean what it stands for"),
+        failed(
+            Assumption::CloverJ2,
+            "The judge gave the same answer different scores",
+        ),
+    ];
+    found.into_iter().flatten().collect()
+}
