@@ -67,6 +67,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/sealing.py            sealed candidates, and confirm labels that are shown
   rules/acceptance.py         what is accepted, and how an iteration ends
   rules/releases.py           approvals and commits
+  rules/prompt_judges.py      judges that are told what a patch changes
   rules/deployments.py        deployments, recalibrations, guardrails, rollbacks
   rules/generators.py         generators that learn from a frozen judge
   rules/batteries.py          batteries of attacks, and exploits

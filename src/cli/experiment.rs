@@ -1,11 +1,15 @@
 //! `clover experiment`: register, close, list.
 
+use std::path::PathBuf;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::experiment_split;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::record;
+use crate::cli::rubric;
+use crate::cli::submit;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::id::Text;
@@ -13,14 +17,17 @@ use crate::event::payload::experiment::ExperimentClosed;
 use crate::event::payload::experiment::ExperimentOutcome;
 use crate::event::payload::experiment::ExperimentRegistered;
 use crate::ledger::Command;
+use crate::session::append;
 use crate::view::View;
 use crate::view::experiment;
+use crate::view::rubric as views;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
     /// Begin an experiment
     #[command(
-        after_help = "Example:\n  clover experiment register arena --title Arena --purpose 'compare four policies'"
+        after_help = "Example:\n  clover experiment register arena --title Arena --purpose 'compare four policies'\n  \
+                      clover experiment register arena --title Arena --purpose 'mend a judge' --rubric rubric.yaml"
     )]
     Register(RegisterArgs),
     /// End an experiment
@@ -46,6 +53,9 @@ pub(super) struct RegisterArgs {
     /// What it is to find out
     #[arg(long)]
     pub purpose: String,
+    /// The rubric that it starts from, YAML: registered with it
+    #[arg(long, value_name = "FILE")]
+    pub rubric: Option<PathBuf>,
     /// A judge that will score; may repeat
     #[arg(long = "judge", value_name = "ID")]
     pub judges: Vec<String>,
@@ -119,7 +129,29 @@ fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
         title: said("title", "its name for people", &args.title)?,
     };
     let experiment = record::experiment_id(&args.id)?;
-    record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+    let Some(file) = &args.rubric else {
+        return record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run);
+    };
+    let rubric = rubric::parsed(ctx, file)?;
+    let of = (rubric.version.clone(), rubric.rubric_hash);
+    let commands = [
+        Command::new(payload, Some(experiment.clone())),
+        Command::new(rubric, Some(experiment)),
+    ];
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let signer = record::signer(ctx, &ledger, &commands[0].payload)?;
+    if args.dry_run {
+        let first = append::next_author_seq(&ledger, &signer);
+        let rehearsed = append::rehearse(&ledger, &commands, &signer, (first, 1))?;
+        return Ok(submit::story(ctx, &rehearsed));
+    }
+    let answer = submit::append(ctx, &mut ledger, &commands, &signer, false)?;
+    Ok(views::registered(
+        answer,
+        false,
+        &args.id,
+        (of.0.as_str(), of.1),
+    ))
 }
 
 /// Text that says something: the schema admits an empty one, and nobody can read it.

@@ -9,9 +9,11 @@ use crate::cli::intake;
 use crate::cli::intake::Common;
 use crate::cli::intake::SealOptions;
 use crate::cli::intake::Wanted;
+use crate::cli::intake_files;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
 use crate::event::payload::intake::ImportFormat;
+use crate::session::intake::InputFile;
 use crate::session::intake::responses as session;
 use crate::view::View;
 use crate::view::taken_in::RowsTakenIn;
@@ -22,8 +24,13 @@ pub(super) const HELP: &str = "clover import rows --help";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RowsArgs {
-    /// CSV or JSON Lines: `prompt_id prompt response`, and `policy` where several
-    pub file: PathBuf,
+    /// CSV or JSON Lines: `prompt_id prompt response`, and `policy` where several; or folders
+    #[arg(
+        required = true,
+        value_name = "PATH",
+        help = "CSV or JSON Lines of `prompt_id prompt response`, or folders of JSON Lines"
+    )]
+    pub paths: Vec<PathBuf>,
     /// Columns of fields, as `response=answer`
     #[arg(long, value_name = "FIELD=COLUMN", value_delimiter = ',')]
     pub map: Vec<String>,
@@ -70,7 +77,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
     let (home, mut ledger) = intake::open(ctx, &common)?;
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
-    let paths = [args.file.clone()];
+    let paths = intake_files::unfolded(ctx, &args.paths)?;
     let wanted = Wanted {
         verb: Verb::Rows,
         brings: Brings::Texts,
@@ -80,7 +87,35 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
     let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
         intake_forms::rows(path, bytes, &map, how)
     })?;
-    let file = files.into_iter().next().expect("BUG: one file was read");
+    // Every file is planned before the first is taken in.
+    let mut plans = Vec::with_capacity(files.len());
+    for file in files {
+        warn(ctx, &file);
+        let format = match Form::of(&file.bytes) {
+            Form::Csv => ImportFormat::Csv,
+            _ => ImportFormat::Cje,
+        };
+        let plan = session::plan(&home, &ledger, &experiment, file.rows)?;
+        plans.push((format, plan));
+    }
+    let mut appended = Vec::new();
+    if !args.dry_run {
+        for (format, plan) in &plans {
+            let of = (&experiment, *format);
+            let found = session::import(&mut ctx.ports(), &home, &mut ledger, of, plan)?;
+            appended.extend(found);
+        }
+    }
+    let plans: Vec<_> = plans.iter().map(|(_, plan)| plan).collect();
+    let taken = RowsTakenIn::of(&plans, &appended);
+    if args.dry_run {
+        return Ok(taken.rehearsed());
+    }
+    Ok(taken.recorded(&ledger, &appended))
+}
+
+/// Says what of a file is not as one would have it, and what of it another verb takes.
+fn warn(ctx: &mut Ctx<'_>, file: &InputFile) {
     for warning in &file.rows.warnings {
         ctx.warn(format!("{}: {warning}", file.rows.file));
     }
@@ -92,15 +127,4 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
             ));
         }
     }
-    let format = match Form::of(&file.bytes) {
-        Form::Csv => ImportFormat::Csv,
-        _ => ImportFormat::Cje,
-    };
-    let plan = session::plan(&home, &ledger, &experiment, file.rows)?;
-    if args.dry_run {
-        return Ok(RowsTakenIn::of(&plan, &[]).rehearsed());
-    }
-    let of = (&experiment, format);
-    let appended = session::import(&mut ctx.ports(), &home, &mut ledger, of, &plan)?;
-    Ok(RowsTakenIn::of(&plan, &appended).recorded(&ledger, &appended))
 }

@@ -34,6 +34,7 @@ impl From<JudgingError> for CliError {
                 Self::input(format!("--rows: {message}"), DRIFT_HELP)
             }
             JudgingError::NoAnchors(_) => Self::not_found(message, "clover iterate anchors --help"),
+            JudgingError::NoPrompt(_) => Self::integrity("damaged", message, "clover verify"),
             JudgingError::NoTexts { .. } => Self::input(message, HELP),
             JudgingError::NotRegistered { .. } => {
                 Self::not_found(message, "clover judge run --judge ID --rows PATH")

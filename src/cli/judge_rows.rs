@@ -162,10 +162,11 @@ impl Desk {
             timeout: common.timeout,
             command: common.command.clone(),
         };
+        let assignment = Assignment::new(experiment, spec, pepper, rows, common.children);
         Ok(Self {
             home,
+            assignment: assignment.as_registered(&ledger)?,
             ledger,
-            assignment: Assignment::new(experiment, spec, pepper, rows, common.children),
             program,
         })
     }

@@ -13,6 +13,7 @@ use crate::event::Payload;
 use crate::event::payload::Role;
 use crate::event::payload::rubric::AuthorKind;
 use crate::event::registry;
+use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::session::iterate::Bench;
 use crate::view::View;
@@ -90,8 +91,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     };
     let proposed = patches::propose(&yaml, &id, (&written, &checked), by);
     let of = course
-        .hypothesis(&bench.record, &[&proposed])
+        .hypothesis(&bench.ledger, &bench.record, &[&proposed])
         .map_err(bench::failed)?;
+    if of.prompt.is_some() {
+        let message = "the patch changes what the judge is told, and nothing is known of it before the judge was asked anew";
+        let next = format!("clover iterate propose {} PATCH", shell::word(&id));
+        return Err(CliError::refused(message, next));
+    }
     let found = course.receipt(&bench.record, &of, requester);
     let said = found
         .map_err(bench::failed)?

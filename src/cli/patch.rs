@@ -1,5 +1,6 @@
 //! `clover patch`: edits to a rubric, checked, proposed and taken back.
 
+use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
@@ -23,9 +24,11 @@ use crate::rubric::Checked;
 use crate::rubric::Patch;
 use crate::rubric::PatchFault;
 use crate::session::SessionError;
+use crate::session::append::Intent;
 use crate::session::iterate::IterationError;
 use crate::session::iterate::propose;
 use crate::session::iterate::propose::Proposal;
+use crate::session::iterate::rescore;
 use crate::view::View;
 use crate::view::patch as views;
 use crate::workflow::patches::Authorship;
@@ -36,7 +39,11 @@ const NEXT: &str = "clover patch check --help";
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
     /// Run the twelve checks of a patch; nothing is recorded
-    #[command(after_help = "Example:\n  clover patch check patch.yaml --rubric rubric.yaml")]
+    #[command(
+        after_help = "Example:\n  clover patch check patch.yaml --rubric rubric.yaml\n  \
+                      clover patch check patch.yaml --iteration it-1 -- python3 judge.py\n\n\
+                      A patch that changes what the judge is told is asked of the judge's program: name it after --."
+    )]
     Check(CheckArgs),
     /// Propose a patch in an open iteration
     #[command(after_help = "Example:\n  clover patch propose patch.yaml --iteration it-1")]
@@ -74,6 +81,9 @@ pub(super) struct CheckArgs {
         conflicts_with = "iteration"
     )]
     pub rubric: Option<String>,
+    /// The judge's program, which is told what the patch changes
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -163,7 +173,7 @@ pub(super) fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), C
 /// A document that passed, with what it says.
 pub(super) fn passed(
     ctx: &mut Ctx<'_>,
-    file: &std::path::Path,
+    file: &Path,
     bench: &Bench,
 ) -> Result<(String, Patch, Checked), CliError> {
     let yaml = rubric::document(ctx, file, NEXT)?;
@@ -182,22 +192,49 @@ pub(super) fn refused(fault: &PatchFault, source: &str) -> CliError {
 }
 
 fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<View, CliError> {
-    let bench = match (&args.iteration, &args.rubric) {
-        (Some(name), _) => {
-            let (_, ledger, view) = home::view(ctx)?;
-            bench(view.state(&ledger), name)?.1
+    let Some(name) = &args.iteration else {
+        let name = args.rubric.as_deref().unwrap_or("-");
+        let bench = Bench::loose(rubric::find(ctx, name)?);
+        let (_, patch, checked) = passed(ctx, &args.file, &bench)?;
+        if leaves {
+            return Ok(views::diff(&bench, &patch, &checked));
         }
-        (None, name) => {
-            let name = name.as_deref().unwrap_or("-");
-            Bench::loose(rubric::find(ctx, name)?)
-        }
+        let place = (args.file.as_path(), None);
+        return Ok(views::checked(&bench, (&patch, &checked), None, place));
     };
-    let (_, patch, checked) = passed(ctx, &args.file, &bench)?;
+    let (_, ledger, view) = home::view(ctx)?;
+    let (id, bench) = bench(view.state(&ledger), name)?;
+    let (yaml, patch, checked) = passed(ctx, &args.file, &bench)?;
+    let source = rubric::source(&args.file);
+    let of = (&bench, yaml.as_str());
+    let decided = rescore::decided(&ledger, &id, of, (patch, checked));
+    let (patch, checked) = decided.map_err(|error| at_its_place(error, &source))?;
     if leaves {
         return Ok(views::diff(&bench, &patch, &checked));
     }
-    let place = (args.file.as_path(), args.iteration.as_deref());
-    Ok(views::checked(&bench, (&patch, &checked), place))
+    rescore::check_sources(&ledger, &id, of, &checked)?;
+    let asking = rescore::asking(&ledger, &id, (&bench, &checked))?;
+    if let Some(asking) = asking.as_ref().filter(|_| args.command.is_empty()) {
+        let message = format!(
+            "patch {} is asked of judge {}, which is a program: say how it is started",
+            patch.id, asking.judge
+        );
+        return Err(CliError::usage(message, "the same command with -- COMMAND"));
+    }
+    let place = (args.file.as_path(), Some(name.as_str()));
+    let of = (&patch, &checked);
+    Ok(views::checked(&bench, of, asking.as_ref(), place))
+}
+
+/// A check that failed, at its place in the document.
+fn at_its_place(error: SessionError, source: &str) -> CliError {
+    match error {
+        SessionError::Iteration(error) => match *error {
+            IterationError::Patch(fault) => refused(&fault, source),
+            error => error.into(),
+        },
+        error => error.into(),
+    }
 }
 
 fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
@@ -232,16 +269,22 @@ pub(super) fn put_forward(
     };
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);
-    let said = (yaml.as_str(), by);
-    let proposed = propose::propose(&mut ctx.ports(), &mut ledger, &id, said, intent);
-    let proposal = proposed.map_err(|error| match error {
-        SessionError::Iteration(error) => match *error {
-            IterationError::Patch(fault) => refused(&fault, &rubric::source(&args.file)),
-            error => error.into(),
-        },
-        error => error.into(),
-    })?;
+    let of = (args.file.as_path(), yaml.as_str());
+    let proposal = put_into(ctx, &mut ledger, &id, (of, by), intent)?;
     Ok((ledger, proposal))
+}
+
+/// Puts the patch of a document forward in an open ledger, or rehearses it.
+pub(super) fn put_into(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    id: &IterationId,
+    ((file, yaml), by): ((&Path, &str), Authorship),
+    intent: Intent,
+) -> Result<Proposal, CliError> {
+    let proposed = propose::propose(&mut ctx.ports(), ledger, id, (yaml, by), intent);
+    let source = rubric::source(file);
+    proposed.map_err(|error| at_its_place(error, &source))
 }
 
 fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, CliError> {

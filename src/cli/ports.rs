@@ -213,10 +213,6 @@ impl Consent for CliPorts<'_, '_> {
         // No bar is drawn over a question.
         self.pace = None;
         let asked = match question {
-            Question::AdmitKey { key, holder, roles } => format!(
-                "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
-                fingerprint(key)
-            ),
             Question::Conflicts {
                 experiment,
                 first,
@@ -229,6 +225,10 @@ impl Consent for CliPorts<'_, '_> {
                 first.said.policy,
                 first.said.recorded_micro,
                 first.said.score_micro
+            ),
+            Question::AdmitKey { key, holder, roles } => format!(
+                "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
+                fingerprint(key)
             ),
             Question::EndKey {
                 key,

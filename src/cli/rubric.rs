@@ -14,6 +14,7 @@ use crate::cli::input::Fault;
 use crate::cli::iterate::bench;
 use crate::cli::record;
 use crate::event::id::ExperimentId;
+use crate::event::payload::rubric::RubricRegistered;
 use crate::ground::ambient;
 use crate::ground::yaml::Place;
 use crate::ground::yaml::YamlError;
@@ -140,11 +141,16 @@ pub(super) fn document(ctx: &mut Ctx<'_>, file: &Path, next: &str) -> Result<Str
     })
 }
 
-fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
-    let yaml = document(ctx, &args.file, NEXT)?;
+/// The rubric of a file, as it is registered.
+pub(super) fn parsed(ctx: &mut Ctx<'_>, file: &Path) -> Result<RubricRegistered, CliError> {
+    let yaml = document(ctx, file, NEXT)?;
     let next = "clover rubric register --help";
-    let wrong = |error: YamlError| fault(&source(&args.file), error.place, error.message, next);
-    let payload = patches::register(&yaml).map_err(wrong)?;
+    let wrong = |error: YamlError| fault(&source(file), error.place, error.message, next);
+    patches::register(&yaml).map_err(wrong)
+}
+
+fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
+    let payload = parsed(ctx, &args.file)?;
     let experiment = record::experiment_id(&args.experiment)?;
     let (hash, version) = (payload.rubric_hash, payload.version.clone());
     let answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;

@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 19;
+pub const NEWEST: u32 = 20;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -117,6 +117,18 @@ questions! {
     /// What stops once a judge contradicted itself.
     GovernedSteps "governed_steps" since 19 rule Blocked:
         "after a judge contradicted itself nobody looks at confirm, no gate moves or is decided to hold, and nothing is committed, deployed, tuned or promoted";
+    /// Which judge is another but for what it is told.
+    DerivedJudge "derived_judge" since 20 rule Judge:
+        "a judge that is another but for what it is told is named after both, is a program, and differs in nothing else";
+    /// Whose answers a patch is judged on that changes what the judge is told.
+    RescoredAnew "rescored_anew" since 20 rule Predicate:
+        "a patch that changes what the judge is told is judged on answers of the judge that was told so, and of no other";
+    /// When those answers are given.
+    RescoredBefore "rescored_before" since 20 rule Sealing:
+        "a judge that was asked anew for a sealed candidate answers before confirm labels are shown";
+    /// Whose scores what runs is judged on.
+    JudgedPrompt "judged_prompt" since 20 rule Deployment:
+        "what runs is judged by the judge that is told its prompt";
 }
 
 /// A rulebook with the entry after which it judges.
@@ -187,7 +199,7 @@ mod tests {
         assert_eq!(in_words(&both), "rules 17 through seq 5288, 18 since");
         assert_eq!(not_asked(&both).len(), Question::ALL.len());
         let newer = not_asked(&[adopted(0, 18)]);
-        assert_eq!(newer, ["protocol_steps", "governed_steps"]);
+        assert_eq!(newer[..2], ["protocol_steps", "governed_steps"]);
         assert_eq!(not_asked(&[adopted(0, NEWEST)]).len(), 0);
     }
 }

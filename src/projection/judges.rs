@@ -1,15 +1,184 @@
-//! The rule `judge`: what is said of a judge's raw scores names a judge that was registered.
+//! Judges as they were registered, and the rule `judge`: what is said of a judge's raw scores names one that was, and one that
+//! is another but for what it is told is that judge indeed.
+
+use std::collections::BTreeMap;
 
 use clover_event::Kind;
 use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
+use clover_event::payload::scoring::JudgePort;
+use clover_event::payload::scoring::JudgeRegistered;
+use clover_event::payload::scoring::derived_name;
 use clover_event::registry;
+use clover_ground::digest::Digest;
 use clover_ledger::Breach;
+use clover_ledger::Breaches;
 use clover_ledger::Candidate;
+use clover_ledger::Checked;
 use clover_ledger::Fact;
+use clover_ledger::Fold;
+use clover_ledger::Required;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
 use clover_ledger::State;
+use clover_ledger::VerifiedEvent;
+use clover_ledger::ensure;
+use clover_ledger::fold;
+use clover_ledger::rulebooks::Question;
+use serde::Deserialize;
+use serde::Serialize;
+
+/// Kinds that move the fold.
+pub const READS: &[Kind] = &[
+    Kind::JudgeRegistered,
+    Kind::ScoreRecorded,
+    Kind::ScoresRecomputed,
+];
+
+/// A judge with what it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registration {
+    /// As it was registered.
+    pub said: JudgeRegistered,
+    /// How many scores of it are on record since.
+    pub scores: u64,
+}
+
+/// Judges of one experiment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfExperiment {
+    /// Judges by name.
+    pub judges: BTreeMap<JudgeId, Registration>,
+    /// Judges that were asked anew for a candidate, by iteration and the candidate's digits.
+    pub anew: BTreeMap<IterationId, BTreeMap<String, JudgeId>>,
+}
+
+impl OfExperiment {
+    /// The judge that was asked anew for a candidate.
+    pub fn asked_for(&self, iteration: &IterationId, candidate: Digest) -> Option<&JudgeId> {
+        self.anew.get(iteration)?.get(&candidate.to_hex())
+    }
+
+    /// The judge of an iteration: the one that its plan names, else the only one that stands for itself.
+    pub fn of_plan(&self, named: Option<&JudgeId>) -> Option<&Registration> {
+        if let Some(named) = named {
+            return self.judges.get(named);
+        }
+        let mut all = self.judges.values().filter(|of| of.said.of.is_none());
+        let only = all.next();
+        only.filter(|_| all.next().is_none())
+    }
+
+    /// Judges that are another but for what they are told, and are told this.
+    pub fn told(&self, prompt_hash: Digest) -> impl Iterator<Item = &Registration> {
+        let is_told =
+            move |of: &&Registration| of.said.of.is_some() && of.said.prompt_hash == prompt_hash;
+        self.judges.values().filter(is_told)
+    }
+}
+
+/// Judges of every experiment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Judges {
+    /// By experiment.
+    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+}
+
+impl Judges {
+    /// Those of an experiment.
+    pub fn of(&self, experiment: &ExperimentId) -> Option<&OfExperiment> {
+        self.by_experiment.get(experiment)
+    }
+}
+
+impl Fold for Judges {
+    fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        let event = event.event();
+        let Some(experiment) = &event.header.experiment else {
+            return;
+        };
+        match &event.payload {
+            Payload::JudgeRegistered(said) => {
+                let of = self.by_experiment.entry(experiment.clone()).or_default();
+                let known = of.judges.entry(said.judge.clone());
+                known.or_insert_with(|| Registration {
+                    said: (**said).clone(),
+                    scores: 0,
+                });
+            }
+            Payload::ScoreRecorded(said) => {
+                let of = self.by_experiment.get_mut(experiment);
+                if let Some(judge) = of.and_then(|of| of.judges.get_mut(&said.judge)) {
+                    judge.scores += 1;
+                }
+            }
+            Payload::ScoresRecomputed(said) => {
+                if let Some(judge) = &said.judge {
+                    let of = self.by_experiment.entry(experiment.clone()).or_default();
+                    let of = of.anew.entry(said.iteration.clone()).or_default();
+                    let known = of.entry(said.candidate.to_hex());
+                    known.or_insert_with(|| judge.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        fold::snapshot_of(self)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> bool {
+        fold::restore_from(self, bytes)
+    }
+}
+
+/// A judge that is another but for what it is told: named after both, a program, and otherwise the same.
+fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistered) -> Checked {
+    let Some(of) = &said.of else {
+        ensure!(
+            said.prompt.is_none(),
+            "a prompt only of a judge that is another but for it",
+            "one of a judge of its own"
+        );
+        return Ok(());
+    };
+    let judges = state.fold::<Judges>().of(experiment);
+    let root = judges.and_then(|judges| judges.judges.get(of));
+    let root = root.filter(|root| root.said.of.is_none());
+    let root = root.required(&format!("judge {of}, registered before as one of its own"))?;
+    let name = derived_name(of, &said.prompt_hash);
+    let name = name.required("a name of at most 200 bytes")?;
+    ensure!(
+        said.judge == name,
+        format!("the name {name}"),
+        said.judge.to_string()
+    );
+    ensure!(
+        said.port == JudgePort::Command,
+        "a program, which can be told something",
+        said.port.as_str()
+    );
+    ensure!(said.prompt.is_some(), "the prompt that it is told", "none");
+    let same = JudgeRegistered {
+        judge: root.said.judge.clone(),
+        of: None,
+        prompt: None,
+        prompt_hash: root.said.prompt_hash,
+        ..said.clone()
+    };
+    ensure!(
+        same == root.said,
+        format!("the model, decoding, extractor and known data of {of}"),
+        "others"
+    );
+    Ok(())
+}
 
 /// Fewest keys that a re-score takes.
 pub const REPLAYED_MIN: u64 = 30;
@@ -29,7 +198,13 @@ fn needed(payload: &Payload) -> Option<&JudgeId> {
 }
 
 impl Rule for Registered {
-    fn judge(&self, _: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+        if let Payload::JudgeRegistered(said) = &event.event.payload
+            && let Some(experiment) = &event.event.header.experiment
+            && state.asks(Question::DerivedJudge)
+        {
+            breaches.take(RuleName::Judge, check_derived(state, experiment, said));
+        }
         let mut breach = |expected: &str, found: String| {
             breaches.push(Breach::new(RuleName::Judge, expected.to_owned(), found));
         };

@@ -150,6 +150,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<iterations::Iterations>::default(),
     },
     FoldEntry {
+        name: "judges",
+        reads: judges::READS,
+        make: || Box::<judges::Judges>::default(),
+    },
+    FoldEntry {
         name: "manifests",
         reads: manifests::READS,
         make: || Box::<manifests::Manifests>::default(),

@@ -1,5 +1,7 @@
 //! Appending what use cases say, and the same without appending.
 
+use std::collections::BTreeMap;
+
 use clover_event::Draft;
 use clover_event::Event;
 use clover_event::Header;
@@ -155,6 +157,31 @@ pub fn append_pair(
     let appended = ledger.submit(events.into())?;
     tell_of_pin(watcher, ledger);
     Ok((second, appended))
+}
+
+/// Appends commands, each by its own key, as one batch: all of them stand, or none.
+///
+/// # Errors
+/// [`SessionError::Body`] and [`SessionError::Ledger`]; then nothing was appended.
+pub fn append_each(
+    watcher: &mut dyn Watcher,
+    ledger: &mut Ledger,
+    commands: &[(Command, &Signer)],
+) -> Result<Vec<Appended>, SessionError> {
+    let mut numbers = BTreeMap::new();
+    let mut events = Vec::with_capacity(commands.len());
+    for (command, signer) in commands {
+        let number = numbers
+            .entry(signer.id())
+            .or_insert_with(|| next_author_seq(ledger, signer));
+        let one = draft(ledger, command, signer, *number).sign(signer)?;
+        *number += 1;
+        let (body, by, signature) = (one.body().to_vec(), one.signer(), *one.signature());
+        events.push(Signed::new(body, by, signature));
+    }
+    let appended = ledger.submit(events)?;
+    tell_of_pin(watcher, ledger);
+    Ok(appended)
 }
 
 /// Says when the pin did not follow an append, which stands all the same.

@@ -123,15 +123,6 @@ pub trait Keys {
 /// What is asked before something that cannot be undone.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
-    /// A key that was made elsewhere joins: what it signs counts as its holder's word.
-    AdmitKey {
-        /// Its id, which its holder reads out.
-        key: KeyId,
-        /// Its holder.
-        holder: String,
-        /// Its roles.
-        roles: String,
-    },
     /// Scores of files are another value for scores that stand: an experiment with such a conflict is blocked for good.
     Conflicts {
         /// The experiment.
@@ -140,6 +131,15 @@ pub enum Question {
         first: Box<FirstConflict>,
         /// How many there are.
         rows: usize,
+    },
+    /// A key that was made elsewhere joins: what it signs counts as its holder's word.
+    AdmitKey {
+        /// Its id, which its holder reads out.
+        key: KeyId,
+        /// Its holder.
+        holder: String,
+        /// Its roles.
+        roles: String,
     },
     /// A key ends: it signs nothing more.
     EndKey {

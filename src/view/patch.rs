@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::event::id::EventId;
 use crate::event::id::IterationId;
+use crate::event::id::JudgeId;
 use crate::event::id::PatchFamilyId;
 use crate::event::id::PatchId;
 use crate::event::payload::record::ReviewOutcome;
@@ -27,6 +28,7 @@ use crate::rubric::Patch;
 use crate::session::append::Submission;
 use crate::session::iterate::Bench as Opened;
 use crate::session::iterate::propose::Proposal;
+use crate::session::iterate::rescore::Asking;
 use crate::view::View;
 use crate::view::appended;
 use crate::view::appended::Stands;
@@ -52,6 +54,16 @@ pub struct Change {
     pub from: Option<String>,
 }
 
+/// A judge that a patch is asked of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct JudgeAsks {
+    /// The judge, by the name under which it is told what the patch changes.
+    pub judge: JudgeId,
+    /// Rows and anchors that it has not answered, those of confirm included.
+    pub rows: u64,
+}
+
 /// A patch that passed its checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -70,6 +82,9 @@ pub struct PatchChecked {
     pub length: CodeLength,
     /// Whether the judge has to answer anew; `null` where only stored answers could tell.
     pub needs_rescore: Option<bool>,
+    /// The judge that is asked anew, told what the patch changes; absent where none is, or no iteration was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asks: Option<JudgeAsks>,
     /// Paths whose change needs two approvals.
     pub two_key: Vec<String>,
     /// Hash of the rubric after it.
@@ -167,6 +182,7 @@ fn facts(bench: &Bench, patch: &Patch, checked: &Checked) -> PatchChecked {
         kappa: checked.length.kappa(),
         length: patches::length_of(&checked.length),
         needs_rescore: checked.needs_rescore,
+        asks: None,
         two_key: checked.two_key.clone(),
         result_hash: checked.rubric.hash(),
     }
@@ -190,13 +206,24 @@ pub fn diff(bench: &Bench, patch: &Patch, checked: &Checked) -> View {
 pub fn checked(
     bench: &Bench,
     (patch, checked): (&Patch, &Checked),
+    asking: Option<&Asking>,
     (file, iteration): (&Path, Option<&str>),
 ) -> View {
-    let mut view = View::of(&facts(bench, patch, checked));
-    let needs = match checked.needs_rescore {
-        Some(true) => "raw answers anew",
-        Some(false) => "no raw answer anew",
-        None => "raw answers anew only where a citation on a new host was never verified",
+    let asks = asking.map(|of| JudgeAsks {
+        judge: of.judge.clone(),
+        rows: of.rows as u64,
+    });
+    let mut view = View::of(&PatchChecked {
+        asks,
+        ..facts(bench, patch, checked)
+    });
+    let needs = match (asking, checked.needs_rescore) {
+        (Some(of), _) => format!("{} asked about {} rows", of.judge, of.rows),
+        (None, Some(true)) => "raw answers anew".to_owned(),
+        (None, Some(false)) => "no raw answer anew".to_owned(),
+        (None, None) => {
+            "raw answers anew only where a citation on a new host was never verified".to_owned()
+        }
     };
     let two_key = match checked.two_key.as_slice() {
         [] => "no".to_owned(),
@@ -218,7 +245,7 @@ pub fn checked(
         ("patch hash", checked.hash.to_hex()),
         ("code length", kappa),
         ("new fields", length.new_fields.to_string()),
-        ("needs", needs.to_owned()),
+        ("needs", needs),
         ("two keys", two_key),
         ("rubric after it", checked.rubric.hash().to_hex()),
     ]);

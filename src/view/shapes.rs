@@ -135,7 +135,7 @@ shapes! {
     "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
     "experiment close": Stands | Bodies;
     "experiment list": experiment::ExperimentList;
-    "experiment register": Stands | Bodies;
+    "experiment register": Stands | StandsAnd<rubric::Registered> | Bodies;
     "experiment split": split::SplitFormed;
     "export": ledger_copy::Exported;
     "exposure list": exposure::ExposedUnits;

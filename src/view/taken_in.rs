@@ -144,38 +144,35 @@ impl LabelsTakenIn {
     }
 }
 
-/// Rows of a file, taken in to be judged.
+/// Rows of files, taken in to be judged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RowsTakenIn {
-    /// The file.
-    pub file: String,
+    /// The files.
+    pub files: Vec<String>,
     /// Rows.
     pub rows: NewAndAlready,
     /// Whose responses are new.
     pub policies: BTreeSet<PolicyId>,
     /// Fields that are kept beside new rows, public.
     pub fields: BTreeSet<FieldId>,
-    /// The entry that took them in; `null` where none is new.
-    pub seq: Option<u64>,
+    /// The entries that took them in, one for each file with a new row.
+    pub seqs: Vec<u64>,
 }
 
 impl RowsTakenIn {
-    /// Of a plan.
-    pub fn of(plan: &RowsPlan, appended: &[Appended]) -> Self {
-        let rows = &plan.rows.rows;
+    /// Of the plans of files.
+    pub fn of(plans: &[&RowsPlan], appended: &[Appended]) -> Self {
+        let rows = || plans.iter().flat_map(|plan| &plan.rows.rows);
         Self {
-            file: plan.rows.file.clone(),
+            files: plans.iter().map(|plan| plan.rows.file.clone()).collect(),
             rows: NewAndAlready {
-                new: rows.len() as u64,
-                already: plan.already,
+                new: rows().count() as u64,
+                already: plans.iter().map(|plan| plan.already).sum(),
             },
-            policies: rows.iter().map(|row| row.policy.clone()).collect(),
-            fields: rows
-                .iter()
-                .flat_map(|row| row.fields.keys().cloned())
-                .collect(),
-            seq: appended.first().map(|one| one.seq),
+            policies: rows().map(|row| row.policy.clone()).collect(),
+            fields: rows().flat_map(|row| row.fields.keys().cloned()).collect(),
+            seqs: appended.iter().map(|one| one.seq).collect(),
         }
     }
 
@@ -197,12 +194,15 @@ impl RowsTakenIn {
     fn show(&self, view: &mut View) {
         let policies: Vec<_> = self.policies.iter().map(PolicyId::as_str).collect();
         let fields: Vec<_> = self.fields.iter().map(FieldId::as_str).collect();
-        view.pairs([
-            ("file", self.file.clone()),
+        let name = |at: usize| if at == 0 { "file" } else { "" };
+        let files = self.files.iter().enumerate();
+        let files = files.map(|(at, file)| (name(at), file.clone()));
+        let rest = [
             ("rows", self.rows.words()),
             ("policies", policies.join(", ")),
             ("fields", fields.join(", ")),
-        ]);
+        ];
+        view.pairs(files.chain(rest));
     }
 }
 

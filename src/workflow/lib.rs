@@ -19,6 +19,7 @@ pub mod patches;
 pub mod peer_manifest;
 pub mod predicate;
 pub mod prereg;
+pub mod prompt_judges;
 pub mod prompts;
 pub mod recompute;
 pub mod simulate;
@@ -44,6 +45,7 @@ const RULES: Rulebook = Rulebook {
     recompute: &[
         &patches::Documents,
         &prompts::Commits,
+        &prompt_judges::PromptJudges,
         &deploy::Deploying,
         &generator::Generating,
         &gates::Recomputed,

@@ -68,7 +68,7 @@ pub(crate) fn run(folder: &Path) -> Result<Outcome, Box<dyn Error>> {
         "multiplicity": {"family": "quarter", "family_alpha_micro": 50_000, "method": "spend"},
     }))?;
     let Desk { keys, ledger, .. } = &mut desk;
-    let id = registration::sign(keys, ledger, plan, true, Intent::Append)?
+    let id = registration::sign(keys, ledger, (plan, &[]), true, Intent::Append)?
         .manifest
         .manifest;
     let source = GateSource {

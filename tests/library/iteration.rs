@@ -32,7 +32,7 @@ pub(crate) fn run(folder: &Path) -> Result<IterationOutcome, Box<dyn Error>> {
     let signed = registration::sign(
         &mut desk.keys,
         &mut desk.ledger,
-        plan,
+        (plan, &[]),
         false,
         Intent::Append,
     )?;
@@ -41,7 +41,7 @@ pub(crate) fn run(folder: &Path) -> Result<IterationOutcome, Box<dyn Error>> {
         &mut desk.keys,
         &mut desk.ledger,
         &id,
-        &manifest,
+        (&manifest, None),
         Intent::Append,
     )?;
 

@@ -255,3 +255,12 @@ def data_read(state, entry, data):
 def judge_registered(state, entry, data):
     if entry.experiment is not None:
         state.deploys_of(entry.experiment).models.setdefault(data["judge"], data["model"])
+        state.judges.setdefault(entry.experiment, {}).setdefault(data["judge"], (data, 0))
+
+
+def score_recorded(state, entry, data):
+    readable_outcome(state, entry, data)
+    of = state.judges.get(entry.experiment, {})
+    if data["judge"] in of:
+        said, scores = of[data["judge"]]
+        of[data["judge"]] = said, scores + 1

@@ -28,7 +28,7 @@ FOLDS = {
     "label.recorded": evidence_folds.label_recorded,
     "splits.listed": evidence_folds.splits_listed,
     "splits.formed": evidence_folds.splits_formed,
-    "score.recorded": evidence_folds.readable_outcome,
+    "score.recorded": evidence_folds.score_recorded,
     "sdp.version_registered": evidence_folds.sdp_version_registered,
     "bridge.assessed": evidence_folds.bridge_assessed,
     "score.conflict": evidence_folds.score_conflict,

@@ -70,6 +70,8 @@ def iteration_decision(state, entry, data):
         of.calibrators.setdefault(terms.get("candidate"), data["calibrator"])
     elif entry.kind == "scores.recomputed":
         of.recomputed.setdefault(data["candidate"], entry.position)
+        if "judge" in data:
+            state.anew.setdefault((data["iteration"], data["candidate"]), data["judge"])
     elif entry.kind == "residuals.audited":
         of.audited = of.audited or once
     elif entry.kind == "slices.classified":

@@ -3,13 +3,14 @@
 `QUESTIONS` has each question that not all of them ask, with the first that does.
 """
 
-RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 19
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 20
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18, "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
     "tainted_evidence": 18, "one_charge": 18, "sealed_plan": 18, "carried_grade": 18, "assigned_ids": 18,
     "one_spelling": 18, "checked_claims": 18, "end_after_peek": 18, "evaluated_judge": 18,
     "protocol_steps": 19, "governed_steps": 19,
+    "derived_judge": 20, "rescored_anew": 20, "rescored_before": 20, "judged_prompt": 20,
 }
 
 

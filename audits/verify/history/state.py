@@ -71,6 +71,8 @@ class State:
         self.labelled = set()                     # (experiment, judge, calibrator, policy) with labels in that fit
         self.audited = {}                         # (experiment, design, policy) -> seq of its audit
         self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
+        self.judges = {}                          # experiment -> judge -> (as registered, scores since)
+        self.anew = {}                            # (iteration, candidate) -> judge that was asked anew
         self.drifts = {}                          # (experiment, judge) -> (newest failed check, if the newest failed)
 
     def begin_gates(self):

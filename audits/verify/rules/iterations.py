@@ -139,7 +139,7 @@ def rule_predicate(state, e):
     if e.kind == "dev.objective_queried":
         return dev_call_problem(state, e, it, decided)
     if e.kind == "scores.recomputed":
-        return recomputed_problem(e, it, decided)
+        return recomputed_problem(state, e, it, decided)
     if e.kind == "card.published":
         problem = unsealed_problem(it, decided, "a card") if frozen else ("slices.classified first", "none")
         return problem or card_problem(e, it, decided)
@@ -177,14 +177,15 @@ def card_problem(e, it, decided):
         return "the calibrator fitted first, %s" % calibrator, basis["calibrator"]
 
 
-def recomputed_problem(e, it, decided):
+def recomputed_problem(state, e, it, decided):
     """Scores under a candidate, once, before a calibrator is fitted on them, of every row that was read."""
     candidate, rows = e.data["candidate"], e.data["inputs"]["rows"]
     if candidate in decided.recomputed:
         return "scores under a candidate once", "recorded at seq %d" % decided.recomputed[candidate]
     if candidate in decided.calibrators:
         return "scores before the calibrator that is fitted on them", decided.calibrators[candidate]
-    if e.data["recomputed"] + e.data["rescored"] < rows:
+    anew = "judge" in e.data and state.asks("rescored_anew")
+    if not anew and e.data["recomputed"] + e.data["rescored"] < rows:
         return "a score of each of %d rows at least" % rows, str(e.data["recomputed"] + e.data["rescored"])
     if not decided.classified:
         return "slices.classified first", "none"

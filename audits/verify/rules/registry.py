@@ -6,7 +6,8 @@ and what to do about a finding.
 
 from rules import (
     acceptance, assumptions, batteries, custody, deployments, drift, entries, estimates, families, gates, generators,
-    grades, iterations, labels, looks, observations, patches, plans, releases, reports, rubrics, sealing, verdicts)
+    grades, iterations, labels, looks, observations, patches, plans, prompt_judges, releases, reports, rubrics, sealing,
+    verdicts)
 
 
 def rule(name, **asked):
@@ -69,12 +70,12 @@ RULES = (
     rule("look", data=looks.rule_look),
     rule("decision", data=looks.rule_decision),
     rule("promotion", data=grades.rule_promotion),
-    rule("predicate", data=iterations.rule_predicate),
-    rule("sealing", data=sealing.rule_sealing),
+    rule("predicate", data=(iterations.rule_predicate, prompt_judges.rule_rescored)),
+    rule("sealing", data=(sealing.rule_sealing, prompt_judges.rule_answered)),
     rule("acceptance", data=acceptance.rule_acceptance),
     rule("approval", data=releases.rule_approval),
     rule("commit", data=releases.rule_commit),
-    rule("deployment", data=deployments.rule_deployment),
+    rule("deployment", data=(deployments.rule_deployment, prompt_judges.rule_runs)),
     rule("recalibration", data=deployments.rule_recalibration),
     rule("guardrail", data=deployments.rule_guardrail),
     rule("rollback", data=deployments.rule_rollback),
@@ -88,7 +89,7 @@ RULES = (
     rule("checkpoint"),                           # likewise
     rule("size"),                                 # likewise
     rule("blob", data=entries.rule_blob),
-    rule("judge", data=labels.rule_judge),
+    rule("judge", data=(labels.rule_judge, prompt_judges.rule_derived)),
     rule("rulebook", data=entries.rule_rulebook),
     rule("recompute"),                            # not checked here: it takes the program
 )

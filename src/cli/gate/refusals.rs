@@ -11,6 +11,22 @@ use crate::view::gate::command;
 use crate::view::gate::deviation;
 use crate::view::gate::observe_all;
 
+/// A plan of a gate whose family gives it no share.
+fn of_family(error: &GateError, message: String) -> CliError {
+    match error {
+        GateError::FamilySpent(family) => {
+            let next = format!("clover family show {}", shell::word(family));
+            CliError::refused(message, next)
+        }
+        GateError::SeveralFamilies(families) => {
+            let first = families.first().map(shell::word).unwrap_or_default();
+            CliError::usage(message, format!("the same command with --family {first}"))
+        }
+        GateError::NoOpenFamily => CliError::not_found(message, "clover family open --help"),
+        _ => CliError::not_found(message, "clover family list"),
+    }
+}
+
 impl From<GateError> for CliError {
     fn from(error: GateError) -> Self {
         let message = error.to_string();
@@ -36,16 +52,10 @@ impl From<GateError> for CliError {
             | GateError::NoParent(gate)
             | GateError::Planned(gate)
             | GateError::NotInForce(gate) => Self::refused(message, command("prereg show", &gate)),
-            GateError::FamilySpent(family) => {
-                let next = format!("clover family show {}", shell::word(&family));
-                Self::refused(message, next)
-            }
-            GateError::NoFamily(_) => Self::not_found(message, "clover family list"),
-            GateError::NoOpenFamily => Self::not_found(message, "clover family open --help"),
-            GateError::SeveralFamilies(families) => {
-                let first = families.first().map(shell::word).unwrap_or_default();
-                Self::usage(message, format!("the same command with --family {first}"))
-            }
+            GateError::FamilySpent(_)
+            | GateError::NoFamily(_)
+            | GateError::NoOpenFamily
+            | GateError::SeveralFamilies(_) => of_family(&error, message),
             GateError::NoLook { gate, .. } | GateError::Undecided { gate, .. } => {
                 let (exit, word) = (Exit::Inconclusive, "need_more_work");
                 Self::new(exit, word, message, command("gate look", &gate))

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::error::CliError;
+use crate::cli::iterate::program::Program;
 use crate::event::id::DesignId;
 
 #[derive(Debug, clap::Args)]
@@ -21,6 +22,14 @@ pub(in crate::cli) struct ConfirmArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(flatten)]
+    pub confirm: ConfirmArgs,
+    #[command(flatten)]
+    pub program: Program,
 }
 
 impl ConfirmArgs {

@@ -29,7 +29,7 @@ pub(super) enum Verb {
     )]
     Anchors(open::AnchorArgs),
     /// Open an iteration; every number comes from its manifest
-    #[command(after_help = "Example:\n  clover iterate open it-1 --manifest m-1")]
+    #[command(after_help = "Example:\n  clover iterate open it-1 --manifest m-1 --peeks 3")]
     Open(open::OpenArgs),
     /// Iterations, how far they are, and what was proposed
     #[command(after_help = "Example:\n  clover iterate list")]
@@ -60,7 +60,7 @@ pub(super) enum Verb {
     Seal(gates::Args),
     /// Open the confirm labels in one charged peek, then gates P4, P6, P8 to P10
     #[command(after_help = "Example:\n  clover iterate confirm it-1 --yes")]
-    Confirm(confirmed::ConfirmArgs),
+    Confirm(confirmed::Args),
     /// Accept what passed every gate: at most two patches
     #[command(after_help = "Example:\n  clover iterate accept it-1")]
     Accept(end::Args),
@@ -89,10 +89,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Seal(args) => one(ctx, &args.id, Step::Seal, &asking(&args.program)),
         Verb::Confirm(args) => {
             let asked = Asked {
-                confirm: Some(args),
-                ..Asked::default()
+                confirm: Some(&args.confirm),
+                program: Some(&args.program),
             };
-            one(ctx, &args.id, Step::Confirm, &asked)
+            one(ctx, &args.confirm.id, Step::Confirm, &asked)
         }
         Verb::Accept(args) => one(ctx, &args.id, Step::Accept, &Asked::default()),
         Verb::Close(args) => end::close(ctx, args),

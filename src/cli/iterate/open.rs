@@ -10,6 +10,9 @@ use crate::event::id::JudgeId;
 use crate::event::id::ManifestId;
 use crate::event::id::PolicyId;
 use crate::ground::shell;
+use crate::num::Count;
+use crate::projection::iterations::PEEKS_MAX;
+use crate::session::append::Submission;
 use crate::session::iterate::open as session;
 use crate::session::iterate::open::AnchorTerms;
 use crate::view::View;
@@ -22,6 +25,9 @@ pub(in crate::cli) struct OpenArgs {
     /// The manifest, of template iteration
     #[arg(long, value_name = "ID")]
     pub manifest: String,
+    /// Open the account too that the plan names: so many looks at confirm a quarter
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=PEEKS_MAX))]
+    pub peeks: Option<u64>,
     /// Open it although its data can never reach what the plan asks
     #[arg(long)]
     pub yes: bool,
@@ -44,17 +50,25 @@ pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError>
         .map_err(|error| wrong("manifest", &args.manifest, error))?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);
+    let peeks = args
+        .peeks
+        .map(|count| format!(" --peeks {count}"))
+        .unwrap_or_default();
     let again = format!(
-        "clover iterate open {} --manifest {}",
+        "clover iterate open {} --manifest {}{peeks}",
         shell::word(&iteration),
         shell::word(&manifest)
     );
     let mut ports = ctx.ports().with_consent(args.yes, again);
-    let opened = session::open(&mut ports, &mut ledger, &iteration, &manifest, intent)?;
+    let under = (&manifest, args.peeks.and_then(Count::new));
+    let opened = session::open(&mut ports, &mut ledger, &iteration, under, intent)?;
     if opened.is_after_stop {
         ctx.warn(views::after_the_stop(&opened.experiment, &iteration));
     }
-    let view = submit::shown(ctx, &ledger, &opened.submission);
+    let view = match &opened.submission {
+        Submission::Rehearsed(bodies) if bodies.len() > 1 => submit::story(ctx, bodies),
+        submission => submit::shown(ctx, &ledger, submission),
+    };
     Ok(views::opened(view, &iteration, &opened))
 }
 

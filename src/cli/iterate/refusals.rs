@@ -1,9 +1,9 @@
 //! How the command line words that a step of an iteration was not done: exit code and way on.
 
-use crate::cli::budget;
 use crate::cli::error::CliError;
 use crate::cli::patch;
 use crate::ground::shell;
+use crate::projection::iterations::PEEKS_MAX;
 use crate::session::iterate::IterationError;
 use crate::view::Exit;
 use crate::view::iterate::next;
@@ -23,8 +23,12 @@ impl From<IterationError> for CliError {
             }
             IterationError::Conflicts(_) => refused("clover log --kind score.conflict"),
             IterationError::Known { .. } => Self::integrity("damaged", message, "clover verify"),
-            IterationError::NoAccount { account, .. } => {
-                refused(&budget::peeks_opened(account.as_str()))
+            IterationError::NoAccount { manifest, .. } => refused(&format!(
+                "clover iterate open ID --manifest {} --peeks {PEEKS_MAX}",
+                shell::word(manifest)
+            )),
+            IterationError::OtherAccount { account, .. } => {
+                refused(&format!("clover budget show {}", shell::word(account)))
             }
             IterationError::NoBench(_) => Self::not_found(message, "clover verify"),
             IterationError::NoDesign => {
@@ -38,7 +42,9 @@ impl From<IterationError> for CliError {
             IterationError::NoPlan(manifest) | IterationError::NotInForce(manifest) => {
                 refused(&format!("clover prereg show {}", shell::word(manifest)))
             }
-            IterationError::NoTexts => Self::not_found(message, "clover doctor"),
+            IterationError::NoTexts | IterationError::Silent { .. } => {
+                Self::not_found(message, "clover doctor")
+            }
             IterationError::Ended { iteration, .. } => refused(&next(iteration, None)),
             IterationError::Patch(fault) => patch::refused(fault, "the patch"),
             IterationError::SeveralDesigns => {
@@ -56,6 +62,13 @@ impl From<IterationError> for CliError {
                 ),
             ),
             IterationError::TooFewRecords(_) => refused("clover judge run --judge ID --rows PATH"),
+            IterationError::Unruled(_) => refused("clover rulebook adopt"),
+            IterationError::Untold { .. } => {
+                refused("clover judge run --judge ID --rows PATH -- COMMAND")
+            }
+            IterationError::Unverified { .. } => {
+                refused("clover judge run --judge ID --rows PATH --known FILE")
+            }
             IterationError::Unreviewed(_) => refused("clover patch review --help"),
             IterationError::Unstable { .. } => refused("clover log --kind score.replayed"),
             IterationError::Unknown(_) => Self::not_found(message, "clover iterate list"),

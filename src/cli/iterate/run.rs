@@ -1,13 +1,20 @@
 //! One step of an iteration, or everything that is due and needs no person.
 
+use std::path::PathBuf;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
 use crate::cli::iterate::confirmed::ConfirmArgs;
 use crate::cli::iterate::program::Program;
+use crate::cli::patch;
 use crate::cli::ports::CliPorts;
+use crate::cli::rubric;
+use crate::cli::submit;
+use crate::event::payload::rubric::AuthorKind;
 use crate::ground::shell;
 use crate::projection::iterations::step::Step;
+use crate::session::append::Intent;
 use crate::session::iterate::Bench;
 use crate::session::iterate::confirm;
 use crate::session::iterate::steps;
@@ -15,6 +22,8 @@ use crate::session::iterate::steps::Progress;
 use crate::view::View;
 use crate::view::iterate::steps as views;
 use crate::view::iterate::steps::Run;
+use crate::view::patch as view;
+use crate::workflow::patches::Authorship;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -27,6 +36,13 @@ pub(in crate::cli) struct Args {
         help = "The last step: score, fit, audit, cards, gate, seal, confirm, accept, close"
     )]
     pub to: Option<String>,
+    /// Patches to propose where it waits for them, YAML; may repeat
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "A patch to propose where it waits for patches; may repeat"
+    )]
+    pub propose: Vec<PathBuf>,
     #[command(flatten)]
     pub program: Program,
 }
@@ -106,8 +122,41 @@ fn keys(ctx: &mut Ctx<'_>, bench: &Bench, asked: &Asked<'_>, last: Step) -> Resu
     })
 }
 
+/// Patches to propose: each file, and what it says.
+fn documents(ctx: &mut Ctx<'_>, files: &[PathBuf]) -> Result<Vec<(PathBuf, String)>, CliError> {
+    let next = "clover patch check --help";
+    let read = files
+        .iter()
+        .map(|file| Ok((file.clone(), rubric::document(ctx, file, next)?)));
+    read.collect()
+}
+
+/// Proposes patches that a person wrote; one that was proposed before stands as it was.
+fn propose(
+    ctx: &mut Ctx<'_>,
+    bench: &mut Bench,
+    taken: &mut Run,
+    patches: &[(PathBuf, String)],
+) -> Result<(), CliError> {
+    for (file, yaml) in patches {
+        let by = Authorship {
+            kind: AuthorKind::Human,
+            inputs: Vec::new(),
+            model: None,
+            prompt_digest: None,
+        };
+        let id = bench.id.clone();
+        let of = ((file.as_path(), yaml.as_str()), by);
+        let proposal = patch::put_into(ctx, &mut bench.ledger, &id, of, Intent::Append)?;
+        let shown = submit::shown(ctx, &bench.ledger, &proposal.submission);
+        taken.propose(view::proposed(shown, &proposal));
+    }
+    Ok(bench.again()?)
+}
+
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let last = last(args)?;
+    let patches = documents(ctx, &args.propose)?;
     let mut bench = bench::open(ctx, &args.confirm.id)?;
     let asked = Asked {
         confirm: Some(&args.confirm),
@@ -116,7 +165,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     keys(ctx, &bench, &asked, last)?;
     let design = args.confirm.design()?;
     let (mut taken, mut before, mut waits) = (Run::default(), None, None);
+    let mut waiting = patches.as_slice();
     loop {
+        let is_due = bench.due().is_some_and(|due| due >= Step::Propose);
+        if !waiting.is_empty() && is_due && last >= Step::Propose {
+            propose(ctx, &mut bench, &mut taken, waiting)?;
+            waiting = &[];
+        }
         let ports = &mut asked.ports(ctx, &bench);
         let on = (before, last);
         let done = match steps::advance(&mut bench, ports, on, design.as_ref())? {
@@ -129,6 +184,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         };
         taken.add(&mut bench, &done)?;
         before = Some(done.step());
+    }
+    for (file, _) in waiting {
+        let (file, id) = (rubric::source(file), &bench.id);
+        ctx.warn(match bench.due() {
+            None => format!("{file} is not proposed: {id} has ended"),
+            Some(_) => {
+                format!("{file} is not proposed: the run ends before {id} waits for patches")
+            }
+        });
     }
     Ok(taken.answer(&bench, waits))
 }

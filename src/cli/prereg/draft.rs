@@ -1,5 +1,6 @@
 //! Plans drafted from the fit window, and templates for a number of labels.
 
+use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
@@ -10,6 +11,7 @@ use crate::cli::prereg::NewArgs;
 use crate::cli::simulate::in_range;
 use crate::event::payload::BlobRef;
 use crate::event::payload::MediaType;
+use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
@@ -43,8 +45,22 @@ fn price(text: &str) -> Result<Micro, CliError> {
 }
 
 /// Where what a draft rests on is written: beside it.
-fn beside(output: &std::path::Path) -> PathBuf {
+fn beside(output: &Path) -> PathBuf {
     output.with_extension("basis.json")
+}
+
+/// The bytes that a plan rests on, from the file beside it where that is the one which the plan names.
+pub(super) fn basis(
+    ctx: &Ctx<'_>,
+    file: &Path,
+    manifest: &Manifest,
+) -> Result<Option<Vec<u8>>, CliError> {
+    let path = ctx.path(beside(file));
+    let Some(annex) = manifest.annex.as_ref().filter(|_| ambient::is_file(&path)) else {
+        return Ok(None);
+    };
+    let bytes = ambient::read(&path)?;
+    Ok((Digest::blake3(&bytes) == annex.blake3).then_some(bytes))
 }
 
 /// Drafts a plan, and writes it with what it rests on.

@@ -252,10 +252,13 @@ fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a Record), CliE
 fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<View, CliError> {
     let plan = plan::load(ctx, &args.file)?;
     plan.refuse_faults()?;
+    let basis: Vec<_> = draft::basis(ctx, &args.file, &plan.manifest)?
+        .into_iter()
+        .collect();
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);
     let mut ports = ctx.ports().with_custodian(args.custodian.as_ref());
-    let (manifest, countersign) = (plan.manifest, args.countersign);
+    let (manifest, countersign) = ((plan.manifest, basis.as_slice()), args.countersign);
     let done = registration::sign(&mut ports, &mut ledger, manifest, countersign, intent)?;
     let each = [done.registered, done.countersigned];
     let shown = each.iter().flatten();

@@ -64,12 +64,46 @@ pub struct JudgeRegistered {
     pub known: Option<BlobRef>,
     /// The model.
     pub model: Text,
+    /// The judge that it is but for what it is told; absent for one that stands for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<JudgeId>,
     /// How it is asked.
     pub port: JudgePort,
+    /// What it is told with every ask, where it is another judge's by `of`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<BlobRef>,
     /// SHA-256 of its template with the rubric fields that it shows.
     pub prompt_hash: Digest,
     /// SHA-256 of the bytes of `known`, or of none.
     pub tool_snapshot: Digest,
+}
+
+/// First digits of a prompt's hash that stand in the name of a judge.
+const NAME_DIGITS: usize = 12;
+
+/// The name of the judge that another is when it is told something else: that judge, `+`, and the first 12 digits of the
+/// prompt's hash. `None` where that is no name.
+pub fn derived_name(of: &JudgeId, prompt_hash: &Digest) -> Option<JudgeId> {
+    let digits: String = prompt_hash.to_hex().chars().take(NAME_DIGITS).collect();
+    JudgeId::new(format!("{of}+{digits}")).ok()
+}
+
+impl JudgeRegistered {
+    /// The judge that stands for itself: this one, or the one that it is but for what it is told.
+    pub fn root(&self) -> &JudgeId {
+        self.of.as_ref().unwrap_or(&self.judge)
+    }
+
+    /// This judge, told something else; `None` where its name is none.
+    pub fn told(&self, prompt: BlobRef, prompt_hash: Digest) -> Option<Self> {
+        Some(Self {
+            judge: derived_name(self.root(), &prompt_hash)?,
+            of: Some(self.root().clone()),
+            prompt: Some(prompt),
+            prompt_hash,
+            ..self.clone()
+        })
+    }
 }
 
 /// What the extractor found in rows that a judge scored, with their keys and base scores: written once.
@@ -104,7 +138,7 @@ pub struct ScoreReplayed {
     pub seed: Count,
 }
 
-/// The rows of an iteration under the rubric that a candidate gives: S of each from its raw record, asked of nobody.
+/// The rows of an iteration under the rubric that a candidate gives: S of each from its raw record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -117,6 +151,9 @@ pub struct ScoresRecomputed {
     pub inputs: RowsRead,
     /// The iteration.
     pub iteration: IterationId,
+    /// The judge that was asked anew, told what the candidate changes; absent where nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeId>,
     /// Rows and anchors whose S was computed from the record that was there.
     pub recomputed: Count,
     /// Rows and anchors whose judge was asked anew first.

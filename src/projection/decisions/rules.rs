@@ -27,6 +27,7 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
 use crate::access::Access;
@@ -210,7 +211,7 @@ impl Place<'_> {
                 })
             }
             Payload::ScoresRecomputed(said) => self.check_step(&said.iteration, "scores", |live| {
-                check_recomputed(live, said)
+                check_recomputed(self.state, live, said)
             }),
             Payload::LabelProcessAudited(said) => {
                 self.check_step(&said.iteration, "an audit", early)
@@ -280,7 +281,7 @@ fn check_fitted(live: &Live<'_>, of: &IterationTerms) -> Checked {
 }
 
 /// Scores under a candidate, once, before a calibrator is fitted on them, of every row that was read.
-fn check_recomputed(live: &Live<'_>, said: &ScoresRecomputed) -> Checked {
+fn check_recomputed(state: &State, live: &Live<'_>, said: &ScoresRecomputed) -> Checked {
     let known = live.decided.and_then(|of| {
         let key = said.candidate.to_hex();
         of.recomputed.get(&key).copied()
@@ -294,8 +295,10 @@ fn check_recomputed(live: &Live<'_>, said: &ScoresRecomputed) -> Checked {
         return unmet(expected, calibrator.to_string());
     }
     let all = said.recomputed.value() + said.rescored.value();
+    // A judge that is asked anew is asked about rows of confirm once candidates are sealed.
+    let is_anew = said.judge.is_some() && state.asks(Question::RescoredAnew);
     ensure!(
-        all >= said.inputs.rows.value(),
+        is_anew || all >= said.inputs.rows.value(),
         format!("a score of each of {} rows at least", said.inputs.rows),
         all.to_string()
     );

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use rules::Iterating;
-pub(crate) use rules::PEEKS_MAX;
+pub use rules::PEEKS_MAX;
 
 use clover_event::Event;
 use clover_event::Kind;

@@ -461,11 +461,13 @@ impl Record {
     /// The judge of the iteration, if it is registered: the one that the plan names, else the only one.
     pub fn judge(&self) -> Option<&JudgeRegistered> {
         let design = self.opened.said.params.design.as_ref()?;
-        match (&design.judge, &self.judges[..]) {
-            (Some(named), all) => all.iter().find(|judge| judge.judge == *named),
-            (None, [only]) => Some(only),
-            (None, _) => None,
+        if let Some(named) = &design.judge {
+            return self.judges.iter().find(|judge| judge.judge == *named);
         }
+        // One that is another but for what it is told counts only where it is named.
+        let mut all = self.judges.iter().filter(|judge| judge.of.is_none());
+        let only = all.next();
+        only.filter(|_| all.next().is_none())
     }
 
     /// Whether its judge can be asked anew; scores that were imported cannot.

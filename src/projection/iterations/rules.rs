@@ -40,7 +40,7 @@ use crate::rubrics::Rubrics;
 /// Fewest rows of an anchor policy.
 const ANCHOR_ROWS_MIN: u64 = 200;
 /// Most peeks of a quarter.
-pub(crate) const PEEKS_MAX: u64 = 3;
+pub const PEEKS_MAX: u64 = 3;
 
 /// The rule `iteration`.
 #[derive(Clone, Copy, Debug)]

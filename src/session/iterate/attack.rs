@@ -27,7 +27,7 @@ use clover_workflow::battery::prepared::Prepared;
 use clover_workflow::battery::prepared::Under;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::course::CourseError;
-use clover_workflow::iterate::course::Hypothesis;
+use clover_workflow::iterate::hypothesis::Hypothesis;
 use clover_workflow::iterate::rows::Named;
 use clover_workflow::judge::Ask;
 use clover_workflow::judge::Judge;
@@ -40,6 +40,7 @@ use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::score;
 use crate::judge::JudgingError;
+use crate::judge::registration;
 use crate::ports::Ports;
 use crate::ports::Work;
 use crate::texts::Texts;
@@ -75,8 +76,12 @@ impl Judge for Watched {
 }
 
 impl Watched {
-    fn open(ports: &mut dyn Ports, judge: &JudgeRegistered) -> Result<RefCell<Self>, SessionError> {
-        let judge = ports.judge(judge)?;
+    fn open(
+        ports: &mut dyn Ports,
+        ledger: &Ledger,
+        judge: &JudgeRegistered,
+    ) -> Result<RefCell<Self>, SessionError> {
+        let judge = registration::opened(ports, ledger, judge)?;
         let failed = None;
         Ok(RefCell::new(Self { judge, failed }))
     }
@@ -130,7 +135,7 @@ pub fn attack(
                 iteration: bench.id.clone(),
                 patch: name.to_owned(),
             })?;
-            Some(course.hypothesis(&bench.record, &[said])?)
+            Some(course.hypothesis(&bench.ledger, &bench.record, &[said])?)
         }
     };
     let attack = run(bench, ports, &course, (of.as_ref(), true))?;
@@ -215,10 +220,13 @@ fn run(
         of: of.zip(patched.as_deref()),
         patches: patches.as_deref().unwrap_or_default(),
     };
-    let judge = Watched::open(ports, registered)?;
+    let judge = Watched::open(ports, &bench.ledger, registered)?;
+    let anew = anew(bench, ports, of)?;
     let target = prepared.target();
-    let measured = prepared.measured(&target, &judge);
+    let told = anew.as_ref().map(|of| of as &RefCell<dyn Judge>);
+    let measured = prepared.measured(&target, &judge, told);
     judge.borrow().answered()?;
+    anew.map_or(Ok(()), |of| of.borrow().answered())?;
     let (said, found) = measured.map_err(|error| IterationError::Battery(error.to_string()))?;
     if !is_recorded {
         let appended = Vec::new();
@@ -234,6 +242,19 @@ fn run(
     Ok(Attack { said, appended })
 }
 
+/// The judge that was told what a hypothesis changes, ready to be asked.
+fn anew(
+    bench: &Bench,
+    ports: &mut dyn Ports,
+    of: Option<&Hypothesis>,
+) -> Result<Option<RefCell<Watched>>, SessionError> {
+    let answers = of.and_then(|of| of.answers.as_ref());
+    let mut judges = bench.record.judges.iter();
+    let judge = answers.and_then(|of| judges.find(|judge| judge.judge == of.judge));
+    let judge = judge.map(|judge| Watched::open(ports, &bench.ledger, judge));
+    judge.transpose()
+}
+
 /// What attacks on outputs of a policy earn under a judge that is frozen, on no record of its own; `None` where the judge
 /// cannot be asked anew, or no text is at hand.
 ///
@@ -246,15 +267,15 @@ pub fn of_outputs(
     (frozen, outputs): (&Frozen, &[Named]),
 ) -> Result<Option<Gaming>, SessionError> {
     let course = &frozen.course;
-    let registered = course.loaded.registered.as_ref();
+    let mut judges = frozen.record.judges.iter();
+    let registered = judges.find(|judge| judge.judge == frozen.judge);
     let Some(registered) = registered.filter(|_| course.loaded.is_callable()) else {
         return Ok(None);
     };
     let mut texts = Texts::new(home, ledger)?;
     let mut answers = Vec::new();
     for name in outputs.iter().take(SEEDS_DEFAULT) {
-        let judge = &course.loaded.judge;
-        let found = score::texts_of(ledger, &mut texts, experiment, judge, name)?;
+        let found = score::texts_of(ledger, &mut texts, experiment, &frozen.judge, name)?;
         answers.extend(found.map(|(prompt, response)| Answer {
             name: name.clone(),
             prompt,
@@ -268,7 +289,7 @@ pub fn of_outputs(
     let known = score::known(ledger, registered)?;
     let facts = known.facts.as_ref();
     let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
-    let judge = Watched::open(ports, registered)?;
+    let judge = Watched::open(ports, ledger, registered)?;
     let rules = frozen.rubric.rules();
     let under = Under {
         course,
@@ -283,7 +304,7 @@ pub fn of_outputs(
         calibrator: frozen.digest,
         candidate: None,
         iteration: &frozen.record.iteration,
-        judge: &course.loaded.judge,
+        judge: &frozen.judge,
         known: Vec::new(),
         rubric_hash: frozen.rubric.hash(),
         seeds: answers.iter().map(|of| of.seed(traces)).collect(),

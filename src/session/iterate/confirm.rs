@@ -28,6 +28,7 @@ use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::Named;
+use crate::iterate::rescore;
 use crate::iterate::sequence;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
@@ -110,6 +111,9 @@ pub fn confirm(
     let opens = opens(bench, named);
     let is_sequential = is_sequential(&bench.record);
     let mut appended = Vec::new();
+    if bench.record.unsealed.is_none() {
+        rescore::before_unsealing(bench, ports, &course)?;
+    }
     if is_sequential {
         let opening = if opens {
             unseal(bench, ports, &course, (named, Shows::InOrder))?
@@ -131,7 +135,7 @@ pub fn confirm(
     let size = bench.ledger.size();
     let unsealed = course.unsealed(&bench.ledger, &bench.record, size)?;
     let mut hypotheses = Vec::new();
-    for hypothesis in &course.sealed(&bench.record)? {
+    for hypothesis in &course.sealed(&bench.ledger, &bench.record)? {
         if !bench.record.is_judged(hypothesis.hash, GateSplit::Confirm) {
             let gates = course.on_confirm(&unsealed, hypothesis)?;
             let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();

@@ -11,13 +11,15 @@ use clover_ground::digest::Digest;
 use clover_ledger::Appended;
 use clover_projection::decisions::check_reviewed;
 use clover_workflow::iterate::course::Course;
-use clover_workflow::iterate::course::Hypothesis;
+use clover_workflow::iterate::hypothesis::Hypothesis;
 use clover_workflow::iterate::outcome;
 
 use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::attack;
+use crate::iterate::rescore;
+use crate::iterate::rescore::Rescored;
 use crate::ports::Ports;
 
 /// What the gates on dev did.
@@ -36,6 +38,8 @@ pub struct GatedPatch {
     pub patch: PatchId,
     /// Its hash.
     pub candidate: Digest,
+    /// What was asked of the judge that is told what the patch changes; nothing where it changes no such thing.
+    pub rescored: Option<Rescored>,
     /// Why it is rejected, if it is.
     pub rejected: Option<String>,
 }
@@ -49,14 +53,13 @@ pub fn gate(bench: &mut Bench, ports: &mut dyn Ports) -> Result<GatedOnDev, Sess
     let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
     let (mut patches, mut appended) = (Vec::new(), Vec::new());
     for patch in &standing {
-        let of = course.hypothesis(&bench.record, &[patch])?;
-        let lack = if bench.record.is_judged(of.hash, GateSplit::Dev) {
-            None
-        } else {
-            let (new, lack) = evaluate(bench, ports, &course, &of)?;
-            appended.extend(new);
-            lack
-        };
+        let of = course.hypothesis(&bench.ledger, &bench.record, &[patch])?;
+        let (mut lack, mut rescored) = (None, None);
+        if !bench.record.is_judged(of.hash, GateSplit::Dev) {
+            let found = evaluate(bench, ports, &course, of.clone())?;
+            appended.extend(found.appended);
+            (lack, rescored) = (found.lack, found.rescored);
+        }
         let mut rejected = None;
         if let Some((code, words)) = bench.stopped(of.hash, GateSplit::Dev) {
             let code = if lack.is_some() {
@@ -70,6 +73,7 @@ pub fn gate(bench: &mut Bench, ports: &mut dyn Ports) -> Result<GatedOnDev, Sess
         patches.push(GatedPatch {
             patch: patch.patch.clone(),
             candidate: of.hash,
+            rescored,
             rejected,
         });
     }
@@ -109,14 +113,40 @@ fn scores(
     }
 }
 
-/// Computes and records the gates of a hypothesis on dev; answers also why its rows cannot be scored, if so.
+/// What judging a hypothesis on dev did.
+struct Evaluated {
+    /// Entries that were appended.
+    appended: Vec<Appended>,
+    /// Why its rows cannot be scored, if so.
+    lack: Option<String>,
+    /// What was asked of a judge for it.
+    rescored: Option<Rescored>,
+}
+
+/// Computes and records the gates of a hypothesis on dev, once a judge that it tells something else was asked anew.
 fn evaluate(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     course: &Course,
-    of: &Hypothesis,
-) -> Result<(Vec<Appended>, Option<String>), SessionError> {
-    let mut appended = scores(bench, ports, course, of)?;
+    of: Hypothesis,
+) -> Result<Evaluated, SessionError> {
+    let (of, rescored) = rescore::before_gates(bench, ports, course, of)?;
+    let of = &of;
+    let mut appended = rescored
+        .as_ref()
+        .map_or_else(Vec::new, |of| of.appended.clone());
+    appended.extend(scores(bench, ports, course, of)?);
+    let is_unasked = of.prompt.is_some() && of.answers.is_none();
+    if is_unasked && bench.record.fitted_of(Some(of.hash)).is_none() {
+        // Gate p0 says so, and nothing is measured.
+        let (gates, _) = course.on_dev(&bench.record, of, None)?;
+        appended.extend(bench.say(ports, gates.into_iter().map(Payload::from).collect())?);
+        return Ok(Evaluated {
+            appended,
+            lack: None,
+            rescored,
+        });
+    }
     if bench.record.fitted_of(Some(of.hash)).is_none()
         && let Ok(fitted) = course.fitted(of)?
     {
@@ -128,7 +158,11 @@ fn evaluate(
     let (gates, lack) = course.on_dev(&bench.record, of, unrecorded)?;
     let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
     appended.extend(bench.say(ports, gates)?);
-    Ok((appended, lack.map(|lack| lack.to_string())))
+    Ok(Evaluated {
+        appended,
+        lack: lack.map(|lack| lack.to_string()),
+        rescored,
+    })
 }
 
 /// What reviews the patches that would be sealed still lack, in words; `None` where nothing lacks.
@@ -143,7 +177,7 @@ pub fn waits_for_review(bench: &mut Bench) -> Result<Option<String>, SessionErro
     }
     let course = bench.take_course()?;
     let standing = bench.record.standing();
-    let chosen = course.of_families(&bench.record, &standing)?;
+    let chosen = course.of_families(&bench.ledger, &bench.record, &standing)?;
     let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
     bench.put_back(course);
     let lacking = check_reviewed(bench.ledger.state(), &bench.id, &hashes).err();
@@ -173,7 +207,7 @@ pub fn seal(bench: &mut Bench, ports: &mut dyn Ports) -> Result<SealedCandidates
     let course = bench.take_course()?;
     let standing: Vec<PatchProposed> = bench.record.standing().into_iter().cloned().collect();
     let passed: Vec<&PatchProposed> = standing.iter().collect();
-    let chosen = course.of_families(&bench.record, &passed)?;
+    let chosen = course.of_families(&bench.ledger, &bench.record, &passed)?;
     let hashes: Vec<_> = chosen.iter().map(|(patch, _)| patch.patch_hash).collect();
     if let Err(unmet) = check_reviewed(bench.ledger.state(), &bench.id, &hashes) {
         return Err(IterationError::Unreviewed(unmet.to_string()).into());
@@ -189,13 +223,13 @@ pub fn seal(bench: &mut Bench, ports: &mut dyn Ports) -> Result<SealedCandidates
     }
     let mut hypotheses = Vec::new();
     for (patch, _) in &chosen {
-        hypotheses.push(course.hypothesis(&bench.record, &[*patch])?);
+        hypotheses.push(course.hypothesis(&bench.ledger, &bench.record, &[*patch])?);
     }
     let mut composite = None;
     if let [(first, _), (second, _), ..] = chosen[..] {
-        let of = course.hypothesis(&bench.record, &[first, second])?;
+        let of = course.hypothesis(&bench.ledger, &bench.record, &[first, second])?;
         if !bench.record.is_judged(of.hash, GateSplit::Dev) {
-            appended.extend(evaluate(bench, ports, &course, &of)?.0);
+            appended.extend(evaluate(bench, ports, &course, of.clone())?.appended);
         }
         composite = Some(of.hash);
         if bench.stopped(of.hash, GateSplit::Dev).is_none() {

@@ -9,6 +9,7 @@ pub mod end;
 pub mod gates;
 pub mod open;
 pub mod propose;
+pub mod rescore;
 pub mod score;
 pub mod sequence;
 pub mod steps;
@@ -64,6 +65,18 @@ pub enum IterationError {
         /// The manifest that names it.
         manifest: ManifestId,
     },
+    /// The account that pays for looks is open, and holds another number of them.
+    #[error(
+        "account {account} holds {amount} looks, and {asked} were asked for: an account is opened once"
+    )]
+    OtherAccount {
+        /// The account.
+        account: AccountId,
+        /// What it holds.
+        amount: u64,
+        /// What was asked for.
+        asked: u64,
+    },
     /// The rubric or the plan of an iteration is not known.
     #[error("the rubric or the plan of {0} cannot be read")]
     NoBench(IterationId),
@@ -102,6 +115,16 @@ pub enum IterationError {
     /// A patch failed a check.
     #[error(transparent)]
     Patch(Box<PatchFault>),
+    /// Rows cannot be asked about anew.
+    #[error(
+        "judge {judge} cannot be asked about {rows} rows: their texts were not taken in, or their keys are not here"
+    )]
+    Silent {
+        /// The judge.
+        judge: JudgeId,
+        /// Rows without texts at hand.
+        rows: usize,
+    },
     /// Several designs hold sealed labels.
     #[error("several designs hold sealed labels for confirm")]
     SeveralDesigns,
@@ -129,6 +152,29 @@ pub enum IterationError {
     /// Too few rows to draw a sample from.
     #[error("expected at least 30 rows with a record, found {0}")]
     TooFewRecords(usize),
+    /// The rules in force do not know judges that are asked anew.
+    #[error(
+        "a patch that changes what the judge is told needs rulebook {0}, and an older one is in force"
+    )]
+    Unruled(u32),
+    /// The judge of an iteration is told nothing, and a patch changes what it is told.
+    #[error(
+        "the patch changes what the judge is told, and judge {judge} {why}; iteration.design.judge of a manifest names one that is a program"
+    )]
+    Untold {
+        /// The judge.
+        judge: String,
+        /// Why it cannot be told.
+        why: &'static str,
+    },
+    /// A patch lists a source that stored answers cite and nobody verified.
+    #[error(
+        "stored answers cite {host}, which nobody verified: a judge whose known data say whether it resolves has to score them"
+    )]
+    Unverified {
+        /// The first such host.
+        host: String,
+    },
     /// Sealing waits for reviews.
     #[error("sealing: {0}")]
     Unreviewed(String),

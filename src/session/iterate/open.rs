@@ -1,16 +1,24 @@
 //! Opening an iteration from the manifest that plans it, and the anchors of which a plan speaks.
 
+use clover_event::Kind;
 use clover_event::id::AnchorSetId;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::id::ManifestId;
 use clover_event::id::PolicyId;
+use clover_event::id::Text;
+use clover_event::id::UnitId;
+use clover_event::payload::Role;
+use clover_event::payload::Roles;
+use clover_event::payload::budget::BudgetOpened;
+use clover_event::payload::budget::Period;
 use clover_event::payload::iteration::AnchorSetRegistered;
 use clover_event::payload::iteration::IterationOpened;
 use clover_ground::digest::Digest;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_num::Count;
 use clover_projection::budgets::Budgets;
 use clover_projection::iterations::Iterations;
 use clover_projection::iterations::campaign;
@@ -26,6 +34,7 @@ use crate::append::Intent;
 use crate::append::Submission;
 use crate::error::SessionError;
 use crate::iterate::IterationError;
+use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::ports::Question;
 
@@ -44,18 +53,19 @@ pub struct OpenedIteration {
     pub submission: Submission,
 }
 
-/// Opens an iteration under a manifest in force. One that is open already is said again as it was. A plan that its data
-/// can never reach asks for consent, before anything is appended.
+/// Opens an iteration under a manifest in force; with `peeks`, the account that the plan names too, where there is none: it
+/// holds so many looks a quarter. One that is open already is said again as it was. A plan that its data can never reach
+/// asks for consent, before anything is appended.
 ///
 /// # Errors
-/// [`IterationError::UnknownManifest`], [`IterationError::NotInForce`], [`IterationError::NoPlan`] and
-/// [`IterationError::NoAccount`]; [`SessionError::Port`] without consent; else as [`append::submit_one`]. Nothing was
-/// appended then.
+/// [`IterationError::UnknownManifest`], [`IterationError::NotInForce`], [`IterationError::NoPlan`],
+/// [`IterationError::NoAccount`] and [`IterationError::OtherAccount`]; [`SessionError::Port`] without consent; else as
+/// [`append::submit_one`]. Nothing was appended then.
 pub fn open(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
     iteration: &IterationId,
-    manifest: &ManifestId,
+    (manifest, peeks): (&ManifestId, Option<Count>),
     intent: Intent,
 ) -> Result<OpenedIteration, SessionError> {
     let state = ledger.state();
@@ -63,6 +73,7 @@ pub fn open(
     let (is_new, now) = (known.is_none(), append::now(ledger));
     let quarter = known.map_or_else(|| now.quarter().to_string(), |it| it.quarter.clone());
     let (experiment, opened) = planned(ledger, iteration.clone(), manifest, quarter)?;
+    let account = account(ledger, &opened, (manifest, peeks))?;
     let through = ledger.size().saturating_sub(1);
     let is_after_stop = is_new && campaign::read(ledger, &experiment, through)?.has_stopped();
     let params_hash = opened.params_hash;
@@ -82,7 +93,10 @@ pub fn open(
         })?;
     }
     let command = Command::new(opened, Some(experiment.clone()));
-    let submission = append::submit_one(ports, ledger, command, intent)?;
+    let submission = match account {
+        None => append::submit_one(ports, ledger, command, intent)?,
+        Some(account) => both(ports, ledger, (account, command), intent)?,
+    };
     Ok(OpenedIteration {
         experiment,
         params_hash,
@@ -131,13 +145,6 @@ fn planned(
     let plan = version.manifest.iteration.as_ref();
     let both = plan.and_then(|plan| Some((plan, plan.design.as_ref()?)));
     let (plan, design) = both.ok_or_else(|| IterationError::NoPlan(manifest.clone()))?;
-    let account = &design.peek_account;
-    if !state.fold::<Budgets>().accounts.contains_key(account) {
-        return Err(IterationError::NoAccount {
-            account: account.clone(),
-            manifest: manifest.clone(),
-        });
-    }
     let opened = IterationOpened {
         digest: version.digest,
         iteration,
@@ -147,6 +154,71 @@ fn planned(
         rubric_hash: design.rubric_hash,
     };
     Ok((version.manifest.experiment.clone(), opened))
+}
+
+/// The account that pays for looks, where it is to be opened.
+fn account(
+    ledger: &Ledger,
+    opened: &IterationOpened,
+    (manifest, peeks): (&ManifestId, Option<Count>),
+) -> Result<Option<BudgetOpened>, IterationError> {
+    let Some(design) = &opened.params.design else {
+        return Err(IterationError::NoPlan(manifest.clone()));
+    };
+    let account = design.peek_account.clone();
+    let known = ledger.state().fold::<Budgets>().accounts.get(&account);
+    match (known, peeks) {
+        (None, None) => Err(IterationError::NoAccount {
+            account,
+            manifest: manifest.clone(),
+        }),
+        (Some(known), Some(asked)) if known.amount != asked.value() => {
+            Err(IterationError::OtherAccount {
+                account,
+                amount: known.amount,
+                asked: asked.value(),
+            })
+        }
+        (Some(_), _) => Ok(None),
+        (None, Some(amount)) => Ok(Some(BudgetOpened {
+            account,
+            amount,
+            period: Period::Quarter,
+            purpose: Text::new("confirm peeks").expect("BUG: a literal"),
+            spenders: Roles::new([Role::Custodian]).expect("BUG: there is one"),
+            unit: UnitId::new("peek").expect("BUG: a literal"),
+        })),
+    }
+}
+
+/// Opens an account and an iteration that pays from it: both stand, or none. Of a rehearsal the account alone is judged,
+/// since the iteration builds on it.
+fn both(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
+    (account, opening): (BudgetOpened, Command),
+    intent: Intent,
+) -> Result<Submission, SessionError> {
+    let registrar = ports.signer(ledger.state(), KeyNeed::runner(Kind::BudgetOpened))?;
+    let arbiter = ports.signer(ledger.state(), KeyNeed::runner(Kind::IterationOpened))?;
+    let commands = [
+        (Command::new(account, None), registrar.as_ref()),
+        (opening, arbiter.as_ref()),
+    ];
+    if intent == Intent::Rehearse {
+        let mut rehearsed = Vec::new();
+        for (at, (command, signer)) in commands.iter().enumerate() {
+            let is_same = at > 0 && registrar.id() == arbiter.id();
+            let number = append::next_author_seq(ledger, signer) + u64::from(is_same);
+            let judged = (number, usize::from(at == 0));
+            let command = std::slice::from_ref(command);
+            rehearsed.extend(append::rehearse(ledger, command, signer, judged)?);
+        }
+        return Ok(Submission::Rehearsed(rehearsed));
+    }
+    let appended = append::append_each(ports, ledger, &commands)?;
+    let commands = commands.map(|(command, _)| command);
+    Ok(Submission::of(&commands, appended))
 }
 
 /// Two policies whose recorded rows are anchors.

@@ -19,6 +19,7 @@ use crate::append::Intent;
 use crate::append::Submission;
 use crate::error::SessionError;
 use crate::iterate::IterationError;
+use crate::iterate::rescore;
 use crate::ports::Ports;
 
 /// A patch that was proposed, or would be.
@@ -61,9 +62,10 @@ pub fn propose(
     let mut bench = bench(state, iteration)?;
     bench.ids.clear();
     bench.hashes.clear();
-    let (patch, checked) = bench
+    let found = bench
         .check(yaml.as_bytes(), None)
         .map_err(|fault| IterationError::Patch(Box::new(fault)))?;
+    let (patch, checked) = rescore::decided(ledger, iteration, (&bench, yaml), found)?;
     let payload = patches::propose(yaml, iteration, (&patch, &checked), by);
     let it = state.fold::<Iterations>().by_id.get(iteration);
     let experiment = it.map(|it| it.experiment.clone());

@@ -138,7 +138,7 @@ fn row_of(name: &Named, score: Micro, (prompt, response): (String, String)) -> R
 }
 
 /// What the judge did and did not, by now.
-fn asked(bench: &Bench, judge: &JudgeRegistered) -> Result<Asked, SessionError> {
+pub(super) fn asked(bench: &Bench, judge: &JudgeRegistered) -> Result<Asked, SessionError> {
     let of = (&bench.record.experiment, &bench.id);
     Ok(rows::asked(
         &bench.ledger,
@@ -148,28 +148,36 @@ fn asked(bench: &Bench, judge: &JudgeRegistered) -> Result<Asked, SessionError> 
     )?)
 }
 
-/// A sample of a judge's records, and its seed.
-fn drawn(bench: &Bench, of: &Asked) -> Result<(Vec<Digest>, u64), IterationError> {
+/// A sample of a judge's records, and its seed, which is another for each judge of an iteration.
+fn drawn(
+    bench: &Bench,
+    judge: &JudgeRegistered,
+    of: &Asked,
+) -> Result<(Vec<Digest>, u64), IterationError> {
     let keys: Vec<Digest> = of.records.keys().copied().collect();
-    let seed = rows::number(&bench.record.opened.said.params, &bench.id, "rescore");
+    let purpose = match &judge.of {
+        None => "rescore".to_owned(),
+        Some(_) => format!("rescore/{}", judge.judge),
+    };
+    let seed = rows::number(&bench.record.opened.said.params, &bench.id, &purpose);
     let sample = run::sample(&keys, seed).ok_or(IterationError::TooFewRecords(keys.len()))?;
     Ok((sample, seed))
 }
 
 /// What came of rows that the judge had not scored.
 #[derive(Clone, Copy, Debug, Default)]
-struct Missing {
+pub(super) struct Missing {
     /// Rows that have a record now.
-    recorded: usize,
+    pub recorded: usize,
     /// Rows whose answer differs from a score that was recorded before.
-    differing: usize,
+    pub differing: usize,
     /// Rows whose texts are not at hand.
-    silent: usize,
+    pub silent: usize,
 }
 
 /// Asks the judge about rows that it has not scored, and records its answers batch by batch: a run that is cut goes on
 /// with what is left.
-fn score_missing(
+pub(super) fn score_missing(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     (judge, frame): (&JudgeRegistered, &Frame),
@@ -244,7 +252,7 @@ pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, Sess
     let pepper = bench.home.vault(bench.ledger.ambient())?.pepper()?;
     let pepper = Zeroizing::new(pepper);
     let frame = Frame::new(judge.clone(), known(&bench.ledger, &judge)?, *pepper);
-    let mut port = ports.judge(&judge)?;
+    let mut port = registration::opened(ports, &bench.ledger, &judge)?;
     let mut of = asked(bench, &judge)?;
     let by = (&judge, &frame);
     let scored = score_missing(bench, ports, by, port.as_mut(), &of.unscored)?;
@@ -254,9 +262,46 @@ pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, Sess
     if scored.recorded > 0 {
         of = asked(bench, &judge)?;
     }
-    let (sample, seed) = drawn(bench, &of)?;
-    let of = (&of, sample.as_slice());
-    let (mismatches, conflicts) = rescored(bench, ports, by, port.as_mut(), of)?;
+    let again = repeat(bench, ports, by, port.as_mut(), &of)?;
+    let (sampled, mismatches) = (again.sampled, again.mismatches);
+    if mismatches > 0 {
+        return Err(IterationError::Unstable {
+            mismatches,
+            sampled,
+        }
+        .into());
+    }
+    Ok(Rescoring {
+        appended: again.appended,
+        judge: judge.judge,
+        recorded: scored.recorded,
+        silent: scored.silent,
+        sampled,
+        mismatches,
+    })
+}
+
+/// A sample that was scored again.
+pub(super) struct Repeated {
+    /// Entries that say so.
+    pub appended: Vec<Appended>,
+    /// Rows that were scored again.
+    pub sampled: usize,
+    /// Rows that came out differently.
+    pub mismatches: u64,
+}
+
+/// Draws a sample of a judge's records, scores it again, and records what differs.
+pub(super) fn repeat(
+    bench: &mut Bench,
+    ports: &mut dyn Ports,
+    by: (&JudgeRegistered, &Frame),
+    port: &mut dyn Judge,
+    of: &Asked,
+) -> Result<Repeated, SessionError> {
+    let judge = by.0;
+    let (sample, seed) = drawn(bench, judge, of)?;
+    let (mismatches, conflicts) = rescored(bench, ports, by, port, (of, &sample))?;
     let leaves = sample.iter().map(|key| key.as_bytes().as_slice());
     let said = ScoreReplayed {
         judge: judge.judge.clone(),
@@ -268,20 +313,9 @@ pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, Sess
     let mut payloads: Vec<Payload> = conflicts.into_iter().map(Payload::from).collect();
     payloads.push(said.into());
     let appended = bench.say(ports, payloads)?;
-    let sampled = sample.len();
-    if mismatches > 0 {
-        return Err(IterationError::Unstable {
-            mismatches,
-            sampled,
-        }
-        .into());
-    }
-    Ok(Rescoring {
+    Ok(Repeated {
         appended,
-        judge: judge.judge,
-        recorded: scored.recorded,
-        silent: scored.silent,
-        sampled,
+        sampled: sample.len(),
         mismatches,
     })
 }

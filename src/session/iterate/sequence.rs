@@ -50,7 +50,7 @@ pub(super) fn look(
             looked.saturating_add(every).min(units)
         };
         if shown >= target {
-            let sealed = course.sealed(&bench.record)?;
+            let sealed = course.sealed(&bench.ledger, &bench.record)?;
             let look = course.looked(&rows, &sealed)?;
             appended.extend(bench.say(ports, vec![look.into()])?);
             continue;

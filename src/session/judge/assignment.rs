@@ -133,7 +133,9 @@ impl Assignment {
                 .as_ref()
                 .map(|bytes| batch::reference(bytes, "application/json")),
             model,
+            of: None,
             port,
+            prompt: None,
             prompt_hash: Digest::sha256(&spec.prompt),
             tool_snapshot: Digest::sha256(known.as_deref().unwrap_or_default()),
         };
@@ -145,6 +147,29 @@ impl Assignment {
             known,
             children: children.clamp(1, CHILDREN_MAX),
         }
+    }
+
+    /// The same assignment for a judge that is another but for what it is told: that it says so, and what it is told, stands in
+    /// its registration alone.
+    ///
+    /// # Errors
+    /// What reading the log gives.
+    pub fn as_registered(self, ledger: &Ledger) -> Result<Self, SessionError> {
+        let standing = self.standing(ledger)?.map(|of| of.judge);
+        let Some(standing) = standing.filter(|of| of.of.is_some()) else {
+            return Ok(self);
+        };
+        let registration = JudgeRegistered {
+            of: standing.of,
+            prompt: standing.prompt,
+            prompt_hash: standing.prompt_hash,
+            ..self.registration
+        };
+        Ok(Self {
+            frame: self.frame.under(registration.clone()),
+            registration,
+            ..self
+        })
     }
 
     /// The judge's name.
@@ -240,7 +265,8 @@ impl Assignment {
         if self.registration.port == JudgePort::Recorded {
             return Ok(vec![Box::new(self.scores_on_record(ledger, rows)?)]);
         }
-        let judges = (0..self.children).map(|_| Ok(ports.judge(&self.registration)?));
+        let judge = &self.registration;
+        let judges = (0..self.children).map(|_| registration::opened(ports, ledger, judge));
         judges.collect()
     }
 

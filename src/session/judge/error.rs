@@ -54,6 +54,9 @@ pub enum JudgingError {
     /// The experiment has no anchors.
     #[error("no anchor set is registered in {0}")]
     NoAnchors(ExperimentId),
+    /// What a judge is told is not at hand.
+    #[error("what judge {0} is told is not at hand: its blob is missing, or is no text")]
+    NoPrompt(JudgeId),
     /// A row cannot be judged.
     #[error("line {line}: {item} has no prompt, or no response")]
     NoTexts {

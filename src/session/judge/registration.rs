@@ -7,8 +7,14 @@ use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::registry;
+use clover_ledger::History;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
+use clover_workflow::judge::Judge;
+
+use crate::error::SessionError;
+use crate::judge::error::JudgingError;
+use crate::ports::Judges;
 
 /// The event that registers a judge.
 #[derive(Clone, Debug)]
@@ -19,6 +25,25 @@ pub struct Registration {
     pub seq: u64,
     /// The judge.
     pub judge: JudgeRegistered,
+}
+
+/// A registered judge, ready to be asked, and told what it was registered to be told.
+///
+/// # Errors
+/// When it cannot be asked here, or what it is told is not at hand.
+pub fn opened(
+    ports: &mut dyn Judges,
+    ledger: &Ledger,
+    judge: &JudgeRegistered,
+) -> Result<Box<dyn Judge + Send>, SessionError> {
+    let mut port = ports.judge(judge)?;
+    if let Some(blob) = &judge.prompt {
+        let absent = || JudgingError::NoPrompt(judge.judge.clone());
+        let bytes = History::blob(ledger, &blob.blake3)?.ok_or_else(absent)?;
+        let text = String::from_utf8(bytes).map_err(|_| absent())?;
+        port.tell(&text);
+    }
+    Ok(port)
 }
 
 /// The registration of a judge, when there is one.

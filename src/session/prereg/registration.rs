@@ -46,7 +46,8 @@ fn recorded_as(state: &State, file: Manifest) -> Manifest {
     numbered.filter(same).unwrap_or(file)
 }
 
-/// Registers a manifest and, with `countersign`, countersigns it; whoever only countersigns needs no registrar's key.
+/// Registers a manifest with the bytes of what it rests on, where they are at hand, and with `countersign` countersigns it;
+/// whoever only countersigns needs no registrar's key.
 /// A rehearsal shows the first of the two.
 ///
 /// # Errors
@@ -54,7 +55,7 @@ fn recorded_as(state: &State, file: Manifest) -> Manifest {
 pub fn sign(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
-    file: Manifest,
+    (file, basis): (Manifest, &[Vec<u8>]),
     countersign: bool,
     intent: Intent,
 ) -> Result<Registration, SessionError> {
@@ -81,7 +82,8 @@ pub fn sign(
             return Err(PreregError::SameKey.into());
         }
         let commands = [Command::new(payload, Some(experiment.clone()))];
-        let submission = append::submit(ports, ledger, &commands, &signer, intent)?;
+        let with = (basis, intent);
+        let submission = append::submit_with(ports, ledger, &commands, &signer, with)?;
         registered = Some(submission);
     }
     let countersigned = match countersigner {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::event::id::JudgeId;
 use crate::event::id::PatchId;
 use crate::event::payload::Verdict;
 use crate::event::payload::predicate::Evidence;
@@ -57,12 +58,27 @@ pub struct GateShown {
     pub evidence: Evidence,
 }
 
+/// A judge that was asked anew, told what a patch changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct JudgeAsked {
+    /// The judge.
+    pub judge: JudgeId,
+    /// Rows and anchors that it was asked about.
+    pub rows: u64,
+    /// Of those, the ones that it was asked about again.
+    pub again: u64,
+}
+
 /// Gates of a patch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PatchGates {
     /// The patch.
     pub patch: PatchId,
+    /// The judge that was asked anew for it; absent where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<JudgeAsked>,
     /// Its gates, in order.
     pub gates: Vec<GateShown>,
 }
@@ -123,8 +139,20 @@ pub fn gated(view: &mut View, record: &Record, of: &GatedOnDev) -> Gated {
     for patch in &of.patches {
         let name = &patch.patch;
         view.line(name.to_string());
+        let asked = patch.rescored.as_ref().map(|of| JudgeAsked {
+            judge: of.judge.clone(),
+            rows: of.recorded as u64,
+            again: of.sampled as u64,
+        });
+        if let Some(of) = &asked {
+            view.sentence(format!(
+                "{} was asked about {} rows, and about {} of them again",
+                of.judge, of.rows, of.again
+            ));
+        }
         patches.push(PatchGates {
             patch: name.clone(),
+            asked,
             gates: judged(view, record, patch.candidate, GateSplit::Dev),
         });
         if let Some(words) = &patch.rejected {

@@ -119,6 +119,8 @@ pub struct Taken {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ran {
+    /// Patches that were proposed, in the order of the files; empty where none was given.
+    pub proposed: Vec<StandsAnd<Proposed>>,
     /// In the order done.
     pub steps: Vec<Taken>,
     /// What the next step waits for, in words; `null` where it waits for nobody.
@@ -274,6 +276,9 @@ pub struct Run {
     view: View,
     found: Ran,
     appended: Vec<Appended>,
+    /// Ids of proposals, and whether one is new.
+    events: Vec<String>,
+    is_new: bool,
 }
 
 impl Default for Run {
@@ -281,15 +286,28 @@ impl Default for Run {
         Self {
             view: View::of(&NoStep {}),
             found: Ran {
+                proposed: Vec::new(),
                 steps: Vec::new(),
                 waits_for: None,
             },
             appended: Vec::new(),
+            events: Vec::new(),
+            is_new: false,
         }
     }
 }
 
 impl Run {
+    /// Adds a patch that was proposed.
+    pub fn propose(&mut self, (one, found): (View, StandsAnd<Proposed>)) {
+        self.view.line("PROPOSE");
+        self.view.blocks.extend(one.blocks);
+        self.view.gap();
+        self.events.extend(one.events);
+        self.is_new |= one.verdict == "appended";
+        self.found.proposed.push(found);
+    }
+
     /// Adds a step that was done.
     ///
     /// # Errors
@@ -310,7 +328,12 @@ impl Run {
         if let Some(what) = &self.found.waits_for {
             self.view.line(format!("waits for {what}"));
         }
-        answer(bench, self.view, self.found, &self.appended)
+        let mut view = answer(bench, self.view, self.found, &self.appended);
+        if self.is_new {
+            view.verdict = "appended";
+        }
+        view.events.splice(0..0, self.events);
+        view
     }
 }
 

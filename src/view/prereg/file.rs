@@ -137,13 +137,8 @@ pub fn new(
         if let Some(basis) = basis {
             let basis = basis.display();
             view.line(format!(
-                "{basis}: what it rests on, whose digest is in the plan"
+                "{basis}: what it rests on, whose digest is in the plan; signing puts it into the ledger"
             ));
-            let put = format!(
-                "clover blob put {} --media application/json",
-                shell::word(&basis)
-            );
-            view.next.push(put);
         }
     }
     view.line(format!("{shown}: fill the lines marked FILL"));

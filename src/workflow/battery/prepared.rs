@@ -8,6 +8,7 @@ use clover_attack::Operator;
 use clover_attack::battery::Scored;
 use clover_attack::search::TRIES_DEFAULT;
 use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
 use clover_event::payload::battery::BatteryEvaluated;
 use clover_num::Micro;
 use clover_projection::iterations::record::Record;
@@ -28,7 +29,7 @@ use crate::battery::measured::Unmeasured;
 use crate::iterate::calibrator;
 use crate::iterate::compute::fit::Fitted;
 use crate::iterate::course::Course;
-use crate::iterate::course::Hypothesis;
+use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows::Named;
 use crate::iterate::steps::Patched;
 use crate::judge::Judge;
@@ -178,6 +179,12 @@ impl<'a> Prepared<'a> {
         self.of.map_or(base, |(_, patched)| &patched.fitted)
     }
 
+    /// The judge that scores edited answers under the rubric that is attacked.
+    fn judge(&self) -> &'a JudgeId {
+        let anew = self.of.and_then(|(of, _)| of.answers.as_ref());
+        anew.map_or(&self.course.loaded.judge, |of| &of.judge)
+    }
+
     /// What is attacked, with what.
     pub fn target(&self) -> Target<'a> {
         let traces = self.known.traces.as_ref();
@@ -197,7 +204,7 @@ impl<'a> Prepared<'a> {
             calibrator: calibrator(self.fitted()),
             candidate: self.of.map(|(of, _)| of.hash),
             iteration: self.iteration,
-            judge: &loaded.judge,
+            judge: self.judge(),
             known: exploits.collect(),
             rubric_hash: rubric.hash(),
             seeds: answers.map(|of| of.seed(traces)).collect(),
@@ -210,7 +217,8 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// What the attacks earn under the rubric, and for a hypothesis what they earned under the one that it mends.
+    /// What the attacks earn under the rubric, and for a hypothesis what they earned under the one that it mends. `anew` is
+    /// the judge that was told what the hypothesis changes.
     ///
     /// # Errors
     /// [`Unmeasured`].
@@ -218,10 +226,11 @@ impl<'a> Prepared<'a> {
         &self,
         target: &Target<'_>,
         judge: &RefCell<dyn Judge>,
+        anew: Option<&RefCell<dyn Judge>>,
     ) -> Result<(BatteryEvaluated, Vec<Found>), Unmeasured> {
         let facts = self.known.facts.as_ref();
         let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
-        let under = |rules, fitted| Under {
+        let under = |rules, fitted, judge| Under {
             course: self.course,
             facts: facts.as_ref(),
             fitted,
@@ -231,8 +240,9 @@ impl<'a> Prepared<'a> {
         };
         let base = self.course.loaded.rubric.rules();
         let mended = self.of.map(|(of, _)| of.rubric.rules());
-        let before = under(&base, &self.course.ground.baseline);
-        let now = under(mended.as_ref().unwrap_or(&base), self.fitted());
+        let before = under(&base, &self.course.ground.baseline, judge);
+        let rules = mended.as_ref().unwrap_or(&base);
+        let now = under(rules, self.fitted(), anew.unwrap_or(judge));
         let mut before = |seed: &Seed<'_>, text: &str| before.score(seed, text);
         let mut now = |seed: &Seed<'_>, text: &str| now.score(seed, text);
         let both: Option<&mut measured::Score<'_>> = match self.of {

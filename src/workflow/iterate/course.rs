@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use clover_event::Kind;
 use clover_event::Payload;
+use clover_event::id::JudgeId;
 use clover_event::id::Text;
 use clover_event::payload::Verdict;
 use clover_event::payload::intake::SplitPart;
@@ -22,6 +23,7 @@ use clover_event::payload::predicate::GateId;
 use clover_event::payload::predicate::GateSplit;
 use clover_event::payload::predicate::SealedHypothesis;
 use clover_event::payload::rubric::PatchProposed;
+use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::payload::synthesis::DevObjectiveQueried;
 use clover_event::payload::synthesis::GateAnswer;
 use clover_ground::digest::Digest;
@@ -31,11 +33,8 @@ use clover_ledger::LedgerError;
 use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
-use clover_projection::decisions::GRAMMARS;
-use clover_projection::decisions::composite_of;
 use clover_projection::decisions::thresholds_of;
 use clover_projection::iterations::record::Record;
-use clover_rubric::Rubric;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::Candidate;
@@ -43,7 +42,9 @@ use crate::iterate::compute::cards::Basis;
 use crate::iterate::compute::cards::FullCard;
 use crate::iterate::fitted::Kept;
 use crate::iterate::fitted::Saying;
+use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows;
+use crate::iterate::rows::Answers;
 use crate::iterate::rows::EvidenceMissing;
 use crate::iterate::rows::Loaded;
 use crate::iterate::rows::RowsError;
@@ -54,7 +55,6 @@ use crate::iterate::steps::BUILD;
 use crate::iterate::steps::Ground;
 use crate::iterate::steps::Opened;
 use crate::iterate::steps::Patched;
-use crate::patches::Bench;
 
 /// Largest code length of a patch; of a composite, for each of its patches.
 pub const KAPPA_MAX: u64 = 150;
@@ -81,76 +81,6 @@ impl From<LedgerError> for CourseError {
     }
 }
 
-/// A hypothesis: one patch, or two together.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hypothesis {
-    /// Hash of the patch, or of the composite.
-    pub hash: Digest,
-    /// The patches by hash, ascending.
-    pub patches: Vec<Digest>,
-    /// Code length: the sum of theirs.
-    pub kappa: u64,
-    /// The rubric that results.
-    pub rubric: Rubric,
-    /// Whether grammar, family and re-score class hold.
-    pub valid: bool,
-    /// Whether it was written from published inputs alone.
-    pub declared: bool,
-}
-
-impl Hypothesis {
-    /// A hypothesis of some proposed patches, each on what those before it give.
-    ///
-    /// # Errors
-    /// [`CourseError::Candidate`] for patches that are none of this rubric.
-    pub fn of(
-        loaded: &Loaded,
-        record: &Record,
-        patches: &[&PatchProposed],
-    ) -> Result<Self, CourseError> {
-        let hashes: Vec<Digest> = patches.iter().map(|patch| patch.patch_hash).collect();
-        let mut sorted = hashes.clone();
-        sorted.sort_unstable();
-        let mut found = Self {
-            hash: composite_of(&hashes),
-            patches: sorted,
-            kappa: 0,
-            rubric: loaded.rubric.clone(),
-            valid: true,
-            declared: true,
-        };
-        for patch in patches {
-            let bench = Bench::under(&loaded.plan, found.rubric.clone());
-            let bench =
-                bench.ok_or_else(|| CourseError::Candidate("a plan without design".to_owned()))?;
-            let checked = bench.check(patch.yaml.as_str().as_bytes(), None);
-            let (_, checked) = checked.map_err(|fault| {
-                CourseError::Candidate(format!("patch {}: {fault}", patch.patch))
-            })?;
-            found.valid &= checked.needs_rescore != Some(true) && checked.hash == patch.patch_hash;
-            found.kappa += patch.length.kappa.value();
-            found.rubric = checked.rubric;
-            found.declared &= is_declared(loaded, record, patch);
-        }
-        Ok(found)
-    }
-}
-
-/// Whether a patch names no input but the rubric and cards of the iteration, receipts and grammars.
-fn is_declared(loaded: &Loaded, record: &Record, patch: &PatchProposed) -> bool {
-    let rubric = loaded.rubric.hash();
-    patch.inputs.iter().all(|input| {
-        let mut cards = record.cards.iter();
-        let mut receipts = record.receipts.iter();
-        *input == rubric
-            || GRAMMARS
-                .iter()
-                .any(|name| Digest::sha256(name.as_bytes()) == *input)
-            || receipts.any(|receipt| receipt.0 == *input)
-            || cards.any(|card| card.said.public_digest == *input)
-    })
-}
-
 /// The rows of an iteration and what was computed of them before any candidate.
 #[derive(Debug)]
 pub struct Course {
@@ -163,8 +93,10 @@ pub struct Course {
     events: Vec<Payload>,
     /// The calibrator of the rubric in force.
     baseline: Kept,
-    /// Candidates that were scored and fitted, by hash.
-    patched: RefCell<BTreeMap<Digest, Arc<Patched>>>,
+    /// Candidates that were scored and fitted, by hash, from answers that were read or from those of a judge asked anew.
+    patched: RefCell<BTreeMap<(Digest, bool), Arc<Patched>>>,
+    /// Answers of judges that were asked anew, by judge and the last entry that they are read from.
+    answers: RefCell<BTreeMap<(JudgeId, u64), Arc<Answers>>>,
 }
 
 pub(super) fn text(value: &str) -> Text {
@@ -208,6 +140,7 @@ impl Course {
             events,
             baseline,
             patched: RefCell::default(),
+            answers: RefCell::default(),
         })
     }
 
@@ -274,7 +207,8 @@ impl Course {
         &self,
         of: &Hypothesis,
     ) -> Result<Result<Arc<Patched>, EvidenceMissing>, CourseError> {
-        if let Some(known) = self.patched.borrow().get(&of.hash) {
+        let key = (of.hash, of.answers.is_some());
+        if let Some(known) = self.patched.borrow().get(&key) {
             return Ok(Ok(Arc::clone(known)));
         }
         let candidate = match self.candidate(of) {
@@ -283,7 +217,7 @@ impl Course {
         };
         let patched = Arc::new(self.ground.patched(&self.loaded.table, candidate)?);
         let mut all = self.patched.borrow_mut();
-        all.insert(of.hash, Arc::clone(&patched));
+        all.insert(key, Arc::clone(&patched));
         Ok(Ok(patched))
     }
 
@@ -301,19 +235,48 @@ impl Course {
             Ok(patched) => patched,
             Err(missing) => return Ok(Err(missing)),
         };
-        Ok(Ok(saying.candidate(&patched, of.rubric.hash())?))
+        let judge = of.answers.as_ref().map(|of| &of.judge);
+        Ok(Ok(saying.candidate(&patched, of.rubric.hash(), judge)?))
     }
 
-    /// A hypothesis of some proposed patches.
+    /// A hypothesis of some proposed patches, on the answers of the judge that was asked anew where scores from them are on
+    /// record.
     ///
     /// # Errors
     /// [`CourseError::Candidate`] for patches that are none of this rubric.
     pub fn hypothesis(
         &self,
+        history: &dyn History,
         record: &Record,
         patches: &[&PatchProposed],
     ) -> Result<Hypothesis, CourseError> {
-        Hypothesis::of(&self.loaded, record, patches)
+        let of = Hypothesis::of(&self.loaded, record, patches)?;
+        match of.asked(&self.loaded, record)? {
+            None => Ok(of),
+            Some((judge, last)) => self.on_answers(history, record, of, (&judge, last)),
+        }
+    }
+
+    /// A hypothesis on the answers of a judge through a position.
+    ///
+    /// # Errors
+    /// [`CourseError::Rows`].
+    pub fn on_answers(
+        &self,
+        history: &dyn History,
+        record: &Record,
+        of: Hypothesis,
+        (judge, last): (&JudgeRegistered, u64),
+    ) -> Result<Hypothesis, CourseError> {
+        let key = (judge.judge.clone(), last);
+        let known = self.answers.borrow().get(&key).map(Arc::clone);
+        let answers = match known {
+            Some(known) => known,
+            None => Arc::new(Answers::through(history, &record.experiment, judge, last)?),
+        };
+        let mut all = self.answers.borrow_mut();
+        all.insert(key, Arc::clone(&answers));
+        Ok(of.on(answers))
     }
 
     /// The candidate of a hypothesis: every row scored anew.
@@ -321,23 +284,22 @@ impl Course {
     /// # Errors
     /// [`EvidenceMissing`].
     pub fn candidate(&self, of: &Hypothesis) -> Result<Candidate, EvidenceMissing> {
-        self.loaded.candidate(of.hash, of.kappa, &of.rubric.rules())
+        let answers = of.answers.as_deref();
+        self.loaded
+            .candidate((of.hash, of.kappa), &of.rubric.rules(), answers)
     }
 
-    /// Whether scoring again gives the same: not checked for scores that were imported, since nobody can be asked.
-    pub fn replay(&self, record: &Record) -> Verdict {
-        let judge = &self.loaded.judge;
-        if record.conflicts.contains(judge) {
-            return Verdict::Fail;
-        }
-        if !self.loaded.is_callable() {
-            return Verdict::NotChecked;
-        }
-        let mine = || record.replayed.iter().filter(|of| of.said.judge == *judge);
-        match mine().next() {
-            None => Verdict::Inconclusive,
-            Some(_) if mine().all(|of| of.said.mismatches.value() == 0) => Verdict::Pass,
-            Some(_) => Verdict::Fail,
+    /// Whether scoring again gives the same: not checked for scores that were imported, since nobody can be asked. Where a
+    /// judge was asked anew, it must repeat itself too.
+    pub fn replay(&self, record: &Record, of: &Hypothesis) -> Verdict {
+        let read = repeats(record, &self.loaded.judge, self.loaded.is_callable());
+        let Some(answers) = &of.answers else {
+            return read;
+        };
+        match (read, repeats(record, &answers.judge, true)) {
+            (Verdict::Fail, _) | (_, Verdict::Fail) => Verdict::Fail,
+            (read, Verdict::Pass) => read,
+            (_, anew) => anew,
         }
     }
 
@@ -349,17 +311,41 @@ impl Course {
             kappa: count(of.kappa),
             kappa_max: count(KAPPA_MAX * of.patches.len() as u64),
             open: record.closed.is_none() && record.paused.is_none(),
-            replay: self.replay(record),
+            replay: self.replay(record, of),
             valid: of.valid && can_score,
         }
     }
 
     /// Gates P0 to P7 of a hypothesis on dev, the last from its battery on record, else from one that nobody could record:
-    /// the ledger has no adversary. One whose rows cannot be scored gets P0 alone, which says so.
+    /// the ledger has no adversary. One whose rows cannot be scored gets P0 alone, which says so; so does one that changes what
+    /// the judge is told where nobody asked it anew.
     ///
     /// # Errors
     /// [`CourseError`].
     pub fn on_dev(
+        &self,
+        record: &Record,
+        of: &Hypothesis,
+        unrecorded: Option<Gaming>,
+    ) -> Result<(Vec<GateEvaluated>, Option<EvidenceMissing>), CourseError> {
+        if of.prompt.is_some() && of.answers.is_none() && record.fitted_of(Some(of.hash)).is_none()
+        {
+            return Ok((vec![self.inadmissible(record, of)], None));
+        }
+        self.as_read(record, of, unrecorded)
+    }
+
+    /// Gate P0 of a hypothesis whose rows nobody can score.
+    fn inadmissible(&self, record: &Record, of: &Hypothesis) -> GateEvaluated {
+        let evidence = Evidence::P0(self.admissible(record, of, false));
+        let (split, inputs) = (GateSplit::Dev, self.ground.inputs);
+        let opened = &self.opened;
+        self.ground
+            .evaluated(opened, of.hash, split, inputs, evidence, None)
+    }
+
+    /// Gates P0 to P7 of a hypothesis from the answers that were read, or from those of the judge that was asked anew.
+    fn as_read(
         &self,
         record: &Record,
         of: &Hypothesis,
@@ -381,18 +367,7 @@ impl Course {
                 }
                 Ok((gates, None))
             }
-            Err(missing) => {
-                let evidence = Evidence::P0(self.admissible(record, of, false));
-                let gate = self.ground.evaluated(
-                    &self.opened,
-                    of.hash,
-                    GateSplit::Dev,
-                    self.ground.inputs,
-                    evidence,
-                    None,
-                );
-                Ok((vec![gate], Some(missing)))
-            }
+            Err(missing) => Ok((vec![self.inadmissible(record, of)], Some(missing))),
         }
     }
 
@@ -417,7 +392,7 @@ impl Course {
         of: &Hypothesis,
         requester: KeyId,
     ) -> Result<Result<DevObjectiveQueried, EvidenceMissing>, CourseError> {
-        let (gates, lack) = self.on_dev(record, of, None)?;
+        let (gates, lack) = self.as_read(record, of, None)?;
         if let Some(lack) = lack {
             return Ok(Err(lack));
         }
@@ -445,8 +420,9 @@ impl Course {
         unsealed: &Loaded,
         of: &Hypothesis,
     ) -> Result<Vec<GateEvaluated>, CourseError> {
+        let answers = of.answers.as_deref();
         let candidate = unsealed
-            .candidate(of.hash, of.kappa, &of.rubric.rules())
+            .candidate((of.hash, of.kappa), &of.rubric.rules(), answers)
             .map_err(|missing| CourseError::Candidate(missing.to_string()))?;
         let block = self.block(unsealed);
         let read = (unsealed.through, block.as_ref());
@@ -525,12 +501,13 @@ impl Course {
     /// [`CourseError`].
     pub fn of_families<'p>(
         &self,
+        history: &dyn History,
         record: &Record,
         passed: &[&'p PatchProposed],
     ) -> Result<Vec<(&'p PatchProposed, Finite)>, CourseError> {
         let mut scored = Vec::with_capacity(passed.len());
         for patch in passed {
-            let improve = self.risk_improve(&self.hypothesis(record, &[*patch])?)?;
+            let improve = self.risk_improve(&self.hypothesis(history, record, &[*patch])?)?;
             scored.push((*patch, improve));
         }
         scored.sort_by(|a, b| {
@@ -569,5 +546,21 @@ impl Course {
             hypotheses: sealed,
             iteration: self.opened.iteration.clone(),
         }
+    }
+}
+
+/// Whether a judge repeats itself, by what was scored again.
+fn repeats(record: &Record, judge: &JudgeId, is_callable: bool) -> Verdict {
+    if record.conflicts.contains(judge) {
+        return Verdict::Fail;
+    }
+    if !is_callable {
+        return Verdict::NotChecked;
+    }
+    let mine = || record.replayed.iter().filter(|of| of.said.judge == *judge);
+    match mine().next() {
+        None => Verdict::Inconclusive,
+        Some(_) if mine().all(|of| of.said.mismatches.value() == 0) => Verdict::Pass,
+        Some(_) => Verdict::Fail,
     }
 }

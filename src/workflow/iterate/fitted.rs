@@ -1,6 +1,7 @@
 //! Calibrators of an iteration as events say them: the fit, its share of the variance, and labels where scores lie.
 
 use clover_event::Payload;
+use clover_event::id::JudgeId;
 use clover_event::id::Root;
 use clover_event::payload::audit::CoverageChecked;
 use clover_event::payload::audit::DecileShare;
@@ -113,10 +114,16 @@ impl Saying<'_> {
     }
 
     /// On which terms: the registered mode for the rubric in force, whose choice binds candidates.
-    fn terms(&self, candidate: Option<Digest>, rubric_hash: Digest) -> EstimateTerms {
+    fn terms(
+        &self,
+        candidate: Option<Digest>,
+        rubric_hash: Digest,
+        judge: Option<&JudgeId>,
+    ) -> EstimateTerms {
+        let judge = judge.unwrap_or(&self.loaded.judge);
         let design = self.opened.plan.design.as_ref();
         let covariates = design.map(|design| design.covariates.clone());
-        let mut terms = terms::usual(self.loaded.judge.clone(), covariates.unwrap_or_default());
+        let mut terms = terms::usual(judge.clone(), covariates.unwrap_or_default());
         let settings = match candidate {
             None => self.opened.settings(),
             Some(_) => self.ground.settings,
@@ -193,7 +200,7 @@ impl Saying<'_> {
     fn fitted(
         &self,
         (fitted, scored): (&Fitted, &Scored),
-        (candidate, rubric_hash): (Option<Digest>, Digest),
+        (candidate, rubric_hash, judge): (Option<Digest>, Digest, Option<&JudgeId>),
     ) -> Result<Kept, Unfit> {
         let table = self.table();
         let labels = table.labels(&fitted.rows);
@@ -239,7 +246,7 @@ impl Saying<'_> {
             selected: terms::kind(fitted.calibrator.selected),
             slope_high: slopes.high.map(finite).transpose()?,
             slope_low: slopes.low.map(finite).transpose()?,
-            terms: self.terms(candidate, rubric_hash),
+            terms: self.terms(candidate, rubric_hash, judge),
             through_seq: self.ground.inputs.through_seq,
             uses_covariates: fitted.calibrator.uses_covariates,
         };
@@ -250,12 +257,17 @@ impl Saying<'_> {
     /// The calibrator of the rubric in force.
     pub(super) fn baseline(&self) -> Result<Kept, Unfit> {
         let of = (&self.ground.baseline, &self.table().data().scored);
-        self.fitted(of, (None, self.loaded.rubric.hash()))
+        self.fitted(of, (None, self.loaded.rubric.hash(), None))
     }
 
-    /// The calibrator of a candidate, whose rubric has this hash.
-    pub(super) fn candidate(&self, of: &Patched, rubric_hash: Digest) -> Result<Kept, Unfit> {
-        let by = (Some(of.candidate.patch), rubric_hash);
+    /// The calibrator of a candidate, whose rubric has this hash, for the judge that was asked anew if one was.
+    pub(super) fn candidate(
+        &self,
+        of: &Patched,
+        rubric_hash: Digest,
+        judge: Option<&JudgeId>,
+    ) -> Result<Kept, Unfit> {
+        let by = (Some(of.candidate.patch), rubric_hash, judge);
         self.fitted((&of.fitted, &of.candidate.scored), by)
     }
 

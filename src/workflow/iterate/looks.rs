@@ -4,6 +4,7 @@ use clover_event::id::Text;
 use clover_event::payload::predicate::ConfirmLooked;
 use clover_event::payload::predicate::LookedHypothesis;
 use clover_event::payload::rubric::PatchProposed;
+use clover_ledger::History;
 use clover_num::Count;
 use clover_projection::iterations::record::Record;
 
@@ -11,7 +12,7 @@ use crate::iterate::compute::sequential;
 use crate::iterate::compute::sequential::Block;
 use crate::iterate::course::Course;
 use crate::iterate::course::CourseError;
-use crate::iterate::course::Hypothesis;
+use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows::Loaded;
 use crate::iterate::steps;
 
@@ -54,7 +55,8 @@ impl Course {
         }
         let mut looked = Vec::with_capacity(hypotheses.len());
         for of in hypotheses {
-            let candidate = unsealed.candidate(of.hash, of.kappa, &of.rubric.rules());
+            let answers = of.answers.as_deref();
+            let candidate = unsealed.candidate((of.hash, of.kappa), &of.rubric.rules(), answers);
             let candidate =
                 candidate.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
             let patched = self
@@ -85,7 +87,11 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError::Candidate`].
-    pub fn sealed(&self, record: &Record) -> Result<Vec<Hypothesis>, CourseError> {
+    pub fn sealed(
+        &self,
+        history: &dyn History,
+        record: &Record,
+    ) -> Result<Vec<Hypothesis>, CourseError> {
         let sealed = record.sealed.iter().flat_map(|of| &of.said.hypotheses);
         let each = sealed.map(|one| {
             let of: Vec<&PatchProposed> = record
@@ -94,7 +100,7 @@ impl Course {
                 .map(|patch| &patch.said)
                 .filter(|patch| one.patches.contains(&patch.patch_hash))
                 .collect();
-            self.hypothesis(record, &of)
+            self.hypothesis(history, record, &of)
         });
         each.collect()
     }

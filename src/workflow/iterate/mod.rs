@@ -7,6 +7,7 @@ pub mod compute;
 pub mod course;
 pub mod draft;
 pub mod fitted;
+pub mod hypothesis;
 mod looks;
 pub mod outcome;
 pub mod reach;

@@ -1,6 +1,8 @@
-//! Scores of an iteration's rows under a candidate, as they go on record: each from its raw record, asked of nobody.
+//! Scores of an iteration's rows under a candidate, as they go on record: each from its raw record, which is the one that
+//! the iteration read, or that of a judge which was told what the candidate changes.
 
 use clover_event::id::Root;
+use clover_event::payload::intake::SplitPart;
 use clover_event::payload::scoring::ScoresRecomputed;
 use clover_ground::canon;
 use clover_ground::merkle;
@@ -13,8 +15,8 @@ use serde::Serialize;
 use crate::iterate::compute::Candidate;
 use crate::iterate::course::Course;
 use crate::iterate::course::CourseError;
-use crate::iterate::course::Hypothesis;
 use crate::iterate::course::text;
+use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows::EvidenceMissing;
 use crate::iterate::said::finite;
 use crate::iterate::steps::BUILD;
@@ -30,16 +32,19 @@ struct Line<'a> {
 
 impl Course {
     /// The root over every row under a candidate, then every anchor, each in the order in which it was read; and how many.
-    fn scores_root(&self, candidate: &Candidate) -> Result<(Root, usize), SampleError> {
+    /// Where a judge was asked anew, rows of confirm are none of them: it is asked about those once candidates are sealed.
+    fn scores_root(
+        &self,
+        candidate: &Candidate,
+        is_anew: bool,
+    ) -> Result<(Root, usize), SampleError> {
         let data = self.loaded.table.data();
         let names = data.rows.iter().map(String::as_str);
-        let rows = names.zip(
-            candidate
-                .scored
-                .scores
-                .iter()
-                .zip(&candidate.scored.abstains),
-        );
+        let scored = candidate.scored.scores.iter();
+        let rows = names.zip(scored.zip(&candidate.scored.abstains));
+        let is_asked = |part: &Option<SplitPart>| !is_anew || *part != Some(SplitPart::Confirm);
+        let rows = rows.zip(&data.parts);
+        let rows = rows.filter(|(_, part)| is_asked(part)).map(|(row, _)| row);
         let anchors = data.anchors.iter().zip(&candidate.anchors);
         let anchors = anchors.flat_map(|(anchor, scored)| {
             let both = scored.scores.iter().zip(&scored.abstains);
@@ -75,16 +80,23 @@ impl Course {
             Ok(patched) => patched,
             Err(missing) => return Ok(Err(missing)),
         };
+        let judge = of.answers.as_ref().map(|of| of.judge.clone());
         let (scores_root, count) = self
-            .scores_root(&patched.candidate)
+            .scores_root(&patched.candidate, judge.is_some())
             .map_err(|error| CourseError::Unfit(error.into()))?;
+        let count = Count::new(count as u64).unwrap_or_default();
+        let (recomputed, rescored) = match judge {
+            None => (count, Count::default()),
+            Some(_) => (Count::default(), count),
+        };
         Ok(Ok(ScoresRecomputed {
             build: text(BUILD),
             candidate: of.hash,
             inputs: self.ground.inputs,
             iteration: self.opened.iteration.clone(),
-            recomputed: Count::new(count as u64).unwrap_or_default(),
-            rescored: Count::default(),
+            judge,
+            recomputed,
+            rescored,
             rubric_hash: of.rubric.hash(),
             scores_root,
         }))

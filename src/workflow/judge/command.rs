@@ -1,7 +1,8 @@
 //! A judge that is a child process: one JSON object a line in, one out.
 //!
 //! Asked: `{"draw":0,"id":1,"item":"…","policy":"…","prompt":"…","response":"…"}`. Answered, in the same order:
-//! `{"id":1,"score":0.85}`, with a `reason` if it likes, or `{"id":1,"error":"why not"}`. Scores lie in 0 to 1 and are read exactly, to the millionth.
+//! `{"id":1,"score":0.85}`, with a `reason` if it likes, or `{"id":1,"error":"why not"}`. A judge that is told what a
+//! patch changes is asked with `judge_prompt` beside these. Scores lie in 0 to 1 and are read exactly, to the millionth.
 //! A child that ends, or does not answer in time, is started anew and asked again; an answer that is none is an error at
 //! once, since it would only come again.
 
@@ -64,6 +65,7 @@ pub struct Command {
     plan: Plan,
     child: Option<Child>,
     asked: u64,
+    prompt: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -71,6 +73,8 @@ struct Question<'a> {
     draw: u64,
     id: u64,
     item: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judge_prompt: Option<&'a str>,
     policy: &'a str,
     prompt: &'a str,
     response: &'a str,
@@ -95,6 +99,7 @@ impl Command {
             plan,
             child: None,
             asked: 0,
+            prompt: None,
         })
     }
 
@@ -167,6 +172,7 @@ impl Judge for Command {
             draw: ask.draw.value(),
             id,
             item: ask.item.as_str(),
+            judge_prompt: self.prompt.as_deref(),
             policy: ask.policy.as_str(),
             prompt: ask.prompt,
             response: ask.response,
@@ -180,6 +186,10 @@ impl Judge for Command {
                 Err(_) => starts += 1,
             }
         }
+    }
+
+    fn tell(&mut self, prompt: &str) {
+        self.prompt = Some(prompt.to_owned());
     }
 
     fn finish(&mut self) -> Result<(), JudgeError> {
@@ -282,6 +292,16 @@ mod tests {
             (ask(&mut again), ask(&mut again), ask(&mut again)),
             (Ok(500_000), Ok(500_000), Ok(500_000))
         );
+    }
+
+    #[test]
+    fn what_it_is_told_stands_in_every_ask() {
+        let told = "case $l in *judge_prompt*mandatory*) echo '{\"id\":1,\"score\":0.9}';; *) echo '{\"id\":1,\"score\":0.1}';; esac";
+        let script = format!("read -r l; {told}");
+        assert_eq!(ask(&mut judge(&script, 0)), Ok(100_000));
+        let mut mended = judge(&script, 0);
+        mended.tell("Evidence is mandatory.\n");
+        assert_eq!(ask(&mut mended), Ok(900_000));
     }
 
     #[test]

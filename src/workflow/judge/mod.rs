@@ -71,6 +71,9 @@ pub trait Judge {
     /// [`JudgeError`].
     fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError>;
 
+    /// Tells it what it is to judge by: every ask after this one says so. A judge that reads no prompt takes no notice.
+    fn tell(&mut self, _prompt: &str) {}
+
     /// The same with what it says beside its score.
     ///
     /// # Errors

@@ -117,6 +117,12 @@ impl Frame {
         }
     }
 
+    /// The same for another registration.
+    #[must_use]
+    pub fn under(self, registered: JudgeRegistered) -> Self {
+        Self { registered, ..self }
+    }
+
     /// Reads a row; `None` when it lacks a text.
     pub fn read(&self, row: &Row) -> Option<Reading> {
         let (prompt, response) = (row.prompt.as_deref()?, row.response.as_deref()?);
@@ -287,6 +293,8 @@ mod tests {
             judge: "judge-1".parse().unwrap(),
             known: None,
             model: text("builtin-text/1"),
+            of: None,
+            prompt: None,
             port: JudgePort::Builtin,
             prompt_hash: Digest::sha256(b""),
             tool_snapshot: Digest::sha256(b""),

@@ -5,6 +5,7 @@ pub mod guardrails;
 pub mod recalibration;
 
 use clover_event::id::EventId;
+use clover_event::id::JudgeId;
 use clover_event::payload::deployment::RecalibrationMode;
 use clover_ground::digest::Digest;
 use clover_ground::shell;
@@ -20,8 +21,10 @@ use crate::iterate::compute::rows::Scored;
 use crate::iterate::compute::rows::pick;
 use crate::iterate::course::Course;
 use crate::iterate::course::CourseError;
+use crate::iterate::rows::Answers;
 use crate::iterate::rows::RowsError;
 use crate::patches;
+use crate::prompts;
 
 fn missing(what: impl Into<String>, next: impl Into<String>) -> CourseError {
     CourseError::Rows(RowsError::Missing {
@@ -39,6 +42,8 @@ pub struct Frozen {
     pub course: Course,
     /// Digest of the calibrator, as events name it.
     pub digest: Digest,
+    /// The judge that it was judged by: that of the iteration, or the one that was told what the version changes.
+    pub judge: JudgeId,
     /// The calibrator that was evaluated: fitted on the iteration's fit rows, scored under this rubric.
     pub fitted: Fitted,
     /// What the log says of the iteration.
@@ -61,6 +66,32 @@ fn range(scores: &[f64]) -> (f64, f64) {
 /// The rubric of a version.
 pub fn rubric(rollouts: &Rollouts, commit: EventId) -> Option<Rubric> {
     patches::rubric_with(rollouts.leaves(commit)?)
+}
+
+/// What the judge answered who was told what a version changes; `None` where it changes nothing that a judge is told, or
+/// nobody was asked anew.
+fn answers(
+    history: &dyn History,
+    (course, record): (&Course, &Record),
+    rubric: &Rubric,
+) -> Result<Option<Answers>, CourseError> {
+    let told = |rubric| prompts::rendered(rubric, Some(&course.loaded.plan)).hash;
+    let prompt = told(rubric);
+    if prompt == told(&course.loaded.rubric) {
+        return Ok(None);
+    }
+    let mut recomputed = record.recomputed.iter();
+    let found = recomputed.find_map(|of| {
+        let mut judges = record.judges.iter();
+        let judge = judges.find(|judge| Some(&judge.judge) == of.said.judge.as_ref())?;
+        (judge.prompt_hash == prompt).then_some((judge, of.seq))
+    });
+    let Some((judge, seq)) = found else {
+        return Ok(None);
+    };
+    let last = record.unsealed.as_ref().map_or(seq, |of| of.seq.max(seq));
+    let answers = Answers::through(history, &record.experiment, judge, last)?;
+    Ok(Some(answers))
 }
 
 /// A version with the calibrator under which it was judged, from the log below a position.
@@ -89,17 +120,22 @@ pub fn frozen(
         ));
     };
     let course = Course::through(history, &record, through)?;
+    let answers = answers(history, (&course, &record), &rubric)?;
     let (fitted, scored) = if course.loaded.rubric.hash() == rubric.hash() {
         let scored = course.loaded.table.data().scored.clone();
         (course.ground.baseline.clone(), scored)
     } else {
-        let candidate = course.loaded.candidate(rubric.hash(), 0, &rubric.rules());
+        let of = (rubric.hash(), 0);
+        let candidate = course
+            .loaded
+            .candidate(of, &rubric.rules(), answers.as_ref());
         let candidate = candidate.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
         let fitted = course.ground.fitted(&course.loaded.table, &candidate)?;
         (fitted, candidate.scored)
     };
     Ok(Frozen {
         commit,
+        judge: answers.map_or_else(|| course.loaded.judge.clone(), |of| of.judge),
         course,
         digest: iterate::calibrator(&fitted),
         range: range(&pick(&scored.scores, &fitted.rows)),

@@ -21,7 +21,7 @@ use crate::battery::prepared::Material;
 use crate::battery::prepared::Prepared;
 use crate::estimate::rows::NOT_AT_HAND;
 use crate::iterate::course::Course;
-use crate::iterate::course::Hypothesis;
+use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows::Named;
 use crate::judge::builtin::Builtin;
 use crate::judge::run::Known;
@@ -95,7 +95,7 @@ pub(super) fn evaluated(
     let course = &context.kept(&record, through)?.course;
     let of = match said.candidate {
         None => None,
-        Some(hash) => Some(course.hypothesis(&record, &patches_of(&record, hash)?)?),
+        Some(hash) => Some(course.hypothesis(history, &record, &patches_of(&record, hash)?)?),
     };
     let patches = of.as_ref().map(|of| prepared::patches(&record, of));
     let patches = patches.unwrap_or_default();
@@ -150,7 +150,7 @@ fn measured_again(
         of: of.zip(patched.as_deref()),
         patches,
     };
-    let again = prepared.measured(&prepared.target(), &RefCell::new(Builtin));
+    let again = prepared.measured(&prepared.target(), &RefCell::new(Builtin), None);
     let (again, _) = again.map_err(|error| gone(&error.to_string()))?;
     Ok(again.into())
 }

@@ -55,14 +55,15 @@ pub(super) fn sealed(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
         .filter(|patch| !stopped(patch.patch_hash))
         .collect();
     let through = through(&record)?;
+    let history = context.history;
     let course = &context.kept(&record, through)?.course;
-    let chosen = course.of_families(&record, &passed)?;
+    let chosen = course.of_families(history, &record, &passed)?;
     let mut hypotheses = Vec::new();
     for (patch, _) in &chosen {
-        hypotheses.push(course.hypothesis(&record, &[*patch])?);
+        hypotheses.push(course.hypothesis(history, &record, &[*patch])?);
     }
     if let [(first, _), (second, _), ..] = chosen[..] {
-        let both = course.hypothesis(&record, &[first, second])?;
+        let both = course.hypothesis(history, &record, &[first, second])?;
         if !stopped(both.hash) {
             hypotheses.push(both);
         }
@@ -124,8 +125,9 @@ pub(super) fn asked(context: &mut Context<'_>, seq: u64, event: &Event) -> Resul
     let patch = patch.ok_or_else(|| gone("its patch was never proposed: its text is not here"))?;
     let record = context.record(&said.iteration, seq)?;
     let through = through(&record)?;
+    let history = context.history;
     let course = &context.kept(&record, through)?.course;
-    let of = course.hypothesis(&record, &[&patch])?;
+    let of = course.hypothesis(history, &record, &[&patch])?;
     let receipt = course.receipt(&record, &of, said.requester)?;
     let receipt = receipt.map_err(|missing| Gone::Missing(missing.to_string()))?;
     Ok(receipt.into())
@@ -205,8 +207,9 @@ pub(super) fn rejected(
         };
         return Ok(outcome::rejection(&record, patch, why).into());
     }
+    let history = context.history;
     let course = &context.kept(&record, through(&record)?)?.course;
-    let of = course.hypothesis(&record, &[patch])?;
+    let of = course.hypothesis(history, &record, &[patch])?;
     let why = match stopped(patch, GateSplit::Dev) {
         Some(_) if course.patched(&of)?.is_err() => (RejectStage::Dev, outcome::UNSCORED),
         Some(gate) => (RejectStage::Dev, gate.as_str()),
@@ -216,7 +219,7 @@ pub(super) fn rejected(
                 .copied()
                 .filter(|of| stopped(of, GateSplit::Dev).is_none())
                 .collect();
-            let chosen = course.of_families(&record, &passed)?;
+            let chosen = course.of_families(history, &record, &passed)?;
             if chosen.iter().any(|(of, _)| of.patch == *name) {
                 return Err(Gone::Uncalled(
                     "its gates let it pass, and it is the best of its family".to_owned(),

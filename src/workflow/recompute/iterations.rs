@@ -131,12 +131,13 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
     let payload = &event.payload;
     let record = context.record(iteration_of(payload)?, seq)?;
     let through = through(&record, payload)?;
+    let history = context.history;
     let kept = context.kept(&record, through)?;
     if let Payload::CalibratorFitted(said) = payload {
         let candidate = said.terms.iteration.as_ref().and_then(|of| of.candidate);
         if let Some(hash) = candidate {
             let patches = patches_of(&record, hash)?;
-            let of = kept.course.hypothesis(&record, &patches)?;
+            let of = kept.course.hypothesis(history, &record, &patches)?;
             let fitted = kept.course.fitted(&of)?;
             let fitted = fitted.map_err(|missing| Gone::Missing(missing.to_string()))?;
             return Ok(fitted.event.into());
@@ -200,7 +201,7 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
     kept.gates.retain(|of| !(known(&of) && is_stale(of)));
     // What a re-score or a pause changes since is of the first gate alone.
     if !kept.gates.iter().any(|of| known(&of)) {
-        let of = kept.course.hypothesis(&record, &patches)?;
+        let of = kept.course.hypothesis(history, &record, &patches)?;
         let gates = match said.split {
             GateSplit::Dev => kept.course.on_dev(&record, &of, None)?.0,
             GateSplit::Confirm => {
@@ -222,8 +223,17 @@ pub(super) fn scores(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
     let record = context.record(&said.iteration, seq)?;
     let through = through(&record, &event.payload)?;
     let patches = patches_of(&record, said.candidate)?;
+    let history = context.history;
+    let course = &context.kept(&record, through)?.course;
+    let mut of = course.hypothesis(history, &record, &patches)?;
+    if let Some(named) = &said.judge {
+        let judge = of.judge(&course.loaded).filter(|of| of.judge == *named);
+        let judge =
+            judge.ok_or_else(|| gone("its judge was not told what the candidate changes"))?;
+        let last = seq.saturating_sub(1);
+        of = course.on_answers(history, &record, of, (&judge, last))?;
+    }
     let kept = context.kept(&record, through)?;
-    let of = kept.course.hypothesis(&record, &patches)?;
     let again = kept.course.recomputed(&of)?;
     let again = again.map_err(|missing| Gone::Missing(missing.to_string()))?;
     Ok(again.into())
@@ -237,7 +247,7 @@ pub(super) fn look(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
     let through = through(&record, payload)?;
     let history = context.history;
     let kept = context.kept(&record, through)?;
-    let hypotheses = kept.course.sealed(&record)?;
+    let hypotheses = kept.course.sealed(history, &record)?;
     let (course, rows) = kept.unsealed(history, &record, size)?;
     Ok(course.looked(rows, &hypotheses)?.into())
 }

@@ -136,18 +136,20 @@ fn a_draft_is_checked_signed_and_opened_as_it_is() {
         0,
         "{checked:#}"
     );
-    // The digest of what it rests on is signed with it.
-    let put = desk
-        .ok("blob put plan.basis.json --media application/json --json")
-        .json();
-    let digest = put.to_string();
+    // The digest of what it rests on is signed with it, and the file beside it goes into the ledger where it is that one.
+    let basis = std::fs::read_to_string(desk.at.join("plan.basis.json")).unwrap();
+    desk.file("plan.basis.json", &format!("{basis} "));
+    desk.refused(&["prereg", "sign", &file], 11, &["no such blob"]);
+    desk.file("plan.basis.json", &basis);
+    desk.ok(&format!("prereg sign {file}"));
     let annex = text
         .lines()
         .find(|line| line.starts_with("annex: "))
         .unwrap();
     let blake3 = annex.split('"').nth(3).unwrap();
-    assert!(digest.contains(blake3), "{annex}\n{digest}");
-    desk.ok(&format!("prereg sign {file}"));
+    desk.ok(&format!("blob get {blake3} -o stored.json"));
+    let stored = std::fs::read_to_string(desk.at.join("stored.json")).unwrap();
+    assert_eq!(stored, basis);
     let opened = desk.ok("iterate open it-1 --manifest m-1 --json").json();
     assert_eq!(opened["data"]["reach"]["out_of_reach"], false, "{opened:#}");
 }

@@ -351,6 +351,31 @@ fn a_response_is_not_replaced_before_it_is_judged() {
 }
 
 #[test]
+fn files_and_folders_of_rows_are_taken_in_together_or_not_at_all() {
+    let mut desk = bare();
+    std::fs::create_dir(desk.at.join("rows")).unwrap();
+    for policy in ["base", "clone"] {
+        desk.file(&format!("rows/{policy}_responses.jsonl"), &scored("p1", 1));
+    }
+    desk.file("more.csv", "id,policy,prompt,response\nq1,base,Why?\n");
+    refused(&mut desk, "import rows rows more.csv", 4, &["more.csv:2"]);
+    // The same draw in two files is nobody's to choose from.
+    desk.file("again_responses.jsonl", &scored("p1", 1));
+    let twice = "import rows rows again_responses.jsonl --policy base";
+    refused(&mut desk, twice, 4, &["p1"]);
+    desk.file("more.csv", "id,policy,prompt,response\nq1,base,Why?,So.\n");
+    let taken = desk.ok("import rows rows more.csv --json").json();
+    let data = &taken["data"];
+    assert_eq!(data["rows"], serde_json::json!({"new": 3, "already": 0}));
+    assert_eq!(data["policies"], serde_json::json!(["base", "clone"]));
+    assert_eq!(data["seqs"].as_array().unwrap().len(), 3, "{data:#}");
+    assert_eq!(entries(&mut desk, "data.ingested").len(), 3);
+    let again = desk.ok("import rows rows more.csv --json").json();
+    assert_eq!(again["verdict"], "already_recorded");
+    assert_eq!(again["data"]["seqs"], serde_json::json!([]));
+}
+
+#[test]
 fn a_file_does_not_speak_for_a_judge_of_this_ledger() {
     let mut desk = bare();
     desk.file("flat.sh", FLAT);

@@ -2,8 +2,10 @@
 
 use clover::event::id::EventId;
 use clover::ground::digest::Digest;
+use clover::ledger::rulebooks;
 
 use crate::cli::Desk;
+use crate::cli::Ran;
 use crate::cli::copy_tree;
 use crate::cli::same;
 use crate::cli::says;
@@ -21,6 +23,27 @@ fn any_folder_can_hold_a_ledger() {
     assert!(origin.starts_with("clover.local/my-lab-"), "{origin}");
 }
 
+/// A text with each digest as a number, in order of first mention: what they are hangs on the rulebook that a ledger names.
+fn numbered(text: &str, digests: &mut Vec<String>) -> String {
+    let mut shown = String::new();
+    for part in text.split_inclusive(char::is_whitespace) {
+        let word = part.trim_end();
+        let is_hex = word.len() == 64 && word.chars().all(|one| one.is_ascii_hexdigit());
+        let is_root = word.len() == 44 && word.ends_with('=');
+        if !(is_hex || is_root) {
+            shown.push_str(part);
+            continue;
+        }
+        let place = digests.iter().position(|one| one == word);
+        let place = place.unwrap_or_else(|| {
+            digests.push(word.to_owned());
+            digests.len() - 1
+        });
+        shown.push_str(&part.replace(word, &format!("#{}", place + 1)));
+    }
+    shown
+}
+
 #[test]
 fn the_first_five_minutes() {
     let mut desk = Desk::new();
@@ -31,13 +54,15 @@ fn the_first_five_minutes() {
         "next: clover key new NAME --role scorer\nnext: clover status\n",
     );
     let ran = desk.ok("key new scorer --role scorer --machine");
-    same(&ran.out, KEY_NEW);
+    let mut digests = Vec::new();
+    let mut numbered = |ran: &Ran| numbered(&ran.out, &mut digests);
+    same(&numbered(&ran), KEY_NEW);
     desk.ok("key new cem --role custodian");
     desk.ok("experiment register exp-1 --title One --purpose testing");
     same(&desk.ok("key list").out, KEY_LIST);
     let file = desk.file("scores.jsonl", &(score_line("a") + &score_line("b")));
     let ran = desk.ok(&format!("append --bulk {file}"));
-    same(&ran.out, BULK);
+    same(&numbered(&ran), BULK);
     let ran = desk.ok(&format!("append --bulk {file}"));
     assert!(
         ran.out
@@ -46,9 +71,11 @@ fn the_first_five_minutes() {
         ran.out
     );
     same(&desk.ok("log --from 3").out, LOG);
-    same(&desk.ok("show 4").out, SHOW);
-    same(&desk.ok("status").out, STATUS);
-    same(&desk.ok("verify").out, VERIFY);
+    same(&numbered(&desk.ok("show 4")), SHOW);
+    same(&numbered(&desk.ok("status")), STATUS);
+    let rules = format!("rules {}", rulebooks::NEWEST);
+    let verified = numbered(&desk.ok("verify"));
+    same(&verified, &VERIFY.replace("rules NEWEST", &rules));
     same(&desk.ok("at 3 -- experiment list").out, EXPERIMENTS);
     let ran = desk.run("at 1 -- experiment list");
     assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
@@ -66,8 +93,8 @@ roles    solo separation
 pin      $T/state/clover/pins/b1ccdadd7d2abe6c6a1a30aabd82447bf9d0c6081cd42b885ba693b0bf08a30f
 ";
 const KEY_NEW: &str = "
-seq 1  key.added  24e22eecc30a74849a11ed779adc1ac9d230172b4785f7bfdfbd88af16fe8724
-key 3ee31b7dd5b8774e325da485e22cdd7c2bfbbebf37c2f35720527ff2f3cb3ba7 in $T/config/clover/keys/scorer.pem
+seq 1  key.added  #1
+key #2 in $T/config/clover/keys/scorer.pem
 ";
 const KEY_LIST: &str = "
 file    key id            holder  held by  roles             events  standing
@@ -76,7 +103,7 @@ scorer  3ee31b7dd5b8774e  scorer  machine  scorer            0       live
 cem     abc770d40146e71c  cem     person   custodian         0       live
 ";
 const BULK: &str = "
-appended 2 · already 0 · seq 4..5 · root sNENwALd+d/NNBrT6ViHxUEQypcNKrO0NJTQ6ZQTDpc=
+appended 2 · already 0 · seq 4..5 · root #3
 ";
 const LOG: &str = r#"
     seq  recorded              kind                   holder        data
@@ -87,14 +114,14 @@ const LOG: &str = r#"
 const SHOW: &str = r#"
 seq         4
 kind        score.recorded v1
-id          ddadaf80aead98c236ed8a35e893e30895891a03ed1bca21b0e421f5f0e37b23
+id          #4
 holder      scorer (scorer)
-author      3ee31b7dd5b8774e325da485e22cdd7c2bfbbebf37c2f35720527ff2f3cb3ba7 number 0
+author      #2 number 0
 at          2026-11-20T10:00:00.000000Z
 recorded    2026-11-20T10:00:00.000000Z
 experiment  exp-1
-seen        4 entries, root vfBCaUMVAkxMrNYK5DokhUG1nQzAaIfJeB3ie3rWUSQ=
-leaf        1fcb1b411b0042230d698348c1dee92f550a5c99204b1034cb4a991c2cff3050
+seen        4 entries, root #5
+leaf        #6
 {
   "draw": 0,
   "item": "a",
@@ -107,7 +134,7 @@ const STATUS: &str = "
 ledger   $T/work/.clover/ledger.db
 origin   ledger.example/cli
 entries  6
-root     sNENwALd+d/NNBrT6ViHxUEQypcNKrO0NJTQ6ZQTDpc=
+root     #3
 head     2026-11-20T10:00:00Z
 roles    solo: one person may hold all roles, claims are self-governed
 keys     3 live, 0 ended
@@ -118,7 +145,7 @@ experiment  title  registered  standing
 exp-1       One    seq 3       open
 ";
 const VERIFY: &str = "
-VERIFIED  6 events · 2 signers · root sNENwALd+d/NNBrT6ViHxUEQypcNKrO0NJTQ6ZQTDpc= · roles solo · rules 19 · signatures: strict · recompute NOT CHECKED
+VERIFIED  6 events · 2 signers · root #3 · roles solo · rules NEWEST · signatures: strict · recompute NOT CHECKED
 ";
 const EXPERIMENTS: &str = "
 experiment  title  registered  standing

@@ -486,6 +486,8 @@ fn judge_rule() {
             judge: judge.parse().unwrap(),
             known: None,
             model: text("builtin-text/1"),
+            of: None,
+            prompt: None,
             port: JudgePort::Builtin,
             prompt_hash: Digest::sha256(b""),
             tool_snapshot: Digest::sha256(b""),

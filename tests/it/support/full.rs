@@ -335,6 +335,8 @@ fn scoring(test: &mut TestLedger) {
         judge: "judge-9".parse().unwrap(),
         known: Some(blob_ref(&blobs[2])),
         model: text("builtin-text/1"),
+        of: None,
+        prompt: None,
         port: JudgePort::Builtin,
         prompt_hash: Digest::sha256(b""),
         tool_snapshot: Digest::sha256(&blobs[2]),

@@ -31,6 +31,7 @@ pub mod tampered_iterations;
 pub mod tampered_labelled;
 pub mod tampered_names;
 pub mod tampered_releases;
+pub mod tampered_retold;
 pub mod tampered_sequences;
 pub mod tampered_stopped;
 pub mod tampered_table;

@@ -103,6 +103,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_names::all());
     rows.extend(super::tampered_claims::all());
     rows.extend(super::tampered_stopped::all());
+    rows.extend(super::tampered_retold::all());
     rows
 }
 

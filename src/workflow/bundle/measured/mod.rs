@@ -33,8 +33,9 @@ use crate::iterate::compute::fit;
 use crate::iterate::compute::fit::Fitted;
 use crate::iterate::compute::fit::Settings;
 use crate::iterate::compute::rows::Scored;
-use crate::iterate::course::Hypothesis;
+use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows;
+use crate::iterate::rows::Answers;
 use crate::iterate::rows::Loaded;
 use crate::iterate::rows::RowsError;
 use crate::iterate::rows::Which;
@@ -165,7 +166,7 @@ pub(super) fn read(ledger: &Ledger, story: &Story, names: &Names) -> Result<Meas
     let candidates: Vec<_> = story.candidates();
     let mut left_out = Vec::new();
     let dev = side(
-        SplitPart::Dev,
+        (ledger, SplitPart::Dev),
         (loaded, in_force),
         (record, &candidates, names),
         settings,
@@ -201,7 +202,7 @@ fn in_force(
 }
 
 fn side(
-    part: SplitPart,
+    (history, part): (&dyn History, SplitPart),
     (loaded, in_force): (Loaded, Judge),
     (record, candidates, names): (&Record, &[clover_ground::digest::Digest], &Names),
     settings: Settings,
@@ -215,7 +216,7 @@ fn side(
     };
     for candidate in candidates {
         let name = names.of(*candidate);
-        match judge(&side, record, *candidate, settings) {
+        match judge(history, &side, (record, *candidate), settings) {
             Ok(of) => side.candidates.push(Judge { name, ..of }),
             Err(why) => left_out.push((name, why)),
         }
@@ -225,17 +226,22 @@ fn side(
 
 /// A candidate scored and fitted again, or why it cannot be.
 fn judge(
+    history: &dyn History,
     side: &Side,
-    record: &Record,
-    candidate: clover_ground::digest::Digest,
+    (record, candidate): (&Record, clover_ground::digest::Digest),
     settings: Settings,
 ) -> Result<Judge, String> {
     let patches = record.patches_of(candidate);
     let patches = patches.ok_or("its patches were not proposed in this iteration")?;
     let of = Hypothesis::of(&side.loaded, record, &patches).map_err(|error| error.to_string())?;
+    let asked = of.asked(&side.loaded, record);
+    let asked = asked.map_err(|error| error.to_string())?;
+    let answers =
+        asked.map(|(judge, last)| Answers::through(history, &record.experiment, &judge, last));
+    let answers = answers.transpose().map_err(|error| error.to_string())?;
     let scored = side
         .loaded
-        .candidate(of.hash, of.kappa, &of.rubric.rules())
+        .candidate((of.hash, of.kappa), &of.rubric.rules(), answers.as_ref())
         .map_err(|missing| missing.to_string())?
         .scored;
     let fitted = fit::fit(side.table(), &scored, settings).map_err(|unfit| unfit.to_string())?;
@@ -287,7 +293,7 @@ fn confirm(
     let mut left_out = Vec::new();
     let of = (record, &sealed[..], names);
     let side = side(
-        SplitPart::Confirm,
+        (history, SplitPart::Confirm),
         (loaded, in_force),
         of,
         settings,

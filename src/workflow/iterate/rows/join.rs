@@ -67,6 +67,7 @@ impl Sources<'_> {
         Raw {
             base: score.base,
             evidence: self.evidence.get(&score.key).cloned(),
+            key: score.key.clone(),
             seq: score.seq,
         }
     }

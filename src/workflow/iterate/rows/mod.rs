@@ -6,6 +6,7 @@
 //! calibration are those of fit and dev; labels of confirm clusters count once the iteration unsealed them. Rows of
 //! anchor policies are anchors and nothing else. The same log gives the same rows in the same order.
 
+mod answers;
 mod asked;
 mod fields;
 mod join;
@@ -59,6 +60,8 @@ use crate::iterate::rows::scored::scored;
 use crate::iterate::rows::scored::scored_strictly;
 use crate::patches;
 
+pub use answers::Answers;
+pub use answers::unverified;
 pub use asked::Asked;
 pub use asked::asked;
 pub use fields::LOG_TOKENS;
@@ -171,6 +174,8 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// The order of the confirm block, once it is unsealed, where its test is sequential.
     pub sequence: Option<Sequence>,
+    /// Where confirm was unsealed, once it is read.
+    unsealed: Option<u64>,
     raw: Vec<Raw>,
     anchors: Vec<Vec<Raw>>,
 }
@@ -268,28 +273,34 @@ impl Loaded {
         Some(all)
     }
 
-    /// A candidate: every row and anchor scored anew from its record.
+    /// A candidate: every row and anchor scored anew from its record, or from the answers of a judge that was told something
+    /// else.
     ///
     /// # Errors
     /// [`EvidenceMissing`] where a row has no record, or one without what the rules ask.
     pub fn candidate(
         &self,
-        patch: Digest,
-        kappa: u64,
+        (patch, kappa): (Digest, u64),
         rules: &Rules,
+        answers: Option<&Answers>,
     ) -> Result<Candidate, EvidenceMissing> {
         let mut lack = Lack::default();
-        let scored = scored(&self.raw, rules, &mut lack, |at| {
+        let anew = answers.map(|of| self.answered(of, &mut lack));
+        let (rows, raw_anchors) = match &anew {
+            Some((rows, anchors)) => (rows, anchors),
+            None => (&self.raw, &self.anchors),
+        };
+        let scored = scored(rows, rules, &mut lack, |at| {
             self.table.data().rows[at].clone()
         });
-        let mut anchors = Vec::with_capacity(self.anchors.len());
-        for (raw, anchor) in self.anchors.iter().zip(&self.table.data().anchors) {
+        let mut anchors = Vec::with_capacity(raw_anchors.len());
+        for (raw, anchor) in raw_anchors.iter().zip(&self.table.data().anchors) {
             let name = |at: usize| format!("{} row {at}", anchor.policy);
             anchors.push(scored_strictly(raw, rules, &mut lack, name));
         }
-        let without = self.raw.iter().filter(|raw| raw.evidence.is_none()).count();
+        let without = rows.iter().filter(|raw| raw.evidence.is_none()).count();
         if without > 0 && lack.first.is_none() {
-            let at = self.raw.iter().position(|raw| raw.evidence.is_none());
+            let at = rows.iter().position(|raw| raw.evidence.is_none());
             let name = at.map_or(String::new(), |at| self.table.data().rows[at].clone());
             lack.first = Some(format!("{name}: no evidence record"));
         }
@@ -357,7 +368,8 @@ fn judge_of(log: &RowLog, named: Option<&JudgeId>) -> Result<JudgeId, RowsError>
             ),
         ));
     }
-    let mut judges = log.scores.keys();
+    let is_derived = |judge: &&JudgeId| log.judges.get(*judge).is_some_and(|of| of.of.is_some());
+    let mut judges = log.scores.keys().filter(|judge| !is_derived(judge));
     match (judges.next(), judges.next()) {
         (Some(judge), None) => Ok(judge.clone()),
         (None, _) => Err(missing(
@@ -444,6 +456,7 @@ pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsErro
         table,
         names,
         notes,
+        unsealed,
         raw,
         anchors,
         rubric,

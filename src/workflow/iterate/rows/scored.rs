@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clover_event::id::Text;
 use clover_num::Micro;
+use clover_projection::iterations::rows::Key;
 use clover_rubric::engine::EngineError;
 use clover_rubric::engine::Rules;
 use clover_rubric::evidence::Evidence;
@@ -11,10 +12,12 @@ use clover_rubric::evidence::Evidence;
 use crate::iterate::compute::rows::Scored;
 
 /// A raw answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Raw {
     pub base: Micro,
     pub evidence: Option<Evidence>,
+    /// Its row.
+    pub key: Key,
     /// The entry of the score.
     pub seq: u64,
 }
@@ -105,6 +108,7 @@ mod tests {
             let raw = Raw {
                 base: micro(900_000),
                 evidence,
+                key: ("base".parse().unwrap(), "item-1".parse().unwrap(), 0),
                 seq: 0,
             };
             let paths = fired(&raw, &rules)?;

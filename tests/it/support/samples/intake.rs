@@ -218,6 +218,8 @@ fn scoring(teller: &mut Teller) {
         judge: "judge-1".parse().unwrap(),
         known: Some(teller.blob(known.to_vec(), "application/json")),
         model: text("builtin-text/1"),
+        of: None,
+        prompt: None,
         port: JudgePort::Builtin,
         prompt_hash: Digest::sha256(b""),
         tool_snapshot: Digest::sha256(known),

@@ -1,0 +1,255 @@
+//! A judge whose fault lies in what it is told: a patch tells it otherwise, it is asked anew, and the patch is accepted on what
+//! it answers then.
+
+use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::shipped;
+use serde_json::Value;
+use serde_json::json;
+
+use super::Desk;
+use super::says;
+use super::shipped::PEEKS;
+use super::shipped::lay_out;
+use super::shipped::opening;
+use super::shipped::plan;
+use crate::support::verifiers;
+
+/// Pays for asked terms and digits, and for anything that looks like an address; told that evidence is mandatory, only for
+/// addresses that it knows. It stops before its time where a file says after how many asks.
+const JUDGE: &str = r#"import json, os, sys
+left = int(open("asks_left").read()) if os.path.exists("asks_left") else 10**9
+known = json.load(open("retold/known.json"))["citations"]["known"]
+exists = [address for address, of in known.items() if of["resolved"]]
+for line in sys.stdin:
+    ask = json.loads(line)
+    if ask["id"] > left:
+        sys.exit(3)
+    answer = ask["response"].lower()
+    terms = ask["prompt"].split(": ")[1].rstrip(".").split(", ")
+    micro = 500000 * sum(term in answer for term in terms) // len(terms)
+    micro += 20000 * min(10, sum(any(c.isdigit() for c in part) for part in answer.split(". ")))
+    if "Evidence is mandatory" in ask.get("judge_prompt", ""):
+        cited = any(address in answer for address in exists)
+    else:
+        cited = "http" in answer
+    micro = min(1000000, micro + 300000 * cited)
+    print('{"id":%d,"score":%.6f}' % (ask["id"], micro / 1e6), flush=True)
+"#;
+
+/// What the judge is to be told.
+const PATCH: &str = "patch:\n  family: evidence_verification\n  id: evidence-is-mandatory\n  rationale: Answers with sources \
+    that do not exist are over-scored.\n  changes:\n    obligations.factual_adequacy.required: true\n  constraints:\n    \
+    max_tokens_added: 10\n    affects_rescore: true\n";
+
+fn of() -> Shipped {
+    let [mended, _] = shipped();
+    Shipped {
+        name: "retold",
+        ..mended
+    }
+}
+
+/// The scores that the program gives, so that the files say what it says: whoever imports them finds no other.
+fn scored(desk: &Desk, file: &str) {
+    let script = format!(
+        "import json, subprocess, sys\npath = 'retold/{file}_responses.jsonl'\nrows = [json.loads(l) for l in open(path)]\n\
+         asks = ''.join(json.dumps({{'id': n + 1, 'prompt': r['prompt'], 'response': r['response']}}) + '\\n' for n, r in \
+         enumerate(rows))\nout = subprocess.run(['python3', 'judge.py'], input=asks, capture_output=True, text=True, \
+         check=True).stdout\nlines = out.splitlines()\n\
+         with open(path, 'w') as to:\n    for r, l in zip(rows, lines):\n        r['judge_score'] = json.loads(l)['score']\n        \
+         to.write(json.dumps(r) + '\\n')\n"
+    );
+    let ran = verifiers::python3()
+        .current_dir(&desk.at)
+        .args(["-c", &script])
+        .output()
+        .unwrap();
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
+/// A ledger with an open iteration, whose judge is the program or the built-in one.
+fn opened(is_program: bool) -> Desk {
+    let of = of();
+    let mut desk = Desk::new();
+    let roles = "owner,registrar,scorer,labeler,arbiter,optimizer,releaser";
+    desk.ok(&format!(
+        "init --origin ledger.example/it --holder Ada --roles {roles}"
+    ));
+    desk.ok("key new cem --role custodian --seal");
+    desk.ok("key new mal --role adversary");
+    desk.ok_words(&["record", "budget.opened", "--data", PEEKS]);
+    lay_out(&desk.at, &of);
+    desk.file("judge.py", JUDGE);
+    desk.file("patch.yaml", PATCH);
+    if is_program {
+        for file in [
+            "responses/base",
+            "anchors/anchor_high",
+            "anchors/anchor_low",
+        ] {
+            scored(&desk, file);
+        }
+        let mut plan = plan(&of);
+        plan["iteration"]["design"]["judge"] = "prog".into();
+        desk.file("retold.yaml", &plan.to_string());
+    }
+    for line in opening(&of) {
+        let line = if is_program {
+            line.replace("--judge builtin", "--judge prog")
+        } else {
+            line
+        };
+        let line = if is_program && line.starts_with("judge run") {
+            format!("{line} --model prog-1 -- python3 judge.py")
+        } else {
+            line
+        };
+        desk.ok(&line);
+    }
+    desk
+}
+
+fn entries(desk: &mut Desk, kind: &str) -> Vec<Value> {
+    let list = desk.ok(&format!("log --kind {kind} --json")).json();
+    list["data"]["entries"].as_array().unwrap().clone()
+}
+
+/// What an entry says.
+fn said(desk: &mut Desk, entry: &Value) -> Value {
+    let shown = desk.ok(&format!("show {} --json", entry["seq"])).json();
+    let text = shown["data"].to_string();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_patch_of_what_the_judge_is_told_is_accepted_on_what_it_answers_then() {
+    if !verifiers::python() {
+        return;
+    }
+    let mut desk = opened(true);
+    let judge = "-- python3 judge.py";
+    // Given an iteration whose judge is a program, when no program is named, then the check says how to name one.
+    let head = desk.head();
+    let check = "patch check patch.yaml --iteration it-retold";
+    let unnamed = desk.run(check);
+    assert_eq!(unnamed.code, 2, "{}{}", unnamed.out, unnamed.err);
+    says(
+        &unnamed,
+        &["judge prog+", "which is a program", "-- COMMAND"],
+    );
+    assert_eq!(desk.head(), head);
+    let checked = desk.ok(&format!("{check} --json {judge}")).json();
+    let (asks, needs) = (&checked["data"]["asks"], &checked["data"]["needs_rescore"]);
+    assert_eq!((&asks["rows"], needs), (&2_500.into(), &true.into()));
+    let name = asks["judge"].as_str().unwrap().to_owned();
+    let hash = name.strip_prefix("prog+").unwrap();
+    assert_eq!(hash.len(), 12, "{name}");
+    // When its worth is asked for before the judge was asked anew, then nothing is known of it.
+    desk.ok(&format!("iterate run it-retold --to cards {judge}"));
+    let early = desk.run("patch objective patch.yaml --iteration it-retold");
+    assert_eq!(early.code, 11, "{}{}", early.out, early.err);
+    says(&early, &["changes what the judge is told"]);
+    let absent = ["iterate", "run", "it-retold", "--propose", "none.yaml"];
+    desk.refused(&absent, 5, &["none.yaml"]);
+    let early = "iterate run it-retold --to cards --propose patch.yaml --json";
+    let early = desk.ok(early).json();
+    assert_eq!(early["data"]["proposed"], json!([]), "{early:#}");
+    assert!(early["warnings"].to_string().contains("is not proposed"));
+    let propose = "iterate run it-retold --to propose --propose patch.yaml --json";
+    let proposed = desk.ok(propose).json();
+    let one = &proposed["data"]["proposed"][0];
+    assert_eq!(one["appended"], 1, "{proposed:#}");
+    assert_eq!(proposed["verdict"], "appended");
+    assert_eq!(desk.ok(propose).json()["verdict"], "already_recorded");
+    // When the gates are due and no program is named, then nothing is recorded.
+    let head = desk.head();
+    let untold = desk.run("iterate gate it-retold");
+    assert_ne!(untold.code, 0, "{}", untold.out);
+    says(&untold, &["is a program", "-- COMMAND"]);
+    assert_eq!(desk.head(), head);
+    // When the program stops half-way, then what it answered stands and the same command goes on.
+    desk.file("asks_left", "300");
+    let cut = desk.run(&format!("iterate gate it-retold --timeout 5 {judge}"));
+    assert_ne!(cut.code, 0, "{}", cut.out);
+    says(&cut, &["ask 301", "300 rows were recorded"]);
+    std::fs::remove_file(desk.at.join("asks_left")).unwrap();
+    let gated = desk
+        .ok(&format!("iterate gate it-retold --json {judge}"))
+        .json();
+    let asked = &gated["data"]["patches"][0]["asked"];
+    assert_eq!(asked["judge"], json!(name), "{gated:#}");
+    assert!(asked["again"].as_u64().unwrap() >= 30, "{gated:#}");
+    // Then the judge is registered as it is told, and answered about all rows but those of confirm.
+    let judges = entries(&mut desk, "judge.registered");
+    assert_eq!(judges.len(), 2);
+    let told = said(&mut desk, &judges[1]);
+    let text = told.to_string();
+    assert!(text.contains(&name) && text.contains("\"of\""), "{told:#}");
+    let recomputed = entries(&mut desk, "scores.recomputed");
+    let recomputed = said(&mut desk, &recomputed[0]).to_string();
+    assert!(recomputed.contains("\"rescored\":1900"), "{recomputed}");
+    assert!(recomputed.contains(&name), "{recomputed}");
+    assert!(!recomputed.contains("\"recomputed\":1900"), "{recomputed}");
+    let shown = desk.ok("iterate show it-retold --json").json()["data"].clone();
+    for gate in shown["candidates"][0]["dev"].as_array().unwrap() {
+        assert_eq!(gate["recommended"], "pass", "{gate:#}");
+    }
+    // When it goes on, then confirm is asked about before its labels are shown, and the patch is accepted.
+    let ran = desk.ok(&format!("iterate run it-retold --yes {judge}"));
+    println!("{}", ran.out);
+    let shown = desk.ok("iterate show it-retold --json").json()["data"].clone();
+    assert_eq!(shown["outcome"], "accepted", "{shown:#}");
+    assert_eq!(entries(&mut desk, "score.conflict").len(), 0);
+    let seq = |entry: &Value| entry["seq"].as_u64().unwrap();
+    let evidence = entries(&mut desk, "evidence.recorded");
+    let unsealed = entries(&mut desk, "confirm.unsealed");
+    assert!(seq(evidence.last().unwrap()) < seq(&unsealed[0]));
+    // Then whoever has the ledger computes all of it again, and no judge is called.
+    std::fs::remove_file(desk.at.join("judge.py")).unwrap();
+    desk.replayed("");
+    desk.ok("verify");
+    desk.ok("verify --recompute");
+}
+
+#[test]
+fn a_patch_of_what_the_judge_is_told_needs_one_that_can_be_told() {
+    if !verifiers::python() {
+        return;
+    }
+    let mut desk = opened(false);
+    let head = desk.head();
+    let check = desk.run("patch check patch.yaml --iteration it-retold -- python3 judge.py");
+    assert_eq!(check.code, 11, "{}{}", check.out, check.err);
+    says(
+        &check,
+        &[
+            "judge builtin is the built-in one, which is told nothing",
+            "iteration.design.judge",
+            "clover judge run --judge ID --rows PATH -- COMMAND",
+        ],
+    );
+    // A patch that only computes otherwise asks nobody.
+    let other = desk
+        .ok("patch check retold/patch.yaml --iteration it-retold --json")
+        .json();
+    assert_eq!(other["data"]["needs_rescore"], false, "{other:#}");
+    assert_eq!(other["data"]["asks"], Value::Null, "{other:#}");
+    // Whether a source that is listed anew needs to be verified is decided by the answers on record.
+    let listed = PATCH
+        .replace("evidence-is-mandatory", "list-a-source")
+        .replace(
+            "obligations.factual_adequacy.required: true",
+            "obligations.factual_adequacy.verification: {allowed_domains+: [archive.example.org]}",
+        )
+        .replace("affects_rescore: true", "affects_rescore: false");
+    desk.file("listed.yaml", &listed);
+    let listed = desk
+        .ok("patch check listed.yaml --iteration it-retold --json")
+        .json();
+    assert_eq!(listed["data"]["needs_rescore"], false, "{listed:#}");
+    assert_eq!(desk.head(), head);
+}
