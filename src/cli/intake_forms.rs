@@ -307,12 +307,57 @@ fn scales(
         (Some(one), _) => one,
         (None, other) => other?,
     };
+    // What the verb finds by itself need not be mapped.
+    let is_known = |field: &str, column: &str| {
+        how.brings != Brings::Scores && row::also(field).contains(&column)
+    };
+    let pairs = rows
+        .mapping
+        .iter()
+        .filter(|(field, column)| field != column && !is_known(field, column));
+    let pairs: Vec<_> = pairs
+        .map(|(field, column)| format!("{field}={column}"))
+        .collect();
+    let map = if pairs.is_empty() {
+        String::new()
+    } else {
+        format!(" --map {}", shell::word(&pairs.join(",")))
+    };
     let next = format!(
-        "clover import {} {file}{} --scale {scale}",
+        "clover import {} {file}{map}{} --scale {scale}",
         verb.name(),
         options(common, verb.name())
     );
-    Some((format!("in this file {}", found.join(", ")), next))
+    let found = format!("in this file {}", found.join(", "));
+    // A few values beyond the scale are typing errors; another scale would move all the others.
+    let (off, all) = off_scale(&rows, how, error.field.as_deref()?);
+    if off * FEW_OF < all {
+        let next = format!(
+            "mend line {} of {file}, or where the scale is wrong: {next}",
+            error.line
+        );
+        return Some((
+            format!("{found}; {off} of {all} values are off the scale"),
+            next,
+        ));
+    }
+    Some((found, next))
+}
+
+/// One in so many values off its scale, or more, speaks of another scale.
+const FEW_OF: usize = 20;
+
+/// How many values of a field are off the scale that was given, of how many.
+fn off_scale(rows: &Rows, how: How<'_>, field: &str) -> (usize, usize) {
+    let (scale, values): (_, Vec<Micro>) = if field == row::ORACLE_LABEL {
+        let labels = rows.rows.iter().filter_map(|row| row.label);
+        (how.label_scale.unwrap_or(how.scale), labels.collect())
+    } else {
+        (how.scale, rows.rows.iter().map(|row| row.score).collect())
+    };
+    let (low, high) = scale;
+    let off = values.iter().filter(|of| **of < low || **of > high).count();
+    (off, values.len())
 }
 
 /// The scale that people mean by values from and to.

@@ -114,7 +114,7 @@ fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
 
 /// A judge that gave no score, in words.
 fn silent(message: String, error: &JudgeError) -> CliError {
-    let next = "the same command goes on where it stopped";
+    let next = "the same command goes on where it stopped; a program that is mended is another judge, under another --judge NAME";
     match error {
         JudgeError::Late(_) | JudgeError::Ended(_) => {
             CliError::new(Exit::TryLater, "try later", message, next)

@@ -87,12 +87,17 @@ fn standing(policy: &PolicyResult) -> Standing {
 /// What the rows of a file say against a comparison of them, a sentence each: scores that lack, and probes that are not of
 /// the policy that they are said to be of.
 pub fn doubts(dataset: &Dataset, probes: &[Probe]) -> Vec<String> {
-    let lacking = dataset.gaps().into_iter().map(|(policy, gap)| {
-        format!(
-            "{} has no score for {} of {} prompts: what is missing may be missing for a reason",
-            dataset.policies[policy].name, gap.first, gap.all
-        )
-    });
+    let all: Vec<usize> = (0..dataset.policies.len()).collect();
+    let lacking = dataset
+        .gaps(&all)
+        .largest()
+        .into_iter()
+        .map(|(policy, gap)| {
+            format!(
+                "{} has no score for {} of {} prompts: what is missing may be missing for a reason",
+                dataset.policies[policy].name, gap.first, gap.all
+            )
+        });
     let probed = probes.iter().filter_map(|probe| {
         let of = dataset.probe_match(&probe.responses)?;
         (2 * of.other > of.common).then(|| {

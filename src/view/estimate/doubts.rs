@@ -22,6 +22,8 @@ use crate::view::estimate::ends;
 use crate::view::estimate::standing;
 use crate::view::values;
 use crate::view::values::bracket;
+use crate::workflow::analyze::dataset::PromptGap;
+use crate::workflow::analyze::dataset::PromptGaps;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::form::Form;
 
@@ -106,7 +108,8 @@ impl Asked<'_> {
                 standing: standing(row),
             })
             .collect();
-        let order = |first: usize, second: usize| self.told_apart(first, second);
+        let gaps = self.found.gathered.dataset.gaps(self.places);
+        let order = |first: usize, second: usize| self.told_apart(first, second, &gaps);
         let mut obstacles = self.basis.failing.clone();
         obstacles.extend(self.labels(&rows));
         Question {
@@ -116,7 +119,7 @@ impl Asked<'_> {
             digits: digits(self.found),
             on_record,
             obstacles: &obstacles,
-            remarks: &self.gaps(),
+            remarks: &self.lacking(&gaps),
             order_standing,
         }
         .answer()
@@ -128,7 +131,7 @@ impl Asked<'_> {
     }
 
     /// How the first of two policies stands to the second, where they are told apart and no missing score could undo it.
-    fn told_apart(&self, first: usize, second: usize) -> Option<Ordering> {
+    fn told_apart(&self, first: usize, second: usize, gaps: &PromptGaps) -> Option<Ordering> {
         let name = |at: usize| &self.found.analysis.policies[self.places[at]].name;
         let is = |of: &ContrastRecorded, a: usize, b: usize| {
             of.told_apart && of.first.as_str() == name(a) && of.second.as_str() == name(b)
@@ -137,11 +140,7 @@ impl Asked<'_> {
             let forth = is(of, first, second).then_some((of, false));
             forth.or_else(|| is(of, second, first).then_some((of, true)))
         })?;
-        let gap = self
-            .found
-            .gathered
-            .dataset
-            .gap(self.places[first], self.places[second]);
+        let gap = gaps.between(self.places[first], self.places[second]);
         let worst = gap.map_or(0.0, |gap| {
             gap.worst(self.found.analysis.output_scale.span())
         });
@@ -155,21 +154,15 @@ impl Asked<'_> {
     }
 
     /// Prompts of which some policies have no score.
-    fn gaps(&self) -> Vec<String> {
-        let dataset = &self.found.gathered.dataset;
-        let sentences = self.places.iter().filter_map(|&policy| {
-            let others = self.places.iter().filter(|&&other| other != policy);
-            let gaps = others.filter_map(|&other| dataset.gap(policy, other));
-            let most = gaps.max_by_key(|gap| gap.first)?;
-            (most.first > 0).then(|| {
-                format!(
-                    "{} has no score for {} of {} prompts: it is above or below another only where the worst scores there \
-                     would not change that.",
-                    self.found.analysis.policies[policy].name, most.first, most.all
-                )
-            })
-        });
-        sentences.collect()
+    fn lacking(&self, gaps: &PromptGaps) -> Vec<String> {
+        let sentence = |(policy, gap): (usize, PromptGap)| {
+            format!(
+                "{} has no score for {} of {} prompts: it is above or below another only where the worst scores there would \
+                 not change that.",
+                self.found.analysis.policies[policy].name, gap.first, gap.all
+            )
+        };
+        gaps.largest().into_iter().map(sentence).collect()
     }
 
     /// What the labels themselves say against a claim.

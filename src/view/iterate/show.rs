@@ -167,7 +167,9 @@ fn answer(record: &Record) -> Answer {
             "No patch passed its gates on dev. No confirm label was opened."
         }
         IterationOutcome::NoneAccepted => "No sealed patch passed its gates on the confirm labels.",
-        IterationOutcome::PausedForLabels => "Undecided: labels are missing.",
+        IterationOutcome::PausedForLabels => {
+            "Undecided: it paused, since its calibrator is not certain enough of its rows."
+        }
         IterationOutcome::SdpChanged => "Undecided: the labelling protocol changed meanwhile.",
         IterationOutcome::Stopped => "Undecided: the iteration was given up.",
         IterationOutcome::Tainted => {

@@ -1,7 +1,6 @@
 //! Judge-scored responses of several policies on shared prompts.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 
 /// All policies, in order of their names, on numbered prompts.
 #[derive(Clone, Debug, Default)]
@@ -31,20 +30,82 @@ impl PromptGap {
     }
 }
 
+/// The gaps between some policies, by their positions, the smaller one first.
+#[derive(Clone, Debug, Default)]
+pub struct PromptGaps {
+    of: BTreeMap<(usize, usize), PromptGap>,
+}
+
+impl PromptGaps {
+    /// What one of two policies has and the other not; `None` where they have all prompts or none in common.
+    pub fn between(&self, first: usize, second: usize) -> Option<PromptGap> {
+        if first <= second {
+            return self.of.get(&(first, second)).copied();
+        }
+        let gap = self.of.get(&(second, first))?;
+        Some(PromptGap {
+            first: gap.second,
+            second: gap.first,
+            all: gap.all,
+        })
+    }
+
+    /// Each policy that lacks prompts, with the largest gap that it has to another one; in order of positions.
+    pub fn largest(&self) -> BTreeMap<usize, PromptGap> {
+        let mut largest: BTreeMap<usize, PromptGap> = BTreeMap::new();
+        for &(one, other) in self.of.keys() {
+            for (policy, beside) in [(one, other), (other, one)] {
+                let Some(gap) = self.between(policy, beside).filter(|gap| gap.first > 0) else {
+                    continue;
+                };
+                let most = largest.entry(policy).or_insert(gap);
+                if gap.first > most.first {
+                    *most = gap;
+                }
+            }
+        }
+        largest
+    }
+}
+
+/// How many numbers two ascending lists without repetitions have in common.
+fn common(one: &[u32], other: &[u32]) -> usize {
+    let (mut at, mut count) = (0, 0);
+    for number in one {
+        while at < other.len() && other[at] < *number {
+            at += 1;
+        }
+        count += usize::from(other.get(at) == Some(number));
+    }
+    count
+}
+
 impl Dataset {
-    /// Prompts that one policy has scores of and the other not; `None` where they have all or none in common.
-    pub fn gap(&self, first: usize, second: usize) -> Option<PromptGap> {
-        let prompts = |policy: usize| -> BTreeSet<u32> {
-            self.policies[policy].prompts.iter().copied().collect()
+    /// Prompts that some of these policies have scores of and others not.
+    pub fn gaps(&self, among: &[usize]) -> PromptGaps {
+        let prompts = |&policy: &usize| {
+            let mut numbers = self.policies[policy].prompts.clone();
+            numbers.sort_unstable();
+            numbers.dedup();
+            (policy, numbers)
         };
-        let (one, other) = (prompts(first), prompts(second));
-        let common = one.intersection(&other).count();
-        let gap = PromptGap {
-            first: other.len() - common,
-            second: one.len() - common,
-            all: one.len() + other.len() - common,
-        };
-        (common > 0 && gap.first + gap.second > 0).then_some(gap)
+        let mut lists: Vec<(usize, Vec<u32>)> = among.iter().map(prompts).collect();
+        lists.sort();
+        let mut gaps = PromptGaps::default();
+        for (at, (first, one)) in lists.iter().enumerate() {
+            for (second, other) in &lists[at + 1..] {
+                let common = common(one, other);
+                let gap = PromptGap {
+                    first: other.len() - common,
+                    second: one.len() - common,
+                    all: one.len() + other.len() - common,
+                };
+                if common > 0 && gap.first + gap.second > 0 {
+                    gaps.of.insert((*first, *second), gap);
+                }
+            }
+        }
+        gaps
     }
 }
 
@@ -72,18 +133,6 @@ impl Dataset {
         let other = known.iter().filter(|same| !**same).count();
         let common = known.len();
         (common > 0).then_some(ProbeMatch { common, other })
-    }
-
-    /// Each policy with the largest gap that it has to another one, where it lacks prompts.
-    pub fn gaps(&self) -> Vec<(usize, PromptGap)> {
-        let all = 0..self.policies.len();
-        let largest = |policy: usize| {
-            let others = all.clone().filter(|other| *other != policy);
-            let gaps = others.filter_map(|other| self.gap(policy, other));
-            let gap = gaps.max_by_key(|gap| gap.first)?;
-            (gap.first > 0).then_some((policy, gap))
-        };
-        all.clone().filter_map(largest).collect()
     }
 }
 
@@ -189,16 +238,20 @@ mod tests {
             ],
             covariates: Vec::new(),
         };
-        let gap = dataset.gap(0, 1).unwrap();
+        let gaps = dataset.gaps(&[0, 1, 2]);
+        let gap = gaps.between(0, 1).unwrap();
         assert_eq!((gap.first, gap.second, gap.all), (0, 2, 4));
         // Two of four prompts may move a difference by half of the scale.
         assert!((gap.worst(2.0) - 1.0).abs() < 1e-12);
         assert_eq!(
-            dataset.gap(0, 2),
+            gaps.between(0, 2),
             None,
             "nothing in common: two independent samples"
         );
-        assert_eq!(dataset.gaps(), [(1, dataset.gap(1, 0).unwrap())]);
+        assert_eq!(
+            gaps.largest(),
+            BTreeMap::from([(1, gaps.between(1, 0).unwrap())])
+        );
     }
 
     #[test]

@@ -85,6 +85,10 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
     let Evidence::P6(found) = evidence else {
         return Vec::new();
     };
+    if found.environments.is_empty() {
+        // It passes, since the plan asks for none; whoever reads that must see why.
+        return vec![Shown::new("environments planned: nothing tested", 0.0, "")];
+    }
     let adjusted = adjusted(found);
     let lines = found.environments.iter().zip(adjusted);
     let line = lines.map(|(environment, p_adjusted)| {
@@ -102,6 +106,19 @@ mod tests {
 
     use super::*;
     use crate::predicate::tests::held;
+
+    #[test]
+    fn a_plan_without_environments_says_that_nothing_was_tested() {
+        let evidence = Evidence::P6(Transported {
+            environments: Vec::new(),
+        });
+        assert_eq!(judge(&evidence, &held()), Some(Verdict::Pass));
+        let shown = show(&evidence, &held());
+        assert_eq!(
+            (shown[0].name.as_str(), shown[0].value),
+            ("environments planned: nothing tested", Some(0.0))
+        );
+    }
 
     fn tested(p: f64, rows: u64, bias: f64, required: bool) -> TestedEnvironment {
         TestedEnvironment {

@@ -517,6 +517,43 @@ fn a_file_for_another_verb_is_named_with_the_command_that_takes_it() {
         let line = format!("import {verb} {file} --policy base --labels");
         refused(&mut desk, &line, 4, parts);
     }
+    // One value of many beyond the scale is a typing error: another scale would move all the others.
+    let lines: String = (0..40).map(|n| format!("q{n},0.{:02}\n", n + 10)).collect();
+    let text = format!("id,judge_score\n{lines}q40,7\n");
+    desk.file("outlier.csv", &text);
+    let parts = [
+        "outlier.csv:42: judge_score",
+        "1 of 41 values are off the scale",
+        "next: mend line 42 of outlier.csv, or where the scale is wrong: clover import csv outlier.csv --map prompt_id=id",
+    ];
+    let line = "import csv outlier.csv --map prompt_id=id --policy base --labels";
+    refused(&mut desk, line, 4, &parts);
+    // JSON Lines have other names as well; both at once are refused, and a name that no record has.
+    desk.file(
+        "other.jsonl",
+        "{\"id\":\"r1\",\"prompt\":\"is it?\",\"answer\":\"yes\"}\n",
+    );
+    desk.ok(
+        "import rows other.jsonl --map prompt_id=id --map response=answer --policy base --dry-run",
+    );
+    let line = "import rows other.jsonl --map prompt_id=name --policy base";
+    refused(
+        &mut desk,
+        line,
+        4,
+        &["other.jsonl:1", "expected a member name, as --map says"],
+    );
+    desk.file(
+        "both.jsonl",
+        "{\"id\":\"r1\",\"prompt_id\":\"r2\",\"response\":\"yes\"}\n",
+    );
+    let line = "import rows both.jsonl --map prompt_id=id --policy base";
+    refused(
+        &mut desk,
+        line,
+        4,
+        &["both.jsonl:1: prompt_id: expected one of prompt_id and id, found both"],
+    );
     // The command that is named takes the file.
     desk.ok("import csv hundred.csv --policy base --judge human --scale 0:100 --label-scale 1:5");
     let one = desk
