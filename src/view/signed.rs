@@ -112,19 +112,9 @@ pub fn signed(batch: &SignedBatch, file: &Path, seen: Seen, waiting: usize) -> V
     view.with_next(format!("clover submit {}", shell::word(&facts.file)))
 }
 
-/// Files that were taken in.
-pub fn submitted(ledger: &Ledger, files: Vec<FileTaken>) -> View {
-    let results = || files.iter().flat_map(|file| &file.results);
-    let already = results().filter(|one| one.already).count() as u64;
-    let appended = results().count() as u64 - already;
-    let events = results().map(|one| one.id.clone()).collect();
-    let facts = Submitted {
-        appended,
-        already,
-        files,
-    };
-    let mut view = View::of(&facts);
-    for file in &facts.files {
+/// Where each event of files stands that were taken in.
+pub(super) fn put_taken(view: &mut View, files: &[FileTaken]) {
+    for file in files {
         for one in &file.results {
             let already = if one.already {
                 "  already recorded"
@@ -137,6 +127,21 @@ pub fn submitted(ledger: &Ledger, files: Vec<FileTaken>) -> View {
             ));
         }
     }
+}
+
+/// Files that were taken in.
+pub fn submitted(ledger: &Ledger, files: Vec<FileTaken>) -> View {
+    let results = || files.iter().flat_map(|file| &file.results);
+    let already = results().filter(|one| one.already).count() as u64;
+    let appended = results().count() as u64 - already;
+    let events = results().map(|one| one.id.clone()).collect();
+    let facts = Submitted {
+        appended,
+        already,
+        files,
+    };
+    let mut view = View::of(&facts);
+    put_taken(&mut view, &facts.files);
     view.events = events;
     view.verdict = match appended {
         0 => "already_recorded",

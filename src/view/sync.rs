@@ -6,6 +6,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::view::View;
 use crate::view::signed::FileTaken;
+use crate::view::signed::put_taken;
 use crate::view::text::escape;
 use crate::view::text::thousands;
 
@@ -73,19 +74,7 @@ pub fn served(ledger: &Ledger, facts: &Served) -> View {
             "fetched {fetched} entries that were published and not here"
         ));
     }
-    for file in &facts.taken {
-        for one in &file.results {
-            let already = if one.already {
-                "  already recorded"
-            } else {
-                ""
-            };
-            view.line(format!(
-                "seq {}  {}  {}{already}",
-                one.seq, one.id, file.file
-            ));
-        }
-    }
+    put_taken(&mut view, &facts.taken);
     for one in &facts.refused {
         view.line(format!("refused {}: {}", one.file, escape(&one.message)));
     }

@@ -26,14 +26,7 @@ use crate::workflow::analyze::dataset::PromptGap;
 use crate::workflow::analyze::dataset::PromptGaps;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::form::Form;
-
-/// Labels for each unit of squared skewness from which intervals of a mean are held to: the form of Cochran, Sampling
-/// Techniques, 2.15, which has 25. With 10, intervals of 95 % cover shares of .01 to .1 in .915 to .945 of simulated worlds.
-const LABELS_PER_SKEWNESS: f64 = 10.0;
-/// Standard deviations by which more rows may be labelled than a design draws.
-const DRAW_DEVIATIONS: f64 = 5.0;
-/// Part of the scale that labels must span at least, or what no label showed yet may move the mean.
-const SPREAD_MIN: f64 = 0.01;
+use crate::workflow::estimate::shape;
 
 /// What the record says against a claim about an experiment, whatever its numbers are.
 #[derive(Clone, Debug)]
@@ -199,8 +192,7 @@ impl Asked<'_> {
     /// More rows of a policy are labelled than the registered designs can have drawn.
     fn beyond_the_draw(&self, name: &str, labels: usize, rows: usize) -> Option<String> {
         let rate = self.basis.label_rate?;
-        let (n, drawn) = (rows as f64, rows as f64 * rate);
-        let most = drawn + 1.0 + DRAW_DEVIATIONS * (n * rate * (1.0 - rate)).sqrt();
+        let (drawn, most) = shape::drawn(rows, rate);
         (labels as f64 > most).then(|| {
             format!(
                 "{labels} of {rows} rows of {name} are labelled, and the registered designs draw about {drawn:.0}: somebody chose \
@@ -211,30 +203,17 @@ impl Asked<'_> {
 
     /// Labels whose mean is not close to normal yet.
     fn is_skewed(&self, name: &str, labels: &[f64]) -> Option<String> {
-        let n = labels.len() as f64;
-        let mean = labels.iter().sum::<f64>() / n;
-        let deviations = || labels.iter().map(|label| label - mean);
-        let second = deviations().map(|of| of * of).sum::<f64>() / n;
-        let third = deviations().map(|of| of * of * of).sum::<f64>() / n;
-        let (least, most) = labels
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &label| {
-                (low.min(label), high.max(label))
-            });
+        let n = labels.len();
         let span = self.found.analysis.output_scale.span();
-        // Labels that are all the same have an exact bound of their own.
-        if most > least && most - least < SPREAD_MIN * span {
+        if shape::is_nearly_constant(labels, span) {
             return Some(format!(
                 "The {n} labels of {name} are nearly all the same: one unlike them would move its value beyond the interval."
             ));
         }
-        let wanted = LABELS_PER_SKEWNESS * third * third / (second * second * second);
-        (second > 0.0 && n < wanted).then(|| {
-            format!(
-                "The {n} labels of {name} are too skewed for its interval: about {:.0} would do.",
-                wanted.ceil()
-            )
-        })
+        let wanted = shape::labels_wanted(labels)?;
+        Some(format!(
+            "The {n} labels of {name} are too skewed for its interval: about {wanted} would do."
+        ))
     }
 }
 
