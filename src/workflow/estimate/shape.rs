@@ -24,15 +24,15 @@ pub fn is_nearly_constant(labels: &[f64], span: f64) -> bool {
     high > low && high - low < SPREAD_MIN * span
 }
 
-/// How many labels as skewed as these would do, where these are too few.
-pub fn labels_wanted(labels: &[f64]) -> Option<u64> {
+/// How many labels as skewed as these would do, a whole number, where these are too few.
+pub fn labels_wanted(labels: &[f64]) -> Option<f64> {
     let n = labels.len() as f64;
     let mean = labels.iter().sum::<f64>() / n;
     let deviations = || labels.iter().map(|label| label - mean);
     let second = deviations().map(|of| of * of).sum::<f64>() / n;
     let third = deviations().map(|of| of * of * of).sum::<f64>() / n;
     let wanted = LABELS_PER_SKEWNESS * third * third / (second * second * second);
-    (second > 0.0 && n < wanted).then_some(wanted.ceil() as u64)
+    (second > 0.0 && n < wanted).then_some(wanted.ceil())
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
     fn rare_labels_need_many() {
         let mut labels = vec![0.0; 100];
         labels[3] = 1.0;
-        assert_eq!(labels_wanted(&labels), Some(971));
+        assert_eq!(labels_wanted(&labels), Some(971.0));
         let even: Vec<f64> = (0..20).map(|n| f64::from(n % 2)).collect();
         assert_eq!(labels_wanted(&even), None);
         assert_eq!(labels_wanted(&[0.5; 4]), None);
