@@ -227,16 +227,24 @@ fn is_same(of: &ContrastRecorded, first: &ContrastRecorded) -> bool {
 /// Assumptions that fail and that no label mends.
 fn assumptions(state: &State, experiment: &ExperimentId) -> Vec<String> {
     let assumptions = state.fold::<Assumptions>();
-    let failed = |code, words: &str| {
-        let seq = assumptions.failed(code, Some(experiment))?;
-        Some(format!("{words} ({code} fails since seq {seq})."))
+    let failed = assumptions.failed(Assumption::A0, Some(experiment));
+    // A contradiction lasts where the rulebook says so, whatever a later re-score found.
+    let contradicted = assumptions.contradicted(state, experiment);
+    let said = |code: Assumption, words: &str, seq: u64| {
+        format!("{words} ({code} fails since seq {seq}).")
     };
     let found = [
-        failed(Assumption::A0, "The label does not mean what it stands for"),
-        failed(
-            Assumption::CloverJ2,
-            "The judge gave the same answer different scores",
-        ),
+        failed.map(|seq| {
+            said(
+                Assumption::A0,
+                "The label does not mean what it stands for",
+                seq,
+            )
+        }),
+        contradicted.map(|of| {
+            let words = "The judge gave the same answer different scores";
+            said(Assumption::CloverJ2, words, of.seq)
+        }),
     ];
     found.into_iter().flatten().collect()
 }

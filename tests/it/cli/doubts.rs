@@ -120,6 +120,46 @@ fn nothing_is_claimed_of_a_judge_that_contradicted_itself() {
     }
 }
 
+/// A re-score without a mismatch takes none back that was recorded before it.
+#[test]
+fn a_contradiction_is_not_taken_back_by_hand() {
+    let mut desk = desk("1", &[("a", 0..80, 0.4), ("b", 0..80, 0.6)]);
+    let hash = "0".repeat(64);
+    let judge = format!(
+        "{{\"decoding\":{{\"temperature_micro\":0}},\"evidence_schema\":\"text-1\",\"extractor\":\"text-1\",\"judge\":\"other\",\"model\":\"m-1\",\
+         \"port\":\"recorded\",\"prompt_hash\":\"{hash}\",\"tool_snapshot\":\"{hash}\"}}"
+    );
+    let words = [
+        "record",
+        "judge.registered",
+        "--experiment",
+        "arena",
+        "--data",
+        &judge,
+    ];
+    desk.ok_words(&words);
+    for mismatches in [3, 0] {
+        let data = format!(
+            "{{\"judge\":\"other\",\"keys\":30,\"keys_root\":\"hxM55qLn+5O6kx5cjnCwzm1Y/QTmqeyFBtuXgS6QRME=\",\"mismatches\":{mismatches},\"seed\":1}}"
+        );
+        let words = [
+            "record",
+            "score.replayed",
+            "--experiment",
+            "arena",
+            "--data",
+            &data,
+        ];
+        desk.ok_words(&words);
+        let (said, text) = answer(&mut desk, "estimate");
+        assert!(
+            text.contains("CLOVER.J2 fails since seq"),
+            "{mismatches}: {text}"
+        );
+        assert_eq!(said["may_be_claimed"], false, "{mismatches}");
+    }
+}
+
 /// Labels that are nearly all the same, as where a rare one was not drawn: no interval of a few covers it.
 #[test]
 fn labels_that_are_nearly_all_the_same_claim_nothing() {
