@@ -212,7 +212,21 @@ pub fn not_asked(adopted: &[Adopted]) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use clover_ground::page;
+
     use super::*;
+
+    #[test]
+    fn the_page_lists_every_question() {
+        let mut rows = String::new();
+        for question in Question::ALL {
+            let (name, since) = (question.as_str(), question.since());
+            let (rule, words) = (question.rule(), question.words());
+            rows.push_str(&format!("| `{name}` | {since} | `{rule}` | {words} |\n"));
+        }
+        let head = "| question | since | rule | what is asked |";
+        page::hold("schema/FINDINGS.md", &[(head, rows)]);
+    }
 
     #[test]
     fn every_question_is_asked_by_a_rulebook_that_this_program_knows() {
