@@ -29,7 +29,7 @@ use crate::workflow::analyze::Request;
 use crate::workflow::analyze::dataset::Dataset;
 use crate::workflow::analyze::dataset::Prompts;
 use crate::workflow::analyze::read;
-use crate::workflow::analyze::read::Fields;
+use crate::workflow::analyze::read::FieldNames;
 use crate::workflow::analyze::read::ReadError;
 use crate::workflow::analyze::read::Responses;
 
@@ -206,20 +206,20 @@ fn drawn(args: &Args, replicates: usize, clusters: usize) -> Box<dyn ClusterWeig
     })
 }
 
-fn fields(args: &Args) -> Fields {
-    Fields {
+fn fields(args: &Args) -> FieldNames {
+    FieldNames {
         covariates: args.covariate.clone(),
-        ..Fields::default()
+        ..FieldNames::default()
     }
 }
 
 /// Reads one file.
-fn file(ctx: &Ctx<'_>, path: &Path, fields: &Fields) -> Result<Responses, CliError> {
+fn file(ctx: &Ctx<'_>, path: &Path, fields: &FieldNames) -> Result<Responses, CliError> {
     let bytes = ambient::read(&ctx.path(path))?;
     parsed(&path.display().to_string(), &bytes, fields)
 }
 
-fn parsed(name: &str, bytes: &[u8], fields: &Fields) -> Result<Responses, CliError> {
+fn parsed(name: &str, bytes: &[u8], fields: &FieldNames) -> Result<Responses, CliError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n');
         let line = line.count() + 1;

@@ -18,7 +18,7 @@ use crate::session::intake::responses as session;
 use crate::view::View;
 use crate::view::taken_in::RowsTakenIn;
 use crate::workflow::import::Brings;
-use crate::workflow::import::form::Form;
+use crate::workflow::import::form::FileForm;
 
 pub(super) const HELP: &str = "clover import rows --help";
 
@@ -91,8 +91,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
     let mut plans = Vec::with_capacity(files.len());
     for file in files {
         warn(ctx, &file);
-        let format = match Form::of(&file.bytes) {
-            Form::Csv => ImportFormat::Csv,
+        let format = match FileForm::of(&file.bytes) {
+            FileForm::Csv => ImportFormat::Csv,
             _ => ImportFormat::Cje,
         };
         let plan = session::plan(&home, &ledger, &experiment, file.rows)?;

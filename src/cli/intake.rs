@@ -41,10 +41,10 @@ use crate::workflow::import;
 use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
-use crate::workflow::import::Rows;
+use crate::workflow::import::ImportRows;
 use crate::workflow::import::labels;
-use crate::workflow::import::plan::Ask;
-use crate::workflow::import::plan::Plan;
+use crate::workflow::import::plan::ImportPlan;
+use crate::workflow::import::plan::ImportTerms;
 use crate::workflow::import::row;
 
 #[derive(Debug, clap::Args)]
@@ -189,7 +189,7 @@ pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<View, CliError> {
     )
 }
 
-pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<Rows, ImportError>;
+pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<ImportRows, ImportError>;
 
 pub(super) fn run(
     ctx: &mut Ctx<'_>,
@@ -242,7 +242,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, common: &Common) -> Result<(Home, Ledger),
 }
 
 /// A rehearsal with scores that differ from the recorded ones says so, and ends as the import would.
-fn conflicts(ctx: &mut Ctx<'_>, (files, plans): (&[InputFile], &[Plan]), answer: &mut View) {
+fn conflicts(ctx: &mut Ctx<'_>, (files, plans): (&[InputFile], &[ImportPlan]), answer: &mut View) {
     let mut all = files.iter().zip(plans).flat_map(|(file, plan)| {
         let found = plan.conflicts.iter();
         found.map(|conflict| (&file.rows.file, conflict))
@@ -382,7 +382,7 @@ pub(super) fn request(
         }
     };
     Ok(Request {
-        ask: Ask {
+        ask: ImportTerms {
             experiment,
             judge: name("judge", &common.judge, crate::event::id::JudgeId::new)?,
             rater: name("rater", &common.rater, crate::event::id::RaterId::new)?,

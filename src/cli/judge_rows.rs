@@ -21,9 +21,9 @@ use crate::session::intake::responses;
 use crate::session::judge::Assignment;
 use crate::session::judge::assignment::JudgeSpec;
 use crate::session::judge::assignment::Model;
-use crate::workflow::import::Row;
-use crate::workflow::import::Rows;
-use crate::workflow::judge::run::Known;
+use crate::workflow::import::ImportRow;
+use crate::workflow::import::ImportRows;
+use crate::workflow::judge::run::ProbeEvidence;
 
 const HELP: &str = "clover judge run --help";
 
@@ -36,7 +36,7 @@ pub(super) struct Desk {
 }
 
 /// What was read of `--known`, checked.
-fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<Option<(Vec<u8>, Known)>, CliError> {
+fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<Option<(Vec<u8>, ProbeEvidence)>, CliError> {
     let Some(path) = &common.known else {
         return Ok(None);
     };
@@ -94,12 +94,12 @@ fn held(
     (home, ledger): (&Home, &Ledger),
     experiment: &ExperimentId,
     policy: Option<&str>,
-) -> Result<Vec<Row>, CliError> {
+) -> Result<Vec<ImportRow>, CliError> {
     let mut found = held::rows(home, ledger, experiment)?;
     for (seq, why) in &found.silent {
         ctx.warn(format!("the rows of seq {seq} are not judged: {why}"));
     }
-    let is_wanted = |row: &Row| policy.is_none_or(|policy| row.policy.as_str() == policy);
+    let is_wanted = |row: &ImportRow| policy.is_none_or(|policy| row.policy.as_str() == policy);
     found.rows.retain(is_wanted);
     if found.rows.is_empty() {
         let of = policy.map_or_else(String::new, |policy| format!(" of {policy}"));
@@ -124,11 +124,11 @@ impl Desk {
 
     /// Takes the rows in before they are judged, as `clover import rows` does: with their times and fields.
     pub(super) fn take_in(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
-        let rows = Rows {
+        let rows = ImportRows {
             file: "--rows".to_owned(),
             read: self.assignment.rows.len() as u64,
             rows: self.assignment.rows.clone(),
-            ..Rows::default()
+            ..ImportRows::default()
         };
         let experiment = &self.assignment.experiment;
         let plan = responses::plan(&self.home, &self.ledger, experiment, rows)?;

@@ -17,7 +17,7 @@ use crate::view::View;
 use crate::view::ope as view;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::ope;
-use crate::workflow::ope::Target;
+use crate::workflow::ope::TargetDiagnosis;
 use crate::workflow::ope::logs;
 use crate::workflow::ope::logs::Logs;
 
@@ -142,9 +142,10 @@ fn append(
     ctx: &mut Ctx<'_>,
     read: &mut Estimation,
     found: &crate::workflow::estimate::compute::Found,
-    (computed, diagnoses): (&[Target], &[OpeDiagnosed]),
+    (computed, diagnoses): (&[TargetDiagnosis], &[OpeDiagnosed]),
 ) -> Result<View, CliError> {
-    let mut order: Vec<(&Target, &OpeDiagnosed)> = computed.iter().zip(diagnoses).collect();
+    let mut order: Vec<(&TargetDiagnosis, &OpeDiagnosed)> =
+        computed.iter().zip(diagnoses).collect();
     order.sort_by_key(|(of, _)| (of.diagnosed.overlap, of.diagnosed.tail));
     let mut events: Vec<Payload> = Vec::new();
     for (of, diagnosed) in order {

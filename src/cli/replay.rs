@@ -14,7 +14,7 @@ use crate::view::replay::Replayed;
 use crate::workflow::recompute;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Elsewhere;
-use crate::workflow::recompute::Shared;
+use crate::workflow::recompute::RecomputeCache;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -36,7 +36,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         None => None,
     };
     let mut texts = Texts::new(&home, &ledger)?;
-    let mut shared = Shared::default();
+    let mut shared = RecomputeCache::default();
     let mut context = Context::new(&ledger, &mut texts, &mut shared).over(&ledger);
     let mut replayed = Vec::new();
     let (reads, elsewhere) = match one {

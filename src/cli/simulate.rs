@@ -16,8 +16,8 @@ use crate::view::simulate as simulated;
 use crate::view::simulate::Written;
 use crate::workflow::simulate::Fault;
 use crate::workflow::simulate::Kind;
-use crate::workflow::simulate::Row;
 use crate::workflow::simulate::Setting;
+use crate::workflow::simulate::SimulatedRow;
 use crate::workflow::simulate::World;
 use crate::workflow::simulate::files;
 use crate::workflow::simulate::truth;
@@ -172,13 +172,13 @@ fn worth(ctx: &mut Ctx<'_>, world: &World, fresh: u64) -> Result<Worth, CliError
 /// Rows drawn at a time, between two looks at the progress.
 const BLOCK: u64 = 10_000;
 
-fn rows(ctx: &mut Ctx<'_>, world: &World) -> Vec<Row> {
+fn rows(ctx: &mut Ctx<'_>, world: &World) -> Vec<SimulatedRow> {
     let (all, mut rows) = (world.rows(), Vec::new());
     let mut progress = ctx.progress("rows");
     while (rows.len() as u64) < all {
         let from = rows.len() as u64;
         let to = all.min(from + BLOCK);
-        let block: Vec<Row> = (from..to)
+        let block: Vec<SimulatedRow> = (from..to)
             .into_par_iter()
             .map(|number| world.row(Kind::Base, number))
             .collect();

@@ -33,7 +33,7 @@ use clover_workflow::analyze::dataset::Dataset;
 use clover_workflow::analyze::dataset::Policy;
 use clover_workflow::analyze::dataset::Prompts;
 use clover_workflow::analyze::read;
-use clover_workflow::analyze::read::Fields;
+use clover_workflow::analyze::read::FieldNames;
 use clover_workflow::analyze::read::RESPONSE_LENGTH;
 
 /// Policies of the real sample.
@@ -252,9 +252,9 @@ pub(crate) fn arena_file(
 ) -> Result<read::Responses, Stop> {
     let arena = arena.ok_or_else(|| Stop::NotRun("needs the real sample: --arena DIR".into()))?;
     let text = arena.text(file).map_err(Stop::NotRun)?;
-    let fields = Fields {
+    let fields = FieldNames {
         covariates: covariates.to_vec(),
-        ..Fields::default()
+        ..FieldNames::default()
     };
     read::responses(file, &text, &fields).map_err(refused)
 }

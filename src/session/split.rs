@@ -15,7 +15,7 @@ use clover_num::Count;
 use clover_workflow::import::kept::KeptError;
 use clover_workflow::split;
 use clover_workflow::split::Apart;
-use clover_workflow::split::Parts;
+use clover_workflow::split::PartMembers;
 use clover_workflow::split::SplitError;
 
 use crate::append;
@@ -51,7 +51,7 @@ pub struct SplitRequest {
 #[derive(Clone, Debug)]
 pub struct SplitPlan {
     /// Which clusters are in which part.
-    pub parts: Parts,
+    pub parts: PartMembers,
     experiment: ExperimentId,
     events: Vec<Payload>,
 }

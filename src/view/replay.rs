@@ -9,7 +9,7 @@ use crate::view::View;
 use crate::view::explained;
 use crate::view::explained::Explained;
 use crate::workflow::recompute::Elsewhere;
-use crate::workflow::recompute::Outcome;
+use crate::workflow::recompute::Recomputation;
 
 /// Differences that are shown without `--explain`.
 const SHOWN: usize = 3;
@@ -22,7 +22,7 @@ pub struct Replayed {
     /// Its kind.
     pub kind: Kind,
     /// How that ended.
-    pub outcome: Outcome,
+    pub outcome: Recomputation,
     /// What it is on one page, where that was asked for.
     pub page: Option<Explained>,
 }
@@ -30,11 +30,11 @@ pub struct Replayed {
 impl Replayed {
     fn word(&self) -> &'static str {
         match self.outcome {
-            Outcome::Identical => "identical",
-            Outcome::Within => "within 1e-9",
-            Outcome::Differs(_) => "DIFFERS",
-            Outcome::Gone(_) => "cannot be computed again",
-            Outcome::Told(_) => "a person's word",
+            Recomputation::Identical => "identical",
+            Recomputation::Within => "within 1e-9",
+            Recomputation::Differs(_) => "DIFFERS",
+            Recomputation::Gone(_) => "cannot be computed again",
+            Recomputation::Told(_) => "a person's word",
         }
     }
 }
@@ -102,7 +102,7 @@ pub struct DifferenceFacts {
 impl From<&Replayed> for ReplayedFacts {
     fn from(of: &Replayed) -> Self {
         let differences = match &of.outcome {
-            Outcome::Differs(differences) => differences.as_slice(),
+            Recomputation::Differs(differences) => differences.as_slice(),
             _ => &[],
         };
         let differences = differences.iter().map(|of| DifferenceFacts {
@@ -116,7 +116,7 @@ impl From<&Replayed> for ReplayedFacts {
             outcome: of.word(),
             differences: differences.collect(),
             why: match &of.outcome {
-                Outcome::Gone(why) | Outcome::Told(why) => Some(why.clone()),
+                Recomputation::Gone(why) | Recomputation::Told(why) => Some(why.clone()),
                 _ => None,
             },
         }
@@ -124,13 +124,13 @@ impl From<&Replayed> for ReplayedFacts {
 }
 
 fn facts(replayed: &[Replayed], others: &[(Elsewhere, u64)]) -> ReplayFacts {
-    let count = |is: fn(&Outcome) -> bool| {
+    let count = |is: fn(&Recomputation) -> bool| {
         let found = replayed.iter().filter(|of| is(&of.outcome));
         found.count() as u64
     };
-    let differ = count(|of| matches!(of, Outcome::Differs(_)));
-    let gone = count(|of| matches!(of, Outcome::Gone(_)));
-    let told = count(|of| matches!(of, Outcome::Told(_)));
+    let differ = count(|of| matches!(of, Recomputation::Differs(_)));
+    let gone = count(|of| matches!(of, Recomputation::Gone(_)));
+    let told = count(|of| matches!(of, Recomputation::Told(_)));
     let elsewhere = others.iter().map(|(of, events)| ElsewhereFacts {
         kind: of.kind.as_str(),
         events: *events,
@@ -197,7 +197,7 @@ pub fn view(replayed: &[Replayed], others: &[(Elsewhere, u64)], explain: bool) -
 
 fn remarks(view: &mut View, of: &Replayed, explain: bool) {
     match &of.outcome {
-        Outcome::Differs(differences) => {
+        Recomputation::Differs(differences) => {
             let shown = if explain { differences.len() } else { SHOWN };
             for one in differences.iter().take(shown) {
                 view.sentence(format!(
@@ -213,10 +213,10 @@ fn remarks(view: &mut View, of: &Replayed, explain: bool) {
                 ));
             }
         }
-        Outcome::Gone(why) | Outcome::Told(why) => {
+        Recomputation::Gone(why) | Recomputation::Told(why) => {
             view.sentence(format!("seq {}  {why}", of.seq));
         }
-        Outcome::Identical | Outcome::Within => {}
+        Recomputation::Identical | Recomputation::Within => {}
     }
     if let Some(page) = &of.page {
         view.gap();

@@ -10,7 +10,7 @@ use crate::ledger::Ledger;
 use crate::view::View;
 use crate::workflow::split;
 use crate::workflow::split::Apart;
-use crate::workflow::split::Parts;
+use crate::workflow::split::PartMembers;
 
 /// A split of clusters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,7 +39,7 @@ pub(super) fn gap(seconds: Option<u64>) -> String {
 }
 
 /// A split that nothing is on record of yet: what a dry run shows.
-pub fn planned(split: &SplitId, parts: &Parts, apart: Apart) -> View {
+pub fn planned(split: &SplitId, parts: &PartMembers, apart: Apart) -> View {
     let part = |part: SplitPart| split::root(&parts.members[&part]);
     let facts = SplitFormed {
         split: split.clone(),

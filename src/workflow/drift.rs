@@ -94,7 +94,7 @@ pub enum DriftError {
 
 /// Which anchors.
 #[derive(Clone, Copy, Debug)]
-pub struct Which<'a> {
+pub struct AnchorQuery<'a> {
     /// The set.
     pub anchors: &'a AnchorSetId,
     /// The experiment.
@@ -122,7 +122,7 @@ pub struct AnchorRow {
 
 /// Anchors as a log holds them.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct AnchorHistory {
     /// The set.
     pub anchors: AnchorSetId,
     /// The judge.
@@ -151,7 +151,7 @@ pub struct Heard {
 /// Rows of one policy: all that the judge scored, else those that it had scored when the set was registered.
 fn rows_of(
     log: &AnchorLog,
-    which: &Which<'_>,
+    which: &AnchorQuery<'_>,
     of: &AnchorRows,
     set: u64,
 ) -> Result<Vec<AnchorRow>, DriftError> {
@@ -188,7 +188,10 @@ fn rows_of(
 ///
 /// # Errors
 /// [`DriftError`].
-pub fn recorded(history: &dyn History, which: &Which<'_>) -> Result<Recorded, DriftError> {
+pub fn recorded(
+    history: &dyn History,
+    which: &AnchorQuery<'_>,
+) -> Result<AnchorHistory, DriftError> {
     let (anchors, judge) = (which.anchors, which.judge);
     let mut log = AnchorLog::through(history, which.experiment, (anchors, judge), which.through)?;
     let set = log.set.take();
@@ -201,7 +204,7 @@ pub fn recorded(history: &dyn History, which: &Which<'_>) -> Result<Recorded, Dr
     let same = |(of, scores): (Root, Vec<Micro>)| {
         (of == root && scores.len() == rows.len()).then_some(scores)
     };
-    Ok(Recorded {
+    Ok(AnchorHistory {
         anchors: which.anchors.clone(),
         judge: which.judge.clone(),
         earlier: log.earlier.into_iter().filter_map(same).collect(),
@@ -221,7 +224,7 @@ fn root(rows: &[AnchorRow]) -> Root {
 /// # Errors
 /// [`DriftError::Scores`], or [`DriftError::Unfit`] for a plan out of range.
 pub fn check(
-    found: &Recorded,
+    found: &AnchorHistory,
     heard: Heard,
     terms: DriftTerms,
 ) -> Result<JudgeDriftChecked, DriftError> {
@@ -265,7 +268,7 @@ fn pass_if(holds: bool) -> Verdict {
 }
 
 /// The tripwire: the judge that answers is the one that was registered, and every score since names it.
-fn version(found: &Recorded, asked: Option<&JudgeVersion>) -> Verdict {
+fn version(found: &AnchorHistory, asked: Option<&JudgeVersion>) -> Verdict {
     if found.unversioned > 0 {
         return Verdict::Fail;
     }
@@ -276,7 +279,10 @@ fn version(found: &Recorded, asked: Option<&JudgeVersion>) -> Verdict {
 }
 
 /// Tau-b of recorded and new scores, and its p.
-fn ranks(found: &Recorded, scores: &[Micro]) -> Result<(Option<f64>, Option<f64>), DriftError> {
+fn ranks(
+    found: &AnchorHistory,
+    scores: &[Micro],
+) -> Result<(Option<f64>, Option<f64>), DriftError> {
     let before: Vec<f64> = found.rows.iter().map(|row| unit(row.recorded)).collect();
     let after: Vec<f64> = scores.iter().copied().map(unit).collect();
     if before.len() < 2 {
@@ -288,7 +294,7 @@ fn ranks(found: &Recorded, scores: &[Micro]) -> Result<(Option<f64>, Option<f64>
 }
 
 /// Changes of each row by check, the newest last.
-fn changes(found: &Recorded, scores: &[Micro]) -> Vec<Vec<f64>> {
+fn changes(found: &AnchorHistory, scores: &[Micro]) -> Vec<Vec<f64>> {
     let change =
         |row: usize, new: Micro| (new.value() - found.rows[row].recorded.value()) as f64 / 1e6;
     (0..found.rows.len())
@@ -345,7 +351,7 @@ fn charted(of: &Screened) -> Charted {
 
 /// Mean changes of both policies, whose deviation in control shrinks with the square root of their rows.
 fn by_policy(
-    found: &Recorded,
+    found: &AnchorHistory,
     scores: &[Micro],
     plan: &DriftPlan,
 ) -> Result<Vec<PolicyDrift>, DriftError> {
@@ -379,7 +385,11 @@ fn by_policy(
 }
 
 /// Changes of single rows.
-fn by_row(found: &Recorded, scores: &[Micro], plan: &DriftPlan) -> Result<RowsDrift, DriftError> {
+fn by_row(
+    found: &AnchorHistory,
+    scores: &[Micro],
+    plan: &DriftPlan,
+) -> Result<RowsDrift, DriftError> {
     let sd = unit(plan.sd_micro);
     let series: Vec<(Vec<f64>, f64)> = changes(found, scores)
         .into_iter()

@@ -40,7 +40,7 @@ use clover_projection::rubrics::Rubrics;
 
 use crate::patches;
 use crate::prompts;
-use crate::prompts::Rendered;
+use crate::prompts::JudgePrompt;
 
 /// The questions `rescored_anew`, `rescored_before` and `judged_prompt`.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl Rule for PromptJudges {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let place = Place { state, experiment };
+        let place = PromptContext { state, experiment };
         let payload = &event.event.payload;
         if state.asks(Question::RescoredAnew) {
             breaches.take(RuleName::Predicate, place.check_step(payload));
@@ -70,18 +70,18 @@ impl Rule for PromptJudges {
 }
 
 /// The state before an event, and its experiment.
-struct Place<'a> {
+struct PromptContext<'a> {
     state: &'a State,
     experiment: &'a ExperimentId,
 }
 
 /// A candidate that changes what the judge is told.
-struct Changed<'a> {
+struct PromptChange<'a> {
     it: &'a Iteration,
-    prompt: Rendered,
+    prompt: JudgePrompt,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PromptContext<'a> {
     fn judges(&self) -> Option<&'a OfExperiment> {
         self.state.fold::<Judges>().of(self.experiment)
     }
@@ -113,7 +113,7 @@ impl<'a> Place<'a> {
         &self,
         iteration: &IterationId,
         candidate: Digest,
-    ) -> Result<Option<Changed<'a>>, Unmet> {
+    ) -> Result<Option<PromptChange<'a>>, Unmet> {
         let Some(it) = self.state.fold::<Iterations>().by_id.get(iteration) else {
             // The rule `predicate` says that it was never opened.
             return Ok(None);
@@ -134,11 +134,11 @@ impl<'a> Place<'a> {
         }
         let prompt = prompts::rendered(&after, Some(plan));
         let is_changed = prompt.hash != prompts::rendered(&base, Some(plan)).hash;
-        Ok(is_changed.then_some(Changed { it, prompt }))
+        Ok(is_changed.then_some(PromptChange { it, prompt }))
     }
 
     /// The judge that a candidate is asked of: that of the iteration, told what the candidate changes.
-    fn judge_of(&self, changed: &Changed<'_>) -> Result<JudgeRegistered, Unmet> {
+    fn judge_of(&self, changed: &PromptChange<'_>) -> Result<JudgeRegistered, Unmet> {
         let plan = patches::plan_of(self.state, changed.it);
         let named = plan.and_then(|plan| plan.design.as_ref()?.judge.as_ref());
         let judge = self.judges().and_then(|of| of.of_plan(named));

@@ -69,7 +69,7 @@ pub fn version_after(version: &str) -> String {
 
 /// What the judge is told of a rubric in an iteration whose extractor knows these topics.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
+pub struct JudgePrompt {
     /// Hash of the text under its template.
     pub hash: Digest,
     /// The text.
@@ -77,14 +77,14 @@ pub struct Rendered {
 }
 
 /// What the judge is told.
-pub fn rendered(rubric: &Rubric, plan: Option<&IterationPlan>) -> Rendered {
+pub fn rendered(rubric: &Rubric, plan: Option<&IterationPlan>) -> JudgePrompt {
     let topics = plan.and_then(|plan| Some(plan.design.as_ref()?.topics.iter()));
     let topics: BTreeSet<String> = topics
         .into_iter()
         .flatten()
         .map(|topic| topic.as_str().to_owned())
         .collect();
-    Rendered {
+    JudgePrompt {
         hash: prompt::hash(rubric, &topics),
         text: prompt::render(rubric, &topics),
     }
@@ -125,7 +125,11 @@ pub fn plan_told<'a>(
 }
 
 /// What the judge is told in a version of an experiment; `None` where its leaves are no rubric.
-pub fn told(state: &State, experiment: &ExperimentId, registered: &Registered) -> Option<Rendered> {
+pub fn told(
+    state: &State,
+    experiment: &ExperimentId,
+    registered: &Registered,
+) -> Option<JudgePrompt> {
     let rubric = patches::rubric_of(registered)?;
     Some(rendered(&rubric, plan_told(state, experiment, registered)))
 }

@@ -70,7 +70,7 @@ pub enum SplitError {
 
 /// The members of an ingested row that a split reads.
 #[derive(Deserialize)]
-struct Row {
+struct SplitRow {
     item: ItemId,
     #[serde(default)]
     sampled_at: Option<Timestamp>,
@@ -93,7 +93,7 @@ pub fn clusters(
         let bytes = bytes.ok_or(Unread::Absent { seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty()) {
-            let row: Row = serde_json::from_slice(line).map_err(|error| Unread::Damaged {
+            let row: SplitRow = serde_json::from_slice(line).map_err(|error| Unread::Damaged {
                 seq,
                 what: error.to_string(),
             })?;
@@ -106,7 +106,7 @@ pub fn clusters(
 
 /// Members of each part, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct PartMembers {
     /// By part.
     pub members: BTreeMap<SplitPart, Vec<ItemId>>,
     /// Clusters in the gap or outside the time of both.
@@ -121,7 +121,7 @@ pub fn parts(
     clusters: &BTreeMap<ItemId, Option<Timestamp>>,
     seed: u64,
     apart: Apart,
-) -> Result<Parts, SplitError> {
+) -> Result<PartMembers, SplitError> {
     let mut members: BTreeMap<_, Vec<ItemId>> =
         SplitPart::ALL.map(|part| (part, Vec::new())).into();
     let mut left_out = 0;
@@ -162,7 +162,7 @@ pub fn parts(
     let empty = members.iter().find(|(_, members)| members.is_empty());
     match empty {
         Some((part, _)) => Err(SplitError::Empty(*part)),
-        None => Ok(Parts { members, left_out }),
+        None => Ok(PartMembers { members, left_out }),
     }
 }
 
@@ -192,7 +192,7 @@ pub fn listed_by(seed: Count, separation: Separation) -> ListedBy {
 }
 
 /// The events that form a split, in their order.
-pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &Parts) -> Vec<Payload> {
+pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &PartMembers) -> Vec<Payload> {
     let separation = match apart {
         Apart::Hashed => Separation::Hashed,
         Apart::Time { .. } => Separation::Time,

@@ -40,7 +40,7 @@ use clover::rubric::extract::recorded::Traces;
 use clover::workflow::RULEBOOK;
 use clover::workflow::analyze::dataset::Policy;
 use clover::workflow::analyze::read;
-use clover::workflow::analyze::read::Fields;
+use clover::workflow::analyze::read::FieldNames;
 use clover::workflow::judge::builtin;
 use clover::workflow::patches::Bench;
 
@@ -280,9 +280,9 @@ pub fn responses(bytes: &[u8]) {
         return;
     };
     for covariates in [Vec::new(), vec![read::RESPONSE_LENGTH.to_owned()]] {
-        let fields = Fields {
+        let fields = FieldNames {
             covariates,
-            ..Fields::default()
+            ..FieldNames::default()
         };
         let found = match read::responses("here", text, &fields) {
             Ok(found) => found,

@@ -26,18 +26,18 @@ use clover::session::split;
 use clover::session::split::SplitRequest;
 use clover::workflow::import::Brings;
 use clover::workflow::import::How;
-use clover::workflow::import::Rows;
+use clover::workflow::import::ImportRows;
 use clover::workflow::import::cje;
-use clover::workflow::import::plan::Ask;
+use clover::workflow::import::plan::ImportTerms;
 use clover::workflow::patches;
-use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::ShippedDataset;
 use clover::workflow::split::Apart;
 use serde_json::json;
 
 use super::desk::Desk;
 
 /// Takes in a data set: the experiment and its rubric, rows with scores, a split, labels and anchors.
-pub(crate) fn take_in(desk: &mut Desk, of: &Shipped) -> Result<(), Box<dyn Error>> {
+pub(crate) fn take_in(desk: &mut Desk, of: &ShippedDataset) -> Result<(), Box<dyn Error>> {
     let experiment: ExperimentId = of.name.parse()?;
     register(desk, of, &experiment)?;
     let (file, mut request) = judge(desk, of, &experiment)?;
@@ -84,7 +84,7 @@ pub(crate) fn take_in(desk: &mut Desk, of: &Shipped) -> Result<(), Box<dyn Error
 /// Registers the experiment, its rubric, the account of peeks and the label designs.
 fn register(
     desk: &mut Desk,
-    of: &Shipped,
+    of: &ShippedDataset,
     experiment: &ExperimentId,
 ) -> Result<(), Box<dyn Error>> {
     let about = json!({"title": of.name, "purpose": "an example"});
@@ -107,7 +107,7 @@ fn register(
 /// The judge scores every row; answers with the rows and how they are taken in, without labels.
 fn judge(
     desk: &mut Desk,
-    of: &Shipped,
+    of: &ShippedDataset,
     experiment: &ExperimentId,
 ) -> Result<(InputFile, Request), Box<dyn Error>> {
     let files: BTreeMap<_, _> = of
@@ -140,7 +140,7 @@ fn judge(
         rows: base,
     };
     let request = Request {
-        ask: Ask {
+        ask: ImportTerms {
             experiment: experiment.clone(),
             judge: "builtin".parse()?,
             rater: "oracle".parse()?,
@@ -156,7 +156,7 @@ fn judge(
 }
 
 /// Rows of a file whose name says the policy.
-fn rows(path: &str, bytes: &[u8]) -> Result<Rows, Box<dyn Error>> {
+fn rows(path: &str, bytes: &[u8]) -> Result<ImportRows, Box<dyn Error>> {
     let stem = path
         .rsplit('/')
         .next()

@@ -38,8 +38,8 @@ use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::simulate;
 use crate::workflow::gates::simulate::Mean;
-use crate::workflow::gates::simulate::Plan;
 use crate::workflow::gates::simulate::Shape;
+use crate::workflow::gates::simulate::SimulationPlan;
 
 /// Streams beyond which nothing more is learnt.
 const STREAMS_MAX: u64 = 1_000_000;
@@ -265,7 +265,7 @@ fn paths(
     let path = |line: &(&str, i64)| {
         let (name, effect) = *line;
         let label = format!("gate/simulate/{name}/paths");
-        let plan = Plan {
+        let plan = SimulationPlan {
             effect,
             mean: Mean::Recorded,
             seed: SeedTree::of_number(args.seed).child(&label).seed(),
@@ -328,7 +328,7 @@ fn line(
 ) -> SimulatedLine {
     let (name, effect) = of;
     let label = format!("gate/simulate/{name}/{}", shape.as_str());
-    let plan = Plan {
+    let plan = SimulationPlan {
         effect,
         mean,
         seed: SeedTree::of_number(args.seed).child(&label).seed(),

@@ -21,7 +21,7 @@ use clover_projection::generators::Generators;
 use clover_projection::generators::Run;
 use clover_workflow::generator;
 use clover_workflow::generator::Bound;
-use clover_workflow::generator::Judge;
+use clover_workflow::generator::FrozenJudge;
 use clover_workflow::iterate::steps::BUILD;
 
 use crate::append;
@@ -69,7 +69,7 @@ pub fn open(
     let of = ledger.state().fold::<Deployments>().of(&experiment);
     let running = of.and_then(|of| of.running());
     let running = running.ok_or_else(|| DeployError::NoJudge(experiment.clone()))?;
-    let judge = Judge::of(ledger, &experiment, running.id, ledger.size())?;
+    let judge = FrozenJudge::of(ledger, &experiment, running.id, ledger.size())?;
     let said = GeneratorRunOpened {
         build: build(),
         calibrator: running.versions.calibrator,
@@ -142,7 +142,7 @@ pub fn objective(
         return Err(DeployError::AllAsked { run, steps }.into());
     }
     let opened = opening(ledger, &run)?;
-    let judge = Judge::of(ledger, &experiment, run.deployment, run.seq)?;
+    let judge = FrozenJudge::of(ledger, &experiment, run.deployment, run.seq)?;
     let through = ledger.size().saturating_sub(1);
     let step = Count::new(run.used + 1).unwrap_or_default();
     let asked = (policy.unwrap_or(&run.new), step);
@@ -197,7 +197,7 @@ fn validation(
     design: DesignId,
 ) -> Result<GeneratorValidated, SessionError> {
     let opened = opening(ledger, run)?;
-    let judge = Judge::of(ledger, experiment, run.deployment, run.seq)?;
+    let judge = FrozenJudge::of(ledger, experiment, run.deployment, run.seq)?;
     let through = ledger.size().saturating_sub(1);
     let of = (&opened, run.seq);
     let found = generator::validate(ledger, &judge, of, &design, through)?;

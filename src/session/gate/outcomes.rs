@@ -7,7 +7,7 @@ use clover_event::id::ItemId;
 use clover_ground::sign::Signer;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
-use clover_workflow::gates::evidence::Known;
+use clover_workflow::gates::evidence::GateContext;
 use clover_workflow::gates::outcomes;
 use clover_workflow::gates::outcomes::Outcome;
 
@@ -57,7 +57,7 @@ impl<'f> ScoreFile<'f> {
     pub(super) fn of(
         keys: &mut dyn Keys,
         ledger: &Ledger,
-        (of, order): (Known<'_>, &[ItemId]),
+        (of, order): (GateContext<'_>, &[ItemId]),
         from: &'f OutcomeFile,
     ) -> Result<Self, SessionError> {
         let file = from.file.as_str();

@@ -1,8 +1,8 @@
 //! What an import adds, and what was there: by scores, labels, seals, log-probabilities and files.
 
-use clover_workflow::import::plan::Label;
-use clover_workflow::import::plan::Plan;
-use clover_workflow::import::plan::Standing;
+use clover_workflow::import::plan::ImportPlan;
+use clover_workflow::import::plan::LabelIntake;
+use clover_workflow::import::plan::Presence;
 
 /// New and already recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,10 +14,10 @@ pub struct Pair {
 }
 
 impl Pair {
-    fn see(&mut self, standing: Standing) {
+    fn see(&mut self, standing: Presence) {
         match standing {
-            Standing::New => self.new += 1,
-            Standing::Already => self.already += 1,
+            Presence::New => self.new += 1,
+            Presence::Already => self.already += 1,
         }
     }
 }
@@ -39,13 +39,13 @@ pub struct Counts {
 
 impl Counts {
     /// Counts what becomes of a file's rows.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &ImportPlan) -> Self {
         let mut counts = Self::default();
         let is_new = plan.ingested.is_none();
         counts.files.see(if is_new {
-            Standing::New
+            Presence::New
         } else {
-            Standing::Already
+            Presence::Already
         });
         for row in &plan.rows {
             counts.scores.see(row.score);
@@ -58,11 +58,11 @@ impl Counts {
     }
 
     /// Counts what becomes of a label.
-    pub(super) fn see_label(&mut self, label: &Label) {
+    pub(super) fn see_label(&mut self, label: &LabelIntake) {
         match label {
-            Label::Open(standing) => self.labels.see(*standing),
-            Label::Sealed(standing, _) => self.sealed.see(*standing),
-            Label::None | Label::Unread => {}
+            LabelIntake::Open(standing) => self.labels.see(*standing),
+            LabelIntake::Sealed(standing, _) => self.sealed.see(*standing),
+            LabelIntake::None | LabelIntake::Unread => {}
         }
     }
 

@@ -17,7 +17,7 @@ use clover_projection::reader::Said;
 use clover_workflow::import;
 use clover_workflow::import::Brings;
 use clover_workflow::import::How;
-use clover_workflow::import::Row;
+use clover_workflow::import::ImportRow;
 use clover_workflow::import::kept::Unread;
 use clover_workflow::import::labels::Draw;
 use serde::Deserialize;
@@ -103,7 +103,7 @@ pub fn waiting(
 #[derive(Debug, Default)]
 pub struct Held {
     /// In the order in which they were taken in; of a draw, the first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ImportRow>,
     /// Where each was taken in.
     pub seqs: Vec<u64>,
     /// Files whose texts were erased, or whose key is not here: where each stands, and why.

@@ -7,8 +7,8 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_workflow::import::labels;
 use clover_workflow::import::labels::FileLabels;
-use clover_workflow::import::plan::Label;
-use clover_workflow::import::plan::Standing;
+use clover_workflow::import::plan::LabelIntake;
+use clover_workflow::import::plan::Presence;
 use clover_workflow::import::plan::label_of;
 
 use crate::append;
@@ -27,7 +27,7 @@ pub struct LabelPlan {
     /// The labels.
     pub labels: FileLabels,
     /// What becomes of each.
-    pub plans: Vec<Label>,
+    pub plans: Vec<LabelIntake>,
 }
 
 impl LabelPlan {
@@ -107,11 +107,11 @@ fn commands(
     let (mut open, mut sealed) = (Vec::new(), Vec::new());
     for (label, plan) in plan.labels.labels.iter().zip(&plan.plans) {
         match (plan, &request.ask.open) {
-            (Label::Open(Standing::New), Some(of)) => {
+            (LabelIntake::Open(Presence::New), Some(of)) => {
                 let said = label_of(&label.row, label.value, &label.rater, of);
                 open.push(Command::new(said, Some(experiment.clone())));
             }
-            (Label::Sealed(Standing::New, row), _) => {
+            (LabelIntake::Sealed(Presence::New, row), _) => {
                 let said = batch::sealed(ledger, request, (row, label.value), signers)?;
                 sealed.push(Command::new(said, Some(experiment.clone())));
             }

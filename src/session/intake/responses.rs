@@ -15,8 +15,8 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_projection::reader::LogReader;
 use clover_projection::reader::Said;
-use clover_workflow::import::Row;
-use clover_workflow::import::Rows;
+use clover_workflow::import::ImportRow;
+use clover_workflow::import::ImportRows;
 use clover_workflow::import::labels::Draw;
 
 use crate::append;
@@ -34,7 +34,7 @@ use crate::texts::Texts;
 #[derive(Clone, Debug)]
 pub struct RowsPlan {
     /// The file, with the rows that are new.
-    pub rows: Rows,
+    pub rows: ImportRows,
     /// Rows that were taken in or scored before, with the same texts.
     pub already: u64,
 }
@@ -83,10 +83,10 @@ pub fn plan(
     home: &Home,
     ledger: &Ledger,
     experiment: &ExperimentId,
-    mut rows: Rows,
+    mut rows: ImportRows,
 ) -> Result<RowsPlan, SessionError> {
     let file = rows.file.clone();
-    let stop = |row: &Row, expected, found: String, in_the_way| IntakeError::Row {
+    let stop = |row: &ImportRow, expected, found: String, in_the_way| IntakeError::Row {
         file: file.clone(),
         line: row.line,
         rule: "row",

@@ -19,8 +19,8 @@ use clover_rubric::leaf::Class;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::hypothesis::Hypothesis;
 use clover_workflow::iterate::rows;
-use clover_workflow::iterate::rows::Asked;
-use clover_workflow::iterate::rows::Named;
+use clover_workflow::iterate::rows::JudgeRecords;
+use clover_workflow::iterate::rows::RowName;
 use clover_workflow::judge::run::Frame;
 use clover_workflow::patches::Bench as PatchBench;
 use clover_workflow::prompts;
@@ -198,11 +198,12 @@ fn registered(
 }
 
 /// Rows without a record of a judge, of those that it is to be asked about.
-fn wanted(of: &Asked, keys: &BTreeSet<Key>) -> Asked {
-    let is_wanted =
-        |name: &Named| keys.contains(&(name.policy.clone(), name.item.clone(), name.draw.value()));
+fn wanted(of: &JudgeRecords, keys: &BTreeSet<Key>) -> JudgeRecords {
+    let is_wanted = |name: &RowName| {
+        keys.contains(&(name.policy.clone(), name.item.clone(), name.draw.value()))
+    };
     let unscored = of.unscored.iter().filter(|(_, name)| is_wanted(name));
-    Asked {
+    JudgeRecords {
         records: of.records.clone(),
         unscored: unscored.cloned().collect(),
     }

@@ -12,7 +12,7 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
-use clover_workflow::import::Row;
+use clover_workflow::import::ImportRow;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Reading;
@@ -60,7 +60,7 @@ pub fn rescore(
 ) -> Result<Rescore, SessionError> {
     let registered = assignment.registered(ledger)?;
     let records = assignment.records(ledger)?;
-    let mut here: Vec<(Row, Reading)> = Vec::new();
+    let mut here: Vec<(ImportRow, Reading)> = Vec::new();
     for row in std::mem::take(&mut assignment.rows) {
         let reading = assignment.read(&row)?;
         if records.contains_key(&reading.raw_key) {
@@ -107,7 +107,7 @@ pub(super) fn answers(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     assignment: &Assignment,
-    rows: &[(Row, Reading)],
+    rows: &[(ImportRow, Reading)],
 ) -> Result<Vec<Micro>, SessionError> {
     let mut judges = assignment.judges(ports, ledger, rows.iter().map(|(row, _)| row))?;
     let answers = ask::ask(&mut judges, rows);

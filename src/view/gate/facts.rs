@@ -21,7 +21,7 @@ use crate::view::gate::Decided;
 use crate::view::gate::Estimated;
 use crate::view::gate::Order;
 use crate::view::prereg::Deviation;
-use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::evidence::GateContext;
 use crate::workflow::gates::replay::Life;
 
 /// A recorded look.
@@ -144,7 +144,7 @@ impl From<&gates::Promotion> for Promotion {
 }
 
 /// Strata of the control variate, with what came of each so far.
-pub(super) fn strata(of: Known<'_>, life: &Life) -> Vec<Stratum> {
+pub(super) fn strata(of: GateContext<'_>, life: &Life) -> Vec<Stratum> {
     let known = of.gate.test.control_variate.as_deref().unwrap_or_default();
     let version = of.record.in_force();
     let metric = version.and_then(|one| one.manifest.metric.as_ref());

@@ -45,7 +45,7 @@ use crate::view::prereg::Deviation;
 use crate::view::word;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
-use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::evidence::GateContext;
 use crate::workflow::gates::replay;
 use crate::workflow::gates::replay::Life;
 use crate::workflow::gates::replay::Path;
@@ -60,7 +60,7 @@ const SPARKS: usize = 60;
 pub struct Page<'a> {
     id: &'a ManifestId,
     state: &'a State,
-    of: Known<'a>,
+    of: GateContext<'a>,
     life: Life,
     path: Path,
 }
@@ -235,7 +235,7 @@ impl<'a> Page<'a> {
 }
 
 /// Gates of the same candidate in no family of this one: whoever registers many may find one that holds by luck.
-fn elsewhere(state: &State, id: &ManifestId, of: Known<'_>) -> Vec<ManifestId> {
+fn elsewhere(state: &State, id: &ManifestId, of: GateContext<'_>) -> Vec<ManifestId> {
     let Some(own) = of.record.in_force().map(|version| &version.manifest) else {
         return Vec::new();
     };
@@ -253,7 +253,7 @@ fn elsewhere(state: &State, id: &ManifestId, of: Known<'_>) -> Vec<ManifestId> {
 }
 
 /// Whether its claim was decided to hold, and nothing was promoted on it yet.
-fn may_promote(state: &State, id: &ManifestId, of: Known<'_>) -> bool {
+fn may_promote(state: &State, id: &ManifestId, of: GateContext<'_>) -> bool {
     let gates = state.fold::<Gates>();
     let promoted = gates.promotions.iter().any(|one| one.gates.contains(id));
     let kind = of
@@ -265,7 +265,7 @@ fn may_promote(state: &State, id: &ManifestId, of: Known<'_>) -> bool {
         && of.gate.decided.is_some_and(|one| gates::holds(one.outcome))
 }
 
-fn order(state: &State, of: Known<'_>) -> Vec<(&'static str, String)> {
+fn order(state: &State, of: GateContext<'_>) -> Vec<(&'static str, String)> {
     let mut rows = vec![("registered", entries(of))];
     if let Some((_, drawn)) = state.fold::<Orders>().of(of.record) {
         rows.push((
@@ -295,7 +295,7 @@ fn order(state: &State, of: Known<'_>) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn entries(of: Known<'_>) -> String {
+fn entries(of: GateContext<'_>) -> String {
     let versions = of.record.versions.iter().map(|one| {
         let agreed = one.countersigned_seq;
         let agreed = agreed.map_or(String::new(), |seq| format!(", countersigned at {seq}"));
@@ -395,7 +395,7 @@ fn looks(view: &mut View, facts: &GateShown) {
 fn ending(
     view: &mut View,
     state: &State,
-    (id, of): (&ManifestId, Known<'_>),
+    (id, of): (&ManifestId, GateContext<'_>),
     now: Option<Timestamp>,
 ) {
     if let Some(look) = &of.gate.look {
@@ -468,7 +468,7 @@ fn promotions(view: &mut View, ledger: &Ledger, all: &[Promotion]) -> Result<(),
 }
 
 /// What was registered at the first look against what is in force, and what was done otherwise.
-fn differences(view: &mut View, of: Known<'_>) {
+fn differences(view: &mut View, of: GateContext<'_>) {
     let looked = of.record.first_look.as_ref().and_then(|look| look.digest);
     let from = looked.and_then(|digest| of.record.version(digest));
     if let (Some(from), Some(to)) = (from, of.record.in_force()) {

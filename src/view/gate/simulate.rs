@@ -115,7 +115,7 @@ impl SimulatedLine {
         (name, effect): (&str, i64),
         shape: Shape,
         strata: Option<&'static str>,
-        done: &simulate::Simulated,
+        done: &simulate::SimulationSummary,
     ) -> Self {
         Self {
             effect_micro: effect,

@@ -27,7 +27,7 @@ use crate::view::gate::observe_all;
 use crate::view::gate::outcome_of;
 use crate::view::gate::weakest;
 use crate::view::word;
-use crate::workflow::gates::observe::Stop;
+use crate::workflow::gates::observe::ObservationEnd;
 
 /// A unit that cannot be observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -147,12 +147,12 @@ pub fn observed(
     is_from_file: bool,
 ) -> View {
     let (missing, unfit) = match &found.stop {
-        Stop::Missing(unit) => (Some(unit.clone()), None),
-        Stop::Unfit(unit, why) => {
+        ObservationEnd::Missing(unit) => (Some(unit.clone()), None),
+        ObservationEnd::Unfit(unit, why) => {
             let (unit, why) = (unit.clone(), why.clone());
             (None, Some(Unfit { unit, why }))
         }
-        Stop::Asked | Stop::Exhausted | Stop::Look => (None, None),
+        ObservationEnd::Asked | ObservationEnd::Exhausted | ObservationEnd::Look => (None, None),
     };
     // Units that wait for a look decide nothing that one may ship by.
     let waits = ("need_more_work", Exit::Inconclusive);

@@ -22,7 +22,7 @@ use crate::view::iterate::sequential::Look;
 use crate::view::text;
 use crate::view::word;
 use crate::workflow::predicate;
-use crate::workflow::predicate::Held;
+use crate::workflow::predicate::ProfileThresholds;
 
 /// A number of a gate beside what it is held to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -164,7 +164,7 @@ pub fn gated(view: &mut View, record: &Record, of: &GatedOnDev) -> Gated {
 
 /// The numbers of a gate beside what they are held to.
 fn numbers(of: &GateEvaluated) -> Vec<GateNumber> {
-    let held = Held::under(&of.thresholds, of.thresholds.profile);
+    let held = ProfileThresholds::under(&of.thresholds, of.thresholds.profile);
     let shown = (predicate::gate(of.gate).show)(&of.evidence, &held);
     let shown = shown.into_iter().map(|one| GateNumber {
         name: one.name,

@@ -26,12 +26,12 @@ use clover_stats::transport;
 use crate::analyze::dataset::Dataset;
 use crate::analyze::dataset::Policy;
 use crate::analyze::dataset::Prompts;
+use crate::analyze::result::BootstrapResult;
 use crate::analyze::result::Calibration;
 use crate::analyze::result::Difference;
 use crate::analyze::result::LabelsOnly;
 use crate::analyze::result::PolicyResult;
 use crate::analyze::result::RareLabels;
-use crate::analyze::result::Resampled;
 use crate::analyze::result::SpreadResult;
 use crate::analyze::result::TransportResult;
 use crate::analyze::run::AnalyzeError;
@@ -41,20 +41,20 @@ use crate::analyze::run::Probe;
 use crate::analyze::run::Request;
 use crate::analyze::run::SCORE;
 use crate::analyze::run::Scales;
-use crate::analyze::run::Unit;
+use crate::analyze::run::UnitScaleRows;
 use crate::analyze::run::to_unit;
 
 /// What results are made of.
-pub(super) struct Parts<'a> {
+pub(super) struct ResultInputs<'a> {
     pub(super) dataset: &'a Dataset,
     pub(super) prompts: &'a Prompts,
     pub(super) request: &'a Request<'a>,
     pub(super) scales: &'a Scales,
-    pub(super) unit: &'a Unit,
+    pub(super) unit: &'a UnitScaleRows,
     pub(super) calibrator: Option<&'a Calibrator>,
 }
 
-impl Parts<'_> {
+impl ResultInputs<'_> {
     pub(super) fn calibration(
         &self,
         calibrator: &Calibrator,
@@ -178,7 +178,7 @@ impl Parts<'_> {
             weight: point.weight,
             spread,
             calibration_variance: estimate.calibration_variance.map(|v| v * span * span),
-            resampled: resampled.map(|resampled| Resampled {
+            resampled: resampled.map(|resampled| BootstrapResult {
                 se: output.difference(resampled.se[policy]),
                 interval: output.interval(resampled.intervals[policy]),
             }),

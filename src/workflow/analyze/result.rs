@@ -105,7 +105,7 @@ pub struct PolicyResult {
     /// Calibration variance; `None` without a jackknife.
     pub calibration_variance: Option<f64>,
     /// Bootstrap standard error and percentile interval.
-    pub resampled: Option<Resampled>,
+    pub resampled: Option<BootstrapResult>,
     /// Labelled prompts with another label than the most common one of its own.
     pub off_mode: usize,
     /// What bounds its value where nearly all of its own labels are one value.
@@ -258,7 +258,7 @@ pub struct Detail {
 
 /// Bootstrap results.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Resampled {
+pub struct BootstrapResult {
     /// Standard deviation of replicates.
     pub se: f64,
     /// Percentile interval.

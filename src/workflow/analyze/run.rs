@@ -22,7 +22,7 @@ use crate::analyze::dataset::Dataset;
 use crate::analyze::dataset::Policy;
 use crate::analyze::dataset::Prompts;
 use crate::analyze::parts;
-use crate::analyze::parts::Parts;
+use crate::analyze::parts::ResultInputs;
 use crate::analyze::result::Analysis;
 use crate::analyze::result::PolicyResult;
 
@@ -175,14 +175,14 @@ pub(super) struct Scales {
 }
 
 /// Everything on the unit scale, rows of policies first, calibration rows after them.
-pub(super) struct Unit {
+pub(super) struct UnitScaleRows {
     pub(super) frame: Frame,
     pub(super) table: Table,
     /// Labelled rows: row of the frame, label, prompt.
     pub(super) labelled: Vec<(usize, f64, u32)>,
 }
 
-impl Unit {
+impl UnitScaleRows {
     /// Clusters that a replicate weights: prompts of the policies, and those of calibration rows alone.
     fn clusters(&self) -> usize {
         let labelled = self.labelled.iter().map(|row| row.2 as usize + 1).max();
@@ -212,7 +212,7 @@ pub fn analyze(
         calibrator.as_ref().ok(),
         &request.options,
     )?;
-    let made = Parts {
+    let made = ResultInputs {
         dataset,
         prompts,
         request,
@@ -258,7 +258,7 @@ pub fn analyze(
 }
 
 /// A calibrator with its bootstrap.
-struct Fitted {
+struct ResampledCalibrator {
     calibrator: Result<Calibrator, Thin>,
     resampled: Option<Bootstrap>,
     clusters: usize,
@@ -266,13 +266,17 @@ struct Fitted {
 }
 
 /// Fits the calibrator on the labelled rows, and refits it in every replicate.
-fn fit(unit: &Unit, prompts: &Prompts, request: &Request<'_>) -> Result<Fitted, AnalyzeError> {
+fn fit(
+    unit: &UnitScaleRows,
+    prompts: &Prompts,
+    request: &Request<'_>,
+) -> Result<ResampledCalibrator, AnalyzeError> {
     let id = |prompt: u32| prompts.ids()[prompt as usize].as_str();
     let ids: Vec<&str> = unit.labelled.iter().map(|row| id(row.2)).collect();
     let clusters = distinct(unit.labelled.iter().map(|row| row.2));
     let folds = folds::resolve_count(request.folds, clusters);
     if let Err(thin) = folds::check_clusters(folds, clusters) {
-        return Ok(Fitted {
+        return Ok(ResampledCalibrator {
             calibrator: Err(thin),
             resampled: None,
             clusters,
@@ -297,7 +301,7 @@ fn fit(unit: &Unit, prompts: &Prompts, request: &Request<'_>) -> Result<Fitted, 
         )?),
         None => None,
     };
-    Ok(Fitted {
+    Ok(ResampledCalibrator {
         calibrator: Ok(problem(request.fold_seed)?.calibrator(None)),
         resampled,
         clusters,
@@ -356,7 +360,7 @@ fn unit(
     evaluated: usize,
     scales: &Scales,
     request: &Request<'_>,
-) -> Result<Unit, AnalyzeError> {
+) -> Result<UnitScaleRows, AnalyzeError> {
     let rows: usize = dataset.policies.iter().map(Policy::len).sum();
     let mut columns = vec![Vec::with_capacity(rows); 1 + dataset.covariates.len()];
     let mut labels = Vec::with_capacity(rows);
@@ -409,7 +413,7 @@ fn unit(
     if let Some(propensities) = &request.propensities {
         table = table.with_propensities(propensities.concat())?;
     }
-    Ok(Unit {
+    Ok(UnitScaleRows {
         frame,
         table,
         labelled,

@@ -13,7 +13,7 @@ use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
 
 use crate::predicate;
-use crate::predicate::Held;
+use crate::predicate::ProfileThresholds;
 
 /// Numbers that decide, beside their thresholds, and the verdict of each gate.
 pub(super) fn gates(story: &Story, names: &Names) -> Part {
@@ -79,7 +79,12 @@ pub(super) fn gates(story: &Story, names: &Names) -> Part {
 
 fn lines(table: &mut Table, seq: u64, gate: &GateEvaluated, names: &Names) {
     let show = predicate::gate(gate.gate).show;
-    let under = |profile| show(&gate.evidence, &Held::under(&gate.thresholds, profile));
+    let under = |profile| {
+        show(
+            &gate.evidence,
+            &ProfileThresholds::under(&gate.thresholds, profile),
+        )
+    };
     let (binding, literal) = (under(gate.thresholds.profile), under(Profile::Literal));
     for (at, shown) in binding.iter().enumerate() {
         let other = literal.get(at).filter(|other| other.held != shown.held);

@@ -40,7 +40,7 @@ use crate::iterate::steps::BUILD;
 
 /// A report as it was written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct ReportText {
     /// The report.
     pub bundle: Bundle,
     /// Why nothing in it comes from rows, where its layout asks for that.
@@ -51,7 +51,7 @@ pub struct Written {
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn bundle(ledger: &Ledger, story: &Story, state: &State) -> Result<Written, LedgerError> {
+pub fn bundle(ledger: &Ledger, story: &Story, state: &State) -> Result<ReportText, LedgerError> {
     let names = story.names();
     let mut parts = said(story, state, &names);
     let mut unread = None;
@@ -88,7 +88,7 @@ pub fn bundle(ledger: &Ledger, story: &Story, state: &State) -> Result<Written, 
             bundle.events.push(cited(&read, state));
         }
     }
-    Ok(Written { bundle, unread })
+    Ok(ReportText { bundle, unread })
 }
 
 /// Every part as far as entries say it, in reading order.

@@ -51,9 +51,9 @@ fn optional(id: Option<EventId>) -> String {
 
 /// The rules `deployment`, `recalibration`, `guardrail` and `rollback`.
 #[derive(Clone, Copy, Debug)]
-pub struct Deploying;
+pub struct DeploymentRules;
 
-impl Rule for Deploying {
+impl Rule for DeploymentRules {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
@@ -61,7 +61,7 @@ impl Rule for Deploying {
         };
         let none = OfExperiment::default();
         let of = state.fold::<Deployments>().of(experiment);
-        let asked = Asked {
+        let asked = DeploymentContext {
             state,
             experiment,
             of: of.unwrap_or(&none),
@@ -87,7 +87,7 @@ impl Rule for Deploying {
 
 /// What is asked of a deployment, before it is there.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct DeploymentContext<'a> {
     /// State before it.
     pub state: &'a State,
     /// The experiment.
@@ -98,7 +98,7 @@ pub struct Asked<'a> {
     pub now: Timestamp,
 }
 
-impl Asked<'_> {
+impl DeploymentContext<'_> {
     fn accepted(&self, commit: EventId) -> Option<(&Acceptance, &Commit)> {
         let releases = self.state.fold::<Releases>().of(self.experiment)?;
         let commit = releases.commit(commit)?;

@@ -13,7 +13,7 @@ use clover_ledger::unmet;
 use clover_projection::designs::Designs;
 use clover_projection::rubrics::Registered;
 
-use crate::deploy::Asked;
+use crate::deploy::DeploymentContext;
 use crate::deploy::word;
 use crate::guardrails;
 use crate::predicate;
@@ -25,7 +25,7 @@ const ANCHOR_ROWS_MIN: u64 = 200;
 const ANCHOR_SETS_MIN: usize = 2;
 const DRIFT_MAX: f64 = 0.01;
 
-impl Asked<'_> {
+impl DeploymentContext<'_> {
     pub(super) fn check_recalibrated(&self, said: &RecalibrationCompleted) -> Checked {
         let registered = self.named(said.commit)?;
         let labels = said.labels.value();

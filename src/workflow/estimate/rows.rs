@@ -41,7 +41,7 @@ pub use crate::estimate::covariates::Covariates;
 pub use crate::estimate::covariates::NOT_AT_HAND;
 pub use crate::estimate::covariates::NoCovariates;
 use crate::import::kept;
-use crate::import::kept::Kept;
+use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
 
 /// Millionths of one.
@@ -154,7 +154,7 @@ pub struct Gathered {
     /// has seen it, is exploratory.
     pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
     /// Fields that imports kept, of those that were asked for.
-    kept: Kept,
+    kept: FieldWords,
 }
 
 /// The name of a row's policy among its fields.

@@ -29,7 +29,7 @@ pub const LOG_MAX: f64 = 1e9;
 
 /// What a look finds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct LookEvidence {
     /// Ends of the confidence sequence, in millionths of the improvement.
     pub cs: (i64, i64),
     /// Wealth of each guardrail.
@@ -46,7 +46,7 @@ pub struct Found {
 
 /// A gate with its manifest and family.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct GateContext<'a> {
     /// The family.
     pub family: Option<&'a Family>,
     /// The gate.
@@ -56,11 +56,11 @@ pub struct Known<'a> {
 }
 
 /// Finds an opened gate.
-pub fn known<'a>(state: &'a State, id: &ManifestId) -> Option<Known<'a>> {
+pub fn known<'a>(state: &'a State, id: &ManifestId) -> Option<GateContext<'a>> {
     let gate = state.fold::<Gates>().by_id.get(id)?;
     let manifests = state.fold::<Manifests>();
     let record = manifests.by_id.get(id)?;
-    Some(Known {
+    Some(GateContext {
         family: family_of(manifests, record),
         gate,
         record,
@@ -90,7 +90,11 @@ pub fn recorded(log: f64) -> Finite {
 ///
 /// # Errors
 /// [`Untestable`].
-pub fn running(of: Known<'_>, looks: Looks, sequence: bool) -> Result<eprocess::Gate, Untestable> {
+pub fn running(
+    of: GateContext<'_>,
+    looks: Looks,
+    sequence: bool,
+) -> Result<eprocess::Gate, Untestable> {
     let version = of.record.in_force();
     let manifest = &version
         .ok_or_else(|| Untestable {
@@ -157,7 +161,7 @@ fn within(gate: &Gate, manifest: &Manifest) -> Vec<(i64, i64, u64)> {
 ///
 /// # Errors
 /// [`Untestable`].
-pub fn found(of: Known<'_>) -> Result<Found, Untestable> {
+pub fn found(of: GateContext<'_>) -> Result<LookEvidence, Untestable> {
     let mut running = running(of, Looks::At(vec![of.gate.n.max(1)]), true)?;
     if of.gate.n > 0 {
         running.settle();
@@ -183,7 +187,7 @@ pub fn found(of: Known<'_>) -> Result<Found, Untestable> {
     let cs = before.map_or(cs, |before| {
         (cs.0.max(before.cs_lo), cs.1.min(before.cs_hi))
     });
-    Ok(Found {
+    Ok(LookEvidence {
         cs,
         guardrails,
         log_e: recorded(claim.ln_wealth),

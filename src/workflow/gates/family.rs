@@ -76,7 +76,7 @@ fn together(family: &Family, evidence: &[MemberEvidence]) -> Option<Vec<bool>> {
 
 /// What members of a family that test one hypothesis on one pair of arms say of it together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Merged {
+pub struct HypothesisEvidence {
     /// The hypothesis.
     pub h0_digest: Digest,
     /// Logarithm of their mean e-value over all the family may have: those of other hypotheses, and those to come, count 1.
@@ -89,13 +89,13 @@ pub struct Merged {
 
 /// Each hypothesis that several members test. Weights are those of the family's places, fixed when it was opened, so that
 /// nobody chooses which of its gates are merged, and when no more come. It decides nothing. Source: Vovk and Wang 2021.
-pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
+pub fn merged(state: &State, id: &FamilyId) -> Vec<HypothesisEvidence> {
     let manifests = state.fold::<Manifests>();
     let Some(family) = manifests.families.get(id) else {
         return Vec::new();
     };
     let gates = state.fold::<Gates>();
-    let mut found: Vec<(&Version, Merged, Vec<f64>)> = Vec::new();
+    let mut found: Vec<(&Version, HypothesisEvidence, Vec<f64>)> = Vec::new();
     for (member, _) in &family.joined {
         let version = manifests.by_id.get(member).and_then(Record::in_force);
         // What one finite set of units is like says nothing of another's.
@@ -107,7 +107,7 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
             continue;
         };
         let log_e = evidence(gates.by_id.get(member), manifests.by_id.get(member));
-        let same = |(other, _, _): &&mut (&Version, Merged, Vec<f64>)| {
+        let same = |(other, _, _): &&mut (&Version, HypothesisEvidence, Vec<f64>)| {
             other.h0_digest == version.h0_digest && other.manifest.arms == version.manifest.arms
         };
         if let Some((_, merged, values)) = found.iter_mut().find(same) {
@@ -115,7 +115,7 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
             values.push(log_e.value());
             continue;
         }
-        let merged = Merged {
+        let merged = HypothesisEvidence {
             h0_digest: version.h0_digest,
             log_e: 0.0,
             members: vec![member.clone()],
@@ -126,7 +126,7 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
     let several = found.into_iter().filter(|(_, _, values)| values.len() > 1);
     let merged = several.map(|(_, merged, values)| {
         let log_e = merge::ln_mean(&values, family.members_max);
-        Merged {
+        HypothesisEvidence {
             log_e,
             p: math::exp(-log_e).min(1.0),
             ..merged

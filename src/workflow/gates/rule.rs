@@ -25,15 +25,15 @@ use clover_projection::manifests::Manifests;
 use crate::gates::design;
 use crate::gates::design::Untestable;
 use crate::gates::evidence;
-use crate::gates::evidence::Found;
+use crate::gates::evidence::LookEvidence;
 use crate::gates::family;
 use crate::tolerance::Tolerance;
 
 /// Looks and closings, computed again.
 #[derive(Clone, Copy, Debug)]
-pub struct Recomputed;
+pub struct GateRecomputation;
 
-impl Rule for Recomputed {
+impl Rule for GateRecomputation {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let (rule, checked) = match &event.event.payload {
             Payload::ManifestRegistered(said) => {
@@ -132,7 +132,7 @@ fn check_closing(state: &State, said: &FamilyClosed) -> Checked {
 }
 
 /// The values of a look are what the observations give; the first that is not is named.
-fn check_values(found: &Found, said: &GateLooked) -> Checked {
+fn check_values(found: &LookEvidence, said: &GateLooked) -> Checked {
     let (now, then) = (&found.log_wealth, &said.log_wealth);
     check_log("claim", now.claim, then.claim)?;
     check_log("second", now.second, then.second)?;

@@ -42,7 +42,7 @@ use clover_projection::splits::cluster_leaf;
 
 use crate::gates::design::Untestable;
 use crate::gates::evidence;
-use crate::gates::evidence::Known;
+use crate::gates::evidence::GateContext;
 
 /// Bytes of unit names in one event: half of what a body holds.
 const LISTED_BYTES: usize = 16_000;
@@ -196,7 +196,7 @@ pub fn reading(
 ///
 /// # Errors
 /// [`Untestable`].
-pub fn look(of: Known<'_>) -> Result<GateLooked, Untestable> {
+pub fn look(of: GateContext<'_>) -> Result<GateLooked, Untestable> {
     let found = evidence::found(of)?;
     let none = |name: &str| Untestable {
         expected: name.to_owned(),
@@ -231,7 +231,7 @@ pub fn look(of: Known<'_>) -> Result<GateLooked, Untestable> {
 
 /// How the gate ends: because its manifest was superseded, because its sealed plan has lapsed, whatever its looks found, or
 /// by its last look; `None` while it goes on.
-pub fn decide(of: Known<'_>, has_lapsed: bool) -> Option<GateDecided> {
+pub fn decide(of: GateContext<'_>, has_lapsed: bool) -> Option<GateDecided> {
     let look = of.gate.look.as_ref().filter(|look| look.n == of.gate.n);
     let outcome = match &of.record.superseded_by {
         Some(_) => Outcome::Superseded,
@@ -252,7 +252,7 @@ pub fn decide(of: Known<'_>, has_lapsed: bool) -> Option<GateDecided> {
 /// `None` before the decision, and where the manifest says not how units are drawn for labels.
 pub fn estimated(
     state: &State,
-    of: Known<'_>,
+    of: GateContext<'_>,
     (design, n): (DesignId, u64),
     (seen, now): (Seen, Timestamp),
 ) -> Option<GateEstimated> {
@@ -278,7 +278,7 @@ pub fn estimated(
 }
 
 /// The event by which an opened gate goes on from the one that its manifest names; `None` where it names none.
-pub fn proceed(state: &State, of: Known<'_>) -> Option<GateContinued> {
+pub fn proceed(state: &State, of: GateContext<'_>) -> Option<GateContinued> {
     let version = of.record.in_force()?;
     let digest = version.manifest.test.as_ref()?.continuation_of?;
     let (parent, _) = state.fold::<Manifests>().of_digest(digest)?;

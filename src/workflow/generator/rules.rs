@@ -63,15 +63,15 @@ fn check_same(name: &str, wanted: &dyn Display, found: &dyn Display) -> Checked 
 
 /// The rule `generator`.
 #[derive(Clone, Copy, Debug)]
-pub struct Generating;
+pub struct GeneratorRule;
 
-impl Rule for Generating {
+impl Rule for GeneratorRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let asked = Asked {
+        let asked = GeneratorContext {
             state,
             experiment,
             now: event.recorded_at,
@@ -87,13 +87,13 @@ impl Rule for Generating {
     }
 }
 
-struct Asked<'a> {
+struct GeneratorContext<'a> {
     state: &'a State,
     experiment: &'a ExperimentId,
     now: Timestamp,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> GeneratorContext<'a> {
     fn runs(&self) -> &'a [Run] {
         self.state.fold::<Generators>().of(self.experiment)
     }

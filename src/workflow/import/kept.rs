@@ -17,7 +17,7 @@ use clover_projection::iterations::rows::Key;
 use serde::Deserialize;
 
 /// Words of rows by field.
-pub type Kept = BTreeMap<Key, BTreeMap<FieldId, String>>;
+pub type FieldWords = BTreeMap<Key, BTreeMap<FieldId, String>>;
 
 /// Why the rows in an event's blob cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum KeptError {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct FieldWordsRecord {
     draw: Count,
     #[serde(default)]
     fields: BTreeMap<FieldId, String>,
@@ -69,10 +69,11 @@ pub fn names(history: &dyn History, ingested: &[Ingested]) -> Result<BTreeSet<Fi
         let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty()) {
-            let line: Line = serde_json::from_slice(line).map_err(|error| Unread::Damaged {
-                seq: *seq,
-                what: error.to_string(),
-            })?;
+            let line: FieldWordsRecord =
+                serde_json::from_slice(line).map_err(|error| Unread::Damaged {
+                    seq: *seq,
+                    what: error.to_string(),
+                })?;
             found.extend(line.fields.into_keys());
         }
     }
@@ -87,8 +88,8 @@ pub fn fields(
     history: &dyn History,
     ingested: &[Ingested],
     wanted: &[&FieldId],
-) -> Result<Kept, KeptError> {
-    let mut found = Kept::new();
+) -> Result<FieldWords, KeptError> {
+    let mut found = FieldWords::new();
     if wanted.is_empty() {
         return Ok(found);
     }
@@ -100,7 +101,7 @@ pub fn fields(
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty()) {
             tree.push(merkle::leaf_hash(line));
-            let line: Line =
+            let line: FieldWordsRecord =
                 serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
             let mut kept = line.fields;
             kept.retain(|field, _| wanted.contains(&field));

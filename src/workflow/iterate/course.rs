@@ -40,21 +40,21 @@ use clover_stats::sample::Unfit;
 use crate::iterate::compute::Candidate;
 use crate::iterate::compute::cards::Basis;
 use crate::iterate::compute::cards::FullCard;
-use crate::iterate::fitted::Kept;
-use crate::iterate::fitted::Saying;
+use crate::iterate::fitted::FitContext;
+use crate::iterate::fitted::FitRecord;
 use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows;
 use crate::iterate::rows::Answers;
 use crate::iterate::rows::EvidenceMissing;
-use crate::iterate::rows::Loaded;
-use crate::iterate::rows::RowsError;
-use crate::iterate::rows::Which;
+use crate::iterate::rows::IterationDataset;
+use crate::iterate::rows::IterationRowsError;
+use crate::iterate::rows::RowsQuery;
 use crate::iterate::said;
 use crate::iterate::steps;
 use crate::iterate::steps::BUILD;
+use crate::iterate::steps::CandidateFit;
 use crate::iterate::steps::Ground;
-use crate::iterate::steps::Opened;
-use crate::iterate::steps::Patched;
+use crate::iterate::steps::OpenIteration;
 
 /// Largest code length of a patch; of a composite, for each of its patches.
 pub const KAPPA_MAX: u64 = 150;
@@ -66,7 +66,7 @@ const OBLIGATION_SHARE: f64 = 0.05;
 pub enum CourseError {
     /// There are no rows.
     #[error(transparent)]
-    Rows(#[from] RowsError),
+    Rows(#[from] IterationRowsError),
     /// The data are too thin, or no data.
     #[error(transparent)]
     Unfit(#[from] Unfit),
@@ -85,16 +85,16 @@ impl From<LedgerError> for CourseError {
 #[derive(Debug)]
 pub struct Course {
     /// The iteration, as computations need it.
-    pub opened: Opened,
+    pub opened: OpenIteration,
     /// Its rows.
-    pub loaded: Loaded,
+    pub loaded: IterationDataset,
     /// What gates stand on.
     pub ground: Ground,
     events: Vec<Payload>,
     /// The calibrator of the rubric in force.
-    baseline: Kept,
+    baseline: FitRecord,
     /// Candidates that were scored and fitted, by hash, from answers that were read or from those of a judge asked anew.
-    patched: RefCell<BTreeMap<(Digest, bool), Arc<Patched>>>,
+    patched: RefCell<BTreeMap<(Digest, bool), Arc<CandidateFit>>>,
     /// Answers of judges that were asked anew, by judge and the last entry that they are read from.
     answers: RefCell<BTreeMap<(JudgeId, u64), Arc<Answers>>>,
 }
@@ -113,19 +113,19 @@ impl Course {
         record: &Record,
         through: u64,
     ) -> Result<Self, CourseError> {
-        let which = Which {
+        let which = RowsQuery {
             experiment: &record.experiment,
             iteration: &record.iteration,
             through,
             confirm: None,
         };
         let loaded = rows::load(history, &which)?;
-        let opened = Opened {
+        let opened = OpenIteration {
             iteration: record.iteration.clone(),
             plan: loaded.plan.clone(),
         };
         let (ground, mut events) = steps::ground(&opened, &loaded.table, loaded.through)?;
-        let saying = Saying {
+        let saying = FitContext {
             opened: &opened,
             loaded: &loaded,
             ground: &ground,
@@ -206,7 +206,7 @@ impl Course {
     pub fn patched(
         &self,
         of: &Hypothesis,
-    ) -> Result<Result<Arc<Patched>, EvidenceMissing>, CourseError> {
+    ) -> Result<Result<Arc<CandidateFit>, EvidenceMissing>, CourseError> {
         let key = (of.hash, of.answers.is_some());
         if let Some(known) = self.patched.borrow().get(&key) {
             return Ok(Ok(Arc::clone(known)));
@@ -225,8 +225,11 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError`]; the inner one where its rows cannot be scored.
-    pub fn fitted(&self, of: &Hypothesis) -> Result<Result<Kept, EvidenceMissing>, CourseError> {
-        let saying = Saying {
+    pub fn fitted(
+        &self,
+        of: &Hypothesis,
+    ) -> Result<Result<FitRecord, EvidenceMissing>, CourseError> {
+        let saying = FitContext {
             opened: &self.opened,
             loaded: &self.loaded,
             ground: &self.ground,
@@ -417,7 +420,7 @@ impl Course {
     /// [`CourseError`].
     pub fn on_confirm(
         &self,
-        unsealed: &Loaded,
+        unsealed: &IterationDataset,
         of: &Hypothesis,
     ) -> Result<Vec<GateEvaluated>, CourseError> {
         let answers = of.answers.as_deref();
@@ -470,7 +473,7 @@ impl Course {
         history: &dyn History,
         record: &Record,
         size: u64,
-    ) -> Result<Loaded, CourseError> {
+    ) -> Result<IterationDataset, CourseError> {
         let last = record.confirm_through().unwrap_or(size.saturating_sub(1));
         self.unsealed_through(history, record, last)
     }
@@ -484,8 +487,8 @@ impl Course {
         history: &dyn History,
         record: &Record,
         last: u64,
-    ) -> Result<Loaded, CourseError> {
-        let which = Which {
+    ) -> Result<IterationDataset, CourseError> {
+        let which = RowsQuery {
             experiment: &record.experiment,
             iteration: &record.iteration,
             through: self.loaded.through.value(),

@@ -13,7 +13,7 @@ use crate::iterate::compute::sequential::Block;
 use crate::iterate::course::Course;
 use crate::iterate::course::CourseError;
 use crate::iterate::hypothesis::Hypothesis;
-use crate::iterate::rows::Loaded;
+use crate::iterate::rows::IterationDataset;
 use crate::iterate::steps;
 
 fn text(value: &str) -> Text {
@@ -22,7 +22,7 @@ fn text(value: &str) -> Text {
 
 impl Course {
     /// The confirm block in its order, where the test is sequential.
-    pub(super) fn block(&self, unsealed: &Loaded) -> Option<Block> {
+    pub(super) fn block(&self, unsealed: &IterationDataset) -> Option<Block> {
         let sequence = unsealed.sequence.as_ref()?;
         Some(Block {
             terms: sequential::terms_of(&self.opened.plan, &self.ground.thresholds)?,
@@ -41,7 +41,7 @@ impl Course {
     /// [`CourseError`]; [`CourseError::Candidate`] where the test is no sequential one, or a label is shown out of order.
     pub fn looked(
         &self,
-        unsealed: &Loaded,
+        unsealed: &IterationDataset,
         hypotheses: &[Hypothesis],
     ) -> Result<ConfirmLooked, CourseError> {
         let none = || CourseError::Candidate("no sequential test of an unsealed block".to_owned());

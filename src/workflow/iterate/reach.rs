@@ -20,7 +20,7 @@ use crate::iterate::compute::fit;
 use crate::iterate::compute::fit::Settings;
 use crate::iterate::compute::uncertainty;
 use crate::iterate::rows::FitWindow;
-use crate::iterate::steps::Opened;
+use crate::iterate::steps::OpenIteration;
 use crate::prereg;
 
 /// Share of the planned rows of a part below which it is short: hashing alone moves the size of a part by some per cent.
@@ -176,7 +176,7 @@ fn pause(
     iteration: &IterationId,
     window: &FitWindow,
 ) -> Result<Option<Pause>, Unfit> {
-    let opened = Opened {
+    let opened = OpenIteration {
         iteration: iteration.clone(),
         plan: plan.clone(),
     };

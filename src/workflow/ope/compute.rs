@@ -80,7 +80,7 @@ fn missing(what: impl Into<String>) -> OpeError {
 
 /// What was found of one target policy.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct TargetDiagnosis {
     /// Diagnostics, gates and guide.
     pub diagnosed: OpeDiagnosed,
     /// Estimates, in the order of the guide.
@@ -90,7 +90,7 @@ pub struct Target {
 }
 
 /// The logged rows of one target, on the unit scale.
-pub(super) struct Rows {
+pub(super) struct TargetRows {
     places: Vec<(ItemId, u64)>,
     base: Vec<f64>,
     target: Vec<f64>,
@@ -111,14 +111,14 @@ struct Own {
 
 /// The line of one row under the root.
 #[derive(serde::Serialize)]
-struct Line<'a> {
+struct PropensityLeaf<'a> {
     base: Finite,
     draw: Count,
     item: &'a ItemId,
     target: Finite,
 }
 
-impl Rows {
+impl TargetRows {
     fn read(
         found: &Found,
         logs: &Logs,
@@ -211,7 +211,7 @@ impl Rows {
     fn root(&self) -> clover_ground::digest::Digest {
         let mut tree = Frontier::new();
         for (row, (item, draw)) in self.places.iter().enumerate() {
-            let line = Line {
+            let line = PropensityLeaf {
                 base: said::finite(self.base[row]),
                 draw: Count::new(*draw).unwrap_or_default(),
                 item,
@@ -264,7 +264,7 @@ fn calibrator(found: &Found, terms: &OpeTerms) -> Result<Calibrator, OpeError> {
 }
 
 /// Draws of the target, where every logged prompt has one.
-fn own_draws(found: &Found, target: &PolicyId, rows: &Rows) -> Option<Own> {
+fn own_draws(found: &Found, target: &PolicyId, rows: &TargetRows) -> Option<Own> {
     let place = found.gathered.policy(target.as_str())?;
     let policy = &found.gathered.dataset.policies[place];
     let mut number = BTreeMap::new();
@@ -329,7 +329,7 @@ pub(super) struct Numbers<'a> {
 }
 
 /// Prompts of the rows, numbered by first appearance, as draws are paired.
-fn numbered(rows: &Rows) -> Result<Clusters, SampleError> {
+fn numbered(rows: &TargetRows) -> Result<Clusters, SampleError> {
     let mut number = BTreeMap::new();
     let mut of_row = Vec::with_capacity(rows.places.len());
     for (item, _) in &rows.places {
@@ -340,7 +340,7 @@ fn numbered(rows: &Rows) -> Result<Clusters, SampleError> {
 }
 
 /// Outer folds of calibrated IPS.
-fn outer_folds(rows: &Rows, terms: &OpeTerms) -> Vec<usize> {
+fn outer_folds(rows: &TargetRows, terms: &OpeTerms) -> Vec<usize> {
     let (count, seed) = (fold_count(terms), terms.outer_seed.value());
     let places = rows.places.iter();
     places
@@ -349,7 +349,7 @@ fn outer_folds(rows: &Rows, terms: &OpeTerms) -> Vec<usize> {
 }
 
 /// What is known of overlap before any estimate.
-struct Measured {
+struct OverlapDiagnosis {
     ttc: overlap::Coverage,
     ttc_by_total: Option<f64>,
     affinity: f64,
@@ -360,10 +360,10 @@ struct Measured {
 fn measured(
     found: &Found,
     target: &PolicyId,
-    rows: &Rows,
+    rows: &TargetRows,
     ratios: &LogRatios,
     raw: Weights<'_>,
-) -> Result<Measured, OpeError> {
+) -> Result<OverlapDiagnosis, OpeError> {
     let coverage = |lengths: Option<&[f64]>| {
         let mass = overlap::TYPICAL_MASS;
         overlap::coverage(&rows.target, &rows.base, lengths, Threshold::Logged, mass)
@@ -379,7 +379,7 @@ fn measured(
     };
     let mut evidence = Evidence::of(ratios, Some(&ttc), own.is_some())?;
     evidence.affinity = Some(affinity);
-    Ok(Measured {
+    Ok(OverlapDiagnosis {
         ttc,
         ttc_by_total: by_total.map(|of| of.ttc),
         affinity,
@@ -397,8 +397,8 @@ pub fn target(
     logs: &Logs,
     terms: &OpeTerms,
     target: &PolicyId,
-) -> Result<Target, OpeError> {
-    let rows = Rows::read(found, logs, terms, target)?;
+) -> Result<TargetDiagnosis, OpeError> {
+    let rows = TargetRows::read(found, logs, terms, target)?;
     let fitted = calibrator(found, terms)?;
     let scores = Values::new("scores", &rows.scores)?;
     let rewards = Rewards::of(&fitted, scores, &columns(&rows.covariates)?)?;
@@ -463,15 +463,15 @@ pub fn target(
     })?)
 }
 
-type Mixed = (OffPolicy, Vec<(Estimator, f64)>);
+type RobustMixture = (OffPolicy, Vec<(Estimator, f64)>);
 
 /// DR-CPO, TMLE, MRDR and their mixture.
 fn robust(
     fitted: &Calibrator,
     logged: &Logged<'_>,
-    (rows, own): (&Rows, &Own),
+    (rows, own): (&TargetRows, &Own),
     weights: Weights<'_>,
-) -> Result<(Vec<Mixed>, Parts), OpeError> {
+) -> Result<(Vec<RobustMixture>, Parts), OpeError> {
     let scores = Values::new("scores", &own.scores)?;
     let (of_logged, of_own) = (columns(&rows.covariates)?, columns(&own.covariates)?);
     let rewards = Rewards::of(fitted, scores, &of_own)?;
@@ -492,7 +492,7 @@ fn robust(
     let (weighted, _) = offpolicy::more_robust(logged, &draws, weights, &outcome(Some(weights))?)?;
     let components = vec![plain, moved, weighted];
     let stacked = offpolicy::stack(&components)?;
-    let mut found: Vec<Mixed> = components.into_iter().map(|of| (of, Vec::new())).collect();
+    let mut found: Vec<RobustMixture> = components.into_iter().map(|of| (of, Vec::new())).collect();
     found.push((stacked.estimate, stacked.shares));
     Ok((found, parts))
 }
@@ -516,7 +516,10 @@ fn judged(
 }
 
 /// Overlap by cohort, else by thirds of the judge's scores.
-fn groups(rows: &Rows, weights: Weights<'_>) -> Result<Vec<overlap::Subgroup<String>>, OpeError> {
+fn groups(
+    rows: &TargetRows,
+    weights: Weights<'_>,
+) -> Result<Vec<overlap::Subgroup<String>>, OpeError> {
     let names: Vec<String> = if let Some(cohorts) = &rows.cohorts {
         cohorts.iter().map(|of| format!("cohort {of}")).collect()
     } else {
@@ -538,7 +541,7 @@ fn groups(rows: &Rows, weights: Weights<'_>) -> Result<Vec<overlap::Subgroup<Str
 /// The self-normalised mean over the cohorts that both policies visit; `None` where all or none do.
 fn cohort_mean(
     fitted: &Calibrator,
-    rows: &Rows,
+    rows: &TargetRows,
     weights: Weights<'_>,
     least: f64,
 ) -> Result<Option<(OffPolicy, Clusters)>, OpeError> {

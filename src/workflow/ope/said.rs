@@ -49,7 +49,7 @@ pub(super) use crate::estimate::terms::finite;
 use crate::estimate::terms::size;
 use crate::estimate::terms::text;
 use crate::ope::compute::Numbers;
-use crate::ope::compute::Target;
+use crate::ope::compute::TargetDiagnosis;
 
 /// Seed of the outer folds of calibrated IPS.
 const OUTER_SEED: u64 = 1042;
@@ -350,7 +350,7 @@ impl Numbers<'_> {
 }
 
 /// The events of one target.
-pub(super) fn target(of: &Numbers<'_>) -> Result<Target, SampleError> {
+pub(super) fn target(of: &Numbers<'_>) -> Result<TargetDiagnosis, SampleError> {
     let limits = thresholds(&of.terms.thresholds);
     let guide = offpolicy::guide(&of.evidence, &limits)?;
     let answer = offpolicy::logged_answer(&guide).ok();
@@ -390,7 +390,7 @@ pub(super) fn target(of: &Numbers<'_>) -> Result<Target, SampleError> {
         let checked = Weights::new("weights", weights, weights.len());
         checked.map(overlap::ccdf)
     };
-    Ok(Target {
+    Ok(TargetDiagnosis {
         ccdf: [ccdf(&of.raw)?, ccdf(&of.stabilised.weights)?],
         estimates: of.estimates(&guide),
         diagnosed,

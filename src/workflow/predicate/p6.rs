@@ -14,8 +14,8 @@ use clover_stats::multiplicity;
 use clover_stats::multiplicity::Correction;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::whole;
 use crate::predicate::worst;
 
@@ -54,7 +54,7 @@ pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
     adjusted
 }
 
-fn of_each(found: &Transported, held: &Held) -> Vec<Verdict> {
+fn of_each(found: &Transported, held: &ProfileThresholds) -> Vec<Verdict> {
     let adjusted = adjusted(found);
     let judged = found.environments.iter().zip(adjusted);
     let verdict = judged.map(|(environment, p_adjusted)| {
@@ -68,7 +68,7 @@ fn of_each(found: &Transported, held: &Held) -> Vec<Verdict> {
     verdict.collect()
 }
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P6(found) = evidence else {
         return None;
     };
@@ -81,19 +81,23 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
     })))
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P6(found) = evidence else {
         return Vec::new();
     };
     if found.environments.is_empty() {
         // It passes, since the plan asks for none; whoever reads that must see why.
-        return vec![Shown::new("environments planned: nothing tested", 0.0, "")];
+        return vec![GateNumber::new(
+            "environments planned: nothing tested",
+            0.0,
+            "",
+        )];
     }
     let adjusted = adjusted(found);
     let lines = found.environments.iter().zip(adjusted);
     let line = lines.map(|(environment, p_adjusted)| {
         let name = format!("{} {} p", environment.family, environment.environment);
-        Shown::new(name, p_adjusted, format!("> {}", held.q))
+        GateNumber::new(name, p_adjusted, format!("> {}", held.q))
     });
     line.collect()
 }

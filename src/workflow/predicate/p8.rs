@@ -15,8 +15,8 @@ use clover_stats::predicate::Confirm;
 use clover_stats::predicate::Decision;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::loss_lines;
 use crate::predicate::pass_if;
 use crate::predicate::whole;
@@ -30,7 +30,7 @@ pub(super) const GATE: Gate = Gate {
     show,
 };
 
-fn test_of(held: &Held) -> predicate::ConfirmTest {
+fn test_of(held: &ProfileThresholds) -> predicate::ConfirmTest {
     match held.confirm_test {
         // The sequential test is exact too; its own p decides.
         ConfirmTest::Betting | ConfirmTest::Sequential => predicate::ConfirmTest::Betting,
@@ -60,7 +60,7 @@ fn numbers(found: &ConfirmLoss) -> Confirm {
     }
 }
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P8(found) = evidence else {
         return None;
     };
@@ -77,7 +77,7 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
 }
 
 /// The test crossed at its level while labels were shown, and the whole block improves as demanded.
-fn sequential(found: &ConfirmLoss, held: &Held) -> Verdict {
+fn sequential(found: &ConfirmLoss, held: &ProfileThresholds) -> Verdict {
     let Some(test) = found.sequential else {
         return Verdict::Inconclusive;
     };
@@ -85,7 +85,7 @@ fn sequential(found: &ConfirmLoss, held: &Held) -> Verdict {
     pass_if(crossed && found.loss.mean.value() <= -held.eta)
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P8(found) = evidence else {
         return Vec::new();
     };
@@ -100,19 +100,19 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
     let p = |p: Option<Probability>| p.map(Probability::value);
     if let Some(test) = found.sequential {
         let (stop, units) = (test.stop.as_str(), test.units);
-        lines.push(Shown::new(
+        lines.push(GateNumber::new(
             format!("p sequential, {stop} at cluster {units}"),
             test.p.value(),
             level(ConfirmTest::Sequential),
         ));
     }
-    lines.push(Shown::new(
+    lines.push(GateNumber::new(
         "p betting",
         found.p_exact.value(),
         level(ConfirmTest::Betting),
     ));
-    lines.push(Shown::new("p t", p(found.p_t), level(ConfirmTest::T)));
-    lines.push(Shown::new(
+    lines.push(GateNumber::new("p t", p(found.p_t), level(ConfirmTest::T)));
+    lines.push(GateNumber::new(
         "p bootstrap",
         p(found.p_bootstrap),
         level(ConfirmTest::Bootstrap),
@@ -123,7 +123,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
     } else {
         String::new()
     };
-    lines.push(Shown::new("moved clusters", moved, needed));
+    lines.push(GateNumber::new("moved clusters", moved, needed));
     lines
 }
 
@@ -175,7 +175,7 @@ mod tests {
                 ..found(mean, 0.0, 0.0, 300)
             };
             let confirm_test = ConfirmTest::Sequential;
-            let held = Held {
+            let held = ProfileThresholds {
                 confirm_test,
                 ..held()
             };
@@ -200,7 +200,7 @@ mod tests {
         let said = |of, confirm_test| {
             judge(
                 &Evidence::P8(of),
-                &Held {
+                &ProfileThresholds {
                     confirm_test,
                     ..held()
                 },

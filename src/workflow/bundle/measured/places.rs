@@ -8,8 +8,8 @@ use clover_projection::bundle::Table;
 use clover_stats::environment::Finding;
 use clover_stats::environment::Verdict;
 
-use crate::bundle::measured::Measured;
-use crate::bundle::measured::Side;
+use crate::bundle::measured::BundleMeasurement;
+use crate::bundle::measured::PartRows;
 use crate::bundle::measured::count;
 use crate::bundle::measured::interval;
 use crate::bundle::measured::number;
@@ -17,7 +17,7 @@ use crate::iterate::compute::evidence::TRANSPORT_LEVEL;
 use crate::iterate::compute::transport;
 
 /// Every registered environment, on dev and on confirm.
-pub(super) fn transport(measured: &Measured) -> Part {
+pub(super) fn transport(measured: &BundleMeasurement) -> Part {
     let mut part = Part::new(ReportPart::Transport, "");
     if measured.dev.table().data().environments.is_empty() {
         part.lacks("environments", "the plan registers none");
@@ -64,7 +64,7 @@ pub(super) fn transport(measured: &Measured) -> Part {
     part
 }
 
-fn rows(table: &mut Table, side: &Side, found: &[Vec<Option<Finding>>]) {
+fn rows(table: &mut Table, side: &PartRows, found: &[Vec<Option<Finding>>]) {
     for (family, found) in side.table().data().environments.iter().zip(found) {
         for (at, environment) in family.environments.iter().enumerate() {
             let of = found[at].as_ref();

@@ -10,14 +10,14 @@ use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
 use clover_rubric::prompt::Firing;
 
-use crate::bundle::measured::Measured;
+use crate::bundle::measured::BundleMeasurement;
 use crate::dead;
 use crate::dead::Turn;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationRowsError;
 
 /// How often each rule of the rubric in force fired over the logs of this iteration and of the one before.
 pub(super) fn complexity(
-    measured: &Measured,
+    measured: &BundleMeasurement,
     ledger: &Ledger,
     story: &Story,
     state: &State,
@@ -33,7 +33,7 @@ pub(super) fn complexity(
     );
     let before = match before {
         Ok(turns) => turns.into_iter().next(),
-        Err(RowsError::Ledger(error)) => return Err(error),
+        Err(IterationRowsError::Ledger(error)) => return Err(error),
         Err(other) => {
             part.lacks("rules in the iteration before", other.to_string());
             None
@@ -64,7 +64,7 @@ fn share(firing: &Firing, path: &str) -> Cell {
     Cell::number(fired as f64 / firing.rows as f64)
 }
 
-fn table(measured: &Measured, firing: &Firing, before: Option<&Turn>) -> Table {
+fn table(measured: &BundleMeasurement, firing: &Firing, before: Option<&Turn>) -> Table {
     let mut title = format!(
         "Rules of the rubric in force: how many of {} logs they fired on",
         firing.rows

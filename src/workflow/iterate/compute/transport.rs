@@ -16,14 +16,14 @@ use clover_stats::sample::Clusters;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::rows::EnvironmentFamily;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::compute::rows::Table;
 use crate::iterate::compute::uncertainty;
 
 /// One environment's numbers; `None` without labelled rows.
-type Tested = Option<Finding>;
+type EnvironmentTest = Option<Finding>;
 
 /// Tests every environment of one family on the labelled rows of a part.
 ///
@@ -32,11 +32,11 @@ type Tested = Option<Finding>;
 fn family(
     table: &Table,
     family: &EnvironmentFamily,
-    fitted: &Fitted,
-    scored: &Scored,
+    fitted: &CalibratorFit,
+    scored: &RubricScores,
     part: SplitPart,
     level: f64,
-) -> Result<Vec<Tested>, Unfit> {
+) -> Result<Vec<EnvironmentTest>, Unfit> {
     let labelled = table.labelled(part);
     let mut of_each: Vec<Vec<usize>> = vec![Vec::new(); family.environments.len()];
     for &row in &labelled {
@@ -65,7 +65,7 @@ fn family(
             calibration_variance: *calibration_variance,
         });
     }
-    let mut found: Vec<Tested> = vec![None; family.environments.len()];
+    let mut found: Vec<EnvironmentTest> = vec![None; family.environments.len()];
     if !environments.is_empty() {
         let tested = environment::test(&environments, Correction::BenjaminiHochberg, level)?;
         for ((at, ..), finding) in columns.iter().zip(tested) {
@@ -114,7 +114,7 @@ pub struct Group<'a> {
 /// [`Unfit`].
 pub fn groups(
     table: &Table,
-    (fitted, scored): (&Fitted, &Scored),
+    (fitted, scored): (&CalibratorFit, &RubricScores),
     family: &FamilyId,
     groups: &[Group<'_>],
     level: f64,
@@ -155,7 +155,7 @@ pub fn groups(
 /// [`Unfit`].
 pub fn under(
     table: &Table,
-    (fitted, scored): (&Fitted, &Scored),
+    (fitted, scored): (&CalibratorFit, &RubricScores),
     part: SplitPart,
     level: f64,
 ) -> Result<Vec<Vec<Option<Finding>>>, Unfit> {
@@ -171,8 +171,8 @@ pub fn under(
 /// [`Unfit`].
 pub fn transport(
     table: &Table,
-    baseline: &Fitted,
-    candidate: (&Fitted, &Scored),
+    baseline: &CalibratorFit,
+    candidate: (&CalibratorFit, &RubricScores),
     part: SplitPart,
     level: f64,
 ) -> Result<Transported, Unfit> {
@@ -181,7 +181,7 @@ pub fn transport(
         let before = family(table, of, baseline, &table.data().scored, part, level)?;
         let after = family(table, of, candidate.0, candidate.1, part, level)?;
         for (at, environment) in of.environments.iter().enumerate() {
-            let fails = |found: &Tested| {
+            let fails = |found: &EnvironmentTest| {
                 found
                     .as_ref()
                     .is_some_and(|found| found.verdict == environment::Verdict::Fail)

@@ -13,7 +13,7 @@ use clover_projection::iterations::rows::Opening;
 use clover_projection::iterations::rows::RowLog;
 use clover_projection::orders;
 
-use crate::iterate::rows::Named;
+use crate::iterate::rows::RowName;
 use crate::iterate::rows::scored::Raw;
 
 /// One cluster of a block.
@@ -47,7 +47,7 @@ impl Sequence {
         log: &RowLog,
         opening: &Opening,
         formed: &Formed,
-        (unsealed, names, raw): (Option<u64>, &[Named], &[Raw]),
+        (unsealed, names, raw): (Option<u64>, &[RowName], &[Raw]),
     ) -> Option<Self> {
         let unsealed = unsealed.filter(|_| opening.plan.confirm_test == ConfirmTest::Sequential)?;
         let beacon = log.beacon?;

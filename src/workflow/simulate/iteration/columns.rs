@@ -12,7 +12,7 @@ use crate::iterate::compute::EnvironmentFamily;
 use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::SliceFamily;
 use crate::iterate::compute::Table;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 use crate::simulate::files::ANCHOR_ROWS;
 use crate::simulate::iteration::Design;
 use crate::simulate::world::Kind;
@@ -96,7 +96,7 @@ impl Stage {
             inclusion: vec![Some(1.0); rows],
             slices: slices(design, world, &of.slices),
             environments: environments(design, world, &of.slices),
-            scored: Scored::of(of.scores),
+            scored: RubricScores::of(of.scores),
             ..IterationRows::default()
         };
         let mut anchors = Vec::new();
@@ -105,7 +105,7 @@ impl Stage {
             data.anchors.push(Anchor {
                 policy: policy.parse().expect("BUG: a constant id"),
                 covariates: tokens(&of),
-                scored: Scored::of(of.scores),
+                scored: RubricScores::of(of.scores),
             });
             anchors.push(of.fixed);
         }
@@ -121,8 +121,8 @@ impl Stage {
         Candidate {
             patch,
             kappa: 3,
-            scored: Scored::of(self.fixed.clone()),
-            anchors: self.anchors.iter().cloned().map(Scored::of).collect(),
+            scored: RubricScores::of(self.fixed.clone()),
+            anchors: self.anchors.iter().cloned().map(RubricScores::of).collect(),
         }
     }
 
@@ -137,9 +137,9 @@ impl Stage {
         Candidate {
             patch,
             kappa: 3,
-            scored: Scored::of(by.moved(Set::Rows, &data.scored.scores)),
+            scored: RubricScores::of(by.moved(Set::Rows, &data.scored.scores)),
             anchors: anchors
-                .map(|(anchor, set)| Scored::of(by.moved(set, &anchor.scored.scores)))
+                .map(|(anchor, set)| RubricScores::of(by.moved(set, &anchor.scored.scores)))
                 .collect(),
         }
     }
