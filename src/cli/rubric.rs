@@ -21,7 +21,7 @@ use crate::ground::yaml::YamlError;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::num::Micro;
-use crate::projection::rubrics::Registered;
+use crate::projection::rubrics::RubricRegistration;
 use crate::rubric::Rubric;
 use crate::rubric::evidence::Evidence;
 use crate::rubric::prompt::Firing;
@@ -202,7 +202,7 @@ pub(super) fn name(text: &str) -> Result<PromptName, CliError> {
 pub(super) fn named<'a>(
     state: &'a State,
     text: &str,
-) -> Result<(ExperimentId, &'a Registered), CliError> {
+) -> Result<(ExperimentId, &'a RubricRegistration), CliError> {
     let name = name(text)?;
     let found = deploy::registered(state, &name)?;
     Ok((name.experiment, found))

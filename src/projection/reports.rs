@@ -20,9 +20,9 @@ use crate::iterations::Iterations;
 
 /// The rule `report`.
 #[derive(Clone, Copy, Debug)]
-pub struct Reporting;
+pub struct ReportRule;
 
-impl Rule for Reporting {
+impl Rule for ReportRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let Payload::ReportPublished(said) = &event.event.payload else {
             return;

@@ -104,8 +104,8 @@ pub struct CampaignShown {
     pub stop: bool,
 }
 
-impl From<campaign::Audited> for Audited {
-    fn from(of: campaign::Audited) -> Self {
+impl From<campaign::ResidualAudit> for Audited {
+    fn from(of: campaign::ResidualAudit) -> Self {
         Self {
             off_zero: of.off_zero as u64,
             seq: of.seq,

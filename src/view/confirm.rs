@@ -13,7 +13,7 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::designs::Design;
-use crate::projection::splits::Formed;
+use crate::projection::splits::FormedSplit;
 use crate::projection::splits::Splits;
 use crate::session::confirm::Acceptance;
 use crate::session::confirm::Revealed;
@@ -186,7 +186,7 @@ fn design(
     }
 }
 
-fn split_row(experiment: &ExperimentId, split: &SplitId, of: &Formed) -> SplitRow {
+fn split_row(experiment: &ExperimentId, split: &SplitId, of: &FormedSplit) -> SplitRow {
     let [confirm, dev, fit] = of.counts;
     SplitRow {
         experiment: experiment.clone(),

@@ -11,7 +11,7 @@ use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::State;
 use crate::num::math;
-use crate::projection::gates::Closed;
+use crate::projection::gates::FamilyClosing;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Family;
@@ -123,7 +123,7 @@ pub struct Holds {
     pub holds: Vec<ManifestId>,
 }
 
-fn terms(of: &Family, closed: Option<&Closed>) -> Terms {
+fn terms(of: &Family, closed: Option<&FamilyClosing>) -> Terms {
     Terms {
         alpha_micro: of.alpha,
         alpha_taken_micro: of.spent(),
@@ -241,7 +241,7 @@ fn next_alpha(of: &Family) -> String {
 }
 
 /// What each member has shown, past what it ends, and what the closing found.
-fn members((of, gates): (&Family, &Gates), closed: Option<&Closed>) -> Vec<Member> {
+fn members((of, gates): (&Family, &Gates), closed: Option<&FamilyClosing>) -> Vec<Member> {
     let members = of.joined.iter().map(|(manifest, alpha)| {
         let gate = gates.by_id.get(manifest);
         let decided = gate.and_then(|gate| gate.decided);

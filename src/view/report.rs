@@ -10,7 +10,7 @@ use crate::event::payload::report::ReportPart;
 use crate::event::payload::report::ReportPublished;
 use crate::ground::shell;
 use crate::projection::bundle::Bundle;
-use crate::projection::bundle::Part;
+use crate::projection::bundle::Section;
 use crate::view::View;
 use crate::view::appended;
 
@@ -55,7 +55,7 @@ pub struct PartShown {
 }
 
 impl PartShown {
-    fn of(part: &Part) -> Self {
+    fn of(part: &Section) -> Self {
         let rows = part.tables.iter().map(|table| table.rows.len()).sum();
         let rows: usize = rows;
         Self {

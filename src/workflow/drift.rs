@@ -32,7 +32,7 @@ use clover_ledger::LedgerError;
 use clover_num::Micro;
 use clover_num::Probability;
 use clover_projection::drifts::anchors::AnchorLog;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_stats::anchors;
 use clover_stats::anchors::Anchor;
 use clover_stats::anchors::Chart;
@@ -158,7 +158,7 @@ fn rows_of(
     let all = |before: u64| -> Vec<AnchorRow> {
         let mine = log.scores.iter();
         let mine = mine.filter(|score| score.seq < before && score.said.policy == of.policy);
-        mine.map(|Said { said, .. }| AnchorRow {
+        mine.map(|LogStatement { said, .. }| AnchorRow {
             id: row_of_draw(&said.policy, &said.item, said.draw),
             policy: said.policy.clone(),
             item: said.item.clone(),

@@ -39,7 +39,7 @@ use clover_num::Count;
 use clover_projection::iterations::Iteration;
 use clover_projection::iterations::Iterations;
 use clover_projection::manifests::Manifests;
-use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
 use clover_rubric::Change;
 use clover_rubric::Checked;
@@ -88,7 +88,7 @@ pub fn leaves_of(rubric: &Rubric) -> Vec<RubricLeaf> {
 }
 
 /// The rubric that events hold; `None` where they hold none.
-pub fn rubric_of(registered: &Registered) -> Option<Rubric> {
+pub fn rubric_of(registered: &RubricRegistration) -> Option<Rubric> {
     rubric_with(&registered.leaves)
 }
 

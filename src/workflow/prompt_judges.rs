@@ -33,8 +33,8 @@ use clover_projection::decisions::AllDecisions;
 use clover_projection::decisions::composite_of;
 use clover_projection::iterations::Iteration;
 use clover_projection::iterations::Iterations;
+use clover_projection::judges::ExperimentJudges;
 use clover_projection::judges::Judges;
-use clover_projection::judges::OfExperiment;
 use clover_projection::releases::Releases;
 use clover_projection::rubrics::Rubrics;
 
@@ -82,7 +82,7 @@ struct PromptChange<'a> {
 }
 
 impl<'a> PromptContext<'a> {
-    fn judges(&self) -> Option<&'a OfExperiment> {
+    fn judges(&self) -> Option<&'a ExperimentJudges> {
         self.state.fold::<Judges>().of(self.experiment)
     }
 

@@ -27,7 +27,7 @@ use clover_projection::releases::APPROVALS_MIN;
 use clover_projection::releases::Acceptance;
 use clover_projection::releases::Releases;
 use clover_projection::releases::STAKES_MICRO;
-use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
 use clover_rubric::Rubric;
 use clover_rubric::RubricFault;
@@ -111,7 +111,7 @@ pub fn plan_of<'a>(state: &'a State, accepted: &Acceptance) -> Option<&'a Iterat
 pub fn plan_told<'a>(
     state: &'a State,
     experiment: &ExperimentId,
-    registered: &Registered,
+    registered: &RubricRegistration,
 ) -> Option<&'a IterationPlan> {
     let releases = state.fold::<Releases>().of(experiment);
     let commit = releases.and_then(|of| of.commit(registered.id));
@@ -128,7 +128,7 @@ pub fn plan_told<'a>(
 pub fn told(
     state: &State,
     experiment: &ExperimentId,
-    registered: &Registered,
+    registered: &RubricRegistration,
 ) -> Option<JudgePrompt> {
     let rubric = patches::rubric_of(registered)?;
     Some(rendered(&rubric, plan_told(state, experiment, registered)))
@@ -136,7 +136,11 @@ pub fn told(
 
 /// Hashes under which a version may have been judged: its own, and where a patch brought it, that of its rubric under the
 /// version number that its iteration started from, which its gates saw.
-pub fn judged_as(state: &State, experiment: &ExperimentId, registered: &Registered) -> Vec<Digest> {
+pub fn judged_as(
+    state: &State,
+    experiment: &ExperimentId,
+    registered: &RubricRegistration,
+) -> Vec<Digest> {
     let on_trial = || {
         let releases = state.fold::<Releases>().of(experiment)?;
         let commit = releases.commit(registered.id)?;
@@ -180,7 +184,7 @@ pub fn two_key(state: &State, experiment: &ExperimentId, accepted: &Acceptance) 
 }
 
 /// The rubric that the next commit of an experiment follows.
-pub fn head<'a>(state: &'a State, experiment: &ExperimentId) -> Option<&'a Registered> {
+pub fn head<'a>(state: &'a State, experiment: &ExperimentId) -> Option<&'a RubricRegistration> {
     state.fold::<Rubrics>().in_force(experiment)
 }
 
@@ -193,7 +197,7 @@ fn refusal(expected: impl Into<String>, found: impl Into<String>) -> Unmet {
 fn follows(
     state: &State,
     experiment: &ExperimentId,
-    (accepted, head): (&Acceptance, &Registered),
+    (accepted, head): (&Acceptance, &RubricRegistration),
 ) -> Result<(), Unmet> {
     let it = state.fold::<Iterations>().by_id.get(&accepted.iteration);
     let base = it.map(|it| it.rubric_hash);

@@ -22,7 +22,7 @@ use clover_ground::time::Timestamp;
 use clover_ledger::History;
 use clover_num::Count;
 use clover_projection::reader::LogReader;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_projection::splits::GAP_SECONDS_MIN;
 use clover_projection::splits::cluster_leaf;
 use clover_stats::folds;
@@ -88,7 +88,7 @@ pub fn clusters(
 ) -> Result<BTreeMap<ItemId, Option<Timestamp>>, KeptError> {
     let entries = LogReader::below(history, below).of(experiment);
     let mut clusters: BTreeMap<ItemId, Option<Timestamp>> = BTreeMap::new();
-    for Said { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
+    for LogStatement { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
         let bytes = history.blob(&said.rows.blake3)?;
         let bytes = bytes.ok_or(Unread::Absent { seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');

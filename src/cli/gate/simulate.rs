@@ -21,8 +21,8 @@ use crate::ground::seed::SeedTree;
 use crate::ground::shell;
 use crate::num::Micro;
 use crate::projection::manifests::Family;
+use crate::projection::manifests::ManifestRecord;
 use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
 use crate::stats::eprocess::Design;
 use crate::stats::eprocess::Looks;
 use crate::stats::eprocess::Stratum;
@@ -251,7 +251,7 @@ fn registered(manifests: &Manifests, id: &str) -> Result<(Manifest, String), Cli
     let next = format!("clover prereg show {id}", id = shell::word(&id));
     let record = manifests.by_id.get(&id);
     let version = record
-        .and_then(Record::in_force)
+        .and_then(ManifestRecord::in_force)
         .ok_or_else(|| CliError::not_found(format!("no manifest {id} in force"), &next))?;
     Ok((version.manifest.clone(), next))
 }

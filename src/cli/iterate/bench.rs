@@ -5,7 +5,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::event::id::IterationId;
 use crate::ledger::Ledger;
-use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::IterationRecord;
 use crate::session::iterate::Bench;
 use crate::session::iterate::bench;
 use crate::workflow::iterate::course::CourseError;
@@ -26,7 +26,7 @@ pub(in crate::cli) fn recorded(
     ledger: &Ledger,
     id: &IterationId,
     below: u64,
-) -> Result<Record, CliError> {
+) -> Result<IterationRecord, CliError> {
     Ok(bench::recorded(ledger, id, below)?)
 }
 

@@ -21,8 +21,8 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ground::ambient;
 use crate::ledger::State;
+use crate::projection::manifests::ManifestRecord;
 use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
 use crate::session::SessionError;
 use crate::session::prereg::PreregError;
 use crate::session::prereg::amendment;
@@ -241,7 +241,7 @@ fn named(id: &str) -> Result<ManifestId, CliError> {
 }
 
 /// A recorded manifest by its name.
-fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a Record), CliError> {
+fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a ManifestRecord), CliError> {
     let id = named(id)?;
     match state.fold::<Manifests>().by_id.get(&id) {
         Some(record) => Ok((id, record)),

@@ -6,8 +6,8 @@ use crate::cli::home;
 use crate::cli::prereg::DiffArgs;
 use crate::cli::prereg::find;
 use crate::event::id::ManifestId;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
+use crate::projection::manifests::ManifestRecord;
+use crate::projection::manifests::ManifestVersion;
 use crate::view::View;
 use crate::view::prereg::record;
 use crate::view::prereg::show_command;
@@ -19,7 +19,11 @@ pub(super) fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<View, CliError> {
     Ok(record::show(state, (&id, record)))
 }
 
-fn version<'a>(id: &ManifestId, record: &'a Record, number: u64) -> Result<&'a Version, CliError> {
+fn version<'a>(
+    id: &ManifestId,
+    record: &'a ManifestRecord,
+    number: u64,
+) -> Result<&'a ManifestVersion, CliError> {
     let mut versions = record.versions.iter();
     let found = versions.find(|version| version.manifest.version.value() == number);
     found.ok_or_else(|| {

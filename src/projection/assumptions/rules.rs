@@ -29,9 +29,9 @@ use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
+use crate::assumptions::AssumptionRow;
 use crate::assumptions::Assumptions;
 use crate::assumptions::Contradiction;
-use crate::assumptions::Row;
 use crate::assumptions::Waiver;
 use crate::decisions::AllDecisions;
 use crate::designs::Designs;
@@ -430,7 +430,8 @@ fn waiting<'a>(
         Some(experiment) => &assumptions.by_experiment.get(experiment)?.rows,
         None => &assumptions.of_ledger,
     };
-    let proposed = |(code, row): (&Assumption, &'a Row)| Some((*code, row.proposed.as_ref()?));
+    let proposed =
+        |(code, row): (&Assumption, &'a AssumptionRow)| Some((*code, row.proposed.as_ref()?));
     rows.iter()
         .filter_map(proposed)
         .find(|(_, waiver)| waiver.id == new.waiver)

@@ -22,7 +22,7 @@ use clover_event::payload::rubric::LeafValue;
 use clover_ground::time::Timestamp;
 use clover_num::Finite;
 
-use crate::assumptions::OfExperiment;
+use crate::assumptions::ExperimentAssumptions;
 use crate::assumptions::Status;
 use crate::batteries;
 
@@ -83,8 +83,8 @@ fn says(code: Assumption, part: &'static str, status: Status) -> Update {
 }
 
 /// What the loss of a patch that adds to obligations says of them all.
-fn obliged(found: &GateEvaluated, of: Option<&OfExperiment>, say: &mut dyn FnMut(Update)) {
-    let obliges = |of: &&OfExperiment| of.obliging.contains(&found.candidate.to_hex());
+fn obliged(found: &GateEvaluated, of: Option<&ExperimentAssumptions>, say: &mut dyn FnMut(Update)) {
+    let obliges = |of: &&ExperimentAssumptions| of.obliging.contains(&found.candidate.to_hex());
     if let (Some(of), Evidence::P1(loss)) = (of.filter(obliges), &found.evidence) {
         let status = improving(with_one_more(of.obligations, loss));
         say(says(Assumption::CloverJ1, "obligations", status));
@@ -103,7 +103,11 @@ fn bridged(found: &BridgeAssessed) -> Update {
 }
 
 /// Gives what a payload says, given what is known of its experiment. The next kind's line goes here.
-pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn FnMut(Update)) {
+pub(super) fn found(
+    payload: &Payload,
+    of: Option<&ExperimentAssumptions>,
+    say: &mut dyn FnMut(Update),
+) {
     use Assumption::CjeJ1;
     use Assumption::CloverJ2;
     use Assumption::H1;

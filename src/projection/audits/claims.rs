@@ -28,7 +28,7 @@ use crate::audits::BOUNDED_AUDIT;
 const DIRECT: &str = "direct";
 
 /// What one claim is about.
-struct Asked<'a> {
+struct ClaimSubject<'a> {
     experiment: &'a ExperimentId,
     judge: &'a JudgeId,
     policy: &'a PolicyId,
@@ -36,7 +36,7 @@ struct Asked<'a> {
 }
 
 /// A claim stands on what the log holds: a passed audit, own labels in the fit, and no failed audit.
-fn check_supported(state: &State, of: &Asked<'_>, claim: Claim) -> Checked {
+fn check_supported(state: &State, of: &ClaimSubject<'_>, claim: Claim) -> Checked {
     let audits = state.fold::<Audits>();
     let standing = audits.standing(of.experiment, of.judge, of.policy, of.calibrator);
     let found = standing.map(|of| of.state);
@@ -78,7 +78,7 @@ pub(super) fn check_contrast(
         return unmet(wanted, "a comparison without them");
     };
     for (policy, claim) in [(&said.first, first), (&said.second, second)] {
-        let asked = Asked {
+        let asked = ClaimSubject {
             experiment,
             judge: &said.terms.judge,
             policy,
@@ -113,7 +113,7 @@ pub(super) fn check_estimate(
     if !state.asks(Question::CheckedClaims) {
         return Ok(());
     }
-    let asked = Asked {
+    let asked = ClaimSubject {
         experiment,
         judge: &said.terms.judge,
         policy: &said.policy,

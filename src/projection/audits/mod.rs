@@ -67,14 +67,14 @@ pub struct Newest {
 /// Audits of one policy under one judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Audited {
+pub struct PolicyAudits {
     /// The audit that failed and was not answered by new labels of the policy in a fit.
     pub failed_seq: Option<u64>,
     /// The newest.
     pub newest: Option<Newest>,
 }
 
-impl Audited {
+impl PolicyAudits {
     /// The audit that stands for or against an estimate by this calibrator: a failure whatever the calibrator, else the
     /// newest audit of this very one.
     pub fn standing(&self, calibrator: Option<Digest>) -> Option<TransportStanding> {
@@ -98,9 +98,9 @@ impl Audited {
 /// The audits of one experiment, by judge and policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfExperiment {
+pub struct ExperimentAudits {
     /// By judge, then policy.
-    pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, Audited>>,
+    pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, PolicyAudits>>,
     /// Policies with labels in each fitted calibrator, by judge.
     pub labelled: BTreeMap<JudgeId, BTreeMap<Digest, BTreeSet<PolicyId>>>,
 }
@@ -110,7 +110,7 @@ pub struct OfExperiment {
 #[serde(transparent)]
 pub struct Audits {
     /// By experiment.
-    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+    pub by_experiment: BTreeMap<ExperimentId, ExperimentAudits>,
 }
 
 impl Audits {

@@ -91,9 +91,9 @@ const TOLERANCE: (f64, f64) = (0.05, 0.02);
 
 /// The rule `battery`.
 #[derive(Clone, Copy, Debug)]
-pub struct Attacked;
+pub struct BatteryRule;
 
-impl Rule for Attacked {
+impl Rule for BatteryRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {

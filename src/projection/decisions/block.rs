@@ -63,7 +63,7 @@ pub struct Block {
 /// For which labels a charge paid first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Paid {
+pub struct PeekPayment {
     /// The design; `None` for those of a confirm block.
     pub design: Option<DesignId>,
     /// Their experiment.
@@ -77,7 +77,7 @@ pub struct Blocks {
     /// By experiment.
     pub by_experiment: BTreeMap<ExperimentId, Block>,
     /// By charge.
-    pub paid: BTreeMap<EventId, Paid>,
+    pub paid: BTreeMap<EventId, PeekPayment>,
 }
 
 impl Fold for Blocks {
@@ -126,10 +126,10 @@ impl Fold for Blocks {
 
 impl Blocks {
     /// Which labels a reveal is of.
-    fn label_of(&self, experiment: &ExperimentId, design: &DesignId) -> Paid {
+    fn label_of(&self, experiment: &ExperimentId, design: &DesignId) -> PeekPayment {
         let block = self.by_experiment.get(experiment);
         let confirm = block.is_some_and(|block| block.designs.contains(design));
-        Paid {
+        PeekPayment {
             design: (!confirm).then(|| design.clone()),
             experiment: experiment.clone(),
         }

@@ -163,12 +163,12 @@ impl Live<'_> {
 }
 
 /// Where a step of an iteration stands: the state before it, and its experiment.
-struct Place<'a> {
+struct StepContext<'a> {
     state: &'a State,
     experiment: &'a ExperimentId,
 }
 
-impl Place<'_> {
+impl StepContext<'_> {
     /// A step of an open iteration that was not paused, and what is asked of it.
     fn check_step(
         &self,
@@ -251,7 +251,7 @@ impl Rule for Predicate {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let place = Place { state, experiment };
+        let place = StepContext { state, experiment };
         breaches.take(RuleName::Predicate, place.check(&event.event.payload));
     }
 }
@@ -435,7 +435,7 @@ pub(crate) fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a Iterat
 /// What taints an iteration: a patch from unpublished inputs, or a read that an optimizer may not have.
 pub(super) fn taint(state: &State, experiment: &ExperimentId, live: &Live<'_>) -> Option<String> {
     let own = live.decided.and_then(|of| of.tainted.as_ref());
-    own.map(super::Tainted::line).or_else(|| {
+    own.map(super::TaintedPatch::line).or_else(|| {
         let taint = state.fold::<Access>().taints.get(experiment)?;
         (taint.role == Role::Optimizer).then(|| taint.line(experiment))
     })

@@ -35,11 +35,11 @@ use crate::budgets::Budgets;
 use crate::decisions::ACCEPTED_MAX;
 use crate::decisions::AllDecisions;
 use crate::decisions::CONFIRM_GATES;
+use crate::decisions::CandidateDecision;
 use crate::decisions::DEV_GATES;
 use crate::decisions::Decisions;
 use crate::decisions::GateSaid;
-use crate::decisions::Judged;
-use crate::decisions::Ranked;
+use crate::decisions::RankedCandidate;
 use crate::decisions::block;
 use crate::decisions::hypotheses;
 use crate::decisions::reviews;
@@ -72,9 +72,9 @@ pub fn composite_of(patches: &[Digest]) -> Digest {
 
 /// The rules `sealing` and `acceptance`.
 #[derive(Clone, Copy, Debug)]
-pub struct Sealing;
+pub struct SealingRules;
 
-impl Rule for Sealing {
+impl Rule for SealingRules {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
@@ -246,7 +246,7 @@ impl Now<'_> {
     /// The first gate of `gates` on `split` that does not let a candidate pass.
     fn stopped_by(
         &self,
-        judged: Option<&Judged>,
+        judged: Option<&CandidateDecision>,
         gates: &[GateId],
         split: GateSplit,
     ) -> Option<String> {
@@ -469,13 +469,13 @@ impl Now<'_> {
                     .stopped_by(judged, &CONFIRM_GATES, GateSplit::Confirm)
                     .is_none()
         };
-        let passed: Vec<Ranked> = it
+        let passed: Vec<RankedCandidate> = it
             .candidates
             .values()
             .filter(|patch| sealed.holds(patch.patch_hash) && passes(patch.patch_hash))
             .filter_map(|patch| {
                 let judged = decided.candidate(patch.patch_hash)?;
-                Some(Ranked {
+                Some(RankedCandidate {
                     risk_improve: judged.risk_improve?,
                     kappa: patch.kappa,
                     ks_count: judged.ks_count?,
@@ -586,7 +586,7 @@ fn verdict_word(verdict: Verdict) -> &'static str {
 }
 
 /// The first gate on confirm that was not evaluated.
-fn unjudged(judged: Option<&Judged>) -> Option<GateId> {
+fn unjudged(judged: Option<&CandidateDecision>) -> Option<GateId> {
     let said = |gate: &GateId| {
         judged.is_some_and(|judged| judged.said(*gate, GateSplit::Confirm).is_some())
     };

@@ -44,8 +44,8 @@ use serde::Serialize;
 use crate::designs::Designs;
 use crate::gates::Gate;
 use crate::gates::Gates;
+use crate::manifests::ManifestRecord;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::JudgeDriftChecked];
@@ -55,7 +55,7 @@ pub const JUDGE_PATH: &str = "metric.judge_digest";
 /// Checks of one judge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Checked {
+pub struct DriftChecks {
     /// The entry of the newest check that failed.
     pub failed_seq: Option<u64>,
     /// The entry of the newest check.
@@ -69,12 +69,12 @@ pub struct Checked {
 #[serde(transparent)]
 pub struct Drifts {
     /// By experiment, then judge.
-    pub by_experiment: BTreeMap<ExperimentId, BTreeMap<JudgeId, Checked>>,
+    pub by_experiment: BTreeMap<ExperimentId, BTreeMap<JudgeId, DriftChecks>>,
 }
 
 impl Drifts {
     /// Checks of a judge.
-    pub fn of(&self, experiment: &ExperimentId, judge: &JudgeId) -> Option<&Checked> {
+    pub fn of(&self, experiment: &ExperimentId, judge: &JudgeId) -> Option<&DriftChecks> {
         self.by_experiment.get(experiment)?.get(judge)
     }
 }
@@ -91,7 +91,7 @@ impl Fold for Drifts {
         let verdict = said.verdicts.whole();
         let failed = (verdict == Verdict::Fail).then_some(seq);
         let before = of.get(&said.judge).and_then(|checked| checked.failed_seq);
-        let checked = Checked {
+        let checked = DriftChecks {
             failed_seq: failed.or(before),
             newest_seq: seq,
             verdict,
@@ -118,7 +118,7 @@ pub struct Stale {
 }
 
 /// Whether a deviation that was recorded after an entry, and known of after it, says how drift is handled.
-fn is_handled(record: &Record, seq: u64) -> bool {
+fn is_handled(record: &ManifestRecord, seq: u64) -> bool {
     record
         .deviations
         .iter()
@@ -130,7 +130,7 @@ fn is_handled(record: &Record, seq: u64) -> bool {
 pub fn stale(
     state: &State,
     experiment: &ExperimentId,
-    record: &Record,
+    record: &ManifestRecord,
     sources: &[GateSource],
     opened: Option<u64>,
 ) -> Option<Stale> {
@@ -169,9 +169,9 @@ fn found_stale(state: &State, gate: &ManifestId, of: &Gate) -> Result<Option<Sta
 
 /// The rules `thresholds` and `drift`.
 #[derive(Clone, Copy, Debug)]
-pub struct Drifting;
+pub struct DriftRules;
 
-impl Rule for Drifting {
+impl Rule for DriftRules {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {

@@ -37,23 +37,23 @@ use crate::gates::holds;
 use crate::gates::outcome_of;
 use crate::gates::rules::family_of;
 use crate::manifests;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 
 /// The test of the version in force: an opened gate has one.
-fn test_in_force(record: &Record) -> Result<&Test, Unmet> {
+fn test_in_force(record: &ManifestRecord) -> Result<&Test, Unmet> {
     let version = record.in_force().required("a version in force")?;
     test_of(version)
 }
 
 /// The test of a version of a gate's manifest, which has one.
-fn test_of(version: &Version) -> Result<&Test, Unmet> {
+fn test_of(version: &ManifestVersion) -> Result<&Test, Unmet> {
     version.manifest.test.as_ref().required("section test")
 }
 
 /// Whether a look may be taken now, and with these numbers.
-pub(super) fn check_look(gate: &Gate, record: &Record, said: &GateLooked) -> Checked {
+pub(super) fn check_look(gate: &Gate, record: &ManifestRecord, said: &GateLooked) -> Checked {
     if let Some(decided) = &gate.decided {
         let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
         return unmet("a gate that is not decided", found);
@@ -104,7 +104,7 @@ pub(super) fn check_look(gate: &Gate, record: &Record, said: &GateLooked) -> Che
 /// Whether a gate may end so.
 pub(super) fn check_decision(
     gate: &Gate,
-    record: &Record,
+    record: &ManifestRecord,
     event: &Candidate<'_>,
     said: &GateDecided,
 ) -> Checked {
@@ -138,7 +138,7 @@ pub(super) fn check_decision(
 }
 
 /// An outcome by evidence is said under the version in force, and is the one that the last look led to.
-fn check_outcome(gate: &Gate, record: &Record, said: &GateDecided) -> Checked {
+fn check_outcome(gate: &Gate, record: &ManifestRecord, said: &GateDecided) -> Checked {
     let current = record.in_force().required("a version in force")?;
     ensure!(
         current.digest == said.digest,
@@ -211,16 +211,16 @@ pub(super) fn check_countersignature(state: &State, digest: Digest) -> Checked {
 
 /// A gate with its manifest.
 #[derive(Clone, Copy)]
-struct Run<'s> {
+struct GateRecord<'s> {
     gate: &'s Gate,
-    record: &'s Record,
+    record: &'s ManifestRecord,
 }
 
 /// A gate that was opened, with its manifest.
-fn run_of<'s>(state: &'s State, id: &ManifestId) -> Option<Run<'s>> {
+fn run_of<'s>(state: &'s State, id: &ManifestId) -> Option<GateRecord<'s>> {
     let gate = state.fold::<Gates>().by_id.get(id)?;
     let record = state.fold::<Manifests>().by_id.get(id)?;
-    Some(Run { gate, record })
+    Some(GateRecord { gate, record })
 }
 
 /// Whether a gate may go on where another ended.
@@ -252,12 +252,12 @@ pub(super) fn check_continuation(
 }
 
 /// Whether a parent that is named ended so that its wealth may be carried on, and this is that wealth.
-fn check_carried(own: Run<'_>, parent: Run<'_>, said: &GateContinued) -> Checked {
+fn check_carried(own: GateRecord<'_>, parent: GateRecord<'_>, said: &GateContinued) -> Checked {
     if let Some(child) = &parent.gate.child {
         let found = format!("one that {child} continues");
         return unmet("a parent that no other gate continues", found);
     }
-    let undecided = |one: &super::Decided| one.outcome == Outcome::UndecidedAtNMax;
+    let undecided = |one: &super::GateDecision| one.outcome == Outcome::UndecidedAtNMax;
     ensure!(
         parent.gate.decided.as_ref().is_some_and(undecided),
         "a parent that ended undecided_at_n_max",
@@ -294,7 +294,11 @@ fn check_carried(own: Run<'_>, parent: Run<'_>, said: &GateContinued) -> Checked
 }
 
 /// Whether the one test may go on with the wealth of the other.
-fn check_one_test(said: &GateContinued, version: &Version, other: &Version) -> Checked {
+fn check_one_test(
+    said: &GateContinued,
+    version: &ManifestVersion,
+    other: &ManifestVersion,
+) -> Checked {
     ensure!(
         version.h0_digest == said.h0_digest && other.h0_digest == said.h0_digest,
         format!("h0_digest {} of both", other.h0_digest),
@@ -330,12 +334,12 @@ fn check_one_test(said: &GateContinued, version: &Version, other: &Version) -> C
 
 /// What a member adds to its family: log e of its last look, of which more than 0 counts only from `n_min` units on and
 /// where no unit came after it; 0 without one.
-pub fn evidence(gate: Option<&Gate>, record: Option<&Record>) -> Finite {
+pub fn evidence(gate: Option<&Gate>, record: Option<&ManifestRecord>) -> Finite {
     let Some(gate) = gate else {
         return Finite::default();
     };
     let test = record
-        .and_then(Record::in_force)
+        .and_then(ManifestRecord::in_force)
         .and_then(|of| of.manifest.test.as_ref());
     let n_min = test.map_or(u64::MAX, |test| test.n_min.value());
     let log_e = gate.log_e();
@@ -449,7 +453,7 @@ pub(super) fn check_promotion(
 fn check_ground(
     state: &State,
     author: KeyId,
-    (id, run): (&ManifestId, Run<'_>),
+    (id, run): (&ManifestId, GateRecord<'_>),
     said: &PromotionIssued,
 ) -> Checked {
     let version = run.record.in_force().required("a version in force")?;
@@ -479,7 +483,7 @@ fn check_rests(state: &State, said: &PromotionIssued) -> Checked {
     }
     let manifests = state.fold::<Manifests>();
     let finite = |id: &ManifestId| {
-        let bound = manifests.by_id.get(id).and_then(Record::bound);
+        let bound = manifests.by_id.get(id).and_then(ManifestRecord::bound);
         let test = bound.and_then(|of| of.manifest.test.as_ref());
         // A test that nobody finds is no ground either.
         test.is_none_or(|test| test.without_replacement)
@@ -508,7 +512,7 @@ fn check_counted(state: &State, said: &PromotionIssued) -> Checked {
 }
 
 /// Whether a gate's claim holds by the procedure of its family.
-fn check_standing(state: &State, (id, run): (&ManifestId, Run<'_>)) -> Checked {
+fn check_standing(state: &State, (id, run): (&ManifestId, GateRecord<'_>)) -> Checked {
     let Some(decided) = &run.gate.decided else {
         return unmet(format!("a decision of {id}"), "none");
     };

@@ -19,9 +19,9 @@ use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 
 use crate::gates::Gates;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use crate::orders;
 use crate::orders::Orders;
 
@@ -58,7 +58,7 @@ fn gates_of<'s>(
     state: &'s State,
     experiment: &'s ExperimentId,
     arm: &'s str,
-) -> impl Iterator<Item = (&'s ManifestId, &'s Record, &'s Version)> {
+) -> impl Iterator<Item = (&'s ManifestId, &'s ManifestRecord, &'s ManifestVersion)> {
     let all = state.fold::<Manifests>().gates(experiment);
     all.filter_map(move |(id, record)| {
         let bound = record.bound()?;
@@ -162,7 +162,7 @@ pub(super) fn exposed_first(
 
 /// Whether a unit of a gate's order is exposed: it stands no further than the last unit that is. Exposures from before
 /// rulebook 18 name no unit, so that nobody is kept from scoring what they opened.
-fn is_exposed(state: &State, record: &Record, unit: &ItemId) -> bool {
+fn is_exposed(state: &State, record: &ManifestRecord, unit: &ItemId) -> bool {
     if record.exposures > 0 && record.through.is_none() {
         return true;
     }

@@ -22,7 +22,7 @@ use clover_num::Micro;
 
 use crate::gates::Gate;
 use crate::gates::grade;
-use crate::manifests::Record;
+use crate::manifests::ManifestRecord;
 use crate::orders;
 use crate::orders::Orders;
 
@@ -53,7 +53,7 @@ pub fn is_drawn(seed: Digest, pi: Micro, unit: &ItemId) -> bool {
 pub fn drawn(
     state: &State,
     gate: &Gate,
-    record: &Record,
+    record: &ManifestRecord,
     seen: Option<Seen>,
 ) -> Option<(DrawnFrom, Digest)> {
     let decided = gate.decided.as_ref()?;
@@ -80,7 +80,7 @@ pub fn shows(manifest: &Manifest, (low, high): (i64, i64)) -> bool {
 /// The grade of what an estimate shows: that of the gate, asymptotic at best.
 pub fn graded(
     gate: &Gate,
-    record: &Record,
+    record: &ManifestRecord,
     state: &State,
     now: clover_ground::time::Timestamp,
 ) -> Grade {
@@ -91,7 +91,7 @@ pub fn graded(
 pub(super) fn check(
     state: &State,
     event: &Candidate<'_>,
-    (gate, record): (&Gate, &Record),
+    (gate, record): (&Gate, &ManifestRecord),
     said: &GateEstimated,
 ) -> Checked {
     ensure!(

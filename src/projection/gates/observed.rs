@@ -29,7 +29,7 @@ use clover_num::Count;
 use clover_num::Micro;
 
 use crate::gates::Gate;
-use crate::manifests::Record;
+use crate::manifests::ManifestRecord;
 
 /// Largest difference of two scores, in millionths.
 pub fn scale(metric: &Metric) -> i64 {
@@ -86,7 +86,7 @@ fn arm_of(reading: &Reading, role: ArmRole) -> (&[Micro], &[Count]) {
 }
 
 /// Whether a gate that may take an observation may take this one.
-pub(super) fn check(gate: &Gate, record: &Record, said: &GateObserved) -> Checked {
+pub(super) fn check(gate: &Gate, record: &ManifestRecord, said: &GateObserved) -> Checked {
     ensure!(
         !gate.is_terminal(),
         "no observation of a gate that has ended",
@@ -130,7 +130,7 @@ pub(super) fn check(gate: &Gate, record: &Record, said: &GateObserved) -> Checke
 }
 
 /// Whether it is the turn of this observation: the next one, of a unit that is exposed, within the plan and its looks.
-fn check_turn(gate: &Gate, record: &Record, test: &Test, said: &GateObserved) -> Checked {
+fn check_turn(gate: &Gate, record: &ManifestRecord, test: &Test, said: &GateObserved) -> Checked {
     ensure!(
         test.continuation_of.is_none() || gate.parent.is_some(),
         "gate.continued before the first observation of a gate that continues another",

@@ -33,8 +33,8 @@ use crate::budgets::Budgets;
 use crate::iterations::CandidateState;
 use crate::iterations::Iteration;
 use crate::iterations::Iterations;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Version;
 use crate::rubrics::Rubrics;
 
 /// Fewest rows of an anchor policy.
@@ -44,9 +44,9 @@ pub const PEEKS_MAX: u64 = 3;
 
 /// The rule `iteration`.
 #[derive(Clone, Copy, Debug)]
-pub struct Iterating;
+pub struct IterationRule;
 
-impl Rule for Iterating {
+impl Rule for IterationRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
@@ -134,7 +134,7 @@ fn in_force<'a>(
     state: &'a State,
     experiment: &ExperimentId,
     said: &IterationOpened,
-) -> Result<(&'a ManifestId, &'a Version), Unmet> {
+) -> Result<(&'a ManifestId, &'a ManifestVersion), Unmet> {
     let record = state
         .fold::<Manifests>()
         .of_digest(said.digest)

@@ -7,8 +7,8 @@ use clover_ledger::Checked;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
 
+use crate::manifests::ManifestRecord;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
 use crate::manifests::check_signer;
 
 /// Whether these units may be exposed now, under this manifest and by this key.
@@ -53,7 +53,7 @@ pub(super) fn check(
 }
 
 /// Whether units may be exposed now, as far as a manifest limits when.
-fn check_dates(record: &Record, manifest: &Manifest, event: &Candidate<'_>) -> Checked {
+fn check_dates(record: &ManifestRecord, manifest: &Manifest, event: &Candidate<'_>) -> Checked {
     let Some(expiry) = &manifest.expiry else {
         return Ok(());
     };

@@ -12,9 +12,9 @@ use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 
 /// Whether a plan may be sealed: before the first look, and as the version in force binds it.
 pub(super) fn check_sealing(
@@ -33,7 +33,7 @@ pub(super) fn check_sealing(
             format!("a first look at seq {}", look.seq),
         );
     }
-    let Some(bound) = record.in_force().and_then(Version::plan_commitment) else {
+    let Some(bound) = record.in_force().and_then(ManifestVersion::plan_commitment) else {
         // A version need not bind a plan. A plan may be sealed before any is in force: units are not exposed on another.
         return Ok(());
     };
@@ -73,8 +73,8 @@ pub(super) fn check_exposure(state: &State, digest: Digest) -> Checked {
     // The rule `manifest_first` refuses an exposure under no manifest, and `countersign` one under no version in force.
     let record = found.map(|(_, record)| record);
     let bound = record
-        .and_then(Record::in_force)
-        .and_then(Version::plan_commitment);
+        .and_then(ManifestRecord::in_force)
+        .and_then(ManifestVersion::plan_commitment);
     let (Some(record), Some(bound)) = (record, bound) else {
         return Ok(());
     };

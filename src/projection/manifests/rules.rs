@@ -24,9 +24,9 @@ use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
 use crate::manifests::Change;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use crate::manifests::amend;
 use crate::manifests::check;
 use crate::manifests::exposed;
@@ -271,7 +271,10 @@ fn check_first(
 }
 
 /// A registered version by its digest, with its manifest.
-fn version_of(manifests: &Manifests, digest: Digest) -> Option<(&Record, &Version)> {
+fn version_of(
+    manifests: &Manifests,
+    digest: Digest,
+) -> Option<(&ManifestRecord, &ManifestVersion)> {
     let (_, record) = manifests.of_digest(digest)?;
     Some((record, record.version(digest)?))
 }
@@ -358,7 +361,7 @@ fn check_amendment(manifests: &Manifests, said: &ManifestAmended) -> Checked {
 }
 
 /// The refusal of an amendment of a class that no version has after the first look.
-fn unmet_after(look: u64, parent: &Version, class: u64, changes: &[Change]) -> Checked {
+fn unmet_after(look: u64, parent: &ManifestVersion, class: u64, changes: &[Change]) -> Checked {
     // One of a lower class may be of this one by its value, as a smaller n_max.
     let of_class = changes.iter().any(|change| change.class() == class);
     let codes = changes
@@ -399,7 +402,7 @@ fn check_one_order(state: &State, manifests: &Manifests, said: &ManifestAmended)
     }
 }
 
-fn check_superseded(record: &Record) -> Checked {
+fn check_superseded(record: &ManifestRecord) -> Checked {
     match &record.superseded_by {
         None => Ok(()),
         Some(by) => unmet(

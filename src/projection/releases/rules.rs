@@ -25,9 +25,9 @@ use crate::releases::Releases;
 
 /// The rule `approval`.
 #[derive(Clone, Copy, Debug)]
-pub struct Approving;
+pub struct ApprovalRule;
 
-impl Rule for Approving {
+impl Rule for ApprovalRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let checked = match &event.event.payload {
             Payload::ReviewRecorded(said) => check_review(state, event, said),

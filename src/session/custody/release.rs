@@ -26,7 +26,7 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_projection::access::Access;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::Records;
 use clover_projection::splits::members_root;
 use clover_workflow::iterate::compute::cards::FULL_LABEL;
@@ -304,7 +304,7 @@ struct FullLine<'a, T: Serialize> {
 fn full_cards(
     ledger: &Ledger,
     id: &IterationId,
-    record: &Record,
+    record: &IterationRecord,
     first_seq: u64,
 ) -> Result<Content, SessionError> {
     // What attacks had earned by then stands in them too.
@@ -340,7 +340,11 @@ fn canonical(line: &impl Serialize) -> Result<Vec<u8>, CustodyError> {
 }
 
 /// What the log says of an iteration.
-fn recorded(ledger: &Ledger, id: &IterationId, below: u64) -> Result<Record, SessionError> {
+fn recorded(
+    ledger: &Ledger,
+    id: &IterationId,
+    below: u64,
+) -> Result<IterationRecord, SessionError> {
     let mut records = Records::default();
     let found = records.of(ledger, id, below)?.cloned();
     Ok(found.ok_or_else(|| CustodyError::NoIteration(id.clone()))?)

@@ -17,8 +17,8 @@ use clover_ledger::State;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::deployments::Deployments;
+use clover_projection::generators::GeneratorRun;
 use clover_projection::generators::Generators;
-use clover_projection::generators::Run;
 use clover_workflow::generator;
 use clover_workflow::generator::Bound;
 use clover_workflow::generator::FrozenJudge;
@@ -89,7 +89,10 @@ pub fn open(
 ///
 /// # Errors
 /// [`DeployError::NoRun`].
-pub fn found<'a>(state: &'a State, id: &RunId) -> Result<(&'a ExperimentId, &'a Run), DeployError> {
+pub fn found<'a>(
+    state: &'a State,
+    id: &RunId,
+) -> Result<(&'a ExperimentId, &'a GeneratorRun), DeployError> {
     let all = &state.fold::<Generators>().by_experiment;
     let mut runs = all
         .iter()
@@ -102,7 +105,7 @@ pub fn found<'a>(state: &'a State, id: &RunId) -> Result<(&'a ExperimentId, &'a 
 ///
 /// # Errors
 /// [`DeployError::NotOpened`], and [`SessionError::Ledger`] when the entry cannot be read.
-pub fn opening(ledger: &Ledger, run: &Run) -> Result<GeneratorRunOpened, SessionError> {
+pub fn opening(ledger: &Ledger, run: &GeneratorRun) -> Result<GeneratorRunOpened, SessionError> {
     let read = ledger.entry(run.seq)?;
     if let Some(Payload::GeneratorRunOpened(said)) = read.map(|read| read.event.payload) {
         return Ok(*said);
@@ -115,7 +118,7 @@ pub fn opening(ledger: &Ledger, run: &Run) -> Result<GeneratorRunOpened, Session
 #[derive(Clone, Debug)]
 pub struct Objective {
     /// The run, as it stood before.
-    pub run: Run,
+    pub run: GeneratorRun,
     /// The event's data.
     pub said: GeneratorObjectiveQueried,
     /// A lower bound for each output.
@@ -193,7 +196,7 @@ pub fn validate(
 fn validation(
     ports: &mut dyn Ports,
     (home, ledger): (&Home, &Ledger),
-    (experiment, run): (&ExperimentId, &Run),
+    (experiment, run): (&ExperimentId, &GeneratorRun),
     design: DesignId,
 ) -> Result<GeneratorValidated, SessionError> {
     let opened = opening(ledger, run)?;

@@ -21,10 +21,10 @@ use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_projection::gates;
 use clover_projection::gates::Gates;
+use clover_projection::manifests::ManifestVersion;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Version;
 use clover_projection::orders;
-use clover_projection::orders::Drawn;
+use clover_projection::orders::DrawnOrder;
 use clover_projection::orders::Orders;
 use clover_workflow::gates::steps;
 use clover_workflow::gates::steps::Confirm;
@@ -50,12 +50,12 @@ pub struct UnitFile {
 #[derive(Clone, Debug)]
 pub struct GateSetup {
     /// The version whose order is drawn.
-    bound: Version,
+    bound: ManifestVersion,
     id: ManifestId,
     root: Root,
     units: Confirm,
     /// The version in force.
-    version: Version,
+    version: ManifestVersion,
 }
 
 /// A gate that was opened.
@@ -64,7 +64,7 @@ pub struct GateOpening {
     /// The event that opened it.
     pub appended: Vec<Appended>,
     /// The order of its units.
-    pub order: Option<Drawn>,
+    pub order: Option<DrawnOrder>,
 }
 
 impl GateSetup {

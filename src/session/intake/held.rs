@@ -13,7 +13,7 @@ use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::reader::LogReader;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_workflow::import;
 use clover_workflow::import::Brings;
 use clover_workflow::import::How;
@@ -43,7 +43,7 @@ fn unscored(
 ) -> Result<Vec<(u64, DataIngested, Vec<Line>)>, SessionError> {
     let entries = LogReader::below(ledger, ledger.size()).of(experiment);
     let mut files = Vec::new();
-    for Said { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
+    for LogStatement { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
         let bytes = History::blob(ledger, &said.rows.blake3)?;
         let bytes = bytes.ok_or(Unread::Absent { seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
@@ -70,7 +70,7 @@ pub fn draws(
 ) -> Result<BTreeMap<Draw, u64>, SessionError> {
     let mut draws = BTreeMap::new();
     let entries = LogReader::below(ledger, ledger.size()).of(experiment);
-    for Said { seq, said, .. } in entries.all::<ScoreRecorded>(|_| true)? {
+    for LogStatement { seq, said, .. } in entries.all::<ScoreRecorded>(|_| true)? {
         draws
             .entry((said.policy, said.item, said.draw))
             .or_insert(seq);

@@ -14,7 +14,7 @@ use clover_ledger::Appended;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_projection::reader::LogReader;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_workflow::import::ImportRow;
 use clover_workflow::import::ImportRows;
 use clover_workflow::import::labels::Draw;
@@ -51,7 +51,7 @@ fn texts_held(
     let mut found = BTreeMap::new();
     let mut texts = Texts::new(home, ledger)?;
     let entries = LogReader::below(ledger, ledger.size()).of(experiment);
-    for Said { seq, said, .. } in entries.all::<ScoreRecorded>(|_| true)? {
+    for LogStatement { seq, said, .. } in entries.all::<ScoreRecorded>(|_| true)? {
         // A score that came without texts says nothing of them.
         if let (Some(prompt), Some(response)) = (&said.prompt, &said.response) {
             let pair = texts.opened(prompt).ok().zip(texts.opened(response).ok());

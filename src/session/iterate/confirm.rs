@@ -17,7 +17,7 @@ use clover_ledger::RuleName;
 use clover_projection::budgets::Budgets;
 use clover_projection::decisions;
 use clover_projection::designs::Designs;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_workflow::iterate::course::Course;
 
 use crate::confirm;
@@ -46,7 +46,7 @@ pub struct Confirmation {
 }
 
 /// Whether an iteration shows its confirm labels in parts.
-pub fn is_sequential(record: &Record) -> bool {
+pub fn is_sequential(record: &IterationRecord) -> bool {
     record.opened.said.params.confirm_test == ConfirmTest::Sequential
 }
 

@@ -9,7 +9,7 @@ use clover_event::payload::predicate::ConfirmLooked;
 use clover_event::payload::predicate::SequentialStop;
 use clover_ledger::Appended;
 use clover_num::Count;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::rows::Unit;
 
@@ -65,7 +65,7 @@ fn whole(count: Count) -> usize {
     usize::try_from(count.value()).unwrap_or(usize::MAX)
 }
 
-fn stops(look: &Said<ConfirmLooked>) -> impl Iterator<Item = SequentialStop> {
+fn stops(look: &LogStatement<ConfirmLooked>) -> impl Iterator<Item = SequentialStop> {
     look.said.hypotheses.iter().map(|of| of.test.stop)
 }
 

@@ -85,8 +85,8 @@ pub struct Decided {
     pub seq: u64,
 }
 
-impl From<gates::Decided> for Decided {
-    fn from(of: gates::Decided) -> Self {
+impl From<gates::GateDecision> for Decided {
+    fn from(of: gates::GateDecision) -> Self {
         Self {
             class: of.class,
             n: of.n,
@@ -120,8 +120,8 @@ pub struct Estimated {
     pub shows: bool,
 }
 
-impl From<gates::Estimated> for Estimated {
-    fn from(of: gates::Estimated) -> Self {
+impl From<gates::GateEstimate> for Estimated {
+    fn from(of: gates::GateEstimate) -> Self {
         Self {
             alpha: of.alpha,
             class: of.class,
@@ -150,8 +150,8 @@ pub struct Order {
     pub seq: u64,
 }
 
-impl From<&orders::Drawn> for Order {
-    fn from(of: &orders::Drawn) -> Self {
+impl From<&orders::DrawnOrder> for Order {
+    fn from(of: &orders::DrawnOrder) -> Self {
         Self {
             beacon: of.beacon,
             permutation_root: of.permutation_root,
@@ -213,7 +213,7 @@ fn effect(lo: i64, hi: i64) -> String {
 }
 
 /// An estimate in words, of which none could be taken for a verdict.
-fn beside(found: &gates::Estimated) -> String {
+fn beside(found: &gates::GateEstimate) -> String {
     let shown = if found.shows { "lies" } else { "does not lie" };
     format!(
         "beside it, asymptotic: effect {} at alpha {} by labels of {} of {} units, seq {}; it {shown} where the claim says, \

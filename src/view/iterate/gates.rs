@@ -11,7 +11,7 @@ use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::ground::digest::Digest;
-use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::IterationRecord;
 use crate::session::iterate::confirm::Confirmation;
 use crate::session::iterate::gates::GatedOnDev;
 use crate::session::iterate::gates::SealedCandidates;
@@ -134,7 +134,7 @@ const HEAD: [&str; 7] = [
 ];
 
 /// The gates on dev, patch by patch.
-pub fn gated(view: &mut View, record: &Record, of: &GatedOnDev) -> Gated {
+pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> Gated {
     let mut patches = Vec::new();
     for patch in &of.patches {
         let name = &patch.patch;
@@ -216,7 +216,11 @@ pub fn gate_table(gates: &[(Option<u64>, GateEvaluated)]) -> String {
 }
 
 /// The gates of a candidate on one split.
-pub(super) fn gates_of(record: &Record, candidate: Digest, split: GateSplit) -> Vec<GateShown> {
+pub(super) fn gates_of(
+    record: &IterationRecord,
+    candidate: Digest,
+    split: GateSplit,
+) -> Vec<GateShown> {
     let all = GateId::ALL.into_iter();
     let said = all.filter_map(|gate| record.gate(candidate, gate, split));
     let shown = said.map(|said| GateShown {
@@ -233,19 +237,29 @@ pub(super) fn gates_of(record: &Record, candidate: Digest, split: GateSplit) -> 
 }
 
 /// The table of a candidate's gates on one split.
-pub(super) fn table_of(view: &mut View, record: &Record, candidate: Digest, split: GateSplit) {
+pub(super) fn table_of(
+    view: &mut View,
+    record: &IterationRecord,
+    candidate: Digest,
+    split: GateSplit,
+) {
     let all = GateId::ALL.into_iter();
     let said = all.filter_map(|gate| record.gate(candidate, gate, split));
     view.table(&HEAD, said.flat_map(|said| rows(&said.said)));
 }
 
-fn judged(view: &mut View, record: &Record, candidate: Digest, split: GateSplit) -> Vec<GateShown> {
+fn judged(
+    view: &mut View,
+    record: &IterationRecord,
+    candidate: Digest,
+    split: GateSplit,
+) -> Vec<GateShown> {
     table_of(view, record, candidate, split);
     gates_of(record, candidate, split)
 }
 
 /// What was sealed, and what was not chosen.
-pub fn sealed(view: &mut View, record: &Record, of: &SealedCandidates) -> Sealed {
+pub fn sealed(view: &mut View, record: &IterationRecord, of: &SealedCandidates) -> Sealed {
     for patch in &of.not_chosen {
         view.line(format!(
             "{patch}  not chosen: another of its family is better"
@@ -275,7 +289,7 @@ pub fn sealed(view: &mut View, record: &Record, of: &SealedCandidates) -> Sealed
 }
 
 /// The gates on confirm, hypothesis by hypothesis.
-pub fn confirmed(view: &mut View, record: &Record, of: &Confirmation) -> Confirmed {
+pub fn confirmed(view: &mut View, record: &IterationRecord, of: &Confirmation) -> Confirmed {
     let looks = of.is_sequential.then(|| {
         sequential::put(view, record);
         sequential::looks(record)
@@ -294,13 +308,13 @@ pub fn confirmed(view: &mut View, record: &Record, of: &Confirmation) -> Confirm
 }
 
 /// The names of patches, joined.
-pub(super) fn names_of(record: &Record, hashes: &[Digest]) -> String {
+pub(super) fn names_of(record: &IterationRecord, hashes: &[Digest]) -> String {
     let names = hashes.iter().map(|hash| name_of(record, *hash));
     names.collect::<Vec<_>>().join(" + ")
 }
 
 /// The name of a patch by its hash.
-pub(super) fn name_of(record: &Record, hash: Digest) -> String {
+pub(super) fn name_of(record: &IterationRecord, hash: Digest) -> String {
     let mut all = record.proposed.iter();
     let found = all.find(|patch| patch.said.patch_hash == hash);
     found.map_or_else(

@@ -13,7 +13,7 @@ use crate::event::payload::slices::RawMean;
 use crate::num::Count;
 use crate::num::Probability;
 use crate::num::math;
-use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::IterationRecord;
 use crate::stats::calibrator::Selected;
 use crate::view::View;
 use crate::view::iterate::maybe;
@@ -152,7 +152,7 @@ fn fit(course: &Course) -> Fitted {
 }
 
 /// Rows and labels of each part, the calibrator, its share, and the checks of labels.
-pub fn fitted(view: &mut View, course: &Course, record: &Record) -> Fitted {
+pub fn fitted(view: &mut View, course: &Course, record: &IterationRecord) -> Fitted {
     let of = fit(course);
     let anchors = course.loaded.table.data().anchors.iter();
     let anchors = anchors.map(|of| format!("{} ({})", of.policy, of.scored.scores.len()));
@@ -197,7 +197,7 @@ pub fn fitted(view: &mut View, course: &Course, record: &Record) -> Fitted {
 }
 
 /// What the checks of labels found.
-fn checked(record: &Record) -> Vec<(&'static str, String)> {
+fn checked(record: &IterationRecord) -> Vec<(&'static str, String)> {
     let mut pairs = Vec::new();
     if let Some(of) = &record.label_process {
         let columns = of.said.balance.iter();
@@ -229,7 +229,7 @@ fn checked(record: &Record) -> Vec<(&'static str, String)> {
     pairs
 }
 
-fn slice(record: &Record, family: &str, of: &AuditedSlice) -> Slice {
+fn slice(record: &IterationRecord, family: &str, of: &AuditedSlice) -> Slice {
     let classes = record.classified.iter().flat_map(|of| &of.said.slices);
     let mut mine = classes.filter(|one| one.family.as_str() == family && one.slice == of.slice);
     Slice {
@@ -247,7 +247,7 @@ fn slice(record: &Record, family: &str, of: &AuditedSlice) -> Slice {
 }
 
 /// What the audit found of each slice.
-pub(super) fn audit(record: &Record) -> Audited {
+pub(super) fn audit(record: &IterationRecord) -> Audited {
     let families = record.audited.iter().flat_map(|of| &of.said.families);
     let slices = families.flat_map(|family| {
         let each = family.slices.iter();
@@ -260,7 +260,7 @@ pub(super) fn audit(record: &Record) -> Audited {
 }
 
 /// The slice table, and the pause if there is one, with the course that tells whether it can be lifted.
-pub fn audited(view: &mut View, record: &Record, course: Option<&Course>) -> Audited {
+pub fn audited(view: &mut View, record: &IterationRecord, course: Option<&Course>) -> Audited {
     let of = audit(record);
     put(view, &of.slices);
     paused(view, record, course);
@@ -268,7 +268,7 @@ pub fn audited(view: &mut View, record: &Record, course: Option<&Course>) -> Aud
 }
 
 /// The pause, where there is one.
-pub(super) fn paused(view: &mut View, record: &Record, course: Option<&Course>) {
+pub(super) fn paused(view: &mut View, record: &IterationRecord, course: Option<&Course>) {
     if let (Some(paused), Some(course)) = (&record.paused, course) {
         view.sentence(reach::paused(&paused.said, course));
     }
@@ -301,7 +301,7 @@ pub(super) fn put(view: &mut View, slices: &[Slice]) {
 }
 
 /// Cards, as whoever writes patches sees them.
-pub fn carded(view: &mut View, record: &Record) -> Carded {
+pub fn carded(view: &mut View, record: &IterationRecord) -> Carded {
     for card in &record.cards {
         let card = &card.said;
         let of = &card.card;

@@ -10,8 +10,8 @@ use crate::event::payload::manifest::Manifest;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::Ledger;
+use crate::projection::manifests::ManifestVersion;
 use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Version;
 use crate::view::View;
 use crate::view::appended;
 use crate::view::appended::Stands;
@@ -86,7 +86,7 @@ fn signed_facts(ledger: &Ledger, manifest: &Manifest, digest: Digest) -> Signed 
     Signed {
         digest,
         h0_digest: manifest.h0_digest(),
-        in_force: version.is_some_and(Version::stands),
+        in_force: version.is_some_and(ManifestVersion::stands),
         manifest: id.clone(),
     }
 }

@@ -11,7 +11,7 @@ use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::payload::battery::BatteryEvaluated;
 use clover_num::Micro;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_rubric::Patch;
 use clover_rubric::engine::Rules;
 use clover_rubric::evidence::Evidence;
@@ -48,7 +48,7 @@ fn bound(patches: &[Patch], operator: Operator) -> Option<f64> {
 }
 
 /// The documents of a hypothesis.
-pub fn patches(record: &Record, of: &Hypothesis) -> Vec<Patch> {
+pub fn patches(record: &IterationRecord, of: &Hypothesis) -> Vec<Patch> {
     let proposed = record.proposed.iter();
     let mine = proposed.filter(|patch| of.patches.contains(&patch.said.patch_hash));
     mine.filter_map(|patch| Patch::parse(patch.said.yaml.as_str().as_bytes()).ok())

@@ -7,8 +7,8 @@ use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
 
@@ -16,8 +16,8 @@ use crate::predicate;
 use crate::predicate::ProfileThresholds;
 
 /// Numbers that decide, beside their thresholds, and the verdict of each gate.
-pub(super) fn gates(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn gates(story: &Story, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Gates,
         "Every gate that a candidate was put to. A candidate is accepted only if all of them pass under the profile that \
          binds; what could not be computed is inconclusive, and that is no pass.",
@@ -124,8 +124,8 @@ fn value(value: f64) -> Cell {
 }
 
 /// Uplift of each attack, the searched worst case, and what came back of earlier exploits.
-pub(super) fn gaming(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn gaming(story: &Story, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Gaming,
         "What an answer gains by edits that earn nothing: each attack of the battery, the worst chain that a search \
          found, and exploits that came back.",

@@ -29,9 +29,9 @@ use clover_ledger::State;
 use clover_ledger::read::Read;
 use clover_num::Count;
 use clover_projection::bundle::Bundle;
-use clover_projection::bundle::Cited;
+use clover_projection::bundle::Citation;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::label;
 use clover_projection::iterations::story::Story;
 
@@ -92,7 +92,7 @@ pub fn bundle(ledger: &Ledger, story: &Story, state: &State) -> Result<ReportTex
 }
 
 /// Every part as far as entries say it, in reading order.
-fn said(story: &Story, state: &State, names: &Names) -> Vec<Part> {
+fn said(story: &Story, state: &State, names: &Names) -> Vec<Section> {
     vec![
         decided::decision(story, names),
         gates::gates(story, names),
@@ -137,7 +137,7 @@ const FROM_ROWS: [(ReportPart, &str); 7] = [
     (ReportPart::Complexity, "rules that never fire"),
 ];
 
-fn without_rows(parts: &mut [Part], why: &str) {
+fn without_rows(parts: &mut [Section], why: &str) {
     for (of, what) in FROM_ROWS {
         if let Some(part) = parts.iter_mut().find(|part| part.part == of) {
             part.lacks(what, why);
@@ -145,10 +145,10 @@ fn without_rows(parts: &mut [Part], why: &str) {
     }
 }
 
-fn cited(read: &Read, state: &State) -> Cited {
+fn cited(read: &Read, state: &State) -> Citation {
     let author = read.event.header.author;
     let holder = state.keyring.keys.get(&author);
-    Cited {
+    Citation {
         author,
         holder: holder.map_or_else(String::new, |key| key.holder.to_string()),
         id: read.event.id,
@@ -185,7 +185,7 @@ pub fn published(bundle: &Bundle, layout: Option<ReportLayout>) -> ReportPublish
     }
 }
 
-fn join(parts: &mut [Part], extra: Part) {
+fn join(parts: &mut [Section], extra: Section) {
     if let Some(part) = parts.iter_mut().find(|part| part.part == extra.part) {
         part.missing.extend(extra.missing);
         part.facts.extend(extra.facts);

@@ -32,11 +32,11 @@ use clover_ledger::unmet;
 use clover_projection::assumptions::Assumptions;
 use clover_projection::decisions::AllDecisions;
 use clover_projection::deployments::Deployments;
-use clover_projection::deployments::OfExperiment;
+use clover_projection::deployments::ExperimentDeployments;
 use clover_projection::releases::Acceptance;
 use clover_projection::releases::Commit;
 use clover_projection::releases::Releases;
-use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
 use clover_rubric::between;
 use clover_rubric::is_hard_rule;
@@ -59,7 +59,7 @@ impl Rule for DeploymentRules {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let none = OfExperiment::default();
+        let none = ExperimentDeployments::default();
         let of = state.fold::<Deployments>().of(experiment);
         let asked = DeploymentContext {
             state,
@@ -93,7 +93,7 @@ pub struct DeploymentContext<'a> {
     /// The experiment.
     pub experiment: &'a ExperimentId,
     /// Its deployments.
-    pub of: &'a OfExperiment,
+    pub of: &'a ExperimentDeployments,
     /// Ledger time.
     pub now: Timestamp,
 }
@@ -118,12 +118,12 @@ impl DeploymentContext<'_> {
         Ok(accepted)
     }
 
-    fn registered(&self, commit: EventId) -> Option<&Registered> {
+    fn registered(&self, commit: EventId) -> Option<&RubricRegistration> {
         self.state.fold::<Rubrics>().of_id(self.experiment, commit)
     }
 
     /// What is named to run, or to be recalibrated.
-    fn named(&self, commit: EventId) -> Result<&Registered, Unmet> {
+    fn named(&self, commit: EventId) -> Result<&RubricRegistration, Unmet> {
         self.registered(commit).ok_or_else(|| Unmet {
             expected: format!(
                 "a prompt.committed or rubric.registered of {}",
@@ -169,7 +169,7 @@ impl DeploymentContext<'_> {
     }
 
     /// The head runs; the first rubric only as the first deployment, and nothing that was rolled back.
-    fn check_may_run(&self, registered: &Registered) -> Checked {
+    fn check_may_run(&self, registered: &RubricRegistration) -> Checked {
         if let Some(seq) = self.of.rolled_back(registered.id) {
             let expected = "a commit that was not rolled back; accept the patch anew";
             let found = format!("{}, rolled back at seq {seq}", registered.version);
@@ -193,7 +193,11 @@ impl DeploymentContext<'_> {
         Ok(())
     }
 
-    fn check_consistent(&self, said: &DeploymentActivated, registered: &Registered) -> Checked {
+    fn check_consistent(
+        &self,
+        said: &DeploymentActivated,
+        registered: &RubricRegistration,
+    ) -> Checked {
         let told = prompts::told(self.state, self.experiment, registered);
         let told = told.required("leaves that are a rubric")?;
         let versions = &said.versions;
@@ -279,7 +283,7 @@ impl DeploymentContext<'_> {
         Some((force.version.as_str(), force.seq))
     }
 
-    fn check_protocol(&self, versions: &Versions, registered: &Registered) -> Checked {
+    fn check_protocol(&self, versions: &Versions, registered: &RubricRegistration) -> Checked {
         let rubric = patches::rubric_of(registered).required("leaves that are a rubric")?;
         let found = versions.sdp_version.as_str();
         ensure!(
@@ -321,7 +325,11 @@ impl DeploymentContext<'_> {
     }
 
     /// What was accepted runs on the calibrator that its gates were evaluated with, unless it was recalibrated since.
-    fn check_evaluated(&self, said: &DeploymentActivated, registered: &Registered) -> Checked {
+    fn check_evaluated(
+        &self,
+        said: &DeploymentActivated,
+        registered: &RubricRegistration,
+    ) -> Checked {
         let is_recalibrated = said.recalibration.is_some();
         if self.is_first_rubric(said.commit) || is_recalibrated {
             return Ok(());
@@ -356,7 +364,7 @@ impl DeploymentContext<'_> {
     pub fn recalibration(
         &self,
         versions: &Versions,
-        registered: &Registered,
+        registered: &RubricRegistration,
     ) -> Result<Option<String>, Unmet> {
         let running = self.of.running();
         if let Some(running) = running.filter(|of| of.versions.model != versions.model) {
@@ -380,7 +388,7 @@ impl DeploymentContext<'_> {
     }
 
     /// The recalibration that a deployment names is of it, and one is named where one is needed.
-    fn check_fresh(&self, said: &DeploymentActivated, registered: &Registered) -> Checked {
+    fn check_fresh(&self, said: &DeploymentActivated, registered: &RubricRegistration) -> Checked {
         let needed = self.recalibration(&said.versions, registered)?;
         match (needed, said.recalibration) {
             (None, None) => Ok(()),
@@ -403,7 +411,7 @@ impl DeploymentContext<'_> {
     }
 
     /// The plan that the judge is told by.
-    fn plan(&self, registered: &Registered) -> Result<&IterationPlan, Unmet> {
+    fn plan(&self, registered: &RubricRegistration) -> Result<&IterationPlan, Unmet> {
         let plan = prompts::plan_told(self.state, self.experiment, registered);
         plan.required("a rubric with the plan of an iteration")
     }

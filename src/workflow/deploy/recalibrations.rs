@@ -11,7 +11,7 @@ use clover_ledger::Checked;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
 use clover_projection::designs::Designs;
-use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::RubricRegistration;
 
 use crate::deploy::DeploymentContext;
 use crate::deploy::word;
@@ -60,7 +60,7 @@ impl DeploymentContext<'_> {
     }
 
     /// Residuals pass by the thresholds of the plan.
-    fn check_computed(&self, said: &Recalibrated, registered: &Registered) -> Checked {
+    fn check_computed(&self, said: &Recalibrated, registered: &RubricRegistration) -> Checked {
         let plan = self.plan(registered)?;
         ensure!(
             said.thresholds == guardrails::thresholds(plan),

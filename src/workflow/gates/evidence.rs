@@ -14,8 +14,8 @@ use clover_projection::gates;
 use clover_projection::gates::Gate;
 use clover_projection::gates::Gates;
 use clover_projection::manifests::Family;
+use clover_projection::manifests::ManifestRecord;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Record;
 use clover_stats::eprocess;
 use clover_stats::eprocess::Looks;
 use clover_stats::eprocess::Part;
@@ -52,7 +52,7 @@ pub struct GateContext<'a> {
     /// The gate.
     pub gate: &'a Gate,
     /// Its manifest.
-    pub record: &'a Record,
+    pub record: &'a ManifestRecord,
 }
 
 /// Finds an opened gate.
@@ -68,7 +68,7 @@ pub fn known<'a>(state: &'a State, id: &ManifestId) -> Option<GateContext<'a>> {
 }
 
 /// The family of a manifest.
-pub fn family_of<'a>(manifests: &'a Manifests, record: &Record) -> Option<&'a Family> {
+pub fn family_of<'a>(manifests: &'a Manifests, record: &ManifestRecord) -> Option<&'a Family> {
     family_named(manifests, &record.versions.first()?.manifest)
 }
 

@@ -16,9 +16,9 @@ use clover_projection::gates::evidence;
 use clover_projection::gates::holds;
 use clover_projection::manifests::FAMILY_MAX;
 use clover_projection::manifests::Family;
+use clover_projection::manifests::ManifestRecord;
+use clover_projection::manifests::ManifestVersion;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Record;
-use clover_projection::manifests::Version;
 use clover_stats::eprocess::bettor;
 use clover_stats::eprocess::design::Threshold;
 use clover_stats::eprocess::family as procedures;
@@ -95,11 +95,14 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<HypothesisEvidence> {
         return Vec::new();
     };
     let gates = state.fold::<Gates>();
-    let mut found: Vec<(&Version, HypothesisEvidence, Vec<f64>)> = Vec::new();
+    let mut found: Vec<(&ManifestVersion, HypothesisEvidence, Vec<f64>)> = Vec::new();
     for (member, _) in &family.joined {
-        let version = manifests.by_id.get(member).and_then(Record::in_force);
+        let version = manifests
+            .by_id
+            .get(member)
+            .and_then(ManifestRecord::in_force);
         // What one finite set of units is like says nothing of another's.
-        let merges = |version: &&Version| {
+        let merges = |version: &&ManifestVersion| {
             let test = version.manifest.test.as_ref();
             test.is_some_and(|test| !test.without_replacement)
         };
@@ -107,7 +110,7 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<HypothesisEvidence> {
             continue;
         };
         let log_e = evidence(gates.by_id.get(member), manifests.by_id.get(member));
-        let same = |(other, _, _): &&mut (&Version, HypothesisEvidence, Vec<f64>)| {
+        let same = |(other, _, _): &&mut (&ManifestVersion, HypothesisEvidence, Vec<f64>)| {
             other.h0_digest == version.h0_digest && other.manifest.arms == version.manifest.arms
         };
         if let Some((_, merged, values)) = found.iter_mut().find(same) {
@@ -166,8 +169,8 @@ pub fn loop_of(state: &State, id: &FamilyId) -> Option<Loop> {
         let record = manifests.by_id.get(member)?;
         Some((member, record, record.versions.first()?.seq))
     });
-    let members: Vec<(&ManifestId, &Record, u64)> = members.collect();
-    let counts = |(member, record, since): &(&ManifestId, &Record, u64)| {
+    let members: Vec<(&ManifestId, &ManifestRecord, u64)> = members.collect();
+    let counts = |(member, record, since): &(&ManifestId, &ManifestRecord, u64)| {
         let gate = gates.by_id.get(*member)?;
         let manifest = &record.bound()?.manifest;
         let test = manifest.test.as_ref()?;

@@ -17,7 +17,7 @@ use clover_ground::digest::Digest;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_projection::gates;
-use clover_projection::manifests::Version;
+use clover_projection::manifests::ManifestVersion;
 use clover_projection::reader::LogReader;
 use clover_stats::eprocess::CELLS;
 use clover_stats::eprocess::Gate as Running;
@@ -144,7 +144,7 @@ pub struct Order {
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn order(ledger: &Ledger, bound: &Version, to: u64) -> Result<Order, LedgerError> {
+pub fn order(ledger: &Ledger, bound: &ManifestVersion, to: u64) -> Result<Order, LedgerError> {
     let mut order = Order::default();
     let (digest, from) = (bound.digest, bound.seq);
     // Every part of an order names the version.

@@ -35,8 +35,8 @@ use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::gates;
+use clover_projection::manifests::ManifestVersion;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Version;
 use clover_projection::orders;
 use clover_projection::splits::cluster_leaf;
 
@@ -129,7 +129,7 @@ pub fn list_units(confirm: &Confirm) -> Vec<Payload> {
 }
 
 /// The events that draw the order of a version's units; `None` without confirm data.
-pub fn draw(bound: &Version, beacon: DrawnFrom, units: &[ItemId]) -> Option<Vec<Payload>> {
+pub fn draw(bound: &ManifestVersion, beacon: DrawnFrom, units: &[ItemId]) -> Option<Vec<Payload>> {
     let data = bound.manifest.data.as_ref()?;
     let seed = orders::seed(bound.digest, data.confirm_root, &beacon);
     let mut ordered = units.to_vec();
@@ -156,7 +156,7 @@ pub fn draw(bound: &Version, beacon: DrawnFrom, units: &[ItemId]) -> Option<Vec<
 }
 
 /// The event that opens the gate of a version in force; `None` for a manifest that is no gate's.
-pub fn open(version: &Version, sources: Vec<GateSource>) -> Option<GateOpened> {
+pub fn open(version: &ManifestVersion, sources: Vec<GateSource>) -> Option<GateOpened> {
     Some(GateOpened {
         digest: version.digest,
         gate: version.manifest.manifest.clone(),

@@ -38,8 +38,8 @@ use clover_projection::assumptions::Assumptions;
 use clover_projection::deployments::Deployment;
 use clover_projection::deployments::Deployments;
 use clover_projection::designs::Designs;
+use clover_projection::generators::GeneratorRun;
 use clover_projection::generators::Generators;
-use clover_projection::generators::Run;
 use clover_projection::generators::RunState;
 use clover_projection::releases::STAKES_MICRO;
 use clover_projection::rubrics::Rubrics;
@@ -94,7 +94,7 @@ struct GeneratorContext<'a> {
 }
 
 impl<'a> GeneratorContext<'a> {
-    fn runs(&self) -> &'a [Run] {
+    fn runs(&self) -> &'a [GeneratorRun] {
         self.state.fold::<Generators>().of(self.experiment)
     }
 
@@ -157,7 +157,7 @@ impl<'a> GeneratorContext<'a> {
     }
 
     /// A run of the experiment.
-    fn run(&self, run: &RunId) -> Result<&'a Run, Unmet> {
+    fn run(&self, run: &RunId) -> Result<&'a GeneratorRun, Unmet> {
         let of = self.runs().iter().find(|of| of.run == *run);
         of.ok_or_else(|| Unmet {
             expected: format!("a generator.run_opened of {}", self.experiment),
@@ -166,7 +166,7 @@ impl<'a> GeneratorContext<'a> {
     }
 
     /// A run that is open, under the deployment that it froze.
-    fn open(&self, run: &RunId) -> Result<&'a Run, Unmet> {
+    fn open(&self, run: &RunId) -> Result<&'a GeneratorRun, Unmet> {
         let of = self.run(run)?;
         if of.state() != RunState::Open {
             return Err(Unmet {
@@ -202,7 +202,7 @@ impl<'a> GeneratorContext<'a> {
     }
 
     /// The design is for audits, and younger than the run.
-    fn check_fresh(&self, run: &Run, design: &DesignId, labels: u64) -> Checked {
+    fn check_fresh(&self, run: &GeneratorRun, design: &DesignId, labels: u64) -> Checked {
         let of = self.state.fold::<Designs>().design(self.experiment, design);
         let fresh = of.filter(|of| {
             let known = of.registered.as_ref();
@@ -296,7 +296,7 @@ pub fn overall(
     state: &State,
     experiment: &ExperimentId,
     now: Timestamp,
-    run: &Run,
+    run: &GeneratorRun,
     said: GeneratorVerdicts,
 ) -> Verdict {
     let row = state

@@ -12,7 +12,7 @@ use clover_ground::merkle::Frontier;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_num::Count;
-use clover_projection::iterations::rows::Ingested;
+use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::iterations::rows::Key;
 use serde::Deserialize;
 
@@ -62,9 +62,12 @@ struct FieldWordsRecord {
 ///
 /// # Errors
 /// [`KeptError`].
-pub fn names(history: &dyn History, ingested: &[Ingested]) -> Result<BTreeSet<FieldId>, KeptError> {
+pub fn names(
+    history: &dyn History,
+    ingested: &[IngestedRows],
+) -> Result<BTreeSet<FieldId>, KeptError> {
     let mut found = BTreeSet::new();
-    for Ingested { seq, rows, .. } in ingested {
+    for IngestedRows { seq, rows, .. } in ingested {
         let bytes = history.blob(&rows.blake3)?;
         let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
@@ -86,14 +89,14 @@ pub fn names(history: &dyn History, ingested: &[Ingested]) -> Result<BTreeSet<Fi
 /// [`KeptError`].
 pub fn fields(
     history: &dyn History,
-    ingested: &[Ingested],
+    ingested: &[IngestedRows],
     wanted: &[&FieldId],
 ) -> Result<FieldWords, KeptError> {
     let mut found = FieldWords::new();
     if wanted.is_empty() {
         return Ok(found);
     }
-    for Ingested { seq, rows, root } in ingested {
+    for IngestedRows { seq, rows, root } in ingested {
         let damaged = |what: String| Unread::Damaged { seq: *seq, what };
         let bytes = history.blob(&rows.blake3)?;
         let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;

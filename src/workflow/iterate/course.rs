@@ -34,7 +34,7 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
 use clover_projection::decisions::thresholds_of;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::Candidate;
@@ -110,7 +110,7 @@ impl Course {
     /// [`CourseError`].
     pub fn through(
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         through: u64,
     ) -> Result<Self, CourseError> {
         let which = RowsQuery {
@@ -148,7 +148,11 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError`].
-    pub fn bound(history: &dyn History, record: &Record, size: u64) -> Result<Self, CourseError> {
+    pub fn bound(
+        history: &dyn History,
+        record: &IterationRecord,
+        size: u64,
+    ) -> Result<Self, CourseError> {
         let through = record.through().unwrap_or(size.saturating_sub(1));
         Self::through(history, record, through)
     }
@@ -168,7 +172,7 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError`].
-    pub fn cards(&self, record: &Record) -> Result<Vec<FullCard>, CourseError> {
+    pub fn cards(&self, record: &IterationRecord) -> Result<Vec<FullCard>, CourseError> {
         let (loaded, design) = (&self.loaded, self.opened.plan.design.as_ref());
         let rules = loaded.rubric.rules();
         let basis = Basis {
@@ -250,7 +254,7 @@ impl Course {
     pub fn hypothesis(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         patches: &[&PatchProposed],
     ) -> Result<Hypothesis, CourseError> {
         let of = Hypothesis::of(&self.loaded, record, patches)?;
@@ -267,7 +271,7 @@ impl Course {
     pub fn on_answers(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         of: Hypothesis,
         (judge, last): (&JudgeRegistered, u64),
     ) -> Result<Hypothesis, CourseError> {
@@ -294,7 +298,7 @@ impl Course {
 
     /// Whether scoring again gives the same: not checked for scores that were imported, since nobody can be asked. Where a
     /// judge was asked anew, it must repeat itself too.
-    pub fn replay(&self, record: &Record, of: &Hypothesis) -> Verdict {
+    pub fn replay(&self, record: &IterationRecord, of: &Hypothesis) -> Verdict {
         let read = repeats(record, &self.loaded.judge, self.loaded.is_callable());
         let Some(answers) = &of.answers else {
             return read;
@@ -307,7 +311,12 @@ impl Course {
     }
 
     /// Gate P0 of a hypothesis.
-    pub fn admissible(&self, record: &Record, of: &Hypothesis, can_score: bool) -> Admissible {
+    pub fn admissible(
+        &self,
+        record: &IterationRecord,
+        of: &Hypothesis,
+        can_score: bool,
+    ) -> Admissible {
         let count = |value: u64| Count::new(value).unwrap_or_default();
         Admissible {
             inputs_declared: of.declared,
@@ -327,7 +336,7 @@ impl Course {
     /// [`CourseError`].
     pub fn on_dev(
         &self,
-        record: &Record,
+        record: &IterationRecord,
         of: &Hypothesis,
         unrecorded: Option<Gaming>,
     ) -> Result<(Vec<GateEvaluated>, Option<EvidenceMissing>), CourseError> {
@@ -339,7 +348,7 @@ impl Course {
     }
 
     /// Gate P0 of a hypothesis whose rows nobody can score.
-    fn inadmissible(&self, record: &Record, of: &Hypothesis) -> GateEvaluated {
+    fn inadmissible(&self, record: &IterationRecord, of: &Hypothesis) -> GateEvaluated {
         let evidence = Evidence::P0(self.admissible(record, of, false));
         let (split, inputs) = (GateSplit::Dev, self.ground.inputs);
         let opened = &self.opened;
@@ -350,7 +359,7 @@ impl Course {
     /// Gates P0 to P7 of a hypothesis from the answers that were read, or from those of the judge that was asked anew.
     fn as_read(
         &self,
-        record: &Record,
+        record: &IterationRecord,
         of: &Hypothesis,
         unrecorded: Option<Gaming>,
     ) -> Result<(Vec<GateEvaluated>, Option<EvidenceMissing>), CourseError> {
@@ -391,7 +400,7 @@ impl Course {
     /// [`CourseError`]; the inner one where its rows cannot be scored.
     pub fn receipt(
         &self,
-        record: &Record,
+        record: &IterationRecord,
         of: &Hypothesis,
         requester: KeyId,
     ) -> Result<Result<DevObjectiveQueried, EvidenceMissing>, CourseError> {
@@ -471,7 +480,7 @@ impl Course {
     pub fn unsealed(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         size: u64,
     ) -> Result<IterationDataset, CourseError> {
         let last = record.confirm_through().unwrap_or(size.saturating_sub(1));
@@ -485,7 +494,7 @@ impl Course {
     pub fn unsealed_through(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         last: u64,
     ) -> Result<IterationDataset, CourseError> {
         let which = RowsQuery {
@@ -505,7 +514,7 @@ impl Course {
     pub fn of_families<'p>(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         passed: &[&'p PatchProposed],
     ) -> Result<Vec<(&'p PatchProposed, Finite)>, CourseError> {
         let mut scored = Vec::with_capacity(passed.len());
@@ -553,7 +562,7 @@ impl Course {
 }
 
 /// Whether a judge repeats itself, by what was scored again.
-fn repeats(record: &Record, judge: &JudgeId, is_callable: bool) -> Verdict {
+fn repeats(record: &IterationRecord, judge: &JudgeId, is_callable: bool) -> Verdict {
     if record.conflicts.contains(judge) {
         return Verdict::Fail;
     }

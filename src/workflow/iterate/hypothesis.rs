@@ -8,7 +8,7 @@ use clover_event::payload::scoring::JudgeRegistered;
 use clover_ground::digest::Digest;
 use clover_projection::decisions::GRAMMARS;
 use clover_projection::decisions::composite_of;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_rubric::Rubric;
 
 use crate::iterate::course::CourseError;
@@ -48,7 +48,7 @@ impl Hypothesis {
     /// [`CourseError::Candidate`] for patches that are none of this rubric.
     pub fn of(
         loaded: &IterationDataset,
-        record: &Record,
+        record: &IterationRecord,
         patches: &[&PatchProposed],
     ) -> Result<Self, CourseError> {
         let hashes: Vec<Digest> = patches.iter().map(|patch| patch.patch_hash).collect();
@@ -104,7 +104,7 @@ impl Hypothesis {
     pub fn asked(
         &self,
         loaded: &IterationDataset,
-        record: &Record,
+        record: &IterationRecord,
     ) -> Result<Option<(JudgeRegistered, u64)>, CourseError> {
         let mut recomputed = record.recomputed.iter();
         let said = recomputed.find(|of| of.said.candidate == self.hash);
@@ -132,7 +132,7 @@ impl Hypothesis {
 }
 
 /// Whether a patch names no input but the rubric and cards of the iteration, receipts and grammars.
-fn is_declared(loaded: &IterationDataset, record: &Record, patch: &PatchProposed) -> bool {
+fn is_declared(loaded: &IterationDataset, record: &IterationRecord, patch: &PatchProposed) -> bool {
     let rubric = loaded.rubric.hash();
     patch.inputs.iter().all(|input| {
         let mut cards = record.cards.iter();

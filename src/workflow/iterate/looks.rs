@@ -6,7 +6,7 @@ use clover_event::payload::predicate::LookedHypothesis;
 use clover_event::payload::rubric::PatchProposed;
 use clover_ledger::History;
 use clover_num::Count;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 
 use crate::iterate::compute::sequential;
 use crate::iterate::compute::sequential::Block;
@@ -90,7 +90,7 @@ impl Course {
     pub fn sealed(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
     ) -> Result<Vec<Hypothesis>, CourseError> {
         let sealed = record.sealed.iter().flat_map(|of| &of.said.hypotheses);
         let each = sealed.map(|one| {

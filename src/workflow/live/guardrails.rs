@@ -31,7 +31,7 @@ use clover_num::Probability;
 use clover_projection::batteries::EXPLOIT_MICRO;
 use clover_projection::deployments::rollouts::Rollouts;
 use clover_projection::reader::LogReader;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_rubric::Rubric;
 use clover_stats::distance;
 use clover_stats::distribution;
@@ -74,7 +74,7 @@ fn finite(value: f64) -> Result<Finite, SampleError> {
 #[derive(Debug)]
 pub struct DeploymentPair {
     /// The deployment.
-    pub deployment: Said<DeploymentActivated>,
+    pub deployment: LogStatement<DeploymentActivated>,
     /// What runs.
     pub running: FrozenVersion,
     /// What ran before: its rubric and calibrator.
@@ -345,7 +345,7 @@ fn reopened(
     let mut again: Option<BTreeMap<u64, bool>> = None;
     let entries = LogReader::through(history, through).of(experiment);
     let batteries = entries.all::<BatteryEvaluated>(|said| said.candidate.is_none())?;
-    for Said { seq, said, .. } in batteries {
+    for LogStatement { seq, said, .. } in batteries {
         let live = seq >= from && said.rubric_hash == rubric;
         for found in &said.exploits {
             let (number, pays) = (

@@ -11,7 +11,7 @@ use clover_ground::digest::Digest;
 use clover_ground::shell;
 use clover_ledger::History;
 use clover_projection::deployments::rollouts::Rollouts;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::Records;
 use clover_rubric::Rubric;
 
@@ -47,7 +47,7 @@ pub struct FrozenVersion {
     /// The calibrator that was evaluated: fitted on the iteration's fit rows, scored under this rubric.
     pub fitted: CalibratorFit,
     /// What the log says of the iteration.
-    pub record: Record,
+    pub record: IterationRecord,
     /// Least and largest score of a row that the calibrator was fitted on.
     pub range: (f64, f64),
     /// The rubric.
@@ -72,7 +72,7 @@ pub fn rubric(rollouts: &Rollouts, commit: EventId) -> Option<Rubric> {
 /// nobody was asked anew.
 fn answers(
     history: &dyn History,
-    (course, record): (&Course, &Record),
+    (course, record): (&Course, &IterationRecord),
     rubric: &Rubric,
 ) -> Result<Option<Answers>, CourseError> {
     let told = |rubric| prompts::rendered(rubric, Some(&course.loaded.plan)).hash;
@@ -111,7 +111,7 @@ pub fn frozen(
     };
     let mut records = Records::default();
     let record = records.of(history, iteration, below)?.cloned();
-    let through = record.as_ref().and_then(Record::through);
+    let through = record.as_ref().and_then(IterationRecord::through);
     let (Some(record), Some(through)) = (record, through) else {
         let what = format!("the calibrator of iteration {iteration}, which was not fitted yet");
         return Err(missing(

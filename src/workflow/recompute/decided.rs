@@ -16,7 +16,7 @@ use clover_event::payload::synthesis::DevObjectiveQueried;
 use clover_ground::time::Timestamp;
 use clover_ledger::State;
 use clover_projection::decisions;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::manifests::Manifests;
 
 use crate::iterate::outcome;
@@ -35,7 +35,7 @@ impl Context<'_> {
 }
 
 /// What everything before confirm read.
-fn through(record: &Record) -> Result<u64, RecomputeError> {
+fn through(record: &IterationRecord) -> Result<u64, RecomputeError> {
     let through = record.through();
     through.ok_or_else(|| gone("nothing was computed before it"))
 }

@@ -13,7 +13,7 @@ use clover_ground::digest::Digest;
 use clover_ledger::Candidate;
 use clover_ledger::History;
 use clover_projection::iterations::record::Attacks;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 
 use crate::import::kept::Unread;
 use crate::iterate::as_recorded;
@@ -43,7 +43,7 @@ impl CachedIteration {
     fn unsealed(
         &mut self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         through: u64,
     ) -> Result<(&Course, &IterationDataset), RecomputeError> {
         let kept = self.confirm.take().filter(|(of, _)| *of == through);
@@ -80,7 +80,7 @@ impl Context<'_> {
         &mut self,
         iteration: &IterationId,
         seq: u64,
-    ) -> Result<Record, RecomputeError> {
+    ) -> Result<IterationRecord, RecomputeError> {
         let found = self.shared.records.of(self.history, iteration, seq)?;
         let found = found.cloned();
         found.ok_or_else(|| gone("its iteration was not opened before it"))
@@ -90,7 +90,7 @@ impl Context<'_> {
     /// with the next iteration.
     pub(super) fn kept(
         &mut self,
-        record: &Record,
+        record: &IterationRecord,
         through: u64,
     ) -> Result<&mut CachedIteration, RecomputeError> {
         let fits = |of: &CachedIteration| of.iteration == record.iteration && of.through == through;
@@ -113,7 +113,7 @@ impl Context<'_> {
 }
 
 /// The last entry that everything before confirm read.
-fn through(record: &Record, payload: &Payload) -> Result<u64, RecomputeError> {
+fn through(record: &IterationRecord, payload: &Payload) -> Result<u64, RecomputeError> {
     let own = || {
         let confirm =
             matches!(payload, Payload::GateEvaluated(said) if said.split == GateSplit::Confirm);
@@ -186,7 +186,7 @@ pub(super) fn before(
 
 /// The patches that a candidate is made of.
 pub(super) fn patches_of(
-    record: &Record,
+    record: &IterationRecord,
     candidate: Digest,
 ) -> Result<Vec<&PatchProposed>, RecomputeError> {
     let patches = record.patches_of(candidate);

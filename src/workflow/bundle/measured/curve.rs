@@ -3,8 +3,8 @@
 use clover_event::payload::report::ReportPart;
 use clover_num::math;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::predicate;
 use clover_stats::quantile::Edges;
@@ -26,8 +26,8 @@ const BINS: usize = 10;
 const ATOMS: usize = 20;
 
 /// Errors before and after, and a curve for each rubric.
-pub(super) fn calibration(measured: &BundleMeasurement) -> Part {
-    let mut part = Part::new(ReportPart::Calibration, "");
+pub(super) fn calibration(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Calibration, "");
     match errors(measured) {
         Ok(table) => part.table(table),
         Err(error) => part.lacks("root mean squared errors", error.to_string()),

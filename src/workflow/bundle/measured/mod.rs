@@ -19,8 +19,8 @@ use clover_ledger::LedgerError;
 use clover_ledger::State;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
-use clover_projection::iterations::record::Record;
+use clover_projection::bundle::Section;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::Records;
 use clover_projection::iterations::story::Story;
 use clover_rubric::Rubric;
@@ -208,7 +208,7 @@ fn in_force(
 fn side(
     (history, part): (&dyn History, SplitPart),
     (loaded, in_force): (IterationDataset, CalibratedRubric),
-    (record, candidates, names): (&Record, &[clover_ground::digest::Digest], &Names),
+    (record, candidates, names): (&IterationRecord, &[clover_ground::digest::Digest], &Names),
     settings: Settings,
     left_out: &mut Vec<(String, String)>,
 ) -> PartRows {
@@ -232,7 +232,7 @@ fn side(
 fn judge(
     history: &dyn History,
     side: &PartRows,
-    (record, candidate): (&Record, clover_ground::digest::Digest),
+    (record, candidate): (&IterationRecord, clover_ground::digest::Digest),
     settings: Settings,
 ) -> Result<CalibratedRubric, String> {
     let patches = record.patches_of(candidate);
@@ -265,7 +265,7 @@ fn judge(
 /// The confirm block and what was sealed, once it was unsealed and read by a gate.
 fn confirm(
     history: &dyn History,
-    record: &Record,
+    record: &IterationRecord,
     dev: &PartRows,
     names: &Names,
     settings: Settings,
@@ -316,7 +316,7 @@ impl BundleMeasurement {
         ledger: &Ledger,
         story: &Story,
         state: &State,
-    ) -> Result<Vec<Part>, LedgerError> {
+    ) -> Result<Vec<Section>, LedgerError> {
         let mut parts = vec![
             curve::calibration(self),
             slices::after(self),
@@ -335,7 +335,7 @@ impl BundleMeasurement {
     }
 
     /// Names what a part cannot show of candidates and of confirm.
-    fn lacks(&self, part: &mut Part, what: &str) {
+    fn lacks(&self, part: &mut Section, what: &str) {
         for (name, why) in &self.left_out {
             part.lacks(format!("{what} under {name}"), why.as_str());
         }

@@ -2,8 +2,8 @@
 
 use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::environment::Finding;
 use clover_stats::environment::Verdict;
@@ -17,8 +17,8 @@ use crate::iterate::compute::evidence::TRANSPORT_LEVEL;
 use crate::iterate::compute::transport;
 
 /// Every registered environment, on dev and on confirm.
-pub(super) fn transport(measured: &BundleMeasurement) -> Part {
-    let mut part = Part::new(ReportPart::Transport, "");
+pub(super) fn transport(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Transport, "");
     if measured.dev.table().data().environments.is_empty() {
         part.lacks("environments", "the plan registers none");
         return part;

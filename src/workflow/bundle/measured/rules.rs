@@ -5,7 +5,7 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
 use clover_rubric::prompt::Firing;
@@ -21,8 +21,8 @@ pub(super) fn complexity(
     ledger: &Ledger,
     story: &Story,
     state: &State,
-) -> Result<Part, LedgerError> {
-    let mut part = Part::new(ReportPart::Complexity, "");
+) -> Result<Section, LedgerError> {
+    let mut part = Section::new(ReportPart::Complexity, "");
     let opened = story.opened().map_or(0, |(seq, _)| seq);
     let before = dead::turns(
         ledger,

@@ -2,8 +2,8 @@
 
 use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::residuals;
 use clover_stats::residuals::Class;
@@ -42,8 +42,8 @@ fn audited(
 }
 
 /// A table for each candidate and side, the rubric in force beside it.
-pub(super) fn after(measured: &BundleMeasurement) -> Part {
-    let mut part = Part::new(ReportPart::Slices, "");
+pub(super) fn after(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Slices, "");
     for side in measured.sides() {
         for judge in &side.candidates {
             match table(measured, side, judge) {
@@ -126,8 +126,8 @@ fn table(
 }
 
 /// Of the slices that cost most, the shortest patch of those that were evaluated that takes each within .03.
-pub(super) fn segments(measured: &BundleMeasurement) -> Part {
-    let mut part = Part::new(ReportPart::Segments, "");
+pub(super) fn segments(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Segments, "");
     match mended(measured) {
         Ok(table) => part.table(table),
         Err(error) => part.lacks("the shortest patch for each", error.to_string()),

@@ -3,8 +3,8 @@
 use clover_event::payload::report::ReportPart;
 use clover_num::math;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::quantile::Edges;
 use clover_stats::residuals;
@@ -21,8 +21,8 @@ use crate::iterate::compute::rows::pick;
 const TENTHS: usize = 10;
 
 /// A table for each rubric and side; tenths are those of the rewards in force, so that all speak of the same rows.
-pub(super) fn residuals(measured: &BundleMeasurement) -> Part {
-    let mut part = Part::new(ReportPart::Residuals, "");
+pub(super) fn residuals(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Residuals, "");
     for side in measured.sides() {
         for judge in side.judges() {
             match table(side, judge) {

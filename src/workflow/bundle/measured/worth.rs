@@ -7,8 +7,8 @@ use clover_event::id::PolicyId;
 use clover_event::payload::report::ReportPart;
 use clover_num::math;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::boundary;
 use clover_stats::inference;
@@ -31,8 +31,8 @@ use crate::iterate::compute::uncertainty;
 const ALPHA: f64 = 0.05;
 
 /// Values of every policy under every rubric.
-pub(super) fn values(measured: &BundleMeasurement) -> Part {
-    let mut part = Part::new(ReportPart::Values, "");
+pub(super) fn values(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Values, "");
     let side = &measured.dev;
     let mut of: BTreeMap<&PolicyId, Vec<usize>> = BTreeMap::new();
     for &row in side.table().logs() {

@@ -13,10 +13,10 @@ use clover_event::payload::iteration::AnchorSetRegistered;
 use clover_event::payload::manifest::IterationDesign;
 use clover_ground::shell;
 use clover_num::Count;
-use clover_projection::iterations::rows::Formed;
 use clover_projection::iterations::rows::Key;
 use clover_projection::iterations::rows::RowLog;
 use clover_projection::iterations::rows::Score;
+use clover_projection::iterations::rows::SplitFormation;
 use clover_rubric::Rubric;
 use clover_rubric::engine::Rules;
 use clover_rubric::evidence::Evidence;
@@ -47,7 +47,7 @@ pub(super) struct Sources<'a> {
     pub evidence: &'a BTreeMap<Key, Evidence>,
     pub imported: &'a BTreeMap<Key, BTreeMap<FieldId, String>>,
     pub judge: &'a JudgeId,
-    pub formed: &'a Formed,
+    pub formed: &'a SplitFormation,
     pub through: u64,
     pub unsealed: Option<u64>,
 }

@@ -8,9 +8,9 @@ use clover_event::payload::gate::DrawnFrom;
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::manifest::ConfirmTest;
 use clover_ground::digest::Digest;
-use clover_projection::iterations::rows::Formed;
 use clover_projection::iterations::rows::Opening;
 use clover_projection::iterations::rows::RowLog;
+use clover_projection::iterations::rows::SplitFormation;
 use clover_projection::orders;
 
 use crate::iterate::rows::RowName;
@@ -46,7 +46,7 @@ impl Sequence {
     pub(super) fn of(
         log: &RowLog,
         opening: &Opening,
-        formed: &Formed,
+        formed: &SplitFormation,
         (unsealed, names, raw): (Option<u64>, &[RowName], &[Raw]),
     ) -> Option<Self> {
         let unsealed = unsealed.filter(|_| opening.plan.confirm_test == ConfirmTest::Sequential)?;

@@ -18,8 +18,8 @@ use clover_event::payload::manifest::IterationDesign;
 use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_num::Count;
-use clover_projection::iterations::rows::Formed;
 use clover_projection::iterations::rows::RowLog;
+use clover_projection::iterations::rows::SplitFormation;
 
 use crate::import::kept;
 use crate::iterate::compute::Table;
@@ -69,8 +69,8 @@ impl FitWindow {
 }
 
 /// The split that an iteration would run on that opened now: the last that was formed and whose confirm block is not spent.
-fn formed(log: &RowLog, experiment: &ExperimentId) -> Result<Formed, IterationRowsError> {
-    let spent = |formed: &&Formed| {
+fn formed(log: &RowLog, experiment: &ExperimentId) -> Result<SplitFormation, IterationRowsError> {
+    let spent = |formed: &&SplitFormation| {
         let mut unsealed = log.unsealed.iter();
         unsealed.any(|(root, ..)| *root == formed.confirm_root)
     };
@@ -147,7 +147,7 @@ fn joined(
     history: &dyn History,
     log: &RowLog,
     design: &IterationDesign,
-    (formed, judge, through): (&Formed, JudgeId, u64),
+    (formed, judge, through): (&SplitFormation, JudgeId, u64),
 ) -> Result<WindowTable, IterationRowsError> {
     // Anchors are of no use to a plan, and their rows are gone.
     let design = IterationDesign {
