@@ -31,7 +31,7 @@ use crate::projection::designs::Designs;
 use crate::projection::splits::Splits;
 use crate::session::Home;
 use crate::session::intake::InputFile;
-use crate::session::intake::Request;
+use crate::session::intake::IntakeRequest;
 use crate::session::intake::import as session;
 use crate::session::intake::signers;
 use crate::view::Exit;
@@ -356,7 +356,7 @@ pub(super) fn request(
     common: &Common,
     format: ImportFormat,
     state: &State,
-) -> Result<Request, CliError> {
+) -> Result<IntakeRequest, CliError> {
     let purpose = match common.purpose.as_str() {
         "audit" => LabelPurpose::Audit,
         _ => LabelPurpose::Calibrate,
@@ -381,7 +381,7 @@ pub(super) fn request(
             Some(design)
         }
     };
-    Ok(Request {
+    Ok(IntakeRequest {
         ask: ImportTerms {
             experiment,
             judge: name("judge", &common.judge, crate::event::id::JudgeId::new)?,

@@ -11,7 +11,7 @@ use crate::cli::wallet;
 use crate::ledger::Ledger;
 use crate::num::Micro;
 use crate::session::label;
-use crate::session::label::Place;
+use crate::session::label::LabelKey;
 use crate::session::label::Statement;
 use crate::view::View;
 use crate::view::label as views;
@@ -98,7 +98,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
 }
 
 /// The parsed names of a label.
-fn place(args: &RowArgs) -> Result<Place, CliError> {
+fn place(args: &RowArgs) -> Result<LabelKey, CliError> {
     let wrong = |what: &str, text: &str, error: crate::event::id::IdError| {
         CliError::usage(
             format!("--{what} {text:?}: {error}"),
@@ -106,7 +106,7 @@ fn place(args: &RowArgs) -> Result<Place, CliError> {
         )
     };
     let (design, row) = (&args.design, &args.row);
-    Ok(Place {
+    Ok(LabelKey {
         experiment: record::experiment_id(&args.experiment)?,
         design: design
             .parse()

@@ -30,12 +30,12 @@ use crate::num::Count;
 use crate::session::SessionError;
 use crate::session::append;
 use crate::session::outbox;
+use crate::session::outbox::BatchResult;
 use crate::session::outbox::Outbox;
 use crate::session::outbox::SignedBatch;
-use crate::session::outbox::Taken;
 use crate::session::slate::Slate;
 use crate::session::unread;
-use crate::session::unread::Known;
+use crate::session::unread::UnreadLog;
 use crate::view::View;
 use crate::view::signed;
 use crate::view::signed::FileTaken;
@@ -131,7 +131,7 @@ fn unread(
     hold(ctx, &source, &seen, &origin)?;
     let signer = wallet::only(ctx)?;
     let outbox = Outbox::of_person(&slate::outboxes(ctx)?, &origin);
-    let known = Known {
+    let known = UnreadLog {
         seen: &seen,
         number: args.number,
     };
@@ -201,7 +201,7 @@ pub(super) fn take(ctx: &mut Ctx<'_>, args: &SubmitArgs) -> Result<View, CliErro
 }
 
 /// Where the events of files stand; an error where a file was refused, with what stands all the same.
-pub(super) fn answer(ledger: &Ledger, taken: Vec<Taken>) -> Result<View, CliError> {
+pub(super) fn answer(ledger: &Ledger, taken: Vec<BatchResult>) -> Result<View, CliError> {
     let (mut files, mut refused) = (Vec::new(), Vec::new());
     for one in taken {
         match one.outcome {

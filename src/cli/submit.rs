@@ -9,7 +9,7 @@ use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::session::append;
 use crate::session::append::Intent;
-use crate::session::append::Rehearsed;
+use crate::session::append::Rehearsal;
 use crate::session::append::Submission;
 use crate::session::append::next_author_seq;
 use crate::session::gate::GateStep;
@@ -90,13 +90,13 @@ fn rehearse(
 }
 
 /// Bodies of a dry run, each of which was judged.
-pub(super) fn judged(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> View {
+pub(super) fn judged(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsal]) -> View {
     ctx.note(DRY);
     bodies(rehearsed)
 }
 
 /// Bodies of a dry run of events that build on one another: the first alone was judged.
-pub(super) fn story(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> View {
+pub(super) fn story(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsal]) -> View {
     ctx.note(
         "dry run: nothing was appended; of events that build on one another the first was judged",
     );

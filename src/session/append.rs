@@ -43,7 +43,7 @@ pub enum Submission {
         appended: Vec<Appended>,
     },
     /// They were rehearsed.
-    Rehearsed(Vec<Rehearsed>),
+    Rehearsed(Vec<Rehearsal>),
 }
 
 impl Submission {
@@ -223,7 +223,7 @@ pub fn next_author_seq(ledger: &Ledger, signer: &Signer) -> u64 {
 
 /// The canonical unsigned body of an event that was not appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rehearsed {
+pub struct Rehearsal {
     /// The id that it would have.
     pub id: EventId,
     /// Its bytes: one line of canonical JSON, UTF-8.
@@ -240,7 +240,7 @@ pub fn rehearse(
     commands: &[Command],
     signer: &Signer,
     (first, judged): (u64, usize),
-) -> Result<Vec<Rehearsed>, SessionError> {
+) -> Result<Vec<Rehearsal>, SessionError> {
     let mut rehearsed = Vec::with_capacity(commands.len());
     for (at, (author_seq, command)) in (first..).zip(commands).enumerate() {
         let draft = draft(ledger, command, signer, author_seq);
@@ -249,7 +249,7 @@ pub fn rehearse(
         if at < judged {
             check(ledger, draft, id)?;
         }
-        rehearsed.push(Rehearsed { id, body });
+        rehearsed.push(Rehearsal { id, body });
     }
     Ok(rehearsed)
 }

@@ -38,7 +38,7 @@ const STAGE: &str = "follow";
 const BATCHES_MAX: usize = 64;
 
 /// Where a published log is read.
-pub trait Publication {
+pub trait PublishedLog {
     /// Its newest checkpoint.
     fn head(&self) -> &SignedCheckpoint;
 
@@ -65,7 +65,7 @@ pub fn follow(
     ambient: &Arc<Ambient>,
     home: &Home,
     ledger: &mut Ledger,
-    published: &dyn Publication,
+    published: &dyn PublishedLog,
     store: OpenOptions,
 ) -> Result<(), SessionError> {
     if !each(watcher, ledger, published)? {
@@ -89,7 +89,7 @@ pub fn follow(
 fn each(
     watcher: &mut dyn Watcher,
     ledger: &mut Ledger,
-    published: &dyn Publication,
+    published: &dyn PublishedLog,
 ) -> Result<bool, SessionError> {
     let Parts {
         lines, checkpoints, ..

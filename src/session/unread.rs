@@ -20,7 +20,7 @@ use crate::stage::Stage;
 
 /// What is known of a log that is not read.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct UnreadLog<'a> {
     /// A checkpoint whose signature was checked.
     pub seen: &'a SignedCheckpoint,
     /// The author's next number, where somebody says it.
@@ -40,7 +40,7 @@ pub fn sign(
     outbox: &Outbox,
     command: Command,
     signer: &Signer,
-    known: Known<'_>,
+    known: UnreadLog<'_>,
     blobs: Vec<Vec<u8>>,
 ) -> Result<(SignedBatch, usize), SessionError> {
     let _held = Stage::new(outbox.folder(), "slate")?;

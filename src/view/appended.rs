@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::event::Kind;
 use crate::ledger::Appended;
 use crate::ledger::Ledger;
-use crate::session::append::Rehearsed;
+use crate::session::append::Rehearsal;
 use crate::session::intake::bulk::Tally;
 use crate::view::View;
 use crate::view::text::thousands;
@@ -160,7 +160,7 @@ pub fn and<T: Serialize>(view: View, more: &T) -> View {
 }
 
 /// The view of a dry run: the canonical unsigned bodies.
-pub fn bodies(rehearsed: &[Rehearsed]) -> View {
+pub fn bodies(rehearsed: &[Rehearsal]) -> View {
     let bodies = rehearsed.iter();
     let bodies = bodies.map(|of| String::from_utf8_lossy(&of.body).into_owned());
     let mut view = checked(bodies.collect());

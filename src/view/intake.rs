@@ -8,7 +8,7 @@ use crate::ledger::Ledger;
 use crate::num::Micro;
 use crate::session::intake::InputFile;
 use crate::session::intake::counts::Counts;
-use crate::session::intake::counts::Pair;
+use crate::session::intake::counts::IntakeCounts;
 use crate::view::View;
 use crate::view::text::thousands;
 use crate::workflow::import::ImportRows;
@@ -110,8 +110,8 @@ pub struct FilesRehearsed {
     pub time: TimeGrade,
 }
 
-impl From<Pair> for NewAndAlready {
-    fn from(of: Pair) -> Self {
+impl From<IntakeCounts> for NewAndAlready {
+    fn from(of: IntakeCounts) -> Self {
         Self {
             new: of.new,
             already: of.already,

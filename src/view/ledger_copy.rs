@@ -9,7 +9,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::verify::Report;
 use crate::session::Home;
-use crate::session::backup::Restored;
+use crate::session::backup::Restoration;
 use crate::view::View;
 use crate::view::text::escape;
 use crate::view::text::thousands;
@@ -132,7 +132,7 @@ pub fn backed_up(ledger: &Ledger, made: Backup<'_>) -> View {
 }
 
 /// A ledger that was restored.
-pub fn restored(restored: &Restored) -> View {
+pub fn restored(restored: &Restoration) -> View {
     let ledger = &restored.ledger;
     let keys = restored.keys.iter();
     let facts = LedgerRestored {

@@ -28,7 +28,7 @@ use crate::rubric::Patch;
 use crate::session::append::Submission;
 use crate::session::iterate::Bench as Opened;
 use crate::session::iterate::propose::Proposal;
-use crate::session::iterate::rescore::Asking;
+use crate::session::iterate::rescore::RescoreRequest;
 use crate::view::View;
 use crate::view::appended;
 use crate::view::appended::Stands;
@@ -206,7 +206,7 @@ pub fn diff(bench: &Bench, patch: &Patch, checked: &Checked) -> View {
 pub fn checked(
     bench: &Bench,
     (patch, checked): (&Patch, &Checked),
-    asking: Option<&Asking>,
+    asking: Option<&RescoreRequest>,
     (file, iteration): (&Path, Option<&str>),
 ) -> View {
     let asks = asking.map(|of| JudgeAsks {

@@ -11,7 +11,7 @@ use crate::event::id::RaterId;
 use crate::ledger::Appended;
 use crate::ledger::Ledger;
 use crate::num::Micro;
-use crate::session::intake::Request;
+use crate::session::intake::IntakeRequest;
 use crate::session::intake::counts;
 use crate::session::intake::labels::LabelPlan;
 use crate::session::intake::responses::RowsPlan;
@@ -29,7 +29,7 @@ pub struct NewAndAlready {
 }
 
 impl NewAndAlready {
-    fn of(pair: counts::Pair) -> Self {
+    fn of(pair: counts::IntakeCounts) -> Self {
         Self {
             new: pair.new,
             already: pair.already,
@@ -75,7 +75,7 @@ pub struct LabelsTakenIn {
 
 impl LabelsTakenIn {
     /// Of a plan.
-    pub fn of(file: &str, rounded: u64, request: &Request, plan: &LabelPlan) -> Self {
+    pub fn of(file: &str, rounded: u64, request: &IntakeRequest, plan: &LabelPlan) -> Self {
         let counts = plan.counts();
         let labels = &plan.labels.labels;
         let values = labels.iter().map(|label| label.value);

@@ -14,7 +14,7 @@ use clover::num::Micro;
 use clover::session::append::Intent;
 use clover::session::confirm;
 use clover::session::intake::InputFile;
-use clover::session::intake::Request;
+use clover::session::intake::IntakeRequest;
 use clover::session::intake::import;
 use clover::session::iterate::open;
 use clover::session::iterate::open::AnchorTerms;
@@ -109,7 +109,7 @@ fn judge(
     desk: &mut Desk,
     of: &ShippedDataset,
     experiment: &ExperimentId,
-) -> Result<(InputFile, Request), Box<dyn Error>> {
+) -> Result<(InputFile, IntakeRequest), Box<dyn Error>> {
     let files: BTreeMap<_, _> = of
         .files()
         .into_iter()
@@ -139,7 +139,7 @@ fn judge(
         bytes: files["responses/base_responses.jsonl"].clone(),
         rows: base,
     };
-    let request = Request {
+    let request = IntakeRequest {
         ask: ImportTerms {
             experiment: experiment.clone(),
             judge: "builtin".parse()?,
@@ -175,7 +175,11 @@ fn rows(path: &str, bytes: &[u8]) -> Result<ImportRows, Box<dyn Error>> {
 }
 
 /// Appends what a file says that is new.
-fn import_rows(desk: &mut Desk, request: &Request, file: &InputFile) -> Result<(), Box<dyn Error>> {
+fn import_rows(
+    desk: &mut Desk,
+    request: &IntakeRequest,
+    file: &InputFile,
+) -> Result<(), Box<dyn Error>> {
     let files = std::slice::from_ref(file);
     let plans = import::plans(&desk.ledger, files, &request.ask)?;
     import::import(

@@ -16,7 +16,7 @@ use crate::ledger::Ledger;
 use crate::session::Home;
 use crate::session::confirm as session;
 use crate::session::confirm::Peek;
-use crate::session::confirm::Revealed;
+use crate::session::confirm::RevealedLabels;
 use crate::session::ports::Seat;
 use crate::view::View;
 use crate::view::confirm as views;
@@ -107,7 +107,7 @@ pub(super) fn open(
     home: &Home,
     ledger: &mut Ledger,
     args: &UnsealArgs,
-) -> Result<Revealed, CliError> {
+) -> Result<RevealedLabels, CliError> {
     let Place { experiment, design } = place(ctx, home, ledger, &args.seal)?;
     let own = || {
         let purpose = shell::quoted(&args.purpose);

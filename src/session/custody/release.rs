@@ -76,7 +76,7 @@ impl fmt::Display for Class {
 
 /// What is asked for, by whom and what for.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ReleaseRequest {
     /// The class.
     pub class: Class,
     /// The experiment.
@@ -114,10 +114,10 @@ pub struct Release {
 pub fn release(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
-    request: &Request,
+    request: &ReleaseRequest,
 ) -> Result<Release, SessionError> {
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::DataRead))?;
-    let Request { class, role, .. } = *request;
+    let ReleaseRequest { class, role, .. } = *request;
     let command = |outcome: ReadOutcome, root: Option<Root>| {
         let reader = (request.reader, role);
         let purpose = request.purpose.clone();
@@ -171,7 +171,7 @@ impl Content {
 }
 
 /// What a class holds; nothing at all is an error.
-fn content(ledger: &Ledger, request: &Request) -> Result<Content, SessionError> {
+fn content(ledger: &Ledger, request: &ReleaseRequest) -> Result<Content, SessionError> {
     let experiment = &request.experiment;
     let found = match (request.class, &request.iteration) {
         (Class::Card, Some(id)) => cards(ledger, experiment, id, false)?,

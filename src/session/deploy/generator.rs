@@ -162,7 +162,7 @@ pub fn objective(
 
 /// What a validation said.
 #[derive(Clone, Debug)]
-pub struct Validated {
+pub struct Validation {
     /// The event's data.
     pub said: GeneratorValidated,
     /// The event.
@@ -180,7 +180,7 @@ pub fn validate(
     id: &RunId,
     design: DesignId,
     intent: Intent,
-) -> Result<Validated, SessionError> {
+) -> Result<Validation, SessionError> {
     let (experiment, run) = found(ledger.state(), id)?;
     let (experiment, run) = (experiment.clone(), run.clone());
     if let Some(before) = run.validated {
@@ -190,7 +190,7 @@ pub fn validate(
     let said = validation(ports, (home, ledger), (&experiment, &run), design)?;
     let command = Command::new(said.clone(), Some(experiment));
     let submission = append::submit_one(ports, ledger, command, intent)?;
-    Ok(Validated { said, submission })
+    Ok(Validation { said, submission })
 }
 
 fn validation(

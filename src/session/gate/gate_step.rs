@@ -10,7 +10,7 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 
 use crate::append;
-use crate::append::Rehearsed;
+use crate::append::Rehearsal;
 use crate::error::SessionError;
 use crate::ports::KeyNeed;
 use crate::ports::Keys;
@@ -61,7 +61,7 @@ impl<T> GateStep<T> {
     ///
     /// # Errors
     /// [`SessionError::Body`], and [`SessionError::Breach`] when a rule says no.
-    pub fn rehearse(&self, ledger: &Ledger) -> Result<Vec<Rehearsed>, SessionError> {
+    pub fn rehearse(&self, ledger: &Ledger) -> Result<Vec<Rehearsal>, SessionError> {
         let commands = std::slice::from_ref(&self.command);
         let first = append::next_author_seq(ledger, &self.signer);
         append::rehearse(ledger, commands, &self.signer, (first, commands.len()))

@@ -18,7 +18,7 @@ use clover_workflow::gates::replay::Order;
 use clover_workflow::gates::steps;
 
 use crate::append;
-use crate::append::Rehearsed;
+use crate::append::Rehearsal;
 use crate::error::SessionError;
 use crate::gate::check;
 use crate::gate::error::GateError;
@@ -129,7 +129,7 @@ impl Observer {
         ports: &mut dyn Ports,
         ledger: &Ledger,
         (extent, from): (Extent, Option<&OutcomeFile>),
-    ) -> Result<Vec<Rehearsed>, SessionError> {
+    ) -> Result<Vec<Rehearsal>, SessionError> {
         let scores = self.scores(ports, ledger, from)?;
         check::replayed(ledger, &self.id)?;
         let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::GateObserved))?;
@@ -191,7 +191,7 @@ impl Observer {
                 check::replayed(ledger, id)?;
             }
             let mut course = course.map_err(|error| GateError::untestable(id, error))?;
-            let mut run = Run {
+            let mut run = ObservationRun {
                 end: gate.record.units.min(ask.through),
                 id,
                 n: 0,
@@ -228,7 +228,7 @@ impl Observer {
 }
 
 /// Observations up to a look, as they are recorded.
-struct Run<'a> {
+struct ObservationRun<'a> {
     end: u64,
     id: &'a ManifestId,
     n: u64,
@@ -237,7 +237,7 @@ struct Run<'a> {
     watcher: &'a mut dyn Watcher,
 }
 
-impl Run<'_> {
+impl ObservationRun<'_> {
     fn take(
         &mut self,
         ledger: &mut Ledger,

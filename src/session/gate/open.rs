@@ -30,7 +30,7 @@ use clover_workflow::gates::steps;
 use clover_workflow::gates::steps::Confirm;
 
 use crate::append;
-use crate::append::Rehearsed;
+use crate::append::Rehearsal;
 use crate::error::SessionError;
 use crate::gate::error::GateError;
 use crate::ports::KeyNeed;
@@ -147,7 +147,7 @@ impl GateSetup {
         ports: &mut dyn Ports,
         ledger: &Ledger,
         sources: Vec<GateSource>,
-    ) -> Result<Vec<Rehearsed>, SessionError> {
+    ) -> Result<Vec<Rehearsal>, SessionError> {
         self.check(ports, ledger)?;
         let opened = steps::open(&self.version, sources);
         let mut steps = Vec::new();

@@ -12,7 +12,7 @@ use clover_workflow::gates::outcomes;
 use clover_workflow::gates::outcomes::Outcome;
 
 use crate::append;
-use crate::append::Rehearsed;
+use crate::append::Rehearsal;
 use crate::error::SessionError;
 use crate::gate::error::GateError;
 use crate::ports::KeyNeed;
@@ -83,7 +83,7 @@ impl<'f> ScoreFile<'f> {
     }
 
     /// The bodies of what would be recorded.
-    pub(super) fn rehearse(&self, ledger: &Ledger) -> Result<Vec<Rehearsed>, SessionError> {
+    pub(super) fn rehearse(&self, ledger: &Ledger) -> Result<Vec<Rehearsal>, SessionError> {
         let first = append::next_author_seq(ledger, &self.signer);
         let numbers = (first, self.commands.len());
         append::rehearse(ledger, &self.commands, &self.signer, numbers)

@@ -35,7 +35,7 @@ use zeroize::Zeroizing;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::InputFile;
-use crate::intake::Request;
+use crate::intake::IntakeRequest;
 use crate::intake::error::IntakeError;
 use crate::intake::labels;
 use crate::intake::signers::Signers;
@@ -48,7 +48,7 @@ const BATCH: usize = 16_384;
 pub(crate) fn scores(
     home: &Home,
     ledger: &mut Ledger,
-    request: &Request,
+    request: &IntakeRequest,
     (rows, plan): (&ImportRows, &ImportPlan),
     (basis, scorer): (EventId, &Signer),
 ) -> Result<(), SessionError> {
@@ -79,7 +79,7 @@ pub(super) fn count(value: u64) -> Count {
 pub(super) fn ingest(
     home: &Home,
     ledger: &mut Ledger,
-    request: &Request,
+    request: &IntakeRequest,
     (file, plan): (&InputFile, &ImportPlan),
     signers: &Signers,
 ) -> Result<EventId, SessionError> {
@@ -155,7 +155,7 @@ fn needed(signer: Option<&Signer>) -> &Signer {
 /// The rows of one file on their way into the log.
 pub(super) struct Batch<'a> {
     /// What was asked for.
-    pub request: &'a Request,
+    pub request: &'a IntakeRequest,
     /// What they stand on; nothing before their file is on record.
     pub basis: Option<EventId>,
     /// The rows.
@@ -292,7 +292,7 @@ pub(super) struct NewLabels {
 /// A label, sealed to the recipient that was found.
 pub(super) fn sealed(
     ledger: &Ledger,
-    request: &Request,
+    request: &IntakeRequest,
     (row, value): (&RowId, Micro),
     signers: &Signers,
 ) -> Result<LabelSealed, SessionError> {

@@ -6,14 +6,14 @@ use clover_workflow::import::plan::Presence;
 
 /// New and already recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pair {
+pub struct IntakeCounts {
     /// Events that are new.
     pub new: u64,
     /// Events that were there.
     pub already: u64,
 }
 
-impl Pair {
+impl IntakeCounts {
     fn see(&mut self, standing: Presence) {
         match standing {
             Presence::New => self.new += 1,
@@ -26,15 +26,15 @@ impl Pair {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Scores.
-    pub scores: Pair,
+    pub scores: IntakeCounts,
     /// Open labels.
-    pub labels: Pair,
+    pub labels: IntakeCounts,
     /// Sealed labels.
-    pub sealed: Pair,
+    pub sealed: IntakeCounts,
     /// Log-probabilities.
-    pub logprobs: Pair,
+    pub logprobs: IntakeCounts,
     /// Files.
-    pub files: Pair,
+    pub files: IntakeCounts,
 }
 
 impl Counts {
@@ -75,7 +75,7 @@ impl Counts {
         total
     }
 
-    fn pairs(&self) -> [Pair; 5] {
+    fn pairs(&self) -> [IntakeCounts; 5] {
         [
             self.scores,
             self.labels,

@@ -28,7 +28,7 @@ use crate::texts::Texts;
 
 /// A line of ingested rows; without a score, it waits for a judge.
 #[derive(Deserialize)]
-struct Line {
+struct IngestedLine {
     draw: Count,
     item: ItemId,
     policy: PolicyId,
@@ -40,7 +40,7 @@ struct Line {
 fn unscored(
     ledger: &Ledger,
     experiment: &ExperimentId,
-) -> Result<Vec<(u64, DataIngested, Vec<Line>)>, SessionError> {
+) -> Result<Vec<(u64, DataIngested, Vec<IngestedLine>)>, SessionError> {
     let entries = LogReader::below(ledger, ledger.size()).of(experiment);
     let mut files = Vec::new();
     for LogStatement { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
@@ -48,7 +48,7 @@ fn unscored(
         let bytes = bytes.ok_or(Unread::Absent { seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
         let lines = lines.filter(|line| !line.is_empty());
-        let lines = lines.map(serde_json::from_slice::<Line>);
+        let lines = lines.map(serde_json::from_slice::<IngestedLine>);
         let lines = lines.collect::<Result<Vec<_>, _>>().map_err(|error| {
             let what = error.to_string();
             Unread::Damaged { seq, what }
@@ -101,7 +101,7 @@ pub fn waiting(
 
 /// Rows that were taken in to be judged, with their texts, and files whose texts are not at hand.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct UnscoredRows {
     /// In the order in which they were taken in; of a draw, the first.
     pub rows: Vec<ImportRow>,
     /// Where each was taken in.
@@ -114,8 +114,12 @@ pub struct Held {
 ///
 /// # Errors
 /// When the log, the vault or the rows of a file cannot be read.
-pub fn rows(home: &Home, ledger: &Ledger, experiment: &ExperimentId) -> Result<Held, SessionError> {
-    let mut held = Held::default();
+pub fn rows(
+    home: &Home,
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+) -> Result<UnscoredRows, SessionError> {
+    let mut held = UnscoredRows::default();
     let mut seen = BTreeMap::new();
     let mut texts = Texts::new(home, ledger)?;
     for (seq, said, _) in unscored(ledger, experiment)? {

@@ -15,7 +15,7 @@ use crate::append;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::InputFile;
-use crate::intake::Request;
+use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::intake::batch::Batch;
 use crate::intake::counts::Counts;
@@ -87,7 +87,7 @@ pub fn import(
     ports: &mut dyn Ports,
     home: &Home,
     ledger: &mut Ledger,
-    request: &Request,
+    request: &IntakeRequest,
     (files, plans): (&[InputFile], &[ImportPlan]),
 ) -> Result<Vec<Counts>, SessionError> {
     let all = files.iter().zip(plans).flat_map(|(file, plan)| {

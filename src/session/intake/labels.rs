@@ -13,7 +13,7 @@ use clover_workflow::import::plan::label_of;
 
 use crate::append;
 use crate::error::SessionError;
-use crate::intake::Request;
+use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::intake::counts::Counts;
 use crate::intake::error;
@@ -50,7 +50,7 @@ pub fn plan(
     ledger: &Ledger,
     labels: FileLabels,
     file: &str,
-    request: &Request,
+    request: &IntakeRequest,
 ) -> Result<LabelPlan, SessionError> {
     let held = held::draws(ledger, &request.ask.experiment)?;
     let plans = labels::plan(ledger, &labels, &request.ask, &held)
@@ -65,7 +65,7 @@ pub fn plan(
 pub fn import(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
-    request: &Request,
+    request: &IntakeRequest,
     plan: &LabelPlan,
 ) -> Result<Counts, SessionError> {
     let counts = plan.counts();
@@ -99,7 +99,7 @@ pub(super) fn permitted(
 /// The new labels of a plan: open ones, and sealed ones.
 fn commands(
     ledger: &Ledger,
-    request: &Request,
+    request: &IntakeRequest,
     plan: &LabelPlan,
     signers: &Signers,
 ) -> Result<(Vec<Command>, Vec<Command>), SessionError> {

@@ -30,7 +30,7 @@ pub struct InputFile {
 
 /// Under which names rows are recorded, and who opens what stays closed.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct IntakeRequest {
     /// The names, and what becomes of labels.
     pub ask: ImportTerms,
     /// The form of the files.

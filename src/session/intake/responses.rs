@@ -40,14 +40,14 @@ pub struct RowsPlan {
 }
 
 /// Prompt and response.
-type Pair = (String, String);
+type PromptResponse = (String, String);
 
 /// Texts of draws that the ledger holds, with the entry of each; `None` where they are not at hand.
 fn texts_held(
     home: &Home,
     ledger: &Ledger,
     experiment: &ExperimentId,
-) -> Result<BTreeMap<Draw, (u64, Option<Pair>)>, SessionError> {
+) -> Result<BTreeMap<Draw, (u64, Option<PromptResponse>)>, SessionError> {
     let mut found = BTreeMap::new();
     let mut texts = Texts::new(home, ledger)?;
     let entries = LogReader::below(ledger, ledger.size()).of(experiment);

@@ -55,12 +55,12 @@ pub struct Attack {
 }
 
 /// A judge that is asked no more once it failed: what it did not answer is not to be taken for what cannot be scored.
-struct Watched {
+struct GuardedJudge {
     judge: Box<dyn Judge + Send>,
     failed: Option<JudgeError>,
 }
 
-impl Judge for Watched {
+impl Judge for GuardedJudge {
     fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -75,7 +75,7 @@ impl Judge for Watched {
     }
 }
 
-impl Watched {
+impl GuardedJudge {
     fn open(
         ports: &mut dyn Ports,
         ledger: &Ledger,
@@ -220,7 +220,7 @@ fn run(
         of: of.zip(patched.as_deref()),
         patches: patches.as_deref().unwrap_or_default(),
     };
-    let judge = Watched::open(ports, &bench.ledger, registered)?;
+    let judge = GuardedJudge::open(ports, &bench.ledger, registered)?;
     let anew = anew(bench, ports, of)?;
     let target = prepared.target();
     let told = anew.as_ref().map(|of| of as &RefCell<dyn Judge>);
@@ -247,11 +247,11 @@ fn anew(
     bench: &Bench,
     ports: &mut dyn Ports,
     of: Option<&Hypothesis>,
-) -> Result<Option<RefCell<Watched>>, SessionError> {
+) -> Result<Option<RefCell<GuardedJudge>>, SessionError> {
     let answers = of.and_then(|of| of.answers.as_ref());
     let mut judges = bench.record.judges.iter();
     let judge = answers.and_then(|of| judges.find(|judge| judge.judge == of.judge));
-    let judge = judge.map(|judge| Watched::open(ports, &bench.ledger, judge));
+    let judge = judge.map(|judge| GuardedJudge::open(ports, &bench.ledger, judge));
     judge.transpose()
 }
 
@@ -289,7 +289,7 @@ pub fn of_outputs(
     let known = score::known(ledger, registered)?;
     let facts = known.facts.as_ref();
     let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
-    let judge = Watched::open(ports, ledger, registered)?;
+    let judge = GuardedJudge::open(ports, ledger, registered)?;
     let rules = frozen.rubric.rules();
     let under = Under {
         course,

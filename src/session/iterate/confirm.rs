@@ -22,12 +22,12 @@ use clover_workflow::iterate::course::Course;
 
 use crate::confirm;
 use crate::confirm::Begun;
-use crate::confirm::Opening;
+use crate::confirm::PaidDesign;
 use crate::confirm::Peek;
 use crate::error::SessionError;
 use crate::iterate::Bench;
+use crate::iterate::CandidatePatches;
 use crate::iterate::IterationError;
-use crate::iterate::Named;
 use crate::iterate::rescore;
 use crate::iterate::sequence;
 use crate::ports::KeyNeed;
@@ -40,7 +40,7 @@ pub struct Confirmation {
     /// Entries that were appended.
     pub appended: Vec<Appended>,
     /// The hypotheses that were judged; none where labels were saved.
-    pub hypotheses: Vec<Named>,
+    pub hypotheses: Vec<CandidatePatches>,
     /// Whether labels are shown in parts.
     pub is_sequential: bool,
 }
@@ -141,7 +141,7 @@ pub fn confirm(
             let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
             appended.extend(bench.say(ports, gates)?);
         }
-        hypotheses.push(Named {
+        hypotheses.push(CandidatePatches {
             candidate: hypothesis.hash,
             patches: hypothesis.patches.clone(),
         });
@@ -169,7 +169,7 @@ fn unseal(
     ports: &mut dyn Ports,
     course: &Course,
     (named, shows): (Option<&DesignId>, Shows),
-) -> Result<Option<Box<Opening>>, SessionError> {
+) -> Result<Option<Box<PaidDesign>>, SessionError> {
     let design = design(bench, named)?;
     let (id, experiment) = (bench.id.clone(), bench.record.experiment.clone());
     let plan = bench.record.opened.said.params.design.as_ref();

@@ -47,7 +47,7 @@ pub fn accept(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Acceptance, Se
 
 /// How an iteration ended.
 #[derive(Clone, Debug)]
-pub struct Ending {
+pub struct IterationEnd {
     /// Entries that were appended.
     pub appended: Vec<Appended>,
     /// Patches that were judged on confirm and are not accepted, and why.
@@ -98,7 +98,7 @@ fn reject_rest(
 ///
 /// # Errors
 /// [`SessionError`]; rejections that were appended before stand.
-pub fn close(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Ending, SessionError> {
+pub fn close(bench: &mut Bench, ports: &mut dyn Ports) -> Result<IterationEnd, SessionError> {
     let not_accepted = reject_rest(bench, ports)?;
     let (outcome, reason) = outcome::ending(&bench.record);
     let said = IterationClosed {
@@ -107,7 +107,7 @@ pub fn close(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Ending, Session
         reason: reason.clone(),
     };
     let appended = bench.say(ports, vec![said.into()])?;
-    Ok(Ending {
+    Ok(IterationEnd {
         appended,
         not_accepted,
         outcome,

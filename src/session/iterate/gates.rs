@@ -19,7 +19,7 @@ use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::attack;
 use crate::iterate::rescore;
-use crate::iterate::rescore::Rescored;
+use crate::iterate::rescore::PatchRescore;
 use crate::ports::Ports;
 
 /// What the gates on dev did.
@@ -39,7 +39,7 @@ pub struct GatedPatch {
     /// Its hash.
     pub candidate: Digest,
     /// What was asked of the judge that is told what the patch changes; nothing where it changes no such thing.
-    pub rescored: Option<Rescored>,
+    pub rescored: Option<PatchRescore>,
     /// Why it is rejected, if it is.
     pub rejected: Option<String>,
 }
@@ -114,13 +114,13 @@ fn scores(
 }
 
 /// What judging a hypothesis on dev did.
-struct Evaluated {
+struct DevEvaluation {
     /// Entries that were appended.
     appended: Vec<Appended>,
     /// Why its rows cannot be scored, if so.
     lack: Option<String>,
     /// What was asked of a judge for it.
-    rescored: Option<Rescored>,
+    rescored: Option<PatchRescore>,
 }
 
 /// Computes and records the gates of a hypothesis on dev, once a judge that it tells something else was asked anew.
@@ -129,7 +129,7 @@ fn evaluate(
     ports: &mut dyn Ports,
     course: &Course,
     of: Hypothesis,
-) -> Result<Evaluated, SessionError> {
+) -> Result<DevEvaluation, SessionError> {
     let (of, rescored) = rescore::before_gates(bench, ports, course, of)?;
     let of = &of;
     let mut appended = rescored
@@ -141,7 +141,7 @@ fn evaluate(
         // Gate p0 says so, and nothing is measured.
         let (gates, _) = course.on_dev(&bench.record, of, None)?;
         appended.extend(bench.say(ports, gates.into_iter().map(Payload::from).collect())?);
-        return Ok(Evaluated {
+        return Ok(DevEvaluation {
             appended,
             lack: None,
             rescored,
@@ -158,7 +158,7 @@ fn evaluate(
     let (gates, lack) = course.on_dev(&bench.record, of, unrecorded)?;
     let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
     appended.extend(bench.say(ports, gates)?);
-    Ok(Evaluated {
+    Ok(DevEvaluation {
         appended,
         lack: lack.map(|lack| lack.to_string()),
         rescored,

@@ -39,7 +39,7 @@ use crate::ports::Ports;
 
 /// What asking a judge anew did.
 #[derive(Clone, Debug)]
-pub struct Rescored {
+pub struct PatchRescore {
     /// The judge.
     pub judge: JudgeId,
     /// Entries that were appended, without those of scores.
@@ -52,7 +52,7 @@ pub struct Rescored {
 
 /// What a patch asks of a judge before its first gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asking {
+pub struct RescoreRequest {
     /// The judge, told what the patch changes.
     pub judge: JudgeId,
     /// Rows and anchors that it has not answered, those of confirm included.
@@ -67,7 +67,7 @@ pub fn asking(
     ledger: &Ledger,
     iteration: &IterationId,
     (bench, checked): (&PatchBench, &Checked),
-) -> Result<Option<Asking>, SessionError> {
+) -> Result<Option<RescoreRequest>, SessionError> {
     let record = recorded(ledger, iteration, ledger.size())?;
     let plan = &record.opened.said.params;
     let prompt = prompts::rendered(&checked.rubric, Some(plan));
@@ -103,7 +103,7 @@ pub fn asking(
         .unscored
         .iter()
         .filter(|(by, _)| by.contains(&judge.judge));
-    Ok(Some(Asking {
+    Ok(Some(RescoreRequest {
         judge: told.judge,
         rows: mine.count(),
     }))
@@ -215,7 +215,7 @@ fn ask(
     ports: &mut dyn Ports,
     (course, of): (&Course, &Hypothesis),
     of_confirm: bool,
-) -> Result<Option<Rescored>, SessionError> {
+) -> Result<Option<PatchRescore>, SessionError> {
     let (Some(judge), Some(prompt)) = (of.judge(&course.loaded), &of.prompt) else {
         return Ok(None);
     };
@@ -228,7 +228,7 @@ fn ask(
     let mut port = ports.judge(&judge)?;
     port.tell(&prompt.text);
     ports.signer(bench.ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
-    let mut done = Rescored {
+    let mut done = PatchRescore {
         judge: judge.judge.clone(),
         appended: registered(bench, ports, &judge, &prompt.text)?,
         recorded: 0,
@@ -278,7 +278,7 @@ pub(super) fn before_gates(
     ports: &mut dyn Ports,
     course: &Course,
     of: Hypothesis,
-) -> Result<(Hypothesis, Option<Rescored>), SessionError> {
+) -> Result<(Hypothesis, Option<PatchRescore>), SessionError> {
     let is_fitted = bench.record.fitted_of(Some(of.hash)).is_some();
     let judge = of.judge(&course.loaded);
     let (Some(judge), None, false) = (judge, &of.answers, is_fitted) else {
@@ -299,7 +299,7 @@ pub(super) fn before_unsealing(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     course: &Course,
-) -> Result<Vec<Rescored>, SessionError> {
+) -> Result<Vec<PatchRescore>, SessionError> {
     let mut all = Vec::new();
     for of in course.sealed(&bench.ledger, &bench.record)? {
         if of.answers.is_some() {

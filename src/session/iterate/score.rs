@@ -46,7 +46,7 @@ const BATCH: usize = 256;
 
 /// What scoring did.
 #[derive(Clone, Debug)]
-pub struct Rescoring {
+pub struct ScoringResult {
     /// Entries that were appended for the sample.
     pub appended: Vec<Appended>,
     /// The judge.
@@ -166,7 +166,7 @@ fn drawn(
 
 /// What came of rows that the judge had not scored.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Missing {
+pub(super) struct MissingScores {
     /// Rows that have a record now.
     pub recorded: usize,
     /// Rows whose answer differs from a score that was recorded before.
@@ -183,8 +183,8 @@ pub(super) fn score_missing(
     (judge, frame): (&JudgeRegistered, &Frame),
     port: &mut dyn Judge,
     unscored: &[(Vec<JudgeId>, RowName)],
-) -> Result<Missing, SessionError> {
-    let mut found = Missing::default();
+) -> Result<MissingScores, SessionError> {
+    let mut found = MissingScores::default();
     if unscored.is_empty() {
         return Ok(found);
     }
@@ -246,7 +246,7 @@ pub(super) fn score_missing(
 /// # Errors
 /// [`IterationError::Conflicts`] and [`IterationError::Unstable`] after what differs is on record; rows that were recorded
 /// before another error stand.
-pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, SessionError> {
+pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<ScoringResult, SessionError> {
     let judge = bench.record.judge().cloned();
     let judge = judge.ok_or(IterationError::NoJudge)?;
     let pepper = bench.home.vault(bench.ledger.ambient())?.pepper()?;
@@ -271,7 +271,7 @@ pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, Sess
         }
         .into());
     }
-    Ok(Rescoring {
+    Ok(ScoringResult {
         appended: again.appended,
         judge: judge.judge,
         recorded: scored.recorded,
@@ -282,7 +282,7 @@ pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, Sess
 }
 
 /// A sample that was scored again.
-pub(super) struct Repeated {
+pub(super) struct RepeatedSample {
     /// Entries that say so.
     pub appended: Vec<Appended>,
     /// Rows that were scored again.
@@ -298,7 +298,7 @@ pub(super) fn repeat(
     by: (&JudgeRegistered, &Frame),
     port: &mut dyn Judge,
     of: &JudgeRecords,
-) -> Result<Repeated, SessionError> {
+) -> Result<RepeatedSample, SessionError> {
     let judge = by.0;
     let (sample, seed) = drawn(bench, judge, of)?;
     let (mismatches, conflicts) = rescored(bench, ports, by, port, (of, &sample))?;
@@ -313,7 +313,7 @@ pub(super) fn repeat(
     let mut payloads: Vec<Payload> = conflicts.into_iter().map(Payload::from).collect();
     payloads.push(said.into());
     let appended = bench.say(ports, payloads)?;
-    Ok(Repeated {
+    Ok(RepeatedSample {
         appended,
         sampled: sample.len(),
         mismatches,

@@ -13,7 +13,7 @@ use clover_projection::reader::LogStatement;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::rows::Unit;
 
-use crate::confirm::Opening;
+use crate::confirm::PaidDesign;
 use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
@@ -24,7 +24,7 @@ pub(super) fn look(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     course: &Course,
-    opening: Option<&Opening>,
+    opening: Option<&PaidDesign>,
 ) -> Result<Vec<Appended>, SessionError> {
     let plan = bench.record.opened.said.params.sequential.as_ref();
     let every = plan.map_or(1, |plan| whole(plan.look_every)).max(1);
@@ -73,7 +73,7 @@ fn stops(look: &LogStatement<ConfirmLooked>) -> impl Iterator<Item = SequentialS
 fn reveal(
     bench: &mut Bench,
     ports: &mut dyn Ports,
-    opening: Option<&Opening>,
+    opening: Option<&PaidDesign>,
     units: &[Unit],
 ) -> Result<(), SessionError> {
     let opening = opening.ok_or(IterationError::NoDesignOpen)?;

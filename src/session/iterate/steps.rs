@@ -12,12 +12,12 @@ use crate::iterate::confirm;
 use crate::iterate::confirm::Confirmation;
 use crate::iterate::end;
 use crate::iterate::end::Acceptance;
-use crate::iterate::end::Ending;
+use crate::iterate::end::IterationEnd;
 use crate::iterate::gates;
 use crate::iterate::gates::GatedOnDev;
 use crate::iterate::gates::SealedCandidates;
 use crate::iterate::score;
-use crate::iterate::score::Rescoring;
+use crate::iterate::score::ScoringResult;
 use crate::ports::Notice;
 use crate::ports::Ports;
 
@@ -76,7 +76,7 @@ pub fn cards(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<Appended>, 
 #[derive(Clone, Debug)]
 pub enum StepDone {
     /// Rows were scored.
-    Score(Rescoring),
+    Score(ScoringResult),
     /// The calibrator was fitted.
     Fit(Vec<Appended>),
     /// Residuals were audited.
@@ -92,7 +92,7 @@ pub enum StepDone {
     /// Patches were accepted.
     Accept(Acceptance),
     /// The iteration ended.
-    Close(Ending),
+    Close(IterationEnd),
 }
 
 impl StepDone {

@@ -28,7 +28,7 @@ use serde::Serialize;
 
 use crate::error::SessionError;
 use crate::home::Home;
-use crate::intake::Request;
+use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::judge::error::JudgingError;
 
@@ -199,7 +199,7 @@ pub fn conflicts(
 fn planned(
     (experiment, judge): (&ExperimentId, &JudgeId),
     rows: Vec<(ImportRow, Micro)>,
-) -> (Request, ImportRows) {
+) -> (IntakeRequest, ImportRows) {
     let ask = ImportTerms {
         experiment: experiment.clone(),
         judge: judge.clone(),
@@ -208,7 +208,7 @@ fn planned(
         opens: false,
         seal: None,
     };
-    let request = Request {
+    let request = IntakeRequest {
         ask,
         format: ImportFormat::Cje,
         reveal_by: None,

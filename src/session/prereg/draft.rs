@@ -28,7 +28,7 @@ const SEED_LABEL: &str = "clover/draft-seed/v1";
 
 /// A draft, and what of the ledger it names.
 #[derive(Clone, Debug)]
-pub struct Drafted {
+pub struct LedgerDraft {
     /// The account of looks at confirm labels, where there is one that can be meant.
     pub account: Option<AccountId>,
     /// The newest anchors, where some are registered.
@@ -55,7 +55,7 @@ pub fn draft(
     (history, state): (&dyn History, &State),
     experiment: &ExperimentId,
     through: u64,
-) -> Result<Drafted, SessionError> {
+) -> Result<LedgerDraft, SessionError> {
     let rubric = state.fold::<Rubrics>().in_force(experiment);
     let rubric_hash = rubric.map(|rubric| rubric.hash);
     let rubric_hash = rubric_hash.ok_or_else(|| PreregError::NoRubric(experiment.clone()))?;
@@ -72,7 +72,7 @@ pub fn draft(
     let separation = split.map_or((Separation::Hashed, None), |of| {
         (of.separation, of.gap_seconds)
     });
-    Ok(Drafted {
+    Ok(LedgerDraft {
         account,
         anchors: window.anchors.clone(),
         draft,

@@ -13,8 +13,8 @@ use crate::ledger::Appended;
 use crate::session::SessionError;
 use crate::session::iterate::Bench;
 use crate::session::iterate::end::Acceptance;
-use crate::session::iterate::end::Ending;
-use crate::session::iterate::score::Rescoring;
+use crate::session::iterate::end::IterationEnd;
+use crate::session::iterate::score::ScoringResult;
 use crate::session::iterate::steps::StepDone;
 use crate::session::iterate::steps::Wait;
 use crate::view::View;
@@ -207,7 +207,7 @@ fn put(view: &mut View, bench: &mut Bench, done: &StepDone) -> Result<StepFound,
     })
 }
 
-fn scored(view: &mut View, of: &Rescoring) -> Scored {
+fn scored(view: &mut View, of: &ScoringResult) -> Scored {
     let mut rows = vec![("judge", of.judge.to_string())];
     if of.recorded > 0 {
         rows.push(("rows scored first", text::thousands(of.recorded as u64)));
@@ -251,7 +251,7 @@ fn accepted(view: &mut View, of: &Acceptance) -> Accepted {
 }
 
 /// How an iteration ended, and what was not accepted.
-fn ended(view: &mut View, id: &IterationId, of: &Ending) -> Ended {
+fn ended(view: &mut View, id: &IterationId, of: &IterationEnd) -> Ended {
     for (patch, words) in &of.not_accepted {
         view.sentence(format!("{patch} not accepted: {words}"));
     }

@@ -9,7 +9,7 @@ use crate::event::payload::manifest::SliceFamily;
 use crate::event::payload::manifest::Template;
 use crate::num::Micro;
 use crate::rubric::leaf::Family;
-use crate::session::prereg::draft::Drafted;
+use crate::session::prereg::draft::LedgerDraft;
 use crate::view::View;
 use crate::view::iterate::reach::Expected;
 use crate::view::prereg::file;
@@ -114,7 +114,7 @@ pub struct DraftFacts {
 }
 
 /// What a draft comes to, with the price of a label.
-pub fn facts(of: &Drafted, price: Option<Micro>) -> DraftFacts {
+pub fn facts(of: &LedgerDraft, price: Option<Micro>) -> DraftFacts {
     let (draft, window) = (&of.draft, &of.window);
     let at_hand: u64 = draft.sizes.iter().sum();
     let shows = |sizes: [u64; 3], detectable: Option<f64>| {
@@ -168,7 +168,7 @@ fn sight(of: &InSight) -> Sight {
 ///
 /// # Panics
 /// Never: the facts of a view are JSON.
-pub fn basis(of: &Drafted) -> Vec<u8> {
+pub fn basis(of: &LedgerDraft) -> Vec<u8> {
     let facts = facts(of, None);
     let mut bytes = serde_json::to_vec_pretty(&facts).expect("BUG: facts of a view are JSON");
     bytes.push(b'\n');
@@ -266,7 +266,7 @@ fn of_profile(profile: &Profile) -> Vec<(&'static str, String, Option<String>)> 
 ///
 /// # Panics
 /// Never: a reference is JSON.
-pub fn text(of: &Drafted, annex: Option<&BlobRef>) -> String {
+pub fn text(of: &LedgerDraft, annex: Option<&BlobRef>) -> String {
     let mut values = drafted(of);
     if let Some(annex) = annex {
         let reference = serde_json::to_string(annex).expect("BUG: a reference is JSON");
@@ -291,7 +291,7 @@ pub fn text(of: &Drafted, annex: Option<&BlobRef>) -> String {
 }
 
 /// Values of fields that the fit window gives, each with what it was drafted from.
-fn drafted(of: &Drafted) -> Vec<(&'static str, String, Option<String>)> {
+fn drafted(of: &LedgerDraft) -> Vec<(&'static str, String, Option<String>)> {
     let (draft, window) = (&of.draft, &of.window);
     let said = |words: &str| Some(format!("drafted: {words}"));
     let [fit, dev, confirm] = draft.sizes;
