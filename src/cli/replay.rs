@@ -6,7 +6,7 @@ use crate::cli::explained;
 use crate::cli::home;
 use crate::cli::record;
 use crate::ledger::Ledger;
-use crate::ledger::read::Read;
+use crate::ledger::read::LogEntry;
 use crate::session::texts::Texts;
 use crate::view::View;
 use crate::view::replay;
@@ -67,7 +67,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     Ok(replay::view(&replayed, &elsewhere, args.explain))
 }
 
-fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
+fn named_event(ledger: &Ledger, named: &str) -> Result<LogEntry, CliError> {
     let seq = match named.parse::<u64>() {
         Ok(seq) => Some(seq),
         Err(_) => ledger.find(record::event_id(named)?)?,
@@ -83,7 +83,7 @@ fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
 type Others = Vec<(Elsewhere, u64)>;
 
 /// Every event with a recipe, and what an arbiter said that has none.
-fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Others), CliError> {
+fn decided(ledger: &Ledger) -> Result<(Vec<LogEntry>, Others), CliError> {
     let (mut reads, mut others) = (Vec::new(), Others::new());
     ledger.entries::<CliError>(0, ledger.size(), |read| {
         let kind = read.event.kind();

@@ -4,7 +4,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::event::Kind;
 use crate::ground::sign::Signer;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::session::append;
@@ -52,13 +52,13 @@ pub(super) fn shown(ctx: &mut Ctx<'_>, ledger: &Ledger, submission: &Submission)
 }
 
 /// The answer after an append.
-pub(super) fn answer(ledger: &Ledger, commands: &[Command], appended: &[Appended]) -> View {
+pub(super) fn answer(ledger: &Ledger, commands: &[Command], appended: &[AppendedEvent]) -> View {
     let kinds: Vec<_> = commands.iter().map(|of| of.payload.kind()).collect();
     stands(ledger, &kinds, appended)
 }
 
 /// The answer after an append of events of one kind.
-pub(super) fn answer_of(ledger: &Ledger, kind: Kind, appended: &[Appended]) -> View {
+pub(super) fn answer_of(ledger: &Ledger, kind: Kind, appended: &[AppendedEvent]) -> View {
     stands(ledger, &vec![kind; appended.len()], appended)
 }
 

@@ -23,7 +23,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::error::Divergence;
-use crate::ledger::load::Parts;
+use crate::ledger::load::LogSource;
 use crate::session::Home;
 use crate::session::SessionError;
 use crate::session::error::PortError;
@@ -301,7 +301,7 @@ struct PublishedFolder {
 }
 
 impl PublishedFolder {
-    fn parts_from(&self, from: u64) -> Result<Parts<'static>, CliError> {
+    fn parts_from(&self, from: u64) -> Result<LogSource<'static>, CliError> {
         let size = self.head.checkpoint().size;
         let mut checkpoints = source::checkpoints(&self.log)?;
         // What was published since the checkpoint was read comes next time.
@@ -314,7 +314,7 @@ impl PublishedFolder {
             let next = "clover sync";
             return Err(CliError::new(Exit::TryLater, "unfinished", message, next));
         }
-        Ok(Parts {
+        Ok(LogSource {
             lines: source::tiles_from(&self.log, from, size)?,
             checkpoints,
             blobs: Box::new(source::blobs(&self.log.join(source::BLOBS))?),
@@ -327,7 +327,7 @@ impl PublishedLog for PublishedFolder {
         &self.head
     }
 
-    fn parts(&self, from: u64) -> Result<Parts<'static>, PortError> {
+    fn parts(&self, from: u64) -> Result<LogSource<'static>, PortError> {
         Ok(self.parts_from(from)?)
     }
 

@@ -22,7 +22,7 @@ use crate::ledger::error::Divergence;
 use crate::ledger::pin;
 use crate::ledger::pin::Pin;
 use crate::ledger::verify;
-use crate::ledger::verify::Lines;
+use crate::ledger::verify::EntryLines;
 use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyOptions;
@@ -425,7 +425,7 @@ fn of_export(
     }
     let folder = blobs.as_deref().unwrap_or(Path::new("."));
     let read_blob = |digest: &Digest| blob_in(folder, digest);
-    let lines = Lines {
+    let lines = EntryLines {
         lines: reader,
         checkpoint: own,
         blobs: blobs.as_ref().map(|_| &read_blob as verify::BlobSource<'_>),

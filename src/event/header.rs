@@ -91,7 +91,7 @@ pub struct Event {
 
 /// A body whose header was read; its payload may still be unknown or broken.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decoded {
+pub struct DecodedBody {
     /// SHA-256 of the body bytes.
     pub id: EventId,
     /// The header.
@@ -198,7 +198,7 @@ impl Draft {
     }
 }
 
-impl Decoded {
+impl DecodedBody {
     /// The text of its kind, known or not.
     pub fn kind(&self) -> &str {
         match &self.payload {
@@ -226,14 +226,14 @@ impl Decoded {
 ///
 /// # Errors
 /// [`BodyError`] when the body is not canonical or its header not the closed form; a payload that is unknown
-/// or broken is reported inside [`Decoded`], so that the header can still be judged.
-pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
+/// or broken is reported inside [`DecodedBody`], so that the header can still be judged.
+pub fn decode(body: &[u8]) -> Result<DecodedBody, BodyError> {
     if body.len() <= BODY_LEN_MAX
         && let Some(wire) = template::read(body)
         && let Ok((payload, typed)) = registry::decode(&wire.kind, wire.v, wire.data)
         && typed == wire.data.as_bytes()
     {
-        return Ok(Decoded {
+        return Ok(DecodedBody {
             id: EventId(Digest::sha256(body)),
             header: wire.header,
             v: wire.v,
@@ -244,7 +244,7 @@ pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
 }
 
 /// As [`decode`], whatever the form.
-fn decode_any(body: &[u8]) -> Result<Decoded, BodyError> {
+fn decode_any(body: &[u8]) -> Result<DecodedBody, BodyError> {
     let Wire {
         header,
         kind,
@@ -272,7 +272,7 @@ fn decode_any(body: &[u8]) -> Result<Decoded, BodyError> {
             }))
         }
     };
-    Ok(Decoded {
+    Ok(DecodedBody {
         id: EventId(Digest::sha256(body)),
         header,
         v,
@@ -285,7 +285,7 @@ fn decode_any(body: &[u8]) -> Result<Decoded, BodyError> {
 ///
 /// # Errors
 /// As [`decode`].
-pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
+pub fn decode_admitted(body: &[u8]) -> Result<DecodedBody, BodyError> {
     let Wire {
         header,
         kind,
@@ -293,7 +293,7 @@ pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
         data,
     } = admitted(body)?;
     let payload = registry::decode_admitted(&kind, v, data);
-    Ok(Decoded {
+    Ok(DecodedBody {
         id: EventId(Digest::sha256(body)),
         header,
         v,
@@ -460,7 +460,7 @@ mod tests {
         use crate::payload::judge::ScoreRecorded;
         for body in bodies() {
             assert_eq!(measured_admitted(&body), Ok(None));
-            let Ok(Decoded { mut header, .. }) = decode(&body) else {
+            let Ok(DecodedBody { mut header, .. }) = decode(&body) else {
                 unreachable!()
             };
             header.experiment = header.experiment.or(Some("exp-1".parse().unwrap()));

@@ -16,11 +16,11 @@ use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
@@ -139,7 +139,7 @@ impl Fold for Judges {
 }
 
 /// A judge that is another but for what it is told: named after both, a program, and otherwise the same.
-fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistered) -> Checked {
+fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistered) -> RuleAnswer {
     let Some(of) = &said.of else {
         ensure!(
             said.prompt.is_none(),

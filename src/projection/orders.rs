@@ -27,10 +27,10 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
@@ -295,7 +295,7 @@ impl Rule for OrderRule {
 
 /// The entry after one that fixes what is tested names the checkpoint between them: an order is drawn from that one. Who
 /// could write entries that name older checkpoints would wait until the newest one suits.
-fn check_beacon(state: &State, event: &Candidate<'_>) -> Checked {
+fn check_beacon(state: &State, event: &Candidate<'_>) -> RuleAnswer {
     if !state.asks(Question::BeaconPlace) {
         return Ok(());
     }
@@ -316,7 +316,7 @@ fn check_beacon(state: &State, event: &Candidate<'_>) -> Checked {
     Ok(())
 }
 
-fn check_units(state: &State, header: &Header, said: &UnitsListed) -> Checked {
+fn check_units(state: &State, header: &Header, said: &UnitsListed) -> RuleAnswer {
     let orders = state.fold::<Orders>();
     let of = header
         .experiment
@@ -348,7 +348,7 @@ fn check_units(state: &State, header: &Header, said: &UnitsListed) -> Checked {
 }
 
 /// The units of a listing all have strata or all have none, and those are not too many.
-fn check_strata(listing: Option<&ConfirmUnits>, said: &UnitsListed) -> Checked {
+fn check_strata(listing: Option<&ConfirmUnits>, said: &UnitsListed) -> RuleAnswer {
     let before = listing.map(|listing| listing.strata.is_some());
     if before.is_some_and(|before| before != said.strata.is_some()) {
         return unmet(
@@ -377,7 +377,7 @@ fn check_strata(listing: Option<&ConfirmUnits>, said: &UnitsListed) -> Checked {
 }
 
 /// The strata that a test corrects for are those listed, with as many units.
-fn check_corrected(ground: &Ground<'_>, listing: &ConfirmUnits) -> Checked {
+fn check_corrected(ground: &Ground<'_>, listing: &ConfirmUnits) -> RuleAnswer {
     let Some(registered) = &ground.test.control_variate else {
         // A test need not correct for strata.
         return Ok(());
@@ -470,7 +470,7 @@ fn ground<'a>(state: &'a State, header: &Header, digest: Digest) -> Result<Groun
     })
 }
 
-fn check_listing(state: &State, header: &Header, said: &OrderListed) -> Checked {
+fn check_listing(state: &State, header: &Header, said: &OrderListed) -> RuleAnswer {
     let ground = ground(state, header, said.digest)?;
     let order = state.fold::<Orders>().by_digest.get(&ground.bound.digest);
     if let Some(drawn) = order.and_then(|order| order.drawn.as_ref()) {
@@ -493,7 +493,7 @@ fn check_listing(state: &State, header: &Header, said: &OrderListed) -> Checked 
     Ok(())
 }
 
-fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> Checked {
+fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> RuleAnswer {
     let ground = ground(state, header, said.digest)?;
     if said.confirm_root != ground.data.confirm_root || said.n_units != ground.data.n_units {
         let text = |n, root: Root| format!("{n} units under {}", root.0.to_base64());
@@ -536,7 +536,7 @@ fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> Checked {
 }
 
 /// The units of the confirm set are listed by name, all of them, with the strata that the test corrects for.
-fn check_units_of(state: &State, header: &Header, ground: &Ground<'_>) -> Checked {
+fn check_units_of(state: &State, header: &Header, ground: &Ground<'_>) -> RuleAnswer {
     let units = &state.fold::<Orders>().units;
     let of = header.experiment.as_ref().and_then(|id| units.get(id));
     let listing = of.and_then(|of| of.get(&ground.data.confirm_root.0));

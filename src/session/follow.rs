@@ -17,7 +17,7 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::LedgerOptions;
 use clover_ledger::append::named_blobs;
-use clover_ledger::load::Parts;
+use clover_ledger::load::LogSource;
 use clover_store::OpenOptions;
 use clover_workflow::GOVERNED;
 
@@ -46,7 +46,7 @@ pub trait PublishedLog {
     ///
     /// # Errors
     /// When it cannot be read.
-    fn parts(&self, from: u64) -> Result<Parts<'static>, PortError>;
+    fn parts(&self, from: u64) -> Result<LogSource<'static>, PortError>;
 
     /// One blob; `None` where it is not there.
     ///
@@ -91,7 +91,7 @@ fn each(
     ledger: &mut Ledger,
     published: &dyn PublishedLog,
 ) -> Result<bool, SessionError> {
-    let Parts {
+    let LogSource {
         lines, checkpoints, ..
     } = published.parts(ledger.size())?;
     if checkpoints.len() > BATCHES_MAX {

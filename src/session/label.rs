@@ -26,7 +26,7 @@ use clover_ground::seal::LabelOpening;
 use clover_ground::sign::KeyId;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
@@ -199,7 +199,7 @@ pub struct Reveal {
     /// What was appended: the label and the read of it.
     pub commands: Vec<Command>,
     /// Where they stand.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
 }
 
 /// A label that may be opened: it is sealed, and its peek was charged.

@@ -15,7 +15,7 @@ use clover_ground::ambient::AmbientError;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::RuleName;
@@ -370,7 +370,7 @@ pub struct BatchResult {
     /// The batch.
     pub batch: SignedBatch,
     /// Where its events stand, or why none of them does.
-    pub outcome: Result<Vec<Appended>, SessionError>,
+    pub outcome: Result<Vec<AppendedEvent>, SessionError>,
 }
 
 impl BatchResult {

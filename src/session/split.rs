@@ -8,7 +8,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::id::SplitId;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
@@ -96,7 +96,7 @@ pub fn form(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
     plan: SplitPlan,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::SplitsFormed))?;
     let events = plan.events.into_iter();
     let commands = events.map(|event| Command::new(event, Some(plan.experiment.clone())));

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::event::Kind;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::session::append::Rehearsal;
 use crate::session::intake::bulk::Tally;
@@ -25,7 +25,7 @@ pub struct Stands {
 
 impl Stands {
     /// Of events that were appended.
-    pub fn of(appended: &[Appended]) -> Self {
+    pub fn of(appended: &[AppendedEvent]) -> Self {
         let already = appended.iter().filter(|of| of.already).count() as u64;
         Self {
             appended: appended.len() as u64 - already,
@@ -98,7 +98,7 @@ pub struct EventsRead {
 }
 
 /// The view after an append: one line an event.
-pub fn stands(ledger: &Ledger, kinds: &[Kind], appended: &[Appended]) -> View {
+pub fn stands(ledger: &Ledger, kinds: &[Kind], appended: &[AppendedEvent]) -> View {
     let mut view = View::of(&Stands::of(appended)).with_events(appended);
     for (of, kind) in appended.iter().zip(kinds) {
         let already = if of.already { "  already recorded" } else { "" };

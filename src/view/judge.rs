@@ -9,7 +9,7 @@ use crate::event::id::Root;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::session::judge::history::JudgeHistory;
@@ -135,7 +135,7 @@ impl Rescored {
     }
 
     /// The view where nothing differs.
-    pub fn view(&self, appended: &[Appended]) -> View {
+    pub fn view(&self, appended: &[AppendedEvent]) -> View {
         let mut view = View::of(self).with_events(appended);
         view.pairs([
             ("judge", self.judge.to_string()),

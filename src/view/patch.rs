@@ -17,7 +17,7 @@ use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::event::payload::synthesis::GateAnswer;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::State;
 use crate::num::Finite;
 use crate::projection::decisions;
@@ -360,7 +360,7 @@ pub fn objective(
     bench: &Opened,
     said: &DevObjectiveQueried,
     receipt: EventId,
-    appended: &[Appended],
+    appended: &[AppendedEvent],
 ) -> View {
     let found = Objective {
         risk_improve_dev: said.risk_improve,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::event::Seen;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::session::outbox::SignedBatch;
 use crate::store::StoreError;
@@ -73,7 +73,11 @@ impl FileTaken {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn new(ledger: &Ledger, file: String, appended: &[Appended]) -> Result<Self, StoreError> {
+    pub fn new(
+        ledger: &Ledger,
+        file: String,
+        appended: &[AppendedEvent],
+    ) -> Result<Self, StoreError> {
         let reader = ledger.store().reader();
         let results = appended.iter().map(|one| {
             let stored = reader.entry(one.seq)?;

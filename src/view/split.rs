@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::event::id::SplitId;
 use crate::event::payload::intake::PartRoot;
 use crate::event::payload::intake::SplitPart;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::view::View;
 use crate::workflow::split;
@@ -67,7 +67,7 @@ pub fn planned(split: &SplitId, parts: &PartMembers, apart: Apart) -> View {
 }
 
 /// The same split, on record.
-pub fn formed(mut view: View, ledger: &Ledger, appended: &[Appended]) -> View {
+pub fn formed(mut view: View, ledger: &Ledger, appended: &[AppendedEvent]) -> View {
     view.verdict = "appended";
     if appended.iter().all(|one| one.already) {
         view.line("recorded already");

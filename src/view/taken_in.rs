@@ -8,7 +8,7 @@ use crate::event::id::DesignId;
 use crate::event::id::FieldId;
 use crate::event::id::PolicyId;
 use crate::event::id::RaterId;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::num::Micro;
 use crate::session::intake::IntakeRequest;
@@ -162,7 +162,7 @@ pub struct RowsTakenIn {
 
 impl RowsTakenIn {
     /// Of the plans of files.
-    pub fn of(plans: &[&RowsPlan], appended: &[Appended]) -> Self {
+    pub fn of(plans: &[&RowsPlan], appended: &[AppendedEvent]) -> Self {
         let rows = || plans.iter().flat_map(|plan| &plan.rows.rows);
         Self {
             files: plans.iter().map(|plan| plan.rows.file.clone()).collect(),
@@ -184,7 +184,7 @@ impl RowsTakenIn {
     }
 
     /// The view of rows that are on record.
-    pub fn recorded(&self, ledger: &Ledger, appended: &[Appended]) -> View {
+    pub fn recorded(&self, ledger: &Ledger, appended: &[AppendedEvent]) -> View {
         let mut view = View::of(self).with_events(appended);
         self.show(&mut view);
         on_record(&mut view, ledger, self.rows.new > 0);

@@ -13,7 +13,6 @@ use clover_event::id::PolicyId;
 use clover_event::id::Root;
 use clover_event::id::RowId;
 use clover_event::payload::Verdict;
-use clover_event::payload::drift::Charted;
 use clover_event::payload::drift::DriftChart;
 use clover_event::payload::drift::DriftPlan;
 use clover_event::payload::drift::DriftSide;
@@ -22,6 +21,7 @@ use clover_event::payload::drift::DriftVerdicts;
 use clover_event::payload::drift::JudgeDriftChecked;
 use clover_event::payload::drift::JudgeVersion;
 use clover_event::payload::drift::PolicyDrift;
+use clover_event::payload::drift::ResidualChart;
 use clover_event::payload::drift::RowsDrift;
 use clover_event::payload::iteration::AnchorRows;
 use clover_event::payload::label::row_of_draw;
@@ -335,8 +335,8 @@ fn screen(
     )?)
 }
 
-fn charted(of: &Screened) -> Charted {
-    Charted {
+fn charted(of: &Screened) -> ResidualChart {
+    ResidualChart {
         check: size(of.row + 1),
         drifts: of.drifts,
         excursion: finite(of.excursion),

@@ -20,9 +20,9 @@ use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -158,7 +158,7 @@ impl<'a> PromptContext<'a> {
         asked.required("scores.recomputed of the judge that was told what the candidate changes")
     }
 
-    fn check_step(&self, payload: &Payload) -> Checked {
+    fn check_step(&self, payload: &Payload) -> RuleAnswer {
         match payload {
             Payload::ScoresRecomputed(said) => self.check_recomputed(said),
             Payload::CalibratorFitted(said) => self.check_fitted(&said.terms),
@@ -170,7 +170,7 @@ impl<'a> PromptContext<'a> {
 
     /// Scores under a candidate come from the judge that was told what it changes, or from what was read where it changes
     /// nothing that a judge is told.
-    fn check_recomputed(&self, said: &ScoresRecomputed) -> Checked {
+    fn check_recomputed(&self, said: &ScoresRecomputed) -> RuleAnswer {
         let word = |of: Option<&JudgeId>| of.map_or("none".to_owned(), JudgeId::to_string);
         let Some(changed) = self.changed(&said.iteration, said.candidate)? else {
             let is_read = said.judge.is_none() && said.rescored.value() == 0;
@@ -217,7 +217,7 @@ impl<'a> PromptContext<'a> {
     }
 
     /// The calibrator of a candidate is fitted on the scores of the judge that was asked anew.
-    fn check_fitted(&self, terms: &EstimateTerms) -> Checked {
+    fn check_fitted(&self, terms: &EstimateTerms) -> RuleAnswer {
         let Some(of) = &terms.iteration else {
             return Ok(());
         };
@@ -236,7 +236,7 @@ impl<'a> PromptContext<'a> {
         iteration: &IterationId,
         candidate: Digest,
         found: &JudgeId,
-    ) -> Checked {
+    ) -> RuleAnswer {
         let judge = self.asked(iteration, candidate)?;
         ensure!(
             judge == found,
@@ -247,7 +247,7 @@ impl<'a> PromptContext<'a> {
     }
 
     /// Nothing is measured of a candidate before the judge was asked anew; that it was not, p0 may say.
-    fn check_gate(&self, said: &GateEvaluated) -> Checked {
+    fn check_gate(&self, said: &GateEvaluated) -> RuleAnswer {
         let says_no = matches!(&said.evidence, Evidence::P0(of) if !of.valid);
         if says_no || self.changed(&said.iteration, said.candidate)?.is_none() {
             return Ok(());
@@ -255,7 +255,7 @@ impl<'a> PromptContext<'a> {
         self.asked(&said.iteration, said.candidate).map(|_| ())
     }
 
-    fn check_battery(&self, said: &BatteryEvaluated) -> Checked {
+    fn check_battery(&self, said: &BatteryEvaluated) -> RuleAnswer {
         let Some(candidate) = said.candidate else {
             return Ok(());
         };
@@ -266,7 +266,7 @@ impl<'a> PromptContext<'a> {
     }
 
     /// Whoever sees confirm labels chooses no answer any more.
-    fn check_answered(&self, said: &ScoreRecorded) -> Checked {
+    fn check_answered(&self, said: &ScoreRecorded) -> RuleAnswer {
         let of = self.judges();
         let judge = of.and_then(|of| of.judges.get(&said.judge));
         let Some((of, _)) = of.zip(judge).filter(|(_, judge)| judge.said.of.is_some()) else {
@@ -294,7 +294,7 @@ impl<'a> PromptContext<'a> {
 
     /// What an iteration changed of a prompt runs on the judge that was told so, and so does every later version with that
     /// prompt.
-    fn check_runs(&self, said: &DeploymentActivated) -> Checked {
+    fn check_runs(&self, said: &DeploymentActivated) -> RuleAnswer {
         let versions = &said.versions;
         let prompt_hash = versions.prompt_hash;
         let of = self.judges();

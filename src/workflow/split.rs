@@ -13,8 +13,8 @@ use clover_event::payload::intake::ClusterRule;
 use clover_event::payload::intake::DataIngested;
 use clover_event::payload::intake::ListedBy;
 use clover_event::payload::intake::PartRoot;
-use clover_event::payload::intake::Separation;
 use clover_event::payload::intake::SplitPart;
+use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::intake::SplitsFormed;
 use clover_event::payload::intake::SplitsListed;
 use clover_ground::merkle::Frontier;
@@ -183,7 +183,7 @@ fn count(value: u64) -> Count {
 }
 
 /// By which rule listings say that their clusters fall into parts.
-pub fn listed_by(seed: Count, separation: Separation) -> ListedBy {
+pub fn listed_by(seed: Count, separation: SplitSeparation) -> ListedBy {
     ListedBy {
         cluster_rule: ClusterRule::Blake2bMod3,
         seed,
@@ -194,8 +194,8 @@ pub fn listed_by(seed: Count, separation: Separation) -> ListedBy {
 /// The events that form a split, in their order.
 pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &PartMembers) -> Vec<Payload> {
     let separation = match apart {
-        Apart::Hashed => Separation::Hashed,
-        Apart::Time { .. } => Separation::Time,
+        Apart::Hashed => SplitSeparation::Hashed,
+        Apart::Time { .. } => SplitSeparation::Time,
     };
     let by = listed_by(seed, separation);
     let mut events = Vec::new();

@@ -26,7 +26,7 @@ use clover::ground::time::Timestamp;
 use clover::ground::words;
 use clover::ground::yaml::Document;
 use clover::ledger::verify;
-use clover::ledger::verify::Lines;
+use clover::ledger::verify::EntryLines;
 use clover::ledger::verify::Signatures;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Micro;
@@ -255,7 +255,7 @@ pub fn prose(bytes: &[u8]) {
 
 pub fn ledger_lines(bytes: &[u8]) {
     let verify = |signatures| {
-        let lines = Lines {
+        let lines = EntryLines {
             lines: Box::new(BufReader::new(bytes)),
             checkpoint: None,
             blobs: None,

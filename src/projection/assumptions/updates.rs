@@ -3,7 +3,7 @@
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::payload::Verdict;
-use clover_event::payload::assumption::Assessed;
+use clover_event::payload::assumption::Assessment;
 use clover_event::payload::assumption::Assumption;
 use clover_event::payload::assumption::BridgeAssessed;
 use clover_event::payload::assumption::BridgeKind;
@@ -11,7 +11,7 @@ use clover_event::payload::audit::CoverageChecked;
 use clover_event::payload::audit::OuaEstimated;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimated::CalibratorKind;
-use clover_event::payload::intake::Separation;
+use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::overlap::OverlapGrade;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateEvaluated;
@@ -169,8 +169,8 @@ pub(super) fn found(
         }
         Payload::SplitsFormed(formed) => {
             let status = match formed.separation {
-                Separation::Hashed => Status::Warn,
-                Separation::Time => Status::Pass,
+                SplitSeparation::Hashed => Status::Warn,
+                SplitSeparation::Time => Status::Pass,
             };
             say(says(H1, "separation", status));
         }
@@ -278,12 +278,12 @@ fn graded(grade: OverlapGrade) -> Status {
     }
 }
 
-fn assessed(status: Assessed) -> Status {
+fn assessed(status: Assessment) -> Status {
     match status {
-        Assessed::Fail => Status::Fail,
-        Assessed::Inconclusive => Status::Inconclusive,
-        Assessed::Pass => Status::Pass,
-        Assessed::Warn => Status::Warn,
+        Assessment::Fail => Status::Fail,
+        Assessment::Inconclusive => Status::Inconclusive,
+        Assessment::Pass => Status::Pass,
+        Assessment::Warn => Status::Warn,
     }
 }
 

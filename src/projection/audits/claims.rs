@@ -14,8 +14,8 @@ use clover_event::payload::estimated::TransportState;
 use clover_event::payload::ope::OpeDiagnosed;
 use clover_event::payload::overlap::Admissibility;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
@@ -36,7 +36,7 @@ struct ClaimSubject<'a> {
 }
 
 /// A claim stands on what the log holds: a passed audit, own labels in the fit, and no failed audit.
-fn check_supported(state: &State, of: &ClaimSubject<'_>, claim: Claim) -> Checked {
+fn check_supported(state: &State, of: &ClaimSubject<'_>, claim: Claim) -> RuleAnswer {
     let audits = state.fold::<Audits>();
     let standing = audits.standing(of.experiment, of.judge, of.policy, of.calibrator);
     let found = standing.map(|of| of.state);
@@ -67,7 +67,7 @@ pub(super) fn check_contrast(
     state: &State,
     experiment: &ExperimentId,
     said: &ContrastRecorded,
-) -> Checked {
+) -> RuleAnswer {
     if !state.asks(Question::CheckedClaims) {
         return Ok(());
     }
@@ -109,7 +109,7 @@ pub(super) fn check_estimate(
     state: &State,
     experiment: &ExperimentId,
     said: &EstimateRecorded,
-) -> Checked {
+) -> RuleAnswer {
     if !state.asks(Question::CheckedClaims) {
         return Ok(());
     }
@@ -132,7 +132,7 @@ pub(super) fn check_estimate(
 }
 
 /// An audit reaches as far as the bound of nearly constant labels, and passes nothing by a width of zero.
-pub(super) fn check_audit(state: &State, said: &TransportTested) -> Checked {
+pub(super) fn check_audit(state: &State, said: &TransportTested) -> RuleAnswer {
     if !state.asks(Question::CheckedClaims) {
         return Ok(());
     }
@@ -160,7 +160,7 @@ pub(super) fn check_diagnosed(
     state: &State,
     experiment: &ExperimentId,
     said: &OpeDiagnosed,
-) -> Checked {
+) -> RuleAnswer {
     let has_direct_level = said.draws;
     if !state.asks(Question::CheckedClaims) || !has_direct_level {
         return Ok(());

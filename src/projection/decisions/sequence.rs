@@ -23,9 +23,9 @@ use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::LookedHypothesis;
 use clover_event::payload::predicate::SequentialStop;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
 use clover_ledger::Fold;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::ensure;
@@ -260,7 +260,7 @@ pub(super) fn check_shown(
     experiment: &ExperimentId,
     header: &Header,
     said: &LabelRevealed,
-) -> Checked {
+) -> RuleAnswer {
     let sequences = state.fold::<Sequences>();
     let Some(id) = sequences.shows_in_order(experiment, &said.design) else {
         return Ok(());
@@ -303,7 +303,7 @@ pub(super) fn check_looked(
     live: &Live<'_>,
     header: &Header,
     said: &ConfirmLooked,
-) -> Checked {
+) -> RuleAnswer {
     let id = &said.iteration;
     let Some(of) = state.fold::<Sequences>().by_id.get(id) else {
         let expected = "an iteration with confirm_test sequential";
@@ -350,7 +350,7 @@ pub(super) fn check_looked(
 }
 
 /// What stopped at an earlier look stays as it was, the bounds and the number of clusters too.
-fn check_kept(before: &BlockLook, said: &ConfirmLooked) -> Checked {
+fn check_kept(before: &BlockLook, said: &ConfirmLooked) -> RuleAnswer {
     ensure!(
         before.of_units == said.of_units.value(),
         format!("a block of {} clusters, as before", before.of_units),
@@ -375,7 +375,7 @@ fn check_kept(before: &BlockLook, said: &ConfirmLooked) -> Checked {
 }
 
 /// Gates on confirm stand on the whole block, and P8 on how the test ended at the looks.
-pub(super) fn check_gate(state: &State, said: &GateEvaluated) -> Checked {
+pub(super) fn check_gate(state: &State, said: &GateEvaluated) -> RuleAnswer {
     let Some(of) = state.fold::<Sequences>().by_id.get(&said.iteration) else {
         // The test of the iteration is not sequential.
         return Ok(());

@@ -27,7 +27,7 @@ use clover_ledger::Breaches;
 use clover_ledger::Candidate;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
 use clover_ledger::State;
@@ -203,7 +203,7 @@ fn check_drift(
     state: &State,
     experiment: &ExperimentId,
     payload: &Payload,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     match payload {
         Payload::JudgeDriftChecked(said) => check_follows(said),
         Payload::GateOpened(said) => {
@@ -227,7 +227,7 @@ fn check_drift(
     }
 }
 
-fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::Checked {
+fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::RuleAnswer {
     // An act on a gate that nobody opened is refused by the rule `gate`.
     let Some(of) = state.fold::<Gates>().by_id.get(gate) else {
         return Ok(());
@@ -236,7 +236,7 @@ fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::Checked {
 }
 
 /// A stale gate waits for a deviation.
-fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::Checked {
+fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::RuleAnswer {
     let Some(Stale { check_seq, judge }) = stale else {
         return Ok(());
     };
@@ -251,7 +251,7 @@ fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::Checke
 }
 
 /// Verdicts follow from the figures beside them, and every row has its score.
-fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::Checked {
+fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::RuleAnswer {
     let rows = said.scores_micro.len() as u64;
     let by_policy = said.policies.iter().map(|of| of.rows.value());
     let by_policy = by_policy.fold(0_u64, u64::saturating_add);
@@ -294,7 +294,7 @@ fn check_graded(
     state: &State,
     experiment: &ExperimentId,
     payload: &Payload,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let table_9 = Some(OverlapThresholds::default());
     match payload {
@@ -321,7 +321,7 @@ fn check_audit(
     state: &State,
     experiment: &ExperimentId,
     said: &TransportTested,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let opened = probe_opened(state, experiment, &said.design);
     let is_early = |id: &ManifestId| {
@@ -403,7 +403,7 @@ fn check_registered<T: PartialEq>(
     of: impl Fn(&Manifest) -> Option<T>,
     usual: Option<T>,
     (found, manifest): (T, Option<Digest>),
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     let mut planned = planned(manifests, experiment, of);
     let Some(digest) = manifest else {
         if let Some((id, digest, _)) = planned.next() {

@@ -20,8 +20,8 @@ use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
@@ -53,7 +53,7 @@ fn test_of(version: &ManifestVersion) -> Result<&Test, Unmet> {
 }
 
 /// Whether a look may be taken now, and with these numbers.
-pub(super) fn check_look(gate: &Gate, record: &ManifestRecord, said: &GateLooked) -> Checked {
+pub(super) fn check_look(gate: &Gate, record: &ManifestRecord, said: &GateLooked) -> RuleAnswer {
     if let Some(decided) = &gate.decided {
         let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
         return unmet("a gate that is not decided", found);
@@ -107,7 +107,7 @@ pub(super) fn check_decision(
     record: &ManifestRecord,
     event: &Candidate<'_>,
     said: &GateDecided,
-) -> Checked {
+) -> RuleAnswer {
     if let Some(decided) = &gate.decided {
         let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
         return unmet("a gate that is not decided", found);
@@ -138,7 +138,7 @@ pub(super) fn check_decision(
 }
 
 /// An outcome by evidence is said under the version in force, and is the one that the last look led to.
-fn check_outcome(gate: &Gate, record: &ManifestRecord, said: &GateDecided) -> Checked {
+fn check_outcome(gate: &Gate, record: &ManifestRecord, said: &GateDecided) -> RuleAnswer {
     let current = record.in_force().required("a version in force")?;
     ensure!(
         current.digest == said.digest,
@@ -161,7 +161,7 @@ fn check_outcome(gate: &Gate, record: &ManifestRecord, said: &GateDecided) -> Ch
 
 /// An amendment of an opened gate leaves what is tested, on what and with whom: its order was drawn for that. And it leaves
 /// the bettor: looks hold every unit's bet against the one the gate was opened with.
-pub(super) fn check_amendment(state: &State, said: &ManifestAmended) -> Checked {
+pub(super) fn check_amendment(state: &State, said: &ManifestAmended) -> RuleAnswer {
     let Some(gate) = state.fold::<Gates>().by_id.get(&said.manifest.manifest) else {
         // No gate of this name is opened: its order is not in use yet.
         return Ok(());
@@ -187,7 +187,7 @@ pub(super) fn check_amendment(state: &State, said: &ManifestAmended) -> Checked 
 }
 
 /// What an opened gate tests is what its order was drawn for: no version of it that waited comes into force then.
-pub(super) fn check_countersignature(state: &State, digest: Digest) -> Checked {
+pub(super) fn check_countersignature(state: &State, digest: Digest) -> RuleAnswer {
     let Some((id, record)) = state.fold::<Manifests>().of_digest(digest) else {
         // Whoever asks about the countersignature itself refuses a digest of no version, under the same rule.
         return Ok(());
@@ -228,7 +228,7 @@ pub(super) fn check_continuation(
     state: &State,
     experiment: Option<&ExperimentId>,
     said: &GateContinued,
-) -> Checked {
+) -> RuleAnswer {
     let own = run_of(state, &said.gate).filter(|of| of.gate.experiment.as_ref() == experiment);
     let Some(own) = own else {
         return unmet("an opened gate of this experiment", said.gate.to_string());
@@ -252,7 +252,7 @@ pub(super) fn check_continuation(
 }
 
 /// Whether a parent that is named ended so that its wealth may be carried on, and this is that wealth.
-fn check_carried(own: GateRecord<'_>, parent: GateRecord<'_>, said: &GateContinued) -> Checked {
+fn check_carried(own: GateRecord<'_>, parent: GateRecord<'_>, said: &GateContinued) -> RuleAnswer {
     if let Some(child) = &parent.gate.child {
         let found = format!("one that {child} continues");
         return unmet("a parent that no other gate continues", found);
@@ -298,7 +298,7 @@ fn check_one_test(
     said: &GateContinued,
     version: &ManifestVersion,
     other: &ManifestVersion,
-) -> Checked {
+) -> RuleAnswer {
     ensure!(
         version.h0_digest == said.h0_digest && other.h0_digest == said.h0_digest,
         format!("h0_digest {} of both", other.h0_digest),
@@ -350,7 +350,7 @@ pub fn evidence(gate: Option<&Gate>, record: Option<&ManifestRecord>) -> Finite 
 }
 
 /// What recorded facts demand of a closing; which claims it finds to hold is computed again elsewhere.
-pub(super) fn check_closing(state: &State, said: &FamilyClosed) -> Checked {
+pub(super) fn check_closing(state: &State, said: &FamilyClosed) -> RuleAnswer {
     let name = &said.family;
     let (gates, manifests) = (state.fold::<Gates>(), state.fold::<Manifests>());
     let Some(family) = manifests.families.get(name) else {
@@ -421,7 +421,7 @@ pub(super) fn check_promotion(
     now: Timestamp,
     author: KeyId,
     said: &PromotionIssued,
-) -> Checked {
+) -> RuleAnswer {
     ensure!(
         !said.gates.is_empty() && said.gates.windows(2).all(|pair| pair[0] < pair[1]),
         "gates in order, each once, at least one",
@@ -455,7 +455,7 @@ fn check_ground(
     author: KeyId,
     (id, run): (&ManifestId, GateRecord<'_>),
     said: &PromotionIssued,
-) -> Checked {
+) -> RuleAnswer {
     let version = run.record.in_force().required("a version in force")?;
     let manifest = &version.manifest;
     let named = manifest.roles.as_ref().and_then(|roles| roles.releaser);
@@ -477,7 +477,7 @@ fn check_ground(
 }
 
 /// A promotion rests on more than claims about exactly the units that were tested.
-fn check_rests(state: &State, said: &PromotionIssued) -> Checked {
+fn check_rests(state: &State, said: &PromotionIssued) -> RuleAnswer {
     if !state.asks(Question::FiniteClaims) {
         return Ok(());
     }
@@ -497,7 +497,7 @@ fn check_rests(state: &State, said: &PromotionIssued) -> Checked {
 }
 
 /// A promotion says in how many gates its candidate was.
-fn check_counted(state: &State, said: &PromotionIssued) -> Checked {
+fn check_counted(state: &State, said: &PromotionIssued) -> RuleAnswer {
     if !state.asks(Question::OneFamily) {
         return Ok(());
     }
@@ -512,7 +512,7 @@ fn check_counted(state: &State, said: &PromotionIssued) -> Checked {
 }
 
 /// Whether a gate's claim holds by the procedure of its family.
-fn check_standing(state: &State, (id, run): (&ManifestId, GateRecord<'_>)) -> Checked {
+fn check_standing(state: &State, (id, run): (&ManifestId, GateRecord<'_>)) -> RuleAnswer {
     let Some(decided) = &run.gate.decided else {
         return unmet(format!("a decision of {id}"), "none");
     };
@@ -551,7 +551,7 @@ fn check_standing(state: &State, (id, run): (&ManifestId, GateRecord<'_>)) -> Ch
 }
 
 /// Whether the promotion that is revoked stands.
-pub(super) fn check_revocation(state: &State, said: &PromotionRevoked) -> Checked {
+pub(super) fn check_revocation(state: &State, said: &PromotionRevoked) -> RuleAnswer {
     let mut all = state.fold::<Gates>().promotions.iter();
     ensure!(
         all.any(|one| one.id == said.promotion && one.revoked_seq.is_none()),

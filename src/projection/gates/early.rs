@@ -10,9 +10,9 @@ use clover_event::id::Root;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::manifest::Template;
 use clover_event::payload::prereg::ExposureOpened;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
@@ -73,7 +73,7 @@ pub(super) fn check_scale(
     state: &State,
     experiment: Option<&ExperimentId>,
     payload: &Payload,
-) -> Checked {
+) -> RuleAnswer {
     if !state.asks(Question::ScoredInOrder) {
         return Ok(());
     }
@@ -174,7 +174,7 @@ fn is_exposed(state: &State, record: &ManifestRecord, unit: &ItemId) -> bool {
 }
 
 /// The exposure of a gate's units names the last of them.
-pub(super) fn check_through(state: &State, said: &ExposureOpened) -> Checked {
+pub(super) fn check_through(state: &State, said: &ExposureOpened) -> RuleAnswer {
     let found = state.fold::<Manifests>().of_digest(said.digest);
     let first = found.and_then(|(_, record)| record.versions.first());
     // The rule `manifest_first` refuses an exposure under no manifest.

@@ -6,8 +6,8 @@ use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Template;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
@@ -26,7 +26,7 @@ pub(super) fn check_elsewhere(
     state: &State,
     record: &ManifestRecord,
     said: &GateOpened,
-) -> Checked {
+) -> RuleAnswer {
     let bound = record.bound();
     let bound = bound.required("a version that set what is tested")?;
     let mine = said.sources.first().required("a source of the metric")?;

@@ -13,8 +13,8 @@ use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Manifest;
 use clover_ground::digest::Digest;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
@@ -93,7 +93,7 @@ pub(super) fn check(
     event: &Candidate<'_>,
     (gate, record): (&Gate, &ManifestRecord),
     said: &GateEstimated,
-) -> Checked {
+) -> RuleAnswer {
     ensure!(
         gate.decided.is_some(),
         "gate.decided before an estimate beside it",
@@ -129,7 +129,7 @@ pub(super) fn check(
 }
 
 /// Whether an estimate is what the manifest and the gate fix.
-fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> Checked {
+fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> RuleAnswer {
     let test = manifest.test.as_ref().required("section test")?;
     ensure!(
         said.alpha_micro == test.alpha_micro,

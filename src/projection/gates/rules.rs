@@ -16,10 +16,10 @@ use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -215,7 +215,7 @@ struct Acts<'a> {
 
 impl Acts<'_> {
     /// The version in force is named, and its manifest is not superseded.
-    fn check_current(&self, state: &State) -> Checked {
+    fn check_current(&self, state: &State) -> RuleAnswer {
         manifests::check_current(state.fold::<Manifests>(), self.digest)
     }
 
@@ -255,7 +255,7 @@ impl Acts<'_> {
 }
 
 /// An arbiter that the version in force names acts, and no other; it need not name one.
-fn check_arbiter(record: &ManifestRecord, author: KeyId) -> Checked {
+fn check_arbiter(record: &ManifestRecord, author: KeyId) -> RuleAnswer {
     let version = record.in_force().required("a version in force")?;
     let roles = version.manifest.roles.as_ref();
     manifests::check_signer("arbiter", roles.and_then(|roles| roles.arbiter), author)
@@ -267,7 +267,7 @@ pub(super) fn family_of(record: &ManifestRecord) -> Option<&clover_event::id::Fa
     Some(&first.family)
 }
 
-fn check_opening(state: &State, acts: &Acts<'_>, said: &GateOpened) -> Checked {
+fn check_opening(state: &State, acts: &Acts<'_>, said: &GateOpened) -> RuleAnswer {
     may_open(state, (acts.author, acts.experiment), said)?;
     let record = state.fold::<Manifests>().by_id.get(&said.gate);
     let record = record.required("a gate's manifest of this experiment")?;
@@ -287,7 +287,7 @@ pub fn may_open(
     state: &State,
     (author, experiment): (KeyId, Option<&ExperimentId>),
     said: &GateOpened,
-) -> Checked {
+) -> RuleAnswer {
     let id = &said.gate;
     let record = state.fold::<Manifests>().by_id.get(id);
     let gate = |record: &&ManifestRecord| {
@@ -330,7 +330,7 @@ pub fn may_open(
 }
 
 /// Each metric of the manifest has one source, and each source is of one metric.
-fn check_sources(manifest: &Manifest, said: &GateOpened) -> Checked {
+fn check_sources(manifest: &Manifest, said: &GateOpened) -> RuleAnswer {
     let metric = manifest.metric.as_ref().required("section metric")?;
     let guardrails = metric.guardrails.iter().flatten().map(|one| &one.metric);
     let names: Vec<_> = std::iter::once(&metric.metric).chain(guardrails).collect();
@@ -374,7 +374,7 @@ fn check_sources(manifest: &Manifest, said: &GateOpened) -> Checked {
 }
 
 /// Units are those of the order that was drawn before the gate was opened.
-fn check_order(state: &State, gate: &Gate, record: &ManifestRecord) -> Checked {
+fn check_order(state: &State, gate: &Gate, record: &ManifestRecord) -> RuleAnswer {
     let drawn = state.fold::<Orders>().of(record);
     ensure!(
         drawn.is_some_and(|(_, drawn)| drawn.seq < gate.opened_seq),
@@ -385,7 +385,7 @@ fn check_order(state: &State, gate: &Gate, record: &ManifestRecord) -> Checked {
 }
 
 /// A plan that a manifest is bound to is sealed before the gate is opened.
-fn check_plan(record: &ManifestRecord, version: &ManifestVersion) -> Checked {
+fn check_plan(record: &ManifestRecord, version: &ManifestVersion) -> RuleAnswer {
     let Some(bound) = version.plan_commitment() else {
         // A version need not bind a plan.
         return Ok(());
@@ -402,7 +402,7 @@ fn check_plan(record: &ManifestRecord, version: &ManifestVersion) -> Checked {
 ///
 /// # Errors
 /// What it is otherwise.
-pub fn testable(manifest: &Manifest) -> Checked {
+pub fn testable(manifest: &Manifest) -> RuleAnswer {
     let candidates = manifest.arms.iter().flatten();
     let candidates = candidates.filter(|arm| arm.role == ArmRole::Candidate);
     let count = candidates.count();

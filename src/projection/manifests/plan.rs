@@ -5,8 +5,8 @@ use clover_event::payload::manifest::plan_commitment;
 use clover_event::payload::prereg::PlanRevealed;
 use clover_event::payload::prereg::PlanSealed;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
@@ -21,7 +21,7 @@ pub(super) fn check_sealing(
     manifests: &Manifests,
     experiment: Option<&ExperimentId>,
     said: &PlanSealed,
-) -> Checked {
+) -> RuleAnswer {
     let id = &said.manifest;
     let record = manifests.by_id.get(id);
     let Some(record) = record.filter(|record| record.experiment.as_ref() == experiment) else {
@@ -51,7 +51,7 @@ pub(super) fn check_revealing(
     experiment: Option<&ExperimentId>,
     origin: &str,
     said: &PlanRevealed,
-) -> Checked {
+) -> RuleAnswer {
     let id = &said.manifest;
     let record = manifests.by_id.get(id);
     let record = record.filter(|record| record.experiment.as_ref() == experiment);
@@ -68,7 +68,7 @@ pub(super) fn check_revealing(
 
 /// Units are exposed on the plan that the version in force binds: before that a version may bind another plan than the sealed
 /// one, and from then on none may.
-pub(super) fn check_exposure(state: &State, digest: Digest) -> Checked {
+pub(super) fn check_exposure(state: &State, digest: Digest) -> RuleAnswer {
     let found = state.fold::<Manifests>().of_digest(digest);
     // The rule `manifest_first` refuses an exposure under no manifest, and `countersign` one under no version in force.
     let record = found.map(|(_, record)| record);

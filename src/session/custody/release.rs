@@ -21,7 +21,7 @@ use clover_event::payload::record::ReadOutcome;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
@@ -103,7 +103,7 @@ pub struct Release {
     /// The root over these rows.
     pub root: Option<Root>,
     /// The read.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
 }
 
 /// Puts a release on record, then gives it.

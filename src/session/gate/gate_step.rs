@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_ground::sign::Signer;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 
@@ -52,7 +52,7 @@ impl<T> GateStep<T> {
         &self,
         watcher: &mut dyn Watcher,
         ledger: &mut Ledger,
-    ) -> Result<Vec<Appended>, SessionError> {
+    ) -> Result<Vec<AppendedEvent>, SessionError> {
         let commands = std::slice::from_ref(&self.command);
         append::append(watcher, ledger, commands, &self.signer)
     }

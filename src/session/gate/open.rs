@@ -12,7 +12,7 @@ use clover_event::id::StratumId;
 use clover_event::payload::gate::GateSource;
 use clover_event::payload::manifest::Manifest;
 use clover_ground::sign::Signer;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Breach;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
@@ -62,7 +62,7 @@ pub struct GateSetup {
 #[derive(Clone, Debug)]
 pub struct GateOpening {
     /// The event that opened it.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// The order of its units.
     pub order: Option<DrawnOrder>,
 }

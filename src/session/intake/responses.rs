@@ -10,7 +10,7 @@ use clover_event::payload::intake::DataIngested;
 use clover_event::payload::intake::ImportFormat;
 use clover_event::payload::intake::Source;
 use clover_event::payload::judge::ScoreRecorded;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_projection::reader::LogReader;
@@ -134,7 +134,7 @@ pub fn import(
     ledger: &mut Ledger,
     (experiment, format): (&ExperimentId, ImportFormat),
     plan: &RowsPlan,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let rows = &plan.rows;
     if rows.rows.is_empty() {
         return Ok(Vec::new());

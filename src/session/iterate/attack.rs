@@ -11,7 +11,7 @@ use clover_event::payload::Role;
 use clover_event::payload::battery::BatteryEvaluated;
 use clover_event::payload::predicate::Gaming;
 use clover_event::payload::scoring::JudgeRegistered;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Ledger;
 use clover_num::Micro;
 use clover_projection::batteries::Batteries;
@@ -51,7 +51,7 @@ pub struct Attack {
     /// What it says.
     pub said: BatteryEvaluated,
     /// What was appended for it; nothing when it stood there before.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
 }
 
 /// A judge that is asked no more once it failed: what it did not answer is not to be taken for what cannot be scored.
@@ -105,7 +105,7 @@ pub(super) fn of_candidate(
     ports: &mut dyn Ports,
     course: &Course,
     of: &Hypothesis,
-) -> Result<(Vec<Appended>, Option<Gaming>), SessionError> {
+) -> Result<(Vec<AppendedEvent>, Option<Gaming>), SessionError> {
     if !course.loaded.is_callable() || course.patched(of)?.is_err() {
         return Ok((Vec::new(), None));
     }

@@ -5,7 +5,7 @@ use clover_event::id::IterationId;
 use clover_event::payload::predicate::GateSplit;
 use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_projection::decisions;
@@ -174,7 +174,7 @@ impl Bench {
         &mut self,
         ports: &mut dyn Ports,
         payloads: Vec<Payload>,
-    ) -> Result<Vec<Appended>, SessionError> {
+    ) -> Result<Vec<AppendedEvent>, SessionError> {
         self.say_with(ports, payloads, &[])
     }
 
@@ -187,7 +187,7 @@ impl Bench {
         ports: &mut dyn Ports,
         payloads: Vec<Payload>,
         blobs: &[Vec<u8>],
-    ) -> Result<Vec<Appended>, SessionError> {
+    ) -> Result<Vec<AppendedEvent>, SessionError> {
         let Some(first) = payloads.first() else {
             return Ok(Vec::new());
         };

@@ -9,7 +9,7 @@ use clover_event::payload::manifest::ConfirmTest;
 use clover_event::payload::predicate::ConfirmUnsealed;
 use clover_event::payload::predicate::GateSplit;
 use clover_ground::sign::Signer;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Breach;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
@@ -38,7 +38,7 @@ use crate::ports::Seat;
 #[derive(Clone, Debug)]
 pub struct Confirmation {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// The hypotheses that were judged; none where labels were saved.
     pub hypotheses: Vec<CandidatePatches>,
     /// Whether labels are shown in parts.

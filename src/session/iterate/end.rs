@@ -7,7 +7,7 @@ use clover_event::payload::iteration::IterationOutcome;
 use clover_event::payload::predicate::GateSplit;
 use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::rubric::RejectStage;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_workflow::iterate::outcome;
 
 use crate::error::SessionError;
@@ -19,7 +19,7 @@ use crate::ports::Ports;
 #[derive(Clone, Debug)]
 pub struct Acceptance {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// The patches, in order of their ranks.
     pub patches: Vec<PatchAccepted>,
 }
@@ -49,7 +49,7 @@ pub fn accept(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Acceptance, Se
 #[derive(Clone, Debug)]
 pub struct IterationEnd {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Patches that were judged on confirm and are not accepted, and why.
     pub not_accepted: Vec<(PatchId, String)>,
     /// How it ended.

@@ -8,7 +8,7 @@ use clover_event::payload::predicate::GateSplit;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::RejectStage;
 use clover_ground::digest::Digest;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_projection::decisions::check_reviewed;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::hypothesis::Hypothesis;
@@ -26,7 +26,7 @@ use crate::ports::Ports;
 #[derive(Clone, Debug)]
 pub struct GatedOnDev {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Every patch that stood, in order.
     pub patches: Vec<GatedPatch>,
 }
@@ -88,7 +88,7 @@ pub(super) fn reject(
     patch: &PatchProposed,
     stage: RejectStage,
     code: &str,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let said = outcome::rejection(&bench.record, patch, (stage, code));
     bench.say(ports, vec![said.into()])
 }
@@ -99,7 +99,7 @@ fn scores(
     ports: &mut dyn Ports,
     course: &Course,
     of: &Hypothesis,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let mut known = bench.record.recomputed.iter();
     let is_late = bench.record.fitted_of(Some(of.hash)).is_some()
         || known.any(|one| one.said.candidate == of.hash);
@@ -116,7 +116,7 @@ fn scores(
 /// What judging a hypothesis on dev did.
 struct DevEvaluation {
     /// Entries that were appended.
-    appended: Vec<Appended>,
+    appended: Vec<AppendedEvent>,
     /// Why its rows cannot be scored, if so.
     lack: Option<String>,
     /// What was asked of a judge for it.
@@ -188,7 +188,7 @@ pub fn waits_for_review(bench: &mut Bench) -> Result<Option<String>, SessionErro
 #[derive(Clone, Debug)]
 pub struct SealedCandidates {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Patches that another of their family is better than.
     pub not_chosen: Vec<PatchId>,
     /// The composite of the two best, where it was judged.

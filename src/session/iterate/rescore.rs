@@ -8,7 +8,7 @@ use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
@@ -43,7 +43,7 @@ pub struct PatchRescore {
     /// The judge.
     pub judge: JudgeId,
     /// Entries that were appended, without those of scores.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Rows that the judge was asked about.
     pub recorded: usize,
     /// Rows that it was asked about again.
@@ -178,7 +178,7 @@ fn registered(
     ports: &mut dyn Ports,
     judge: &JudgeRegistered,
     prompt: &str,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let experiment = bench.record.experiment.clone();
     match registration::standing(&bench.ledger, &experiment, &judge.judge)? {
         Some(of) if of.judge == *judge => return Ok(Vec::new()),

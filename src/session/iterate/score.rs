@@ -13,7 +13,7 @@ use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::payload::scoring::ScoreReplayed;
 use clover_ground::digest::Digest;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::History;
 use clover_ledger::Ledger;
 use clover_num::Count;
@@ -48,7 +48,7 @@ const BATCH: usize = 256;
 #[derive(Clone, Debug)]
 pub struct ScoringResult {
     /// Entries that were appended for the sample.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// The judge.
     pub judge: JudgeId,
     /// Rows that were scored for the first time.
@@ -284,7 +284,7 @@ pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<ScoringResult, 
 /// A sample that was scored again.
 pub(super) struct RepeatedSample {
     /// Entries that say so.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Rows that were scored again.
     pub sampled: usize,
     /// Rows that came out differently.

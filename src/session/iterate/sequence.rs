@@ -7,7 +7,7 @@ use clover_event::id::RowId;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::predicate::ConfirmLooked;
 use clover_event::payload::predicate::SequentialStop;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_num::Count;
 use clover_projection::reader::LogStatement;
 use clover_workflow::iterate::course::Course;
@@ -25,7 +25,7 @@ pub(super) fn look(
     ports: &mut dyn Ports,
     course: &Course,
     opening: Option<&PaidDesign>,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let plan = bench.record.opened.said.params.sequential.as_ref();
     let every = plan.map_or(1, |plan| whole(plan.look_every)).max(1);
     let mut appended = Vec::new();

@@ -13,7 +13,7 @@ use clover_event::payload::drift::DriftTerms;
 use clover_event::payload::drift::JudgeDriftChecked;
 use clover_event::payload::drift::JudgeVersion;
 use clover_event::payload::label::row_of_draw;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
@@ -113,7 +113,7 @@ pub fn record(
     ledger: &mut Ledger,
     experiment: &ExperimentId,
     said: JudgeDriftChecked,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::JudgeDriftChecked))?;
     let command = Command::new(said, Some(experiment.clone()));
     scoring::settled(ports, ledger, &[command], &signer)

@@ -7,7 +7,7 @@ use clover_event::id::Root;
 use clover_event::payload::scoring::ScoreReplayed;
 use clover_ground::digest::Digest;
 use clover_ground::sign::Signer;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
@@ -45,7 +45,7 @@ pub struct Rescore {
     /// What it found.
     pub said: ScoreReplayed,
     /// Where it stands, and after it the conflicts.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
 }
 
 /// Scores a sample of recorded rows again, and records how many differ and each score that does.
@@ -125,7 +125,7 @@ pub(super) fn settled(
     ledger: &mut Ledger,
     commands: &[Command],
     signer: &Arc<Signer>,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let appended = ledger.append(commands, signer)?;
     ledger.settle()?;
     append::tell_of_pin(ports, ledger);

@@ -3,7 +3,7 @@
 use clover_event::id::AccountId;
 use clover_event::id::AnchorSetId;
 use clover_event::id::ExperimentId;
-use clover_event::payload::intake::Separation;
+use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::manifest::CalibratorMode;
 use clover_event::payload::manifest::IterationDesign;
 use clover_event::payload::manifest::RegressionGuard;
@@ -38,7 +38,7 @@ pub struct LedgerDraft {
     /// The experiment.
     pub experiment: ExperimentId,
     /// How confirm is kept apart, and the gap in seconds.
-    pub separation: (Separation, Option<u64>),
+    pub separation: (SplitSeparation, Option<u64>),
     /// Hash of the rubric in force.
     pub rubric_hash: Digest,
     /// Seed of folds, bootstraps and searches: from the root of the fit part, so that nobody draws it again.
@@ -69,7 +69,7 @@ pub fn draft(
     let draft = draft::draft(&window).map_err(CourseError::Unfit)?;
     let splits = state.fold::<Splits>().by_experiment.get(experiment);
     let split = splits.and_then(|of| of.formed.get(&window.split));
-    let separation = split.map_or((Separation::Hashed, None), |of| {
+    let separation = split.map_or((SplitSeparation::Hashed, None), |of| {
         (of.separation, of.gap_seconds)
     });
     Ok(LedgerDraft {

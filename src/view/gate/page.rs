@@ -3,8 +3,8 @@
 use crate::event::Payload;
 use crate::event::id::ManifestId;
 use crate::event::payload::custody::Separation;
-use crate::event::payload::manifest::Direction;
 use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::MetricDirection;
 use crate::event::payload::manifest::Side;
 use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
@@ -384,7 +384,7 @@ fn looks(view: &mut View, facts: &GateShown) {
         ));
     }
     let metric = plan.and_then(|plan| plan.metric.as_ref());
-    if metric.is_some_and(|metric| metric.direction == Direction::Decrease) {
+    if metric.is_some_and(|metric| metric.direction == MetricDirection::Decrease) {
         view.line("less is better: an effect above 0 is a candidate below its baseline");
     }
     if skipped > 0 {

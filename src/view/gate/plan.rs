@@ -2,9 +2,9 @@
 
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::Direction;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
+use crate::event::payload::manifest::MetricDirection;
 use crate::event::payload::manifest::Test;
 use crate::view::View;
 use crate::view::word;
@@ -121,8 +121,8 @@ fn measured(metric: &Metric, of: GateContext<'_>) -> Vec<(&'static str, String)>
         "{}, {} is better, {} to {}{largest}, draws of each arm: {}",
         metric.metric,
         match metric.direction {
-            Direction::Decrease => "less",
-            Direction::Increase => "more",
+            MetricDirection::Decrease => "less",
+            MetricDirection::Increase => "more",
         },
         metric.scale_lo_micro,
         metric.scale_hi_micro,

@@ -9,7 +9,7 @@ use crate::event::payload::Verdict;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::predicate::PatchAccepted;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::session::SessionError;
 use crate::session::iterate::Bench;
 use crate::session::iterate::end::Acceptance;
@@ -275,7 +275,7 @@ fn ended(view: &mut View, id: &IterationId, of: &IterationEnd) -> Ended {
 pub struct Run {
     view: View,
     found: Ran,
-    appended: Vec<Appended>,
+    appended: Vec<AppendedEvent>,
     /// Ids of proposals, and whether one is new.
     events: Vec<String>,
     is_new: bool,

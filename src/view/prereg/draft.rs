@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::event::payload::BlobRef;
-use crate::event::payload::intake::Separation;
 use crate::event::payload::intake::SplitPart;
+use crate::event::payload::intake::SplitSeparation;
 use crate::event::payload::manifest::SliceFamily;
 use crate::event::payload::manifest::Template;
 use crate::num::Micro;
@@ -360,10 +360,10 @@ fn drafted(of: &LedgerDraft) -> Vec<(&'static str, String, Option<String>)> {
     values
 }
 
-fn word(of: Separation) -> &'static str {
+fn word(of: SplitSeparation) -> &'static str {
     match of {
-        Separation::Hashed => "hashed",
-        Separation::Time => "time",
+        SplitSeparation::Hashed => "hashed",
+        SplitSeparation::Time => "time",
     }
 }
 

@@ -26,7 +26,7 @@ use clover_ground::time::Timestamp;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
-use clover_ledger::read::Read;
+use clover_ledger::read::LogEntry;
 use clover_num::Count;
 use clover_projection::bundle::Bundle;
 use clover_projection::bundle::Citation;
@@ -145,7 +145,7 @@ fn without_rows(parts: &mut [Section], why: &str) {
     }
 }
 
-fn cited(read: &Read, state: &State) -> Citation {
+fn cited(read: &LogEntry, state: &State) -> Citation {
     let author = read.event.header.author;
     let holder = state.keyring.keys.get(&author);
     Citation {

@@ -21,9 +21,9 @@ use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -134,7 +134,7 @@ impl DeploymentContext<'_> {
     }
 
     /// After a breach nothing of the experiment is recorded before its rollback.
-    fn check_breach_first(&self, event: &Candidate<'_>) -> Checked {
+    fn check_breach_first(&self, event: &Candidate<'_>) -> RuleAnswer {
         let Some(breach) = self.of.breach() else {
             return Ok(());
         };
@@ -150,7 +150,7 @@ impl DeploymentContext<'_> {
         )
     }
 
-    fn check_activated(&self, said: &DeploymentActivated) -> Checked {
+    fn check_activated(&self, said: &DeploymentActivated) -> RuleAnswer {
         let registered = self.named(said.commit)?;
         self.check_may_run(registered)?;
         self.check_consistent(said, registered)?;
@@ -169,7 +169,7 @@ impl DeploymentContext<'_> {
     }
 
     /// The head runs; the first rubric only as the first deployment, and nothing that was rolled back.
-    fn check_may_run(&self, registered: &RubricRegistration) -> Checked {
+    fn check_may_run(&self, registered: &RubricRegistration) -> RuleAnswer {
         if let Some(seq) = self.of.rolled_back(registered.id) {
             let expected = "a commit that was not rolled back; accept the patch anew";
             let found = format!("{}, rolled back at seq {seq}", registered.version);
@@ -197,7 +197,7 @@ impl DeploymentContext<'_> {
         &self,
         said: &DeploymentActivated,
         registered: &RubricRegistration,
-    ) -> Checked {
+    ) -> RuleAnswer {
         let told = prompts::told(self.state, self.experiment, registered);
         let told = told.required("leaves that are a rubric")?;
         let versions = &said.versions;
@@ -230,7 +230,7 @@ impl DeploymentContext<'_> {
     }
 
     /// Approvals stand where they are needed, and no refusal does.
-    fn check_approved(&self, commit: EventId) -> Checked {
+    fn check_approved(&self, commit: EventId) -> RuleAnswer {
         if self.is_first_rubric(commit) {
             return Ok(());
         }
@@ -239,7 +239,7 @@ impl DeploymentContext<'_> {
     }
 
     /// What nobody could check before acceptance needs a waiver that was granted after it.
-    fn check_waived(&self, commit: EventId) -> Checked {
+    fn check_waived(&self, commit: EventId) -> RuleAnswer {
         if self.is_first_rubric(commit) {
             return Ok(());
         }
@@ -262,7 +262,7 @@ impl DeploymentContext<'_> {
     }
 
     /// Two keys answer for an assumption since an entry, and still do.
-    fn check_waiver(&self, code: Assumption, since: u64) -> Checked {
+    fn check_waiver(&self, code: Assumption, since: u64) -> RuleAnswer {
         let assumptions = self.state.fold::<Assumptions>();
         let row = assumptions.row(code, Some(self.experiment));
         let granted = row.and_then(|row| row.granted.as_ref());
@@ -283,7 +283,7 @@ impl DeploymentContext<'_> {
         Some((force.version.as_str(), force.seq))
     }
 
-    fn check_protocol(&self, versions: &Versions, registered: &RubricRegistration) -> Checked {
+    fn check_protocol(&self, versions: &Versions, registered: &RubricRegistration) -> RuleAnswer {
         let rubric = patches::rubric_of(registered).required("leaves that are a rubric")?;
         let found = versions.sdp_version.as_str();
         ensure!(
@@ -306,7 +306,7 @@ impl DeploymentContext<'_> {
     }
 
     /// A calibrator of this judge that no protocol voided.
-    fn check_calibrated(&self, versions: &Versions) -> Checked {
+    fn check_calibrated(&self, versions: &Versions) -> RuleAnswer {
         let fitted = self.of.calibrators.get(&versions.calibrator);
         let Some(fitted) = fitted.filter(|of| of.judge == versions.judge) else {
             let expected = format!("a calibrator that was fitted for {}", versions.judge);
@@ -329,7 +329,7 @@ impl DeploymentContext<'_> {
         &self,
         said: &DeploymentActivated,
         registered: &RubricRegistration,
-    ) -> Checked {
+    ) -> RuleAnswer {
         let is_recalibrated = said.recalibration.is_some();
         if self.is_first_rubric(said.commit) || is_recalibrated {
             return Ok(());
@@ -388,7 +388,11 @@ impl DeploymentContext<'_> {
     }
 
     /// The recalibration that a deployment names is of it, and one is named where one is needed.
-    fn check_fresh(&self, said: &DeploymentActivated, registered: &RubricRegistration) -> Checked {
+    fn check_fresh(
+        &self,
+        said: &DeploymentActivated,
+        registered: &RubricRegistration,
+    ) -> RuleAnswer {
         let needed = self.recalibration(&said.versions, registered)?;
         match (needed, said.recalibration) {
             (None, None) => Ok(()),
@@ -416,7 +420,7 @@ impl DeploymentContext<'_> {
         plan.required("a rubric with the plan of an iteration")
     }
 
-    fn check_guardrail(&self, seq: u64, said: &GuardrailChecked) -> Checked {
+    fn check_guardrail(&self, seq: u64, said: &GuardrailChecked) -> RuleAnswer {
         let running = self.of.running();
         let Some(running) = running.filter(|of| of.id == said.deployment) else {
             let expected = format!("the running deployment, {}", optional(self.of.active));
@@ -452,7 +456,7 @@ impl DeploymentContext<'_> {
     }
 
     /// Evidence from live rows is read from the activation on, or from the last check on, and is not given by hand too.
-    fn check_window(&self, since: u64, said: &GuardrailChecked) -> Checked {
+    fn check_window(&self, since: u64, said: &GuardrailChecked) -> RuleAnswer {
         let Some(inputs) = said.inputs else {
             // Evidence that was given by hand.
             return Ok(());
@@ -480,7 +484,7 @@ impl DeploymentContext<'_> {
         Ok(())
     }
 
-    fn check_back(&self, said: &DeploymentRolledBack) -> Checked {
+    fn check_back(&self, said: &DeploymentRolledBack) -> RuleAnswer {
         ensure!(
             self.of.active == Some(said.deployment),
             format!("the running deployment, {}", optional(self.of.active)),

@@ -2,11 +2,11 @@
 
 use clover_event::payload::decision::LogWealth;
 use clover_event::payload::manifest::BettorName;
-use clover_event::payload::manifest::Direction as Better;
 use clover_event::payload::manifest::FamilyMethod;
 use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Metric;
+use clover_event::payload::manifest::MetricDirection as Better;
 use clover_event::payload::manifest::Prediction;
 use clover_event::payload::manifest::Test;
 use clover_num::Count;

@@ -11,7 +11,7 @@ use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::manifest::Manifest;
 use clover_ground::digest::Digest;
 use clover_ledger::LedgerError;
-use clover_ledger::Recorded;
+use clover_ledger::RecordedValues;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::gates;
@@ -72,7 +72,7 @@ pub struct Next {
     /// Why no more.
     pub stop: ObservationEnd,
     /// The values that they were read from.
-    pub values: Recorded,
+    pub values: RecordedValues,
 }
 
 /// Why nothing can be observed.
@@ -114,7 +114,7 @@ pub struct ObservationRequest<'a> {
 #[derive(Debug)]
 pub struct ObservationCourse<'a> {
     /// Values that were found in a row, and the units up to which they were looked for.
-    ahead: (Recorded, u64),
+    ahead: (RecordedValues, u64),
     ask: ObservationRequest<'a>,
     digest: Digest,
     /// Observations after which there are no more.
@@ -164,7 +164,7 @@ impl<'a> ObservationCourse<'a> {
         }
         let running = evidence::running(of, looks, false)?;
         let mut course = Self {
-            ahead: (Recorded::default(), n),
+            ahead: (RecordedValues::default(), n),
             ask,
             digest: version.digest,
             end,
@@ -197,7 +197,7 @@ impl<'a> ObservationCourse<'a> {
     pub fn next(
         &mut self,
         part: u64,
-        read: impl Fn(Option<u64>, &[Digest]) -> Result<Recorded, LedgerError>,
+        read: impl Fn(Option<u64>, &[Digest]) -> Result<RecordedValues, LedgerError>,
     ) -> Result<Next, ObserveError> {
         if self.is_long() && self.n >= self.ahead.1 {
             let to = self.end.min(self.n + AHEAD);
@@ -218,7 +218,7 @@ impl<'a> ObservationCourse<'a> {
             values: found.clone(),
         };
         let late = if left.is_empty() {
-            Recorded::default()
+            RecordedValues::default()
         } else {
             read(None, &left)?
         };
@@ -379,7 +379,7 @@ impl<'a> ObservationCourse<'a> {
         &self,
         keys: &[Digest],
         values: &[Option<(u64, i64)>],
-        late: &Recorded,
+        late: &RecordedValues,
     ) -> Option<Vec<Reading>> {
         let metric = self.manifest.metric.as_ref().filter(|_| !keys.is_empty())?;
         let repeats = usize::try_from(metric.repeats.value()).ok()?;

@@ -23,8 +23,8 @@ use clover_event::payload::generator::ArmRows;
 use clover_event::payload::generator::ArmsCompared;
 use clover_event::payload::generator::GeneratorObjectiveQueried;
 use clover_event::payload::generator::GeneratorRunOpened;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::RowsRead;
-use clover_event::payload::predicate::Transported;
 use clover_ground::canon;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
@@ -247,7 +247,7 @@ pub struct Validation {
     /// Mean lower bound of the new policy less that of the old.
     pub lcb_gain: Finite,
     /// Residuals by policy.
-    pub transport: Transported,
+    pub transport: EnvironmentTests,
     /// Labelled outputs of the new policy, by name.
     pub outputs: Vec<RowName>,
 }
@@ -321,7 +321,7 @@ fn transport(
     later: &Later,
     fitted: &CalibratorFit,
     (run, new, old): (&GeneratorRunOpened, &[usize], &[usize]),
-) -> Result<Transported, Unfit> {
+) -> Result<EnvironmentTests, Unfit> {
     let group = |policy: &PolicyId, required, rows| {
         let environment = policy.as_str().parse();
         let environment = environment.map_err(|_| SampleError::Parameter {
@@ -339,5 +339,5 @@ fn transport(
     let scored = &later.table.data().scored;
     let of = (fitted, scored);
     let environments = transport::groups(&later.table, of, &family, &groups, TRANSPORT_LEVEL)?;
-    Ok(Transported { environments })
+    Ok(EnvironmentTests { environments })
 }

@@ -7,12 +7,12 @@ use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::id::Text;
-use clover_event::payload::deployment::Recalibrated;
+use clover_event::payload::deployment::RecalibrationInputs;
 use clover_event::payload::deployment::RecalibrationMode;
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::predicate::Anchors;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Thresholds;
-use clover_event::payload::predicate::Transported;
 use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_num::Count;
@@ -75,7 +75,7 @@ pub struct RecalibrationResult {
     /// Digest of the calibrator.
     pub calibrator: Digest,
     /// What it was computed from.
-    pub computed: Recalibrated,
+    pub computed: RecalibrationInputs,
     /// Fresh labels.
     pub labels: Count,
 }
@@ -160,9 +160,9 @@ fn computed(
     fresh: &Fresh,
     ask: &RecalibrationQuery<'_>,
     held: &Thresholds,
-) -> Result<Recalibrated, Unfit> {
+) -> Result<RecalibrationInputs, Unfit> {
     let through = Count::new(ask.through).unwrap_or_default();
-    Ok(Recalibrated {
+    Ok(RecalibrationInputs {
         build: Text::new(BUILD).expect("BUG: short plain words"),
         inputs: steps::inputs(&fresh.table, through),
         mode: if ask.refit {
@@ -176,7 +176,7 @@ fn computed(
 }
 
 /// Residuals of all fresh labels, then those of each registered environment.
-fn residuals(fresh: &Fresh, held: &Thresholds) -> Result<Transported, Unfit> {
+fn residuals(fresh: &Fresh, held: &Thresholds) -> Result<EnvironmentTests, Unfit> {
     let level = held.q_micro.value() as f64 / 1e6;
     let scored = &fresh.table.data().scored;
     let word = "BUG: a short word";
@@ -192,7 +192,7 @@ fn residuals(fresh: &Fresh, held: &Thresholds) -> Result<Transported, Unfit> {
     let part = part.unwrap_or(SplitPart::Dev);
     let each = transport::transport(&fresh.table, &fresh.fitted, of, part, level)?;
     environments.extend(each.environments);
-    Ok(Transported { environments })
+    Ok(EnvironmentTests { environments })
 }
 
 /// How far mean rewards of anchors move against what the iteration started from; those that are not at hand are left out.

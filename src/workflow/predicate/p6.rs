@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use clover_event::payload::Verdict;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateId;
 use clover_event::payload::predicate::GateSplit;
-use clover_event::payload::predicate::Transported;
 use clover_num::Finite;
 use clover_num::Probability;
 use clover_stats::environment;
@@ -33,7 +33,7 @@ pub(super) const GATE: Gate = Gate {
 ///
 /// # Panics
 /// Never: probabilities lie in [0, 1].
-pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
+pub fn adjusted(found: &EnvironmentTests) -> Vec<Option<f64>> {
     let mut families: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, environment) in found.environments.iter().enumerate() {
         if environment.rows.value() == 0 {
@@ -54,7 +54,7 @@ pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
     adjusted
 }
 
-fn of_each(found: &Transported, held: &ProfileThresholds) -> Vec<Verdict> {
+fn of_each(found: &EnvironmentTests, held: &ProfileThresholds) -> Vec<Verdict> {
     let adjusted = adjusted(found);
     let judged = found.environments.iter().zip(adjusted);
     let verdict = judged.map(|(environment, p_adjusted)| {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_plan_without_environments_says_that_nothing_was_tested() {
-        let evidence = Evidence::P6(Transported {
+        let evidence = Evidence::P6(EnvironmentTests {
             environments: Vec::new(),
         });
         assert_eq!(judge(&evidence, &held()), Some(Verdict::Pass));
@@ -140,7 +140,7 @@ mod tests {
 
     fn said(environments: &[TestedEnvironment]) -> Verdict {
         let environments = environments.to_vec();
-        judge(&Evidence::P6(Transported { environments }), &held()).unwrap()
+        judge(&Evidence::P6(EnvironmentTests { environments }), &held()).unwrap()
     }
 
     #[test]

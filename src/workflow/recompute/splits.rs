@@ -4,7 +4,7 @@ use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::SplitId;
-use clover_event::payload::intake::Separation;
+use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::intake::SplitsFormed;
 use clover_event::payload::intake::SplitsListed;
 use clover_ledger::History;
@@ -46,8 +46,8 @@ fn span(
 /// How confirm is kept apart, as a formed split says.
 fn apart(said: &SplitsFormed) -> Option<Apart> {
     Some(match said.separation {
-        Separation::Hashed => Apart::Hashed,
-        Separation::Time => Apart::Time {
+        SplitSeparation::Hashed => Apart::Hashed,
+        SplitSeparation::Time => Apart::Time {
             t1: said.t1?,
             t2: said.t2?,
             gap_seconds: said.gap_seconds?.value(),

@@ -9,7 +9,7 @@ use clover::ledger::Command;
 use clover::ledger::Ledger;
 use clover::ledger::LedgerError;
 use clover::ledger::LedgerOptions;
-use clover::ledger::Recorded;
+use clover::ledger::RecordedValues;
 use clover::num::Count;
 use clover::num::Micro;
 use clover::workflow::GOVERNED;
@@ -101,7 +101,7 @@ fn commands(observed: &[GateObserved]) -> Vec<Command> {
 fn append(
     ledger: &mut Ledger,
     desk: &Desk,
-    (observed, values): (&[GateObserved], Recorded),
+    (observed, values): (&[GateObserved], RecordedValues),
 ) -> Result<(), LedgerError> {
     let bea = signer(&desk.key_file("bea"));
     ledger.append_read(commands(observed), &bea, values)?;
@@ -201,7 +201,11 @@ fn another_process_that_observes_meanwhile_is_seen() {
     run(&mut ledger, 7, |ledger, next| {
         parts += 1;
         if parts % 2 == 0 {
-            append(&mut other, &desk, (&next.observed, Recorded::default()))?;
+            append(
+                &mut other,
+                &desk,
+                (&next.observed, RecordedValues::default()),
+            )?;
         }
         append(ledger, &desk, (&next.observed, next.values))?;
         let known = evidence::known(ledger.state(), &id).unwrap();
@@ -241,7 +245,7 @@ fn values_of_another_ledger_are_not_believed() {
         "{refused}"
     );
     let (expected, _) = whole(&desk);
-    append(&mut ledger, &desk, (&expected, Recorded::default())).unwrap();
+    append(&mut ledger, &desk, (&expected, RecordedValues::default())).unwrap();
 }
 
 /// What the table of scores alone says is not observed: values are read from entries, under the signed head.

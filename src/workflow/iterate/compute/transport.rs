@@ -3,8 +3,8 @@
 use clover_event::id::EnvironmentId;
 use clover_event::id::FamilyId;
 use clover_event::payload::intake::SplitPart;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::TestedEnvironment;
-use clover_event::payload::predicate::Transported;
 use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Probability;
@@ -175,7 +175,7 @@ pub fn transport(
     candidate: (&CalibratorFit, &RubricScores),
     part: SplitPart,
     level: f64,
-) -> Result<Transported, Unfit> {
+) -> Result<EnvironmentTests, Unfit> {
     let mut environments = Vec::new();
     for of in &table.data().environments {
         let before = family(table, of, baseline, &table.data().scored, part, level)?;
@@ -191,5 +191,5 @@ pub fn transport(
             environments.push(kept(place, of.required[at], found, fails(&before[at])));
         }
     }
-    Ok(Transported { environments })
+    Ok(EnvironmentTests { environments })
 }
