@@ -20,7 +20,7 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
-use crate::rubric::Checked;
+use crate::rubric::CheckedPatch;
 use crate::rubric::Patch;
 use crate::rubric::PatchFault;
 use crate::session::SessionError;
@@ -175,7 +175,7 @@ pub(super) fn passed(
     ctx: &mut Ctx<'_>,
     file: &Path,
     bench: &Bench,
-) -> Result<(String, Patch, Checked), CliError> {
+) -> Result<(String, Patch, CheckedPatch), CliError> {
     let yaml = rubric::document(ctx, file, NEXT)?;
     let checked = bench.check(yaml.as_bytes(), None);
     let (patch, checked) = checked.map_err(|fault| refused(&fault, &rubric::source(file)))?;

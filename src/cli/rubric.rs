@@ -16,7 +16,7 @@ use crate::cli::record;
 use crate::event::id::ExperimentId;
 use crate::event::payload::rubric::RubricRegistered;
 use crate::ground::ambient;
-use crate::ground::yaml::Place;
+use crate::ground::yaml::NodePosition;
 use crate::ground::yaml::YamlError;
 use crate::ledger::Command;
 use crate::ledger::State;
@@ -113,7 +113,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 }
 
 /// A fault of a document at its place.
-pub(super) fn fault(source: &str, place: Place, message: String, next: &str) -> CliError {
+pub(super) fn fault(source: &str, place: NodePosition, message: String, next: &str) -> CliError {
     let fault = Fault {
         line: place.line.max(1),
         column: place.column,
@@ -137,7 +137,7 @@ pub(super) fn document(ctx: &mut Ctx<'_>, file: &Path, next: &str) -> Result<Str
     let bytes = ctx.read(file)?;
     String::from_utf8(bytes).map_err(|_| {
         let message = "expected UTF-8".to_owned();
-        fault(&source(file), Place::default(), message, next)
+        fault(&source(file), NodePosition::default(), message, next)
     })
 }
 
@@ -258,7 +258,7 @@ fn fired(ctx: &mut Ctx<'_>, rubric: &Rubric, file: &Path) -> Result<(Firing, u64
             continue;
         }
         let wrong = |message: String| {
-            let place = Place {
+            let place = NodePosition {
                 line: at,
                 column: 0,
                 path: String::new(),

@@ -393,7 +393,7 @@ pub fn bootstrap(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     for (replicate, node) in case.input.at("weights")?.elements()?.iter().enumerate() {
         check.numbers(node, &drawn.weights(replicate, order.len()))?;
     }
-    let given = Given(weights);
+    let given = CaseWeights(weights);
     let request = Request {
         replicates: Some(Replicates {
             weights: &given,
@@ -441,9 +441,9 @@ fn stream(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 }
 
 /// Weights as a case gives them.
-struct Given(Vec<Vec<f64>>);
+struct CaseWeights(Vec<Vec<f64>>);
 
-impl ClusterWeights for Given {
+impl ClusterWeights for CaseWeights {
     fn replicates(&self) -> usize {
         self.0.len()
     }

@@ -39,7 +39,7 @@ pub fn transport(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     compare(
         case,
         check,
-        &Rows {
+        &ProbeRows {
             scores: &predictions,
             predictions: &predictions,
             labels: &labels,
@@ -68,7 +68,7 @@ fn arena(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     compare(
         case,
         check,
-        &Rows {
+        &ProbeRows {
             scores: &probe.scores,
             predictions: &predictions,
             labels: &labels,
@@ -79,7 +79,7 @@ fn arena(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 }
 
 /// A probe's columns.
-struct Rows<'a> {
+struct ProbeRows<'a> {
     scores: &'a [f64],
     predictions: &'a [f64],
     labels: &'a [f64],
@@ -88,7 +88,7 @@ struct Rows<'a> {
 }
 
 /// Audits the rows under the terms of the case and compares the record.
-fn compare(case: &Case<'_>, check: &mut Check<'_>, rows: &Rows<'_>) -> Result<(), Stop> {
+fn compare(case: &Case<'_>, check: &mut Check<'_>, rows: &ProbeRows<'_>) -> Result<(), Stop> {
     let input = &case.input;
     let mut terms = Terms::new(None);
     if let Some(margin) = input.maybe("delta_max") {

@@ -23,7 +23,7 @@ use crate::num::Finite;
 use crate::projection::decisions;
 use crate::projection::iterations::Candidate;
 use crate::projection::iterations::Iterations;
-use crate::rubric::Checked;
+use crate::rubric::CheckedPatch;
 use crate::rubric::Patch;
 use crate::session::append::Submission;
 use crate::session::iterate::Bench as Opened;
@@ -165,7 +165,7 @@ pub struct Objective {
     pub candidate: Digest,
 }
 
-fn facts(bench: &Bench, patch: &Patch, checked: &Checked) -> PatchChecked {
+fn facts(bench: &Bench, patch: &Patch, checked: &CheckedPatch) -> PatchChecked {
     let said = patches::diff_of(&checked.diff).into_iter();
     let diff = said.zip(&checked.classes).map(|(change, class)| Change {
         from: bench.rubric.at(&change.path).map(ToString::to_string),
@@ -189,7 +189,7 @@ fn facts(bench: &Bench, patch: &Patch, checked: &Checked) -> PatchChecked {
 }
 
 /// What a patch would change, leaf by leaf.
-pub fn diff(bench: &Bench, patch: &Patch, checked: &Checked) -> View {
+pub fn diff(bench: &Bench, patch: &Patch, checked: &CheckedPatch) -> View {
     let mut view = View::of(&facts(bench, patch, checked));
     for change in &checked.diff {
         let was = bench.rubric.at(&change.path).map(ToString::to_string);
@@ -205,7 +205,7 @@ pub fn diff(bench: &Bench, patch: &Patch, checked: &Checked) -> View {
 /// What the checks of a patch found. `file` and `iteration` are what to propose, and where.
 pub fn checked(
     bench: &Bench,
-    (patch, checked): (&Patch, &Checked),
+    (patch, checked): (&Patch, &CheckedPatch),
     asking: Option<&RescoreRequest>,
     (file, iteration): (&Path, Option<&str>),
 ) -> View {

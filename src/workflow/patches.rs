@@ -42,7 +42,7 @@ use clover_projection::manifests::Manifests;
 use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
 use clover_rubric::Change;
-use clover_rubric::Checked;
+use clover_rubric::CheckedPatch;
 use clover_rubric::Code;
 use clover_rubric::Context;
 use clover_rubric::Family;
@@ -210,7 +210,7 @@ impl Bench {
         &self,
         yaml: &[u8],
         unverified: Option<&BTreeSet<String>>,
-    ) -> Result<(Patch, Checked), PatchFault> {
+    ) -> Result<(Patch, CheckedPatch), PatchFault> {
         let context = Context {
             rubric: &self.rubric,
             families: &self.families,
@@ -248,7 +248,7 @@ pub struct Authorship {
 pub fn propose(
     yaml: &str,
     iteration: &IterationId,
-    (patch, checked): (&Patch, &Checked),
+    (patch, checked): (&Patch, &CheckedPatch),
     by: Authorship,
 ) -> PatchProposed {
     let id = patch.id.parse::<PatchId>();

@@ -13,7 +13,7 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
 use clover_projection::iterations::rows::Key;
-use clover_rubric::Checked;
+use clover_rubric::CheckedPatch;
 use clover_rubric::Patch;
 use clover_rubric::leaf::Class;
 use clover_workflow::iterate::course::Course;
@@ -66,7 +66,7 @@ pub struct RescoreRequest {
 pub fn asking(
     ledger: &Ledger,
     iteration: &IterationId,
-    (bench, checked): (&PatchBench, &Checked),
+    (bench, checked): (&PatchBench, &CheckedPatch),
 ) -> Result<Option<RescoreRequest>, SessionError> {
     let record = recorded(ledger, iteration, ledger.size())?;
     let plan = &record.opened.said.params;
@@ -118,8 +118,8 @@ pub fn decided(
     ledger: &Ledger,
     iteration: &IterationId,
     (bench, yaml): (&PatchBench, &str),
-    (patch, checked): (Patch, Checked),
-) -> Result<(Patch, Checked), SessionError> {
+    (patch, checked): (Patch, CheckedPatch),
+) -> Result<(Patch, CheckedPatch), SessionError> {
     if checked.needs_rescore.is_some() {
         return Ok((patch, checked));
     }
@@ -152,7 +152,7 @@ pub fn check_sources(
     ledger: &Ledger,
     iteration: &IterationId,
     (bench, yaml): (&PatchBench, &str),
-    checked: &Checked,
+    checked: &CheckedPatch,
 ) -> Result<(), SessionError> {
     let is_conditional = checked.classes.contains(&Class::Conditional);
     if !is_conditional || checked.needs_rescore != Some(true) {

@@ -7,7 +7,7 @@ use clover_attack::Chain;
 use clover_attack::Operator;
 use clover_attack::battery;
 use clover_attack::battery::Battery;
-use clover_attack::battery::Scored;
+use clover_attack::battery::CalibratedReward;
 use clover_attack::search;
 use clover_event::id::EventId;
 use clover_event::id::FamilyId;
@@ -44,7 +44,7 @@ use crate::iterate::steps::BUILD;
 pub const SEEDS_DEFAULT: usize = 120;
 
 /// Rewards of texts in place of a seed's response; `None` where there is no score.
-pub type Score<'a> = dyn FnMut(&Seed<'_>, &str) -> Option<Scored> + 'a;
+pub type Score<'a> = dyn FnMut(&Seed<'_>, &str) -> Option<CalibratedReward> + 'a;
 
 /// A slice with the seeds that lie in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -342,7 +342,7 @@ fn chains_root(best: &[search::Best], names: &[String]) -> Result<Root, Measurem
 fn discovered(
     target: &AttackTarget<'_>,
     battery: &Battery,
-    found: &search::Found,
+    found: &search::SearchResult,
 ) -> Result<Vec<ChainExploit>, MeasurementGap> {
     let mut worst: BTreeMap<usize, (Chain, f64)> = BTreeMap::new();
     let singles = battery
@@ -419,11 +419,11 @@ mod tests {
     use super::*;
 
     /// A judge that pays .15 for each of at most two citations; `mended` takes it back.
-    fn paid(mended: bool) -> impl FnMut(&Seed<'_>, &str) -> Option<Scored> {
+    fn paid(mended: bool) -> impl FnMut(&Seed<'_>, &str) -> Option<CalibratedReward> {
         move |_, text| {
             let cited = text.matches("https://").count().min(2);
             let paid = if mended { 0.0 } else { 0.15 * cited as f64 };
-            Some(Scored {
+            Some(CalibratedReward {
                 reward: 0.2 + paid,
                 violates: false,
             })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use clover_attack::Chain;
 use clover_attack::Operator;
-use clover_attack::battery::Scored;
+use clover_attack::battery::CalibratedReward;
 use clover_attack::search::TRIES_DEFAULT;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
@@ -137,7 +137,7 @@ impl std::fmt::Debug for Under<'_> {
 
 impl Under<'_> {
     /// Reward of a text in place of a seed's response.
-    pub fn score(&self, seed: &Seed<'_>, text: &str) -> Option<Scored> {
+    pub fn score(&self, seed: &Seed<'_>, text: &str) -> Option<CalibratedReward> {
         let calibrated = |score: Micro, evidence: &Evidence| {
             let covariates = self.course.loaded.covariates_of(evidence);
             let score = score.value() as f64 / 1e6;

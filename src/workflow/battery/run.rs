@@ -3,7 +3,7 @@
 use clover_attack::Operator;
 use clover_attack::battery;
 use clover_attack::battery::Battery;
-use clover_attack::battery::Scored;
+use clover_attack::battery::CalibratedReward;
 use clover_event::id::ItemId;
 use clover_event::id::PolicyId;
 use clover_event::payload::Verdict;
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Scorer<'_> {
 
 impl Scorer<'_> {
     /// Reward of a text in place of a seed's response; `None` where judge or engine give no score.
-    pub fn score(&mut self, seed: &Seed<'_>, text: &str) -> Option<Scored> {
+    pub fn score(&mut self, seed: &Seed<'_>, text: &str) -> Option<CalibratedReward> {
         let evidence = extract::extract(&extract::Source {
             prompt: seed.prompt,
             response: text,
@@ -82,7 +82,7 @@ impl Scorer<'_> {
         let violates = scored.trace.iter().any(|fired| {
             fired.path.starts_with("obligations.") || fired.path.starts_with("guards.")
         });
-        Some(Scored {
+        Some(CalibratedReward {
             reward: (self.calibrated)(scored.score, &evidence),
             violates,
         })
@@ -255,7 +255,7 @@ mod tests {
         let text = "The dose may be raised, and is 20 mg.";
         let score = |reward: f64| {
             move |_: usize, _: &str| {
-                Some(Scored {
+                Some(CalibratedReward {
                     reward,
                     violates: false,
                 })
