@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use clover_stats::calibrator::Selected;
+use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::crv1;
 use clover_stats::direct;
 use clover_stats::direct::ClusterWeights;
@@ -488,7 +488,7 @@ fn compare(case: &Case<'_>, check: &mut Check<'_>, analysis: &Analysis) -> Resul
         check.text(&node, policy.route.name())?;
     }
     if let Ok(calibration) = &analysis.calibration {
-        let selected: Selected = calibration.calibrator.selected;
+        let selected: CalibratorChoice = calibration.calibrator.selected;
         check.text(&expected.at("selected_mode")?, selected.name())?;
     }
     let variances = expected.at("oracle_variance")?;

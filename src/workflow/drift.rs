@@ -35,10 +35,10 @@ use clover_projection::drifts::anchors::AnchorLog;
 use clover_projection::reader::LogStatement;
 use clover_stats::anchors;
 use clover_stats::anchors::Anchor;
+use clover_stats::anchors::AnchorExcursion;
 use clover_stats::anchors::Chart;
-use clover_stats::anchors::Screened;
+use clover_stats::monitor::ChartSide;
 use clover_stats::monitor::InControl;
-use clover_stats::monitor::Side;
 use clover_stats::rank::PairCounts;
 use clover_stats::rank::TauMethod;
 use clover_stats::sample::SampleError;
@@ -310,7 +310,7 @@ fn screen(
     series: &[(Vec<f64>, f64)],
     plan: &DriftPlan,
     family: &str,
-) -> Result<Vec<Screened>, DriftError> {
+) -> Result<Vec<AnchorExcursion>, DriftError> {
     let parameter = unit(plan.chart_micro);
     let chart = match plan.chart {
         DriftChart::Cusum => Chart::Cusum { k: parameter },
@@ -335,7 +335,7 @@ fn screen(
     )?)
 }
 
-fn charted(of: &Screened) -> ResidualChart {
+fn charted(of: &AnchorExcursion) -> ResidualChart {
     ResidualChart {
         check: size(of.row + 1),
         drifts: of.drifts,
@@ -343,8 +343,8 @@ fn charted(of: &Screened) -> ResidualChart {
         p: Probability::new(of.p).unwrap_or(Probability::ONE),
         p_adjusted: Probability::new(of.adjusted).unwrap_or(Probability::ONE),
         side: match of.side {
-            Side::Up => DriftSide::Up,
-            Side::Down => DriftSide::Down,
+            ChartSide::Up => DriftSide::Up,
+            ChartSide::Down => DriftSide::Down,
         },
     }
 }

@@ -20,7 +20,7 @@ use clover::rubric::Rubric;
 use clover::rubric::engine::Rules;
 use clover::rubric::extract::vocabulary;
 use clover::stats::calibrator::Mode;
-use clover::stats::residuals::Terms;
+use clover::stats::residuals::SliceTerms;
 use clover::workflow::iterate::compute::Anchor;
 use clover::workflow::iterate::compute::Candidate;
 use clover::workflow::iterate::compute::IterationRows;
@@ -195,7 +195,7 @@ fn decided(of: &ShippedDataset) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
         seed: 1,
     };
     let base = fit::fit(&table, &table.data().scored, settings).unwrap();
-    let audited = audit::audit(&table, &base, &Terms::default()).unwrap();
+    let audited = audit::audit(&table, &base, &SliceTerms::default()).unwrap();
     let classified = audit::classified(&audited);
     let seeds: Vec<u64> = (1..=uncertainty::FOLD_SEEDS as u64).collect();
     let share = uncertainty::uncertainty(&table, &base, settings, &seeds).unwrap();

@@ -480,7 +480,7 @@ fn boundary(card: Card) -> BoundaryFacts {
     }
 }
 
-fn tail(tail: &boundary::Tail) -> TailFacts {
+fn tail(tail: &boundary::TailCoverage) -> TailFacts {
     TailFacts {
         edge: tail.edge,
         labels: tail.labels as u64,

@@ -14,7 +14,7 @@ use crate::num::Count;
 use crate::num::Probability;
 use crate::num::math;
 use crate::projection::iterations::record::IterationRecord;
-use crate::stats::calibrator::Selected;
+use crate::stats::calibrator::CalibratorChoice;
 use crate::view::View;
 use crate::view::iterate::maybe;
 use crate::view::iterate::number;
@@ -140,8 +140,8 @@ fn fit(course: &Course) -> Fitted {
         },
         with_evidence: loaded.with_evidence() as u64,
         calibrator: match baseline.calibrator.selected {
-            Selected::Monotone => "monotone",
-            Selected::TwoStage => "two_stage",
+            CalibratorChoice::Monotone => "monotone",
+            CalibratorChoice::TwoStage => "two_stage",
         },
         folds: baseline.folds as u64,
         oof_rmse: math::mean(&squares).sqrt(),

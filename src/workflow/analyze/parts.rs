@@ -15,7 +15,7 @@ use clover_stats::direct::Scale;
 use clover_stats::inference;
 use clover_stats::inference::Interval;
 use clover_stats::multiplicity;
-use clover_stats::multiplicity::Correction;
+use clover_stats::multiplicity::MultiplicityCorrection;
 use clover_stats::quantile;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::Unfit;
@@ -293,7 +293,7 @@ impl ResultInputs<'_> {
         let p: Vec<f64> = found.iter().map(|difference| difference.p).collect();
         for (difference, adjusted) in found
             .iter_mut()
-            .zip(adjusted(p, Correction::BenjaminiHochberg)?)
+            .zip(adjusted(p, MultiplicityCorrection::BenjaminiHochberg)?)
         {
             difference.p_adjusted = adjusted;
         }
@@ -326,7 +326,10 @@ impl ResultInputs<'_> {
                 zero_null_p_adjusted: None,
             });
         }
-        let adjusted = adjusted(p.iter().map(|(_, p)| *p), Correction::BenjaminiHochberg)?;
+        let adjusted = adjusted(
+            p.iter().map(|(_, p)| *p),
+            MultiplicityCorrection::BenjaminiHochberg,
+        )?;
         for ((policy, _), adjusted) in p.into_iter().zip(adjusted) {
             if let Some(result) = &mut found[policy] {
                 result.zero_null_p_adjusted = Some(adjusted);
@@ -340,7 +343,7 @@ impl ResultInputs<'_> {
         probe: &Probe,
         policy: usize,
         calibrator: &Calibrator,
-    ) -> Result<transport::Audit, AnalyzeError> {
+    ) -> Result<transport::TransportAudit, AnalyzeError> {
         let source = &probe.responses;
         self.labels_are_held_out(source, policy)?;
         let (mut labels, mut points) = (Vec::new(), Vec::new());
@@ -373,7 +376,7 @@ impl ResultInputs<'_> {
             &clusters,
             None,
         )?;
-        let mut terms = transport::Terms::new(
+        let mut terms = transport::TransportTerms::new(
             probe
                 .margin
                 .map(|margin| margin / self.scales.output.span()),
@@ -440,7 +443,7 @@ impl ResultInputs<'_> {
 /// [`AnalyzeError`] for a p outside [0, 1].
 pub fn adjusted(
     p: impl IntoIterator<Item = f64>,
-    by: Correction,
+    by: MultiplicityCorrection,
 ) -> Result<Vec<f64>, AnalyzeError> {
     let p: Vec<f64> = p.into_iter().collect();
     Ok(multiplicity::adjusted(&p, by)?)

@@ -1,10 +1,10 @@
 //! From a dataset to estimates: scales, calibrator, values, differences, support, transport.
 
 use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::CalibratorSettings;
 use clover_stats::calibrator::Frame;
-use clover_stats::calibrator::Labelled;
+use clover_stats::calibrator::LabelledRows;
 use clover_stats::calibrator::Problem;
-use clover_stats::calibrator::Settings;
 use clover_stats::direct;
 use clover_stats::direct::Bootstrap;
 use clover_stats::direct::ClusterWeights;
@@ -114,7 +114,7 @@ pub struct Replicates<'a> {
 /// How to analyze.
 pub struct Request<'a> {
     /// The calibrator.
-    pub settings: Settings,
+    pub settings: CalibratorSettings,
     /// The estimator.
     pub options: Options,
     /// Scale of judge scores, if declared.
@@ -148,7 +148,7 @@ pub struct Request<'a> {
 impl Default for Request<'_> {
     fn default() -> Self {
         Self {
-            settings: Settings::ESTIMATE,
+            settings: CalibratorSettings::ESTIMATE,
             options: Options::default(),
             judge_scale: None,
             label_scale: None,
@@ -287,7 +287,7 @@ fn fit(
         let of = folds::balanced(&ids, &ids, folds, seed);
         let points = unit.labelled.iter().map(|row| unit.frame.of_row()[row.0]);
         let labels = unit.labelled.iter().map(|row| row.1);
-        let labelled = Labelled::new(points.collect(), labels.collect(), of, folds)?;
+        let labelled = LabelledRows::new(points.collect(), labels.collect(), of, folds)?;
         Problem::new(&unit.frame, labelled, request.settings)
     };
     let resampled = match &request.replicates {

@@ -17,8 +17,8 @@ use clover_projection::manifests::Family;
 use clover_projection::manifests::ManifestRecord;
 use clover_projection::manifests::Manifests;
 use clover_stats::eprocess;
+use clover_stats::eprocess::Hypothesis;
 use clover_stats::eprocess::Looks;
-use clover_stats::eprocess::Part;
 use clover_stats::eprocess::Verdict;
 
 use crate::gates::design;
@@ -170,7 +170,7 @@ pub fn found(of: GateContext<'_>) -> Result<LookEvidence, Untestable> {
     let before = of.gate.look.as_ref();
     let part = |part| looked.part(part).map(|one| recorded(one.ln_wealth));
     let guardrails = (0..looked.parts.len())
-        .map_while(|at| part(Part::Guardrail(at)))
+        .map_while(|at| part(Hypothesis::Guardrail(at)))
         .collect();
     let claim = looked.claim.unwrap_or(eprocess::Evidence {
         ln_wealth: 0.0,
@@ -192,10 +192,10 @@ pub fn found(of: GateContext<'_>) -> Result<LookEvidence, Untestable> {
         guardrails,
         log_e: recorded(claim.ln_wealth),
         log_wealth: LogWealth {
-            claim: part(Part::Claim),
-            futile: part(Part::Futile),
-            kill: part(Part::Kill),
-            second: part(Part::Second),
+            claim: part(Hypothesis::Claim),
+            futile: part(Hypothesis::Futile),
+            kill: part(Hypothesis::Kill),
+            second: part(Hypothesis::Second),
         },
         p,
         standing: standing(looked.verdict, looked.leading),

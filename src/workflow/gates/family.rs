@@ -20,7 +20,7 @@ use clover_projection::manifests::ManifestRecord;
 use clover_projection::manifests::ManifestVersion;
 use clover_projection::manifests::Manifests;
 use clover_stats::eprocess::bettor;
-use clover_stats::eprocess::design::Threshold;
+use clover_stats::eprocess::design::EvalueThreshold;
 use clover_stats::eprocess::family as procedures;
 use clover_stats::eprocess::merge;
 use clover_stats::eprocess::merge::EValues;
@@ -187,7 +187,7 @@ pub fn loop_of(state: &State, id: &FamilyId) -> Option<Loop> {
     }
     let logs: Vec<f64> = counted.iter().map(|(_, _, log_e)| *log_e).collect();
     let (log_e, n) = (math::sum(&logs), counted.iter().map(|(_, n, _)| n).sum());
-    let bar = Threshold::of_level(u32::try_from(family.alpha).ok()?).ln();
+    let bar = EvalueThreshold::of_level(u32::try_from(family.alpha).ok()?).ln();
     Some(Loop {
         found: bettor::is_past(n, bettor::FRACTIONS_MAX, log_e, bar),
         log_e,

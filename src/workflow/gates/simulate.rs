@@ -437,13 +437,13 @@ fn whole(value: f64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use clover_stats::eprocess::GateTerms;
     use clover_stats::eprocess::Population;
-    use clover_stats::eprocess::Terms;
 
     use super::*;
 
     fn design(looks: Looks) -> Design {
-        let mut terms = Terms::new(1_000_000, 200);
+        let mut terms = GateTerms::new(1_000_000, 200);
         terms.looks = looks;
         Design::new(terms).unwrap()
     }
@@ -455,7 +455,7 @@ mod tests {
             Population::Superpopulation,
             Population::Finite { units: 200 },
         ] {
-            let mut terms = Terms::new(1_000_000, 200);
+            let mut terms = GateTerms::new(1_000_000, 200);
             terms.population = population;
             let design = Design::new(terms).unwrap();
             for shape in Shape::ALL {
@@ -495,7 +495,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let design = |strata: Vec<Stratum>| {
-            let mut terms = Terms::new(1_000_000, 200);
+            let mut terms = GateTerms::new(1_000_000, 200);
             terms.population = Population::Finite { units: 200 };
             terms.strata = strata;
             Design::new(terms).unwrap()
@@ -593,7 +593,7 @@ mod tests {
     #[test]
     fn paths_of_a_long_finite_set_are_fewer() {
         let of = |units: u64, population| {
-            let mut terms = Terms::new(1_000_000, units);
+            let mut terms = GateTerms::new(1_000_000, units);
             terms.population = population;
             let design = Design::new(terms).unwrap();
             (paths_of(&design), places(&design).len() as u64)

@@ -21,8 +21,8 @@ use clover_num::Finite;
 use clover_num::Micro;
 use clover_num::math;
 use clover_stats::offpolicy::Aspect;
+use clover_stats::offpolicy::ClauseFinding;
 use clover_stats::offpolicy::Contract;
-use clover_stats::offpolicy::Finding;
 use clover_stats::offpolicy::TeacherForced;
 use clover_stats::offpolicy::conforms;
 use serde::Deserialize;
@@ -337,7 +337,7 @@ impl RowCheck {
         self.broken = self.broken.or(found.broken());
         let open = found
             .findings()
-            .filter(|(_, of)| *of == Finding::NotChecked);
+            .filter(|(_, of)| *of == ClauseFinding::NotChecked);
         self.not_checked.extend(open.map(|(aspect, _)| aspect));
     }
 }

@@ -20,7 +20,7 @@ use clover_stats::planner;
 use clover_stats::planner::ConfirmTerms;
 use clover_stats::planner::PlannedTest;
 use clover_stats::predicate::GREEN_ROWS_MIN;
-use clover_stats::residuals::Terms;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::Table;
@@ -534,9 +534,9 @@ fn cell(field: &FieldId, word: &str, at: usize) -> Option<Slice> {
 
 /// The slice whose corrected mean would bring the most, of every family.
 fn in_sight(table: &Table, baseline: &CalibratorFit, q: f64) -> Result<Option<InSight>, Unfit> {
-    let terms = Terms {
+    let terms = SliceTerms {
         level: q,
-        ..Terms::default()
+        ..SliceTerms::default()
     };
     let audited = audit::audit_on(table, baseline, SplitPart::Fit, &terms)?;
     let labelled = table.labelled(SplitPart::Fit);

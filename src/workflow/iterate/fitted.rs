@@ -22,7 +22,7 @@ use clover_num::Finite;
 use clover_num::math;
 use clover_stats::boundary;
 use clover_stats::boundary::Slopes;
-use clover_stats::boundary::Tail;
+use clover_stats::boundary::TailCoverage;
 use clover_stats::calibrator::Mode;
 use clover_stats::calibrator::Model;
 use clover_stats::quantile;
@@ -332,7 +332,7 @@ impl FitContext<'_> {
         let card = boundary::card(target, labelled, rewards, low, high)?;
         let (flat_low, flat_high) = self.slopes(baseline, scored)?.flat();
         let counts = Edges::equal_frequency(target, DECILES)?.rows(labelled);
-        let tail = |tail: &Tail| -> Result<TailSupport, SampleError> {
+        let tail = |tail: &TailCoverage| -> Result<TailSupport, SampleError> {
             Ok(TailSupport {
                 edge: finite(tail.edge)?,
                 labels: size(tail.labels),

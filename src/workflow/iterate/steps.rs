@@ -36,7 +36,7 @@ use clover_projection::iterations::record::Attacks;
 use clover_stats::calibrator::Mode;
 use clover_stats::folds;
 use clover_stats::predicate::BOOTSTRAP_REPLICATES;
-use clover_stats::residuals::Terms;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
 use serde::Serialize;
@@ -242,9 +242,9 @@ pub fn ground(
     let settings = opened.settings();
     let baseline = fit::fit(table, &table.data().scored, settings)?;
     let q = opened.plan.q_micro.value() as f64 / 1e6;
-    let terms = Terms {
+    let terms = SliceTerms {
         level: q,
-        ..Terms::default()
+        ..SliceTerms::default()
     };
     let audited = audit::audit(table, &baseline, &terms)?;
     let seeds: Vec<u64> = (0..uncertainty::FOLD_SEEDS)

@@ -16,25 +16,25 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_stats::calibrator;
 use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::CalibratorSettings;
 use clover_stats::calibrator::Mode;
-use clover_stats::calibrator::Settings as CalibratorSettings;
 use clover_stats::direct::Scale;
 use clover_stats::folds;
 use clover_stats::offpolicy;
 use clover_stats::offpolicy::Draws;
 use clover_stats::offpolicy::Estimator;
-use clover_stats::offpolicy::Evidence;
-use clover_stats::offpolicy::Logged;
+use clover_stats::offpolicy::LoggedRows;
 use clover_stats::offpolicy::OffPolicy;
 use clover_stats::offpolicy::Outcome;
-use clover_stats::offpolicy::Parts;
+use clover_stats::offpolicy::OverlapEvidence;
 use clover_stats::offpolicy::Ranks;
 use clover_stats::offpolicy::Rewards;
+use clover_stats::offpolicy::RobustColumns;
 use clover_stats::offpolicy::WeightEvidence;
 use clover_stats::overlap;
 use clover_stats::overlap::Orthogonality;
-use clover_stats::overlap::Split;
-use clover_stats::overlap::Threshold;
+use clover_stats::overlap::RobustSplit;
+use clover_stats::overlap::SurprisalThreshold;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
@@ -45,7 +45,7 @@ use clover_stats::weights::CapPoint;
 use clover_stats::weights::CrossFitted;
 use clover_stats::weights::LogRatios;
 use clover_stats::weights::Objective;
-use clover_stats::weights::Settings;
+use clover_stats::weights::StabiliserSettings;
 
 use crate::estimate::compute::Found;
 use crate::ope::logs::Logs;
@@ -319,13 +319,13 @@ pub(super) struct Numbers<'a> {
     pub(super) estimates: Vec<(OffPolicy, Vec<(Estimator, f64)>)>,
     pub(super) overlap_mean: Option<OffPolicy>,
     pub(super) cohort_mean: Option<(OffPolicy, Clusters)>,
-    pub(super) evidence: Evidence,
+    pub(super) evidence: OverlapEvidence,
     pub(super) affinity: f64,
     pub(super) ttc: overlap::Coverage,
     pub(super) ttc_by_total: Option<f64>,
     pub(super) caps: Vec<CapPoint>,
     pub(super) groups: Vec<overlap::Subgroup<String>>,
-    pub(super) residuals: Option<(Orthogonality, Split)>,
+    pub(super) residuals: Option<(Orthogonality, RobustSplit)>,
 }
 
 /// Prompts of the rows, numbered by first appearance, as draws are paired.
@@ -354,7 +354,7 @@ struct OverlapDiagnosis {
     ttc_by_total: Option<f64>,
     affinity: f64,
     own: Option<Own>,
-    evidence: Evidence,
+    evidence: OverlapEvidence,
 }
 
 fn measured(
@@ -366,7 +366,13 @@ fn measured(
 ) -> Result<OverlapDiagnosis, OpeError> {
     let coverage = |lengths: Option<&[f64]>| {
         let mass = overlap::TYPICAL_MASS;
-        overlap::coverage(&rows.target, &rows.base, lengths, Threshold::Logged, mass)
+        overlap::coverage(
+            &rows.target,
+            &rows.base,
+            lengths,
+            SurprisalThreshold::Logged,
+            mass,
+        )
     };
     let lengths = rows.tokens.as_deref();
     let ttc = coverage(lengths)?;
@@ -377,7 +383,7 @@ fn measured(
         Some(own) => overlap::bhattacharyya(scores, Values::new("scores", &own.scores)?, BINS)?,
         None => overlap::bhattacharyya_weighted(scores, raw, BINS)?,
     };
-    let mut evidence = Evidence::of(ratios, Some(&ttc), own.is_some())?;
+    let mut evidence = OverlapEvidence::of(ratios, Some(&ttc), own.is_some())?;
     evidence.affinity = Some(affinity);
     Ok(OverlapDiagnosis {
         ttc,
@@ -403,14 +409,14 @@ pub fn target(
     let scores = Values::new("scores", &rows.scores)?;
     let rewards = Rewards::of(&fitted, scores, &columns(&rows.covariates)?)?;
     let prompts = numbered(&rows)?;
-    let logged = Logged::new(&rewards, &rows.folds, &prompts)?;
+    let logged = LoggedRows::new(&rewards, &rows.folds, &prompts)?;
     let ratios = LogRatios::new(&rows.target, &rows.base)?;
     let raw = ratios.mean_one();
     let (weights, index) = (weigh(&raw)?, Values::new("index", logged.out_of_fold())?);
     let stabilise = |outer: &[usize]| {
         let (objective, settings) = (
             Objective::Rewards(logged.out_of_fold()),
-            Settings::default(),
+            StabiliserSettings::default(),
         );
         weights::cross_fit(weights, index, objective, outer, &rows.folds, &settings)
     };
@@ -468,10 +474,10 @@ type RobustMixture = (OffPolicy, Vec<(Estimator, f64)>);
 /// DR-CPO, TMLE, MRDR and their mixture.
 fn robust(
     fitted: &Calibrator,
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     (rows, own): (&TargetRows, &Own),
     weights: Weights<'_>,
-) -> Result<(Vec<RobustMixture>, Parts), OpeError> {
+) -> Result<(Vec<RobustMixture>, RobustColumns), OpeError> {
     let scores = Values::new("scores", &own.scores)?;
     let (of_logged, of_own) = (columns(&rows.covariates)?, columns(&own.covariates)?);
     let rewards = Rewards::of(fitted, scores, &of_own)?;
@@ -499,12 +505,12 @@ fn robust(
 
 /// The test of the weighted residuals, and the parts of the estimate.
 fn judged(
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     weights: Weights<'_>,
-    parts: &Parts,
+    parts: &RobustColumns,
     prompts: &Clusters,
     terms: &OpeTerms,
-) -> Result<(Orthogonality, Split), OpeError> {
+) -> Result<(Orthogonality, RobustSplit), OpeError> {
     let full = Values::new("rewards", logged.rewards().full())?;
     let predicted = Values::new("predictions", &parts.predicted)?;
     let direct = Values::new("direct part", &parts.direct)?;
@@ -559,7 +565,7 @@ fn cohort_mean(
     let rewards = Rewards::of(fitted, Values::new("scores", &own)?, &columns(&covariates)?)?;
     let own_folds: Vec<usize> = kept.iter().map(|&row| rows.folds[row]).collect();
     let prompts = Clusters::of(kept.iter().map(|&row| &rows.places[row].0))?;
-    let logged = Logged::new(&rewards, &own_folds, &prompts)?;
+    let logged = LoggedRows::new(&rewards, &own_folds, &prompts)?;
     let weights = pick(weights.as_slice());
     let mean = offpolicy::weighted_mean(Estimator::Snips, &logged, weigh(&weights)?)?;
     Ok(Some((mean, prompts)))

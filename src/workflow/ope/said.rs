@@ -31,9 +31,9 @@ use clover_stats::offpolicy::GateName;
 use clover_stats::offpolicy::Grade;
 use clover_stats::offpolicy::GuideRow;
 use clover_stats::offpolicy::OffPolicy;
+use clover_stats::offpolicy::OverlapVerdict;
 use clover_stats::offpolicy::Reason;
 use clover_stats::offpolicy::Thresholds;
-use clover_stats::offpolicy::Verdict;
 use clover_stats::overlap;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::SampleError;
@@ -181,12 +181,12 @@ fn grade(of: Grade) -> OverlapGrade {
     }
 }
 
-fn admissibility(of: Verdict) -> Admissibility {
+fn admissibility(of: OverlapVerdict) -> Admissibility {
     match of {
-        Verdict::Admissible => Admissibility::Admissible,
-        Verdict::Warned => Admissibility::Warned,
-        Verdict::Refused => Admissibility::Refused,
-        Verdict::Unavailable => Admissibility::Unavailable,
+        OverlapVerdict::Admissible => Admissibility::Admissible,
+        OverlapVerdict::Warned => Admissibility::Warned,
+        OverlapVerdict::Refused => Admissibility::Refused,
+        OverlapVerdict::Unavailable => Admissibility::Unavailable,
     }
 }
 

@@ -11,7 +11,7 @@ use clover_num::Finite;
 use clover_num::Probability;
 use clover_stats::environment;
 use clover_stats::multiplicity;
-use clover_stats::multiplicity::Correction;
+use clover_stats::multiplicity::MultiplicityCorrection;
 
 use crate::predicate::Gate;
 use crate::predicate::GateNumber;
@@ -45,7 +45,7 @@ pub fn adjusted(found: &EnvironmentTests) -> Vec<Option<f64>> {
     let mut adjusted = vec![None; found.environments.len()];
     for members in families.values() {
         let of: Vec<f64> = members.iter().map(|&at| p(at).unwrap_or(1.0)).collect();
-        let corrected = multiplicity::adjusted(&of, Correction::BenjaminiHochberg)
+        let corrected = multiplicity::adjusted(&of, MultiplicityCorrection::BenjaminiHochberg)
             .expect("BUG: probabilities lie in [0, 1]");
         for (&at, value) in members.iter().zip(corrected) {
             adjusted[at] = p(at).map(|_| value);
@@ -60,9 +60,9 @@ fn of_each(found: &EnvironmentTests, held: &ProfileThresholds) -> Vec<Verdict> {
     let verdict = judged.map(|(environment, p_adjusted)| {
         let bias = environment.detectable_bias.map(Finite::value);
         match environment::verdict(whole(environment.rows), p_adjusted, bias, held.q) {
-            environment::Verdict::Fail => Verdict::Fail,
-            environment::Verdict::Inconclusive => Verdict::Inconclusive,
-            environment::Verdict::Pass => Verdict::Pass,
+            environment::EnvironmentVerdict::Fail => Verdict::Fail,
+            environment::EnvironmentVerdict::Inconclusive => Verdict::Inconclusive,
+            environment::EnvironmentVerdict::Pass => Verdict::Pass,
         }
     });
     verdict.collect()

@@ -10,9 +10,9 @@ use clover_event::payload::predicate::SequentialStop;
 use clover_num::Probability;
 use clover_stats::crv1::ClusteredMean;
 use clover_stats::predicate;
-use clover_stats::predicate::Betting;
+use clover_stats::predicate::BettingTest;
 use clover_stats::predicate::Confirm;
-use clover_stats::predicate::Decision;
+use clover_stats::predicate::ConfirmOutcome;
 
 use crate::predicate::Gate;
 use crate::predicate::GateNumber;
@@ -49,7 +49,7 @@ fn numbers(found: &ConfirmLoss) -> Confirm {
             effective_clusters: found.loss.clusters.value() as f64,
         },
         bound: found.bound.value(),
-        betting: Betting {
+        betting: BettingTest {
             units: whole(found.loss.clusters),
             ln_wealth: found.ln_wealth.value(),
             p: found.p_exact.value(),
@@ -69,9 +69,9 @@ fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     }
     Some(
         match numbers(found).decide(test_of(held), held.eta, held.level) {
-            Ok(Decision::Pass) => Verdict::Pass,
-            Ok(Decision::Fail) => Verdict::Fail,
-            Ok(Decision::Inconclusive) | Err(_) => Verdict::Inconclusive,
+            Ok(ConfirmOutcome::Pass) => Verdict::Pass,
+            Ok(ConfirmOutcome::Fail) => Verdict::Fail,
+            Ok(ConfirmOutcome::Inconclusive) | Err(_) => Verdict::Inconclusive,
         },
     )
 }

@@ -6,8 +6,8 @@ use clover_rubric::engine::Rules;
 use clover_stats::calibrator;
 use clover_stats::calibrator::Algorithm;
 use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::CalibratorSettings;
 use clover_stats::calibrator::Mode;
-use clover_stats::calibrator::Settings;
 use clover_stats::sample::Unfit;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -160,7 +160,7 @@ pub fn of_rules(
 /// A calibrator of scores, `centroid-1` and monotone, with folds by row number.
 fn fitted(scores: &[f64], labels: &[f64]) -> Result<Calibrator, Unfit> {
     let folds: Vec<usize> = (0..scores.len()).map(|row| row % FOLDS).collect();
-    let settings = Settings {
+    let settings = CalibratorSettings {
         algorithm: Algorithm::Centroid1,
         mode: Mode::Monotone,
     };

@@ -25,7 +25,7 @@ use clover_projection::iterations::record::Records;
 use clover_projection::iterations::story::Story;
 use clover_rubric::Rubric;
 use clover_stats::inference::Interval;
-use clover_stats::residuals::Terms;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::Table;
@@ -124,7 +124,7 @@ pub(super) struct BundleMeasurement {
     /// Candidates that cannot be computed again, and why.
     left_out: Vec<(String, String)>,
     rubric: Rubric,
-    terms: Terms,
+    terms: SliceTerms,
 }
 
 /// Reads the rows of an iteration and fits its calibrators.
@@ -162,9 +162,9 @@ pub(super) fn read(
     };
     let events = vec![record.opened.seq, audited.seq];
     let rubric = loaded.rubric.clone();
-    let terms = Terms {
+    let terms = SliceTerms {
         level: opened.plan.q_micro.value() as f64 / 1e6,
-        ..Terms::default()
+        ..SliceTerms::default()
     };
     let (settings, in_force) = in_force(&loaded, opened.settings(), events)?;
     let candidates: Vec<_> = story.candidates();

@@ -6,12 +6,12 @@ use clover_event::payload::intake::SplitPart;
 use clover_num::math;
 use clover_stats::prentice;
 use clover_stats::residuals;
-use clover_stats::residuals::Audit;
 use clover_stats::residuals::Class;
-use clover_stats::residuals::Family;
 use clover_stats::residuals::Slice;
+use clover_stats::residuals::SliceAudit;
+use clover_stats::residuals::SliceFamily;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::residuals::Slices;
-use clover_stats::residuals::Terms;
 use clover_stats::sample::Thin;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
@@ -36,7 +36,7 @@ pub struct FamilyAudit {
     /// Mean squared residual of each slice; `None` without labelled rows.
     pub mse: Vec<Option<f64>>,
     /// What was found.
-    pub audit: Audit,
+    pub audit: SliceAudit,
 }
 
 impl FamilyAudit {
@@ -59,7 +59,7 @@ impl FamilyAudit {
 pub fn audit(
     table: &Table,
     baseline: &CalibratorFit,
-    terms: &Terms,
+    terms: &SliceTerms,
 ) -> Result<Vec<FamilyAudit>, Unfit> {
     audit_on(table, baseline, SplitPart::Dev, terms)
 }
@@ -75,7 +75,7 @@ pub fn audit_on(
     table: &Table,
     fitted: &CalibratorFit,
     part: SplitPart,
-    terms: &Terms,
+    terms: &SliceTerms,
 ) -> Result<Vec<FamilyAudit>, Unfit> {
     let labelled = table.labelled(part);
     let which = match part {
@@ -99,7 +99,7 @@ pub fn audit_on(
         let slices = Slices::new(&of_labelled, count)?;
         let exposures = Slices::new(&of_logs, count)?.exposures();
         let audit = residuals::audit(
-            &Family {
+            &SliceFamily {
                 residuals: Values::new("residuals", &residuals)?,
                 clusters: &clusters,
                 slices,

@@ -5,8 +5,8 @@ use clover_num::math;
 use clover_stats::calibrator;
 use clover_stats::calibrator::Algorithm;
 use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::calibrator::Mode;
-use clover_stats::calibrator::Selected;
 use clover_stats::folds;
 use clover_stats::sample::Thin;
 use clover_stats::sample::Unfit;
@@ -34,8 +34,8 @@ impl Settings {
     #[must_use]
     pub fn bound_to(self, fitted: &CalibratorFit) -> Self {
         let mode = match fitted.calibrator.selected {
-            Selected::Monotone => Mode::Monotone,
-            Selected::TwoStage => Mode::TwoStage,
+            CalibratorChoice::Monotone => Mode::Monotone,
+            CalibratorChoice::TwoStage => Mode::TwoStage,
         };
         Self { mode, ..self }
     }
@@ -135,7 +135,7 @@ pub fn fit(
         &folds,
         count,
         None,
-        calibrator::Settings {
+        calibrator::CalibratorSettings {
             algorithm: Algorithm::Centroid1,
             mode: settings.mode,
         },

@@ -10,8 +10,8 @@ use clover_num::Finite;
 use clover_num::Probability;
 use clover_stats::environment;
 use clover_stats::environment::Environment;
-use clover_stats::environment::Finding;
-use clover_stats::multiplicity::Correction;
+use clover_stats::environment::EnvironmentFinding;
+use clover_stats::multiplicity::MultiplicityCorrection;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
@@ -23,7 +23,7 @@ use crate::iterate::compute::rows::Table;
 use crate::iterate::compute::uncertainty;
 
 /// One environment's numbers; `None` without labelled rows.
-type EnvironmentTest = Option<Finding>;
+type EnvironmentTest = Option<EnvironmentFinding>;
 
 /// Tests every environment of one family on the labelled rows of a part.
 ///
@@ -67,7 +67,11 @@ fn family(
     }
     let mut found: Vec<EnvironmentTest> = vec![None; family.environments.len()];
     if !environments.is_empty() {
-        let tested = environment::test(&environments, Correction::BenjaminiHochberg, level)?;
+        let tested = environment::test(
+            &environments,
+            MultiplicityCorrection::BenjaminiHochberg,
+            level,
+        )?;
         for ((at, ..), finding) in columns.iter().zip(tested) {
             found[*at] = Some(finding);
         }
@@ -79,7 +83,7 @@ fn family(
 fn kept(
     (family, environment): (&FamilyId, &EnvironmentId),
     required: bool,
-    found: Option<&Finding>,
+    found: Option<&EnvironmentFinding>,
     baseline_fails: bool,
 ) -> TestedEnvironment {
     let rows = found.map_or(0, |found| found.rows) as u64;
@@ -135,11 +139,15 @@ pub fn groups(
             calibration_variance: *calibration_variance,
         });
     }
-    let found = environment::test(&environments, Correction::BenjaminiHochberg, level)?;
+    let found = environment::test(
+        &environments,
+        MultiplicityCorrection::BenjaminiHochberg,
+        level,
+    )?;
     let others_fail = found
         .iter()
         .skip(1)
-        .any(|found| found.verdict == environment::Verdict::Fail);
+        .any(|found| found.verdict == environment::EnvironmentVerdict::Fail);
     let all = groups.iter().zip(&found).enumerate();
     let kept = all.map(|(at, (group, found))| {
         let place = (family, &group.environment);
@@ -158,7 +166,7 @@ pub fn under(
     (fitted, scored): (&CalibratorFit, &RubricScores),
     part: SplitPart,
     level: f64,
-) -> Result<Vec<Vec<Option<Finding>>>, Unfit> {
+) -> Result<Vec<Vec<Option<EnvironmentFinding>>>, Unfit> {
     let families = table.data().environments.iter();
     families
         .map(|of| family(table, of, fitted, scored, part, level))
@@ -184,7 +192,7 @@ pub fn transport(
             let fails = |found: &EnvironmentTest| {
                 found
                     .as_ref()
-                    .is_some_and(|found| found.verdict == environment::Verdict::Fail)
+                    .is_some_and(|found| found.verdict == environment::EnvironmentVerdict::Fail)
             };
             let place = (&of.id, environment);
             let found = after[at].as_ref();

@@ -32,7 +32,7 @@ use clover_stats::calibrator::Mode;
 use clover_stats::folds;
 use clover_stats::predicate::BOOTSTRAP_REPLICATES;
 use clover_stats::predicate::SequentialTerms;
-use clover_stats::residuals::Terms;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::Unfit;
 use rayon::prelude::*;
 
@@ -327,9 +327,9 @@ impl Simulation {
     fn base(&self, stage: &Stage, settings: Settings, seed: &SeedTree) -> Result<Base, Unfit> {
         let table = &stage.table;
         let fitted = fit::fit(table, &table.data().scored, settings)?;
-        let terms = Terms {
+        let terms = SliceTerms {
             level: self.design.thresholds.q_micro.value() as f64 / 1e6,
-            ..Terms::default()
+            ..SliceTerms::default()
         };
         let audited = audit::audit(table, &fitted, &terms)?;
         let seeds: Vec<u64> = (0..uncertainty::FOLD_SEEDS)
