@@ -24,7 +24,7 @@ pub(super) enum Verb {
     List,
     /// One calibrator and its curve
     #[command(after_help = "Example:\n  clover calibrate show 4127")]
-    Show(Named),
+    Show(CalibratorArgs),
     /// What new scores become
     #[command(
         after_help = "Lines of --rows: {\"score\": 0.8}, with each covariate by its name beside it. The calibrator is fitted\n\
@@ -35,7 +35,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Named {
+pub(super) struct CalibratorArgs {
     /// Its position, event id or digest; else the newest of an estimate
     #[arg(value_name = "SEQ|ID|DIGEST")]
     pub calibrator: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Named {
 #[derive(Debug, clap::Args)]
 pub(super) struct Apply {
     #[command(flatten)]
-    pub named: Named,
+    pub named: CalibratorArgs,
     /// A score, as the judge gives it
     #[arg(
         long,
@@ -73,7 +73,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     }
 }
 
-fn loaded(ctx: &mut Ctx<'_>, named: &Named) -> Result<RefittedCalibrator, CliError> {
+fn loaded(ctx: &mut Ctx<'_>, named: &CalibratorArgs) -> Result<RefittedCalibrator, CliError> {
     let (home, ledger, at) = home::view(ctx)?;
     let size = at.state(&ledger).size;
     let fit = calibrators::find(&ledger, size, named.calibrator.as_deref())?;

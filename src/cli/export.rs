@@ -74,8 +74,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     Ok(answer)
 }
 
-fn facts(exported: &ExportCounts, folder: Option<String>) -> ledger_copy::Exported {
-    ledger_copy::Exported {
+fn facts(exported: &ExportCounts, folder: Option<String>) -> ledger_copy::ExportFacts {
+    ledger_copy::ExportFacts {
         folder,
         entries: exported.entries,
         blobs: exported.blobs,

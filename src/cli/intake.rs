@@ -57,7 +57,7 @@ pub(super) struct CjeArgs {
     )]
     pub paths: Vec<PathBuf>,
     #[command(flatten)]
-    pub common: Common,
+    pub common: ImportArgs,
     /// Record log-probabilities too; every record must have them
     #[arg(long)]
     pub logprobs: bool,
@@ -76,7 +76,7 @@ pub(super) struct CsvArgs {
     )]
     pub map: Vec<String>,
     #[command(flatten)]
-    pub common: Common,
+    pub common: ImportArgs,
 }
 
 /// Where labels go that nobody may see yet.
@@ -95,7 +95,7 @@ pub(super) struct SealOptions {
 
 /// What both forms take.
 #[derive(Debug, clap::Args)]
-pub(super) struct Common {
+pub(super) struct ImportArgs {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
@@ -193,7 +193,7 @@ pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<ImportRo
 
 pub(super) fn run(
     ctx: &mut Ctx<'_>,
-    common: &Common,
+    common: &ImportArgs,
     (format, verb): (ImportFormat, intake_forms::Verb),
     paths: &[PathBuf],
     parse: Parse<'_>,
@@ -202,7 +202,7 @@ pub(super) fn run(
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let mut request = request(experiment, common, format, ledger.state())?;
-    let wanted = Wanted {
+    let wanted = ImportRequest {
         verb,
         brings: Brings::Scores,
         beside: &[],
@@ -233,7 +233,7 @@ pub(super) fn run(
 }
 
 /// The ledger, to be read where nothing is to be appended.
-pub(super) fn open(ctx: &mut Ctx<'_>, common: &Common) -> Result<(Home, Ledger), CliError> {
+pub(super) fn open(ctx: &mut Ctx<'_>, common: &ImportArgs) -> Result<(Home, Ledger), CliError> {
     if common.dry_run {
         home::open_to_read(ctx)
     } else {
@@ -266,7 +266,7 @@ fn conflicts(ctx: &mut Ctx<'_>, (files, plans): (&[InputFile], &[ImportPlan]), a
 
 /// What is read of files, and for which verb.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct ImportRequest<'a> {
     pub verb: intake_forms::Verb,
     pub brings: Brings,
     /// Fields that are kept beside those of `--field`, where a record has them.
@@ -276,7 +276,7 @@ pub(super) struct Wanted<'a> {
 /// Reads every file; no draw may be there twice.
 pub(super) fn read(
     ctx: &mut Ctx<'_>,
-    (common, wanted): (&Common, Wanted<'_>),
+    (common, wanted): (&ImportArgs, ImportRequest<'_>),
     home: &Home,
     paths: &[PathBuf],
     parse: Parse<'_>,
@@ -353,7 +353,7 @@ pub(super) fn scale(option: &str, text: &str) -> Result<(Micro, Micro), CliError
 
 pub(super) fn request(
     experiment: ExperimentId,
-    common: &Common,
+    common: &ImportArgs,
     format: ImportFormat,
     state: &State,
 ) -> Result<IntakeRequest, CliError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::cli::error::CliError;
-use crate::cli::intake::Common;
+use crate::cli::intake::ImportArgs;
 use crate::cli::intake_files;
 use crate::ground::shell;
 use crate::num::Micro;
@@ -120,7 +120,7 @@ impl Verb {
 pub(super) fn wrong(
     error: &ImportError,
     (path, bytes): (&Path, &[u8]),
-    (verb, common): (Verb, &Common),
+    (verb, common): (Verb, &ImportArgs),
     again: &dyn Fn(How<'_>) -> Result<ImportRows, ImportError>,
     how: How<'_>,
 ) -> CliError {
@@ -164,7 +164,7 @@ fn with_place(mut failed: CliError, error: &ImportError) -> CliError {
 }
 
 /// Options of a command that were given, as they can be typed again for `import VERB`.
-fn options(common: &Common, verb: &str) -> String {
+fn options(common: &ImportArgs, verb: &str) -> String {
     let mut words = String::new();
     let mut add = |option: &str, value: Option<&str>| {
         if let Some(value) = value {
@@ -200,7 +200,12 @@ fn options(common: &Common, verb: &str) -> String {
 }
 
 /// The command that takes a file of another form.
-fn elsewhere(form: FileForm, path: &Path, bytes: &[u8], (verb, common): (Verb, &Common)) -> String {
+fn elsewhere(
+    form: FileForm,
+    path: &Path,
+    bytes: &[u8],
+    (verb, common): (Verb, &ImportArgs),
+) -> String {
     let file = shell::word(&path.display());
     let own = match verb {
         Verb::Labels | Verb::Rows => verb.name(),
@@ -232,7 +237,7 @@ fn elsewhere(form: FileForm, path: &Path, bytes: &[u8], (verb, common): (Verb, &
 }
 
 /// The command that takes comma-separated values with these columns.
-fn of_columns(file: &str, bytes: &[u8], common: &Common) -> String {
+fn of_columns(file: &str, bytes: &[u8], common: &ImportArgs) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let header = text.lines().next().unwrap_or_default();
@@ -269,7 +274,7 @@ fn of_columns(file: &str, bytes: &[u8], common: &Common) -> String {
 /// Where a value is off its scale: what the scores and labels of the file go from and to, and the command that says so.
 fn scales(
     error: &ImportError,
-    (path, verb, common): (&Path, Verb, &Common),
+    (path, verb, common): (&Path, Verb, &ImportArgs),
     again: &dyn Fn(How<'_>) -> Result<ImportRows, ImportError>,
     how: How<'_>,
 ) -> Option<(String, String)> {

@@ -8,7 +8,7 @@ use crate::cli::intake_files;
 use crate::cli::intake_files::Scores;
 use crate::cli::iterate::program;
 use crate::cli::iterate::program::Program;
-use crate::cli::judge::Common;
+use crate::cli::judge::JudgeArgs;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
 use crate::event::id::Text;
@@ -36,7 +36,10 @@ pub(super) struct Desk {
 }
 
 /// What was read of `--known`, checked.
-fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<Option<(Vec<u8>, ProbeEvidence)>, CliError> {
+fn known(
+    ctx: &mut Ctx<'_>,
+    common: &JudgeArgs,
+) -> Result<Option<(Vec<u8>, ProbeEvidence)>, CliError> {
     let Some(path) = &common.known else {
         return Ok(None);
     };
@@ -47,7 +50,7 @@ fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<Option<(Vec<u8>, ProbeEvi
 }
 
 /// What answers as the judge.
-fn model(ctx: &mut Ctx<'_>, common: &Common, scores: Scores) -> Result<Model, CliError> {
+fn model(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<Model, CliError> {
     if common.recorded {
         return Ok(Model::Recorded);
     }
@@ -71,7 +74,7 @@ fn model(ctx: &mut Ctx<'_>, common: &Common, scores: Scores) -> Result<Model, Cl
 const BUILTIN: &str = "builtin";
 
 /// The judge as the command line names it.
-fn spec(ctx: &mut Ctx<'_>, common: &Common, scores: Scores) -> Result<JudgeSpec, CliError> {
+fn spec(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<JudgeSpec, CliError> {
     let judge = JudgeId::new(common.judge.as_str())
         .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", common.judge), HELP))?;
     let prompt = match &common.prompt {
@@ -116,7 +119,7 @@ impl Desk {
     /// Reads what was asked for, and the rows.
     pub(super) fn open(
         ctx: &mut Ctx<'_>,
-        common: &Common,
+        common: &JudgeArgs,
         scores: Scores,
     ) -> Result<Self, CliError> {
         Self::open_with(ctx, common, scores, &[])
@@ -140,7 +143,7 @@ impl Desk {
     /// As [`open`](Self::open), with fields of the rows.
     pub(super) fn open_with(
         ctx: &mut Ctx<'_>,
-        common: &Common,
+        common: &JudgeArgs,
         scores: Scores,
         fields: &[String],
     ) -> Result<Self, CliError> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
-use crate::cli::estimate::EstimateArgs;
+use crate::cli::estimate::EstimateEstimateArgs;
 use crate::event::Payload;
 use crate::event::id::PolicyId;
 use crate::event::payload::estimated::Claim;
@@ -76,7 +76,7 @@ fn targets(logs: &Logs, logger: &PolicyId, asked: &[String]) -> Result<Vec<Polic
     Ok(named)
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View, CliError> {
     if args.terms.bootstrap.is_some() {
         let message = "--ope has t intervals: --bootstrap belongs to direct estimates";
         return Err(CliError::usage(message, HELP));

@@ -10,7 +10,7 @@ use crate::ledger::read::LogEntry;
 use crate::session::texts::Texts;
 use crate::view::View;
 use crate::view::replay;
-use crate::view::replay::Replayed;
+use crate::view::replay::ReplayedEvent;
 use crate::workflow::recompute;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Elsewhere;
@@ -55,7 +55,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         };
         let again = again.filter(|_| args.explain);
         let page = again.map(|again| explained::explained(&ledger, again));
-        replayed.push(Replayed {
+        replayed.push(ReplayedEvent {
             seq: read.stored.seq,
             kind,
             outcome,

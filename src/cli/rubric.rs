@@ -29,7 +29,7 @@ use crate::session::deploy;
 use crate::session::deploy::PromptName;
 use crate::view::View;
 use crate::view::rubric as views;
-use crate::view::rubric::Counted;
+use crate::view::rubric::RuleCounts;
 use crate::workflow::dead;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::patches;
@@ -40,13 +40,13 @@ const NEXT: &str = "clover rubric show EXPERIMENT";
 pub(super) enum Verb {
     /// Register the rubric that an experiment starts from
     #[command(after_help = "Example:\n  clover rubric register rubric.yaml --experiment arena")]
-    Register(RegisterArgs),
+    Register(RubricRegisterArgs),
     /// Show a rubric: YAML in its fixed form, hash, rules that can fire
     #[command(after_help = "Example:\n  clover rubric show rubric.yaml")]
-    Show(ShowArgs),
+    Show(RubricShowArgs),
     /// What one rubric has and another has not
     #[command(after_help = "Example:\n  clover rubric diff arena rubric.yaml")]
-    Diff(DiffArgs),
+    Diff(RubricDiffArgs),
     /// Registered rubrics
     #[command(after_help = "Example:\n  clover rubric list")]
     List,
@@ -58,7 +58,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RegisterArgs {
+pub(super) struct RubricRegisterArgs {
     /// The rubric, YAML; - for standard input
     pub file: PathBuf,
     /// The experiment that starts from it
@@ -70,7 +70,7 @@ pub(super) struct RegisterArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct RubricShowArgs {
     /// A file, or an experiment, as in arena or arena@1.0
     #[arg(value_name = "FILE|EXPERIMENT[@VERSION]")]
     pub rubric: String,
@@ -80,7 +80,7 @@ pub(super) struct ShowArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DiffArgs {
+pub(super) struct RubricDiffArgs {
     /// The older one: a file, or an experiment, as in arena or arena@1.0
     #[arg(value_name = "FILE|EXPERIMENT[@VERSION]")]
     pub old: String,
@@ -149,7 +149,7 @@ pub(super) fn parsed(ctx: &mut Ctx<'_>, file: &Path) -> Result<RubricRegistered,
     patches::register(&yaml).map_err(wrong)
 }
 
-fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
+fn register(ctx: &mut Ctx<'_>, args: &RubricRegisterArgs) -> Result<View, CliError> {
     let payload = parsed(ctx, &args.file)?;
     let experiment = record::experiment_id(&args.experiment)?;
     let (hash, version) = (payload.rubric_hash, payload.version.clone());
@@ -208,7 +208,7 @@ pub(super) fn named<'a>(
     Ok((name.experiment, found))
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &RubricShowArgs) -> Result<View, CliError> {
     let rubric = find(ctx, &args.rubric)?;
     Ok(views::show(&rubric, args.prompt))
 }
@@ -276,7 +276,11 @@ fn fired(ctx: &mut Ctx<'_>, rubric: &Rubric, file: &Path) -> Result<(Firing, u64
 }
 
 /// Counts over the newest iterations of an experiment that read rows, oldest first.
-fn counted(ctx: &mut Ctx<'_>, args: &DeadArgs, rubric: &Rubric) -> Result<Vec<Counted>, CliError> {
+fn counted(
+    ctx: &mut Ctx<'_>,
+    args: &DeadArgs,
+    rubric: &Rubric,
+) -> Result<Vec<RuleCounts>, CliError> {
     let as_of = ctx.as_of;
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
@@ -302,7 +306,7 @@ fn counted(ctx: &mut Ctx<'_>, args: &DeadArgs, rubric: &Rubric) -> Result<Vec<Co
         return Err(CliError::not_found(message, "clover iterate list"));
     }
     turns.reverse();
-    let counted = turns.into_iter().map(|turn| Counted {
+    let counted = turns.into_iter().map(|turn| RuleCounts {
         name: turn.iteration.to_string(),
         firing: turn.firing,
         missing: turn.without,
@@ -315,7 +319,7 @@ fn dead(ctx: &mut Ctx<'_>, args: &DeadArgs) -> Result<View, CliError> {
     let mut all = Vec::new();
     for file in &args.raw {
         let (firing, missing) = fired(ctx, &rubric, file)?;
-        all.push(Counted {
+        all.push(RuleCounts {
             name: source(file),
             firing,
             missing,

@@ -33,7 +33,7 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover seal reveal --experiment arena --design confirm --row 7 --charge 3d0c…"
     )]
-    Reveal(RevealArgs),
+    Reveal(SealRevealArgs),
 }
 
 /// Which label.
@@ -78,7 +78,7 @@ pub(super) struct AcceptArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RevealArgs {
+pub(super) struct SealRevealArgs {
     #[command(flatten)]
     pub row: RowArgs,
     /// Id of the budget.charged event that paid for it
@@ -164,7 +164,7 @@ fn accept(ctx: &mut Ctx<'_>, args: &AcceptArgs) -> Result<View, CliError> {
     say(ctx, &mut ledger, said, args.row.dry_run)
 }
 
-fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<View, CliError> {
+fn reveal(ctx: &mut Ctx<'_>, args: &SealRevealArgs) -> Result<View, CliError> {
     let place = place(&args.row)?;
     let charge = record::event_id(&args.charge)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;

@@ -13,7 +13,7 @@ use crate::ground::ambient::AmbientError;
 use crate::num::Micro;
 use crate::view::View;
 use crate::view::simulate as simulated;
-use crate::view::simulate::Written;
+use crate::view::simulate::DatasetFacts;
 use crate::workflow::simulate::Fault;
 use crate::workflow::simulate::Kind;
 use crate::workflow::simulate::Setting;
@@ -62,7 +62,7 @@ pub(super) struct FaultArgs {
 
 /// What data sets and truths take.
 #[derive(Debug, clap::Args)]
-pub(super) struct Common {
+pub(super) struct WorldArgs {
     #[command(flatten)]
     pub world: FaultArgs,
     /// Fresh rows for the patch's worth, twice
@@ -78,7 +78,7 @@ pub(super) struct Common {
 #[derive(Debug, clap::Args)]
 pub(super) struct DatasetArgs {
     #[command(flatten)]
-    pub common: Common,
+    pub common: WorldArgs,
     /// Rows of the window of fit and dev; default 7000
     #[arg(long, value_name = "N")]
     pub window: Option<u64>,
@@ -93,7 +93,7 @@ pub(super) struct DatasetArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct TruthArgs {
     #[command(flatten)]
-    pub common: Common,
+    pub common: WorldArgs,
     /// Where it goes
     #[arg(long, short, value_name = "FILE", help = "Write it as JSON too")]
     pub out: Option<PathBuf>,
@@ -225,7 +225,7 @@ fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<View, CliError> {
         write(ctx, &args.out.join(file.path), &file.bytes)?;
         bytes += file.bytes.len() as u64;
     }
-    let written = Written {
+    let written = DatasetFacts {
         folder: args.out.display().to_string(),
         files: all.iter().map(|file| file.path).collect(),
         bytes,

@@ -38,8 +38,8 @@ use crate::view::View;
 use crate::view::signed::FileTaken;
 use crate::view::sync as view;
 use crate::view::sync::FileRefused;
-use crate::view::sync::Followed;
-use crate::view::sync::Served;
+use crate::view::sync::PublisherSync;
+use crate::view::sync::ReaderSync;
 use crate::workflow::GOVERNED;
 
 const HELP: &str = "clover sync --help";
@@ -159,7 +159,7 @@ fn read(
     }
     tell_of_blindness(ctx, &ledger)?;
     let log_key = ledger.state().keyring.log_key();
-    let facts = Followed {
+    let facts = ReaderSync {
         folder: shared.folder().display().to_string(),
         fetched,
         recorded,
@@ -254,7 +254,7 @@ fn serve(ctx: &mut Ctx<'_>, args: &Args, shared: &SharedFolder) -> Result<View, 
             one.file
         ));
     }
-    let facts = Served {
+    let facts = PublisherSync {
         folder: shared.folder().display().to_string(),
         fetched,
         taken: files,

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::cli::confirm;
-use crate::cli::confirm::SealArgs;
+use crate::cli::confirm::ConfirmSealArgs;
 use crate::cli::confirm::UnsealArgs;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
-use crate::cli::estimate::Fit;
+use crate::cli::estimate::FitArgs;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::PolicyId;
@@ -60,7 +60,7 @@ pub(super) struct Args {
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
 }
 
 const HELP: &str = "clover audit transport --help";
@@ -263,7 +263,7 @@ fn open(
     }
     if waiting > 0 {
         let unseal = UnsealArgs {
-            seal: SealArgs {
+            seal: ConfirmSealArgs {
                 design: design.as_str().to_owned(),
                 experiment: Some(read.experiment.as_str().to_owned()),
                 identity: None,
@@ -328,7 +328,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
 }
 
 /// What is audited, and what is not.
-struct Wanted {
+struct AuditSelection {
     /// Positions of the policies to audit.
     places: Vec<usize>,
     /// How many policies the design has probes of.
@@ -345,7 +345,7 @@ fn wanted(
     gathered: &Gathered,
     design: &DesignId,
     (args, manifest): (&Args, Option<&Manifest>),
-) -> Result<Wanted, CliError> {
+) -> Result<AuditSelection, CliError> {
     let probed = audit::probed(gathered, design);
     let name = |policy: usize| gathered.dataset.policies[policy].name.as_str();
     for asked in &args.policies {
@@ -356,7 +356,7 @@ fn wanted(
         }
     }
     let planned = manifest.map(environments);
-    let mut found = Wanted {
+    let mut found = AuditSelection {
         places: Vec::new(),
         probed: probed.len(),
         unplanned: Vec::new(),

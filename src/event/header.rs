@@ -41,7 +41,8 @@ pub const REFS_MAX: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Seen {
+#[cfg_attr(feature = "schema", schemars(rename = "Seen"))]
+pub struct SeenCheckpoint {
     /// The root of the tree at `size`.
     pub root: Root,
     /// Entries in that tree: 1 up to the event's own seq.
@@ -64,7 +65,7 @@ pub struct Header {
     /// Events it stands on.
     pub refs: Vec<EventId>,
     /// The checkpoint the author had verified; `None` only in seq 0.
-    pub seen: Option<Seen>,
+    pub seen: Option<SeenCheckpoint>,
 }
 
 /// An event that is not signed yet.
@@ -133,7 +134,7 @@ struct Fields<'a> {
     #[serde(borrow)]
     ledger: Cow<'a, str>,
     refs: Vec<EventId>,
-    seen: Option<Seen>,
+    seen: Option<SeenCheckpoint>,
     v: u32,
 }
 
@@ -413,7 +414,7 @@ mod tests {
             refs: (0..refs).map(|n| EventId(digest(n))).collect(),
             seen,
         };
-        let seen = Seen {
+        let seen = SeenCheckpoint {
             root: Root(digest(7)),
             size: Count::new(12).unwrap(),
         };

@@ -15,7 +15,7 @@ use clover_num::Micro;
 use crate::Kind;
 use crate::header::Header;
 use crate::header::REFS_MAX;
-use crate::header::Seen;
+use crate::header::SeenCheckpoint;
 use crate::header::Wire;
 use crate::id::EventId;
 use crate::id::ExperimentId;
@@ -227,12 +227,12 @@ impl<'a> Rest<'a> {
         None
     }
 
-    fn seen(&mut self) -> Option<Seen> {
+    fn seen(&mut self) -> Option<SeenCheckpoint> {
         self.expect("{\"root\":\"")?;
         let root = Root(Digest::from_base64(self.take(44)?)?);
         self.expect("\",\"size\":")?;
         let size = self.count()?;
         self.expect("}")?;
-        Some(Seen { root, size })
+        Some(SeenCheckpoint { root, size })
     }
 }

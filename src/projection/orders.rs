@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use clover_event::Header;
 use clover_event::Kind;
 use clover_event::Payload;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::id::Root;
@@ -128,12 +128,16 @@ impl Orders {
 
 /// The checkpoint from which the order of a version's units is drawn. Where no entry has named one yet, an entry that
 /// names `seen` does.
-pub fn beacon(state: &State, bound: &ManifestVersion, seen: Option<Seen>) -> Option<DrawnFrom> {
+pub fn beacon(
+    state: &State,
+    bound: &ManifestVersion,
+    seen: Option<SeenCheckpoint>,
+) -> Option<DrawnFrom> {
     beacon_above(state, in_force_since(bound), seen)
 }
 
 /// The first checkpoint above an entry that [`Beacons`] waits for, likewise.
-pub fn beacon_above(state: &State, from: u64, seen: Option<Seen>) -> Option<DrawnFrom> {
+pub fn beacon_above(state: &State, from: u64, seen: Option<SeenCheckpoint>) -> Option<DrawnFrom> {
     state.fold::<Beacons>().above(from).or_else(|| {
         let seen = seen.filter(|seen| seen.size.value() > from)?;
         Some(DrawnFrom {

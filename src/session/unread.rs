@@ -3,7 +3,7 @@
 
 use clover_event::Draft;
 use clover_event::Header;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::id::Root;
 use clover_ground::ambient::Ambient;
 use clover_ground::note::SignedCheckpoint;
@@ -66,7 +66,7 @@ pub fn sign(
         experiment: command.experiment,
         ledger: checkpoint.origin.as_str().into(),
         refs: command.refs,
-        seen: Some(Seen {
+        seen: Some(SeenCheckpoint {
             root: Root(checkpoint.root),
             size: Count::new(checkpoint.size).expect("BUG: a log is below 2^53"),
         }),

@@ -78,7 +78,7 @@ pub struct CalibratedScore {
 /// Scores that were calibrated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Applied {
+pub struct CalibratedScores {
     /// The digest of the calibrator.
     pub calibrator: String,
     /// The entry that says it.
@@ -206,7 +206,7 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
 
 /// What scores became; `rows` are shown one by one where they are few.
 pub fn applied(loaded: &RefittedCalibrator, scores: Vec<CalibratedScore>) -> View {
-    let facts = Applied {
+    let facts = CalibratedScores {
         calibrator: loaded.fit.said.calibrator.to_hex(),
         seq: loaded.fit.seq,
         error: loaded.error(),

@@ -18,7 +18,7 @@ use crate::view::verify::VerifyReport;
 /// An export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Exported {
+pub struct ExportFacts {
     /// Its folder; `null` where entry lines went to standard output.
     pub folder: Option<String>,
     /// Entries in it.
@@ -87,7 +87,7 @@ pub struct LedgerImported {
 }
 
 /// An export under a checkpoint; one that went to standard output is shown already.
-pub fn exported(facts: &Exported, checkpoint: &Checkpoint) -> View {
+pub fn exported(facts: &ExportFacts, checkpoint: &Checkpoint) -> View {
     let mut view = View::of(facts);
     if let Some(folder) = &facts.folder {
         let root = checkpoint.root.to_base64();

@@ -30,13 +30,13 @@ pub struct OpeFacts {
     /// Whose responses were logged.
     pub logger: PolicyId,
     /// The policies that they are weighted for.
-    pub policies: Vec<PolicyFacts>,
+    pub policies: Vec<OffPolicyFacts>,
 }
 
 /// One policy by the logged responses of another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PolicyFacts {
+pub struct OffPolicyFacts {
     /// Its name.
     pub policy: PolicyId,
     /// Its value by responses of its own, in label units; `null` where there is none or its level is withheld.
@@ -54,7 +54,7 @@ pub fn shown(
     recorded: Option<View>,
     unrecorded: &'static str,
 ) -> View {
-    let policies = computed.iter().map(|(of, direct)| PolicyFacts {
+    let policies = computed.iter().map(|(of, direct)| OffPolicyFacts {
         policy: of.diagnosed.policy.clone(),
         direct: *direct,
         diagnosed: of.diagnosed.clone(),

@@ -94,7 +94,7 @@ pub struct PatchChecked {
 /// A patch that was proposed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Proposed {
+pub struct PatchProposal {
     /// What its checks found.
     pub patch: PatchChecked,
 }
@@ -114,7 +114,7 @@ pub struct ReviewCounts {
 /// A proposed patch in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Listed {
+pub struct PatchListing {
     /// Its id.
     pub patch: PatchId,
     /// Its iteration.
@@ -140,13 +140,13 @@ pub struct Listed {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PatchList {
     /// By iteration and name.
-    pub patches: Vec<Listed>,
+    pub patches: Vec<PatchListing>,
 }
 
 /// A review that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Reviewed {
+pub struct PatchReview {
     /// What reviewers concluded, this one included.
     pub reviews: ReviewCounts,
 }
@@ -258,9 +258,9 @@ pub fn checked(
 }
 
 /// Adds to the view of a proposal what its checks found, and gives its facts.
-pub fn proposed(view: View, of: &Proposal) -> (View, StandsAnd<Proposed>) {
+pub fn proposed(view: View, of: &Proposal) -> (View, StandsAnd<PatchProposal>) {
     let (patch, checked) = (&of.patch, &of.checked);
-    let more = Proposed {
+    let more = PatchProposal {
         patch: facts(&of.bench, patch, checked),
     };
     let mut view = appended::and(view, &more);
@@ -292,7 +292,7 @@ pub fn list(state: &State, iteration: Option<&IterationId>) -> View {
     let all = all.filter(|(id, _)| iteration.is_none_or(|wanted| wanted == *id));
     let all = all.flat_map(|(id, it)| {
         let each = it.candidates.iter();
-        each.map(move |(patch, of)| Listed {
+        each.map(move |(patch, of)| PatchListing {
             patch: patch.clone(),
             iteration: id.clone(),
             family: of.family.clone(),
@@ -341,7 +341,7 @@ pub fn reviewed(view: View, state: &State, id: &IterationId, name: &PatchId) -> 
     let reviews = counts(of);
     let mut view = appended::and(
         view,
-        &Reviewed {
+        &PatchReview {
             reviews: reviews.clone(),
         },
     );

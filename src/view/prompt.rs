@@ -37,7 +37,7 @@ pub struct CommittedVersion {
 /// A patch that is committed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Committed {
+pub struct PromptCommit {
     /// The version that it brought.
     pub prompt: CommittedVersion,
 }
@@ -113,9 +113,9 @@ pub struct PromptFiles {
     pub files: Vec<String>,
 }
 
-fn version(experiment: &ExperimentId, version: &str, hashes: [Digest; 2]) -> Committed {
+fn version(experiment: &ExperimentId, version: &str, hashes: [Digest; 2]) -> PromptCommit {
     let [rubric_hash, prompt_hash] = hashes;
-    Committed {
+    PromptCommit {
         prompt: CommittedVersion {
             experiment: experiment.clone(),
             version: version.to_owned(),

@@ -7,7 +7,7 @@ use crate::event::Kind;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::explained;
-use crate::view::explained::Explained;
+use crate::view::explained::Explanation;
 use crate::workflow::recompute::Elsewhere;
 use crate::workflow::recompute::Recomputation;
 
@@ -16,7 +16,7 @@ const SHOWN: usize = 3;
 
 /// One event, computed again.
 #[derive(Clone, Debug)]
-pub struct Replayed {
+pub struct ReplayedEvent {
     /// Its entry.
     pub seq: u64,
     /// Its kind.
@@ -24,10 +24,10 @@ pub struct Replayed {
     /// How that ended.
     pub outcome: Recomputation,
     /// What it is on one page, where that was asked for.
-    pub page: Option<Explained>,
+    pub page: Option<Explanation>,
 }
 
-impl Replayed {
+impl ReplayedEvent {
     fn word(&self) -> &'static str {
         match self.outcome {
             Recomputation::Identical => "identical",
@@ -99,8 +99,8 @@ pub struct DifferenceFacts {
     pub recomputed: Value,
 }
 
-impl From<&Replayed> for ReplayedFacts {
-    fn from(of: &Replayed) -> Self {
+impl From<&ReplayedEvent> for ReplayedFacts {
+    fn from(of: &ReplayedEvent) -> Self {
         let differences = match &of.outcome {
             Recomputation::Differs(differences) => differences.as_slice(),
             _ => &[],
@@ -123,7 +123,7 @@ impl From<&Replayed> for ReplayedFacts {
     }
 }
 
-fn facts(replayed: &[Replayed], others: &[(Elsewhere, u64)]) -> ReplayFacts {
+fn facts(replayed: &[ReplayedEvent], others: &[(Elsewhere, u64)]) -> ReplayFacts {
     let count = |is: fn(&Recomputation) -> bool| {
         let found = replayed.iter().filter(|of| is(&of.outcome));
         found.count() as u64
@@ -148,7 +148,7 @@ fn facts(replayed: &[Replayed], others: &[(Elsewhere, u64)]) -> ReplayFacts {
 }
 
 /// What was computed again, and with `explain` every number that differs.
-pub fn view(replayed: &[Replayed], others: &[(Elsewhere, u64)], explain: bool) -> View {
+pub fn view(replayed: &[ReplayedEvent], others: &[(Elsewhere, u64)], explain: bool) -> View {
     let facts = facts(replayed, others);
     let mut view = View::of(&facts);
     let rows = facts.events.iter().map(|of| {
@@ -195,7 +195,7 @@ pub fn view(replayed: &[Replayed], others: &[(Elsewhere, u64)], explain: bool) -
     view
 }
 
-fn remarks(view: &mut View, of: &Replayed, explain: bool) {
+fn remarks(view: &mut View, of: &ReplayedEvent, explain: bool) {
     match &of.outcome {
         Recomputation::Differs(differences) => {
             let shown = if explain { differences.len() } else { SHOWN };

@@ -21,14 +21,14 @@ use crate::view::text::thousands;
 /// New and already recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NewAndAlready {
+pub struct TakenCounts {
     /// What is new.
     pub new: u64,
     /// What was there.
     pub already: u64,
 }
 
-impl NewAndAlready {
+impl TakenCounts {
     fn of(pair: counts::IntakeCounts) -> Self {
         Self {
             new: pair.new,
@@ -58,11 +58,11 @@ pub struct LabelsTakenIn {
     /// Labels that were rounded to the sixth decimal.
     pub rounded: u64,
     /// Open labels.
-    pub open: NewAndAlready,
+    pub open: TakenCounts,
     /// The design of open labels.
     pub open_design: Option<DesignId>,
     /// Sealed labels.
-    pub sealed: NewAndAlready,
+    pub sealed: TakenCounts,
     /// The design of sealed labels.
     pub sealed_design: Option<DesignId>,
     /// Policies whose rows are labelled.
@@ -85,9 +85,9 @@ impl LabelsTakenIn {
             labelled: labels.len() as u64,
             unlabelled: plan.labels.unlabelled,
             rounded,
-            open: NewAndAlready::of(counts.labels),
+            open: TakenCounts::of(counts.labels),
             open_design: request.ask.open.as_ref().map(|(design, _)| design.clone()),
-            sealed: NewAndAlready::of(counts.sealed),
+            sealed: TakenCounts::of(counts.sealed),
             sealed_design: request.ask.seal.clone(),
             policies: labels.iter().map(|of| of.row.policy.clone()).collect(),
             raters: labels.iter().map(|of| of.rater.clone()).collect(),
@@ -116,7 +116,7 @@ impl LabelsTakenIn {
             let names: Vec<_> = of.iter().map(PolicyId::as_str).collect();
             names.join(", ")
         };
-        let of = |counts: NewAndAlready, design: &Option<DesignId>| match design {
+        let of = |counts: TakenCounts, design: &Option<DesignId>| match design {
             Some(design) if counts.new + counts.already > 0 => {
                 format!("{} in {design}", counts.words())
             }
@@ -151,7 +151,7 @@ pub struct RowsTakenIn {
     /// The files.
     pub files: Vec<String>,
     /// Rows.
-    pub rows: NewAndAlready,
+    pub rows: TakenCounts,
     /// Whose responses are new.
     pub policies: BTreeSet<PolicyId>,
     /// Fields that are kept beside new rows, public.
@@ -166,7 +166,7 @@ impl RowsTakenIn {
         let rows = || plans.iter().flat_map(|plan| &plan.rows.rows);
         Self {
             files: plans.iter().map(|plan| plan.rows.file.clone()).collect(),
-            rows: NewAndAlready {
+            rows: TakenCounts {
                 new: rows().count() as u64,
                 already: plans.iter().map(|plan| plan.already).sum(),
             },

@@ -3,7 +3,7 @@
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::prereg::DiffArgs;
+use crate::cli::prereg::PreregDiffArgs;
 use crate::cli::prereg::find;
 use crate::event::id::ManifestId;
 use crate::projection::manifests::ManifestRecord;
@@ -32,7 +32,7 @@ fn version<'a>(
     })
 }
 
-pub(super) fn diff(ctx: &mut Ctx<'_>, args: &DiffArgs) -> Result<View, CliError> {
+pub(super) fn diff(ctx: &mut Ctx<'_>, args: &PreregDiffArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let (id, record) = find(view.state(&ledger), &args.id)?;
     let looked = record.first_look.as_ref().and_then(|look| look.digest);

@@ -1,7 +1,7 @@
 //! Judging prepared events in order and taking them into memory.
 
 use clover_event::Payload;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::entry;
 use clover_event::header;
 use clover_event::header::DecodedBody;
@@ -224,7 +224,7 @@ fn judge_header(
 /// Judges the root in `seen` against the kept checkpoint of that size.
 fn judge_seen(
     reader: Reader<'_>,
-    seen: Seen,
+    seen: SeenCheckpoint,
     breaches: &mut Vec<Breach>,
 ) -> Result<(), LedgerError> {
     let size = seen.size.value();

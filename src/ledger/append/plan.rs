@@ -9,7 +9,7 @@ use clover_event::Header;
 use clover_event::Kind;
 use clover_event::PAYLOAD_TYPE;
 use clover_event::Payload;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::header;
 use clover_event::header::DecodedBody;
 use clover_ground::digest::Digest;
@@ -177,7 +177,7 @@ pub(super) struct Numbering {
     author: KeyId,
     ledger: SmolStr,
     now: Timestamp,
-    seen: Seen,
+    seen: SeenCheckpoint,
 }
 
 impl Numbering {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clover_event::Event;
 use clover_event::PAYLOAD_TYPE;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_ground::ambient::Ambient;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
@@ -359,7 +359,7 @@ impl<'a> Judge<'a> {
     fn judge_seen_root(
         &mut self,
         seq: u64,
-        seen: Seen,
+        seen: SeenCheckpoint,
         breaches: &mut Vec<Breach>,
     ) -> Result<(), VerifyError> {
         let size = seen.size.value();

@@ -3,7 +3,7 @@
 //!
 //! The sample is drawn from the first checkpoint after the decision: nobody could fit a prediction to who would be labelled.
 
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::id::ItemId;
 use clover_event::payload::decision::EvidenceClass;
 use clover_event::payload::decision::GateEstimated;
@@ -54,7 +54,7 @@ pub fn drawn(
     state: &State,
     gate: &Gate,
     record: &ManifestRecord,
-    seen: Option<Seen>,
+    seen: Option<SeenCheckpoint>,
 ) -> Option<(DrawnFrom, Digest)> {
     let decided = gate.decided.as_ref()?;
     let (_, order) = state.fold::<Orders>().of(record)?;

@@ -4,7 +4,7 @@ mod facts;
 mod file;
 
 pub use facts::AnalysisFacts;
-pub use file::Format;
+pub use file::FileFormat;
 
 use crate::event::payload::estimated::Reading;
 use crate::report::forest::Forest;

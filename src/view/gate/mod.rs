@@ -34,7 +34,7 @@ use crate::view::word;
 /// What a gate's last look found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Look {
+pub struct GateLook {
     /// Highest mean improvement that no look excludes, in millionths.
     pub cs_hi: i64,
     /// Lowest mean improvement that no look excludes, in millionths.
@@ -55,7 +55,7 @@ pub struct Look {
     pub standing: Standing,
 }
 
-impl From<&gates::Look> for Look {
+impl From<&gates::Look> for GateLook {
     fn from(of: &gates::Look) -> Self {
         Self {
             cs_hi: of.cs_hi,
@@ -74,7 +74,7 @@ impl From<&gates::Look> for Look {
 /// How a gate ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Decided {
+pub struct GateDecision {
     /// On what the decision rests.
     pub class: EvidenceClass,
     /// Units observed.
@@ -85,7 +85,7 @@ pub struct Decided {
     pub seq: u64,
 }
 
-impl From<gates::GateDecision> for Decided {
+impl From<gates::GateDecision> for GateDecision {
     fn from(of: gates::GateDecision) -> Self {
         Self {
             class: of.class,
@@ -99,7 +99,7 @@ impl From<gates::GateDecision> for Decided {
 /// An estimate beside a decided gate. It decides and promotes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Estimated {
+pub struct GateEstimate {
     /// Error rate of the interval, in millionths.
     pub alpha: i64,
     /// On what it rests: always asymptotic.
@@ -120,7 +120,7 @@ pub struct Estimated {
     pub shows: bool,
 }
 
-impl From<gates::GateEstimate> for Estimated {
+impl From<gates::GateEstimate> for GateEstimate {
     fn from(of: gates::GateEstimate) -> Self {
         Self {
             alpha: of.alpha,

@@ -21,15 +21,15 @@ use crate::report::spark;
 use crate::session::SessionError;
 use crate::session::gate::check;
 use crate::view::View;
-use crate::view::gate::Decided;
-use crate::view::gate::Estimated;
+use crate::view::gate::GateDecision;
+use crate::view::gate::GateEstimate;
 use crate::view::gate::Order;
 use crate::view::gate::beside;
 use crate::view::gate::charts;
 use crate::view::gate::command;
 use crate::view::gate::deviation;
 use crate::view::gate::effect;
-use crate::view::gate::facts::GateShown;
+use crate::view::gate::facts::GateFacts;
 use crate::view::gate::facts::Promotion;
 use crate::view::gate::facts::RecordedLook;
 use crate::view::gate::facts::Stale;
@@ -142,7 +142,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn facts(&self, now: Option<Timestamp>) -> GateShown {
+    fn facts(&self, now: Option<Timestamp>) -> GateFacts {
         let Self { id, state, of, .. } = *self;
         let gate = of.gate;
         // What is decided has forgotten its observations.
@@ -160,7 +160,7 @@ impl<'a> Page<'a> {
             check_seq: of.check_seq,
             judge: of.judge,
         });
-        let decided = gate.decided.map(Decided::from);
+        let decided = gate.decided.map(GateDecision::from);
         let grade = now.map(|now| gates::graded(gate, of.record, state, now));
         let course = Course {
             n: gate.n,
@@ -170,13 +170,13 @@ impl<'a> Page<'a> {
             grade,
             is_solo: state.keyring.separation() == Some(Separation::Solo),
         };
-        GateShown {
+        GateFacts {
             answer: verdict::answer(&course, &gate.test),
             child: gate.child.clone(),
             decided,
             deviations: of.record.deviations.iter().map(Deviation::from).collect(),
             digest: in_force.map(|version| version.digest),
-            estimated: gate.estimated.map(Estimated::from),
+            estimated: gate.estimated.map(GateEstimate::from),
             experiment: gate.experiment.clone(),
             exposed: of.record.exposed.clone(),
             gate: id.clone(),
@@ -307,7 +307,7 @@ fn entries(of: GateContext<'_>) -> String {
     versions.collect::<Vec<_>>().join("; ")
 }
 
-fn observed(view: &mut View, facts: &GateShown, life: &Life) {
+fn observed(view: &mut View, facts: &GateFacts, life: &Life) {
     let span = match (life.observed.first(), life.observed.last()) {
         (Some((first, _)), Some((last, _))) => format!(", seq {first} to {last}"),
         _ => String::new(),
@@ -355,7 +355,7 @@ fn strata_table(view: &mut View, strata: &[Stratum]) {
     view.line("differences: candidate less baseline, of units whose draws are all there");
 }
 
-fn looks(view: &mut View, facts: &GateShown) {
+fn looks(view: &mut View, facts: &GateFacts) {
     if facts.looks.is_empty() {
         return view.line("no looks yet");
     }

@@ -17,7 +17,7 @@ use crate::view::iterate::number;
 /// A look at confirm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Look {
+pub struct ConfirmLook {
     /// The entry that says it.
     pub seq: u64,
     /// What it says.
@@ -25,8 +25,8 @@ pub struct Look {
 }
 
 /// Every look, in order.
-pub(super) fn looks(record: &IterationRecord) -> Vec<Look> {
-    let looks = record.looks.iter().map(|look| Look {
+pub(super) fn looks(record: &IterationRecord) -> Vec<ConfirmLook> {
+    let looks = record.looks.iter().map(|look| ConfirmLook {
         seq: look.seq,
         look: look.said.clone(),
     });

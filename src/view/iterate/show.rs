@@ -17,12 +17,12 @@ use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::Answer;
 use crate::view::iterate::gates;
-use crate::view::iterate::gates::GateShown;
+use crate::view::iterate::gates::CandidateGate;
 use crate::view::iterate::ground;
-use crate::view::iterate::ground::Audited;
+use crate::view::iterate::ground::SliceAudit;
 use crate::view::iterate::number;
 use crate::view::iterate::sequential;
-use crate::view::iterate::sequential::Look;
+use crate::view::iterate::sequential::ConfirmLook;
 use crate::view::word;
 use crate::workflow::iterate::course::Course;
 
@@ -37,9 +37,9 @@ pub struct CandidateShown {
     /// What became of it, in words.
     pub standing: String,
     /// Its gates on dev.
-    pub dev: Vec<GateShown>,
+    pub dev: Vec<CandidateGate>,
     /// Its gates on the confirm block.
-    pub confirm: Vec<GateShown>,
+    pub confirm: Vec<CandidateGate>,
 }
 
 /// One iteration.
@@ -59,7 +59,7 @@ pub struct IterationShown {
     /// Hash of the rubric that it starts from.
     pub rubric_hash: Digest,
     /// The audit of residuals by slice.
-    pub audit: Audited,
+    pub audit: SliceAudit,
     /// Candidates: patches in the order proposed, then composites.
     pub candidates: Vec<CandidateShown>,
     /// How rows came to be labelled; `null` before the fit.
@@ -67,7 +67,7 @@ pub struct IterationShown {
     /// Whether anything but the reward predicts residuals; `null` before the fit.
     pub prentice: Option<PrenticeChecked>,
     /// Looks at confirm, where the test is sequential.
-    pub looks: Vec<Look>,
+    pub looks: Vec<ConfirmLook>,
     /// How it ended; `null` while it is open.
     pub outcome: Option<IterationOutcome>,
     /// Patches that were accepted, by rank.

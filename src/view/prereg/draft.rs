@@ -11,7 +11,7 @@ use crate::num::Micro;
 use crate::rubric::leaf::Family;
 use crate::session::prereg::draft::LedgerDraft;
 use crate::view::View;
-use crate::view::iterate::reach::Expected;
+use crate::view::iterate::reach::ExpectedPause;
 use crate::view::prereg::file;
 use crate::view::text::thousands;
 use crate::workflow::iterate::draft;
@@ -110,7 +110,7 @@ pub struct DraftFacts {
     /// Labels that would show what is in sight; `null` where nothing is, or no number would.
     pub labels_needed: Option<u64>,
     /// The pause that waits; `null` where labels are too few to tell.
-    pub pause: Option<Expected>,
+    pub pause: Option<ExpectedPause>,
 }
 
 /// What a draft comes to, with the price of a label.
@@ -149,7 +149,7 @@ pub fn facts(of: &LedgerDraft, price: Option<Micro>) -> DraftFacts {
         in_sight: draft.in_sight.as_ref().map(sight),
         shows: std::iter::once(first).chain(more).collect(),
         labels_needed: draft.labels_needed,
-        pause: draft.pause.map(Expected::from),
+        pause: draft.pause.map(ExpectedPause::from),
     }
 }
 

@@ -82,7 +82,7 @@ pub struct ManifestShown {
 /// A field in which two versions differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Changed {
+pub struct ChangedField {
     /// How deep a change of this field alone goes, from 0 to 3.
     pub class: u64,
     /// What stood there; `null` where nothing did.
@@ -100,7 +100,7 @@ pub struct Difference {
     /// Why the older version is the one that is compared, in words.
     pub against: &'static str,
     /// The fields, by path.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<ChangedField>,
     /// How deep the change goes, from 0, words alone, to 3, what is tested.
     pub class: u64,
     /// Number of the older version.
@@ -247,7 +247,7 @@ pub fn diff(id: &ManifestId, (from, why): (&Manifest, &'static str), to: &Manife
     let facts = Difference {
         against: why,
         changes: changes
-            .map(|of| Changed {
+            .map(|of| ChangedField {
                 class: of.class(),
                 from: of.from,
                 path: of.path,

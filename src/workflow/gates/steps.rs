@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use clover_event::Payload;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::id::DesignId;
 use clover_event::id::ItemId;
 use clover_event::id::ManifestId;
@@ -254,7 +254,7 @@ pub fn estimated(
     state: &State,
     of: GateContext<'_>,
     (design, n): (DesignId, u64),
-    (seen, now): (Seen, Timestamp),
+    (seen, now): (SeenCheckpoint, Timestamp),
 ) -> Option<GateEstimated> {
     let version = of.record.in_force()?;
     let manifest = &version.manifest;

@@ -133,11 +133,14 @@ impl Stage {
         by: &Arbitrary,
     ) -> Candidate {
         let data = self.table.data();
-        let anchors = data.anchors.iter().zip([Set::AnchorHigh, Set::AnchorLow]);
+        let anchors = data
+            .anchors
+            .iter()
+            .zip([PatchRows::AnchorHigh, PatchRows::AnchorLow]);
         Candidate {
             patch,
             kappa: 3,
-            scored: RubricScores::of(by.moved(Set::Rows, &data.scored.scores)),
+            scored: RubricScores::of(by.moved(PatchRows::Rows, &data.scored.scores)),
             anchors: anchors
                 .map(|(anchor, set)| RubricScores::of(by.moved(set, &anchor.scored.scores)))
                 .collect(),
@@ -201,7 +204,7 @@ fn environments(design: &Design, world: &World, of_row: &[usize]) -> Vec<Environ
 
 /// Which rows an arbitrary patch moves: a stream of its own for each set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Set {
+pub(super) enum PatchRows {
     Rows,
     AnchorHigh,
     AnchorLow,
@@ -225,7 +228,7 @@ impl Arbitrary {
     }
 
     /// Scores with the patch.
-    pub(super) fn moved(&self, set: Set, scores: &[f64]) -> Vec<f64> {
+    pub(super) fn moved(&self, set: PatchRows, scores: &[f64]) -> Vec<f64> {
         let mut draws = Draws::of(self.seed, 1 + set as usize);
         let moved = scores.iter().map(|score| {
             if draws.uniform() < self.share {

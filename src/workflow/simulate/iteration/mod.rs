@@ -50,7 +50,7 @@ use crate::iterate::compute::uncertainty;
 use crate::predicate;
 use crate::simulate::iteration::columns::Arbitrary;
 use crate::simulate::iteration::columns::Columns;
-use crate::simulate::iteration::columns::Set;
+use crate::simulate::iteration::columns::PatchRows;
 use crate::simulate::iteration::columns::Stage;
 use crate::simulate::world::Fault;
 use crate::simulate::world::Kind;
@@ -502,7 +502,7 @@ impl Simulation {
             }
         }
         let (dev, seed, mut proposed) = best.expect("BUG: there are tries");
-        proposed.fresh = Arbitrary::new(seed).moved(Set::Fresh, &self.fresh.scores);
+        proposed.fresh = Arbitrary::new(seed).moved(PatchRows::Fresh, &self.fresh.scores);
         self.found(stage, base, &proposed, &dev)
     }
 }
