@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 20;
+pub const NEWEST: u32 = 21;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -150,6 +150,15 @@ questions! {
     /// Which plan an audit of transport is graded by.
     PlannedProbes "planned_probes" since 20 rule Thresholds:
         "an audit of transport is graded by a plan that was in force before a probe of its design was open, or by none";
+    /// What is owed after a peek, whoever reads what since.
+    TaintedPeek "tainted_peek" since 21 rule Acceptance:
+        "an iteration whose confirm was unsealed ends as tainted after every gate of every sealed candidate";
+    /// Which of several plans grades an audit.
+    FirstPlan "first_plan" since 21 rule Thresholds:
+        "of several plans of audits the one that was in force first grades; once it is withdrawn or changed, no audit of the design passes";
+    /// How an audit is graded that nobody planned.
+    UsualAudit "usual_audit" since 21 rule Thresholds:
+        "an audit of transport that no plan grades is graded by the usual numbers or stricter ones, as one of as many audits as the design has policies";
 }
 
 /// A rulebook with the entry after which it judges.

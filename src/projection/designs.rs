@@ -2,11 +2,13 @@
 //! `score_once`, by which a draw serves one purpose and a score stands once.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
+use clover_event::id::PolicyId;
 use clover_event::id::ProtocolId;
 use clover_event::id::RowId;
 use clover_event::payload::judge::ScoreConflict;
@@ -70,6 +72,8 @@ pub struct Design {
     pub first_open_seq: Option<u64>,
     /// Open labels.
     pub open: u64,
+    /// Of a design for audits: the policies that it has labels of, open or sealed.
+    pub policies: BTreeSet<PolicyId>,
     /// What was registered, if anything was.
     pub registered: Option<DesignRegistration>,
     /// Sealed labels that were revealed.
@@ -93,6 +97,17 @@ impl ExperimentDesigns {
     pub fn is_governed(&self) -> bool {
         let mut designs = self.designs.values();
         designs.any(|design| design.registered.is_some())
+    }
+
+    /// Remembers the policy of a probe, which a design for audits has labels of.
+    fn probe(&mut self, design: &DesignId, policy: impl FnOnce() -> Option<PolicyId>) {
+        let Some(design) = self.designs.get_mut(design) else {
+            return;
+        };
+        let purpose = design.registered.as_ref().map(|of| of.purpose);
+        if purpose == Some(DesignPurpose::Audit) {
+            design.policies.extend(policy());
+        }
     }
 }
 
@@ -154,8 +169,16 @@ impl Fold for Designs {
                     strata: strata.collect(),
                 });
             }
-            Payload::LabelRecorded(label) => design(&label.design, |design| &mut design.open),
-            Payload::LabelSealed(label) => design(&label.design, |design| &mut design.sealed),
+            Payload::LabelRecorded(label) => {
+                design(&label.design, |design| &mut design.open);
+                of.probe(&label.design, || Some(label.policy.clone()));
+            }
+            Payload::LabelSealed(label) => {
+                design(&label.design, |design| &mut design.sealed);
+                of.probe(&label.design, || {
+                    draw_of_row(&label.row).map(|(policy, ..)| policy)
+                });
+            }
             Payload::SealAccepted(label) => design(&label.design, |design| &mut design.accepted),
             Payload::LabelRevealed(label) => design(&label.design, |design| &mut design.revealed),
             Payload::ScoreConflict(_) => of.score_conflicts += 1,

@@ -511,7 +511,11 @@ impl Now<'_> {
         let kept_back = || block::is_kept_back(self.state, it, self.at);
         let may_stop = || decided.unsealed.is_none() || is_judged || kept_back();
         match said.outcome {
-            Tainted => self.check_tainted(&said.iteration)?,
+            Tainted => {
+                self.check_tainted(&said.iteration)?;
+                let is_free = may_stop() || !self.state.asks(Question::TaintedPeek);
+                ensure!(is_free, missing, "some missing");
+            }
             Stopped => ensure!(may_stop(), missing, "some missing"),
             TransportFailed => ensure!(
                 may_stop() || !self.state.asks(Question::EndAfterPeek),
@@ -545,11 +549,10 @@ impl Now<'_> {
                 "sealed candidates"
             ),
             // Whether the protocol was replaced is asked by the rule `sdp`.
-            SdpChanged => ensure!(
-                may_stop() || !self.state.asks(Question::JudgedPeek),
-                missing,
-                "some missing"
-            ),
+            SdpChanged => {
+                let is_free = may_stop() || !self.state.asks(Question::JudgedPeek);
+                ensure!(is_free, missing, "some missing");
+            }
         }
         Ok(())
     }

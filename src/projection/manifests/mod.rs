@@ -208,11 +208,15 @@ impl ManifestRecord {
         let Some(opened) = opened else {
             return true;
         };
-        let stood = |version: &&ManifestVersion| version.since().is_some_and(|seq| seq < opened);
-        let then = self.versions.iter().rev().find(stood);
-        let now = self.in_force();
-        then.zip(now)
+        self.before(opened)
+            .zip(self.in_force())
             .is_some_and(|(then, now)| then.manifest.transport == now.manifest.transport)
+    }
+
+    /// The version in force before an entry.
+    pub fn before(&self, seq: u64) -> Option<&ManifestVersion> {
+        let stood = |version: &&ManifestVersion| version.since().is_some_and(|since| since < seq);
+        self.versions.iter().rev().find(stood)
     }
 
     /// A version by its digest.

@@ -12,6 +12,7 @@ use clover_event::payload::manifest::TransportPlan;
 use clover_ground::digest::Digest;
 use clover_num::Micro;
 use clover_projection::audits::BOUNDED_AUDIT;
+use clover_projection::drifts;
 use clover_stats::multiplicity::MultiplicityCorrection;
 use clover_stats::transport::AuditState;
 use clover_stats::transport::TransportAudit;
@@ -42,17 +43,14 @@ pub fn algorithm(form: Form) -> &'static str {
     }
 }
 
-/// Largest acceptable mean residual where nothing else is said, in millionths (CJE paper, D.6).
-pub const MARGIN_DEFAULT: i64 = 50_000;
-
 /// How audits are graded where no manifest says so.
 pub fn usual(family_size: usize) -> AuditTerms {
     AuditTerms {
-        alpha_micro: Micro::new(50_000).unwrap_or_default(),
-        clusters_min: count(20),
+        alpha_micro: Micro::new(drifts::USUAL_ALPHA).unwrap_or_default(),
+        clusters_min: count(drifts::USUAL_CLUSTERS),
         family_size: size(family_size.max(1)),
         manifest: None,
-        margin_micro: Micro::new(MARGIN_DEFAULT),
+        margin_micro: Micro::new(drifts::USUAL_MARGIN),
     }
 }
 

@@ -124,7 +124,17 @@ fn a_plan_that_comes_after_its_probes_plans_no_audit_by_them() {
     // What was seen first is what the page of plans says.
     let plans = desk.ok("audit plans --json").json();
     assert_eq!(plans["data"]["plans"][0]["timing"], "after", "{plans}");
-    let ran = desk.words(&["audit", "transport", "--margin", "0.15", "--yes", "--json"]);
+    // A wider margin than the usual one is signed first, or it grades nothing.
+    let wider = ["audit", "transport", "--margin", "0.15", "--yes"];
+    let refused = desk.refused(&wider, 11, &["--margin 0.15 is above the usual 0.05"]);
+    assert!(
+        refused
+            .err
+            .contains("clover prereg new --template transport"),
+        "{}",
+        refused.err
+    );
+    let ran = desk.words(&["audit", "transport", "--yes", "--json"]);
     let answer = ran.json();
     let warned = answer["warnings"].to_string();
     let part = "manifest audits-1 came into force after a probe of probes was open";
