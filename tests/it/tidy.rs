@@ -648,7 +648,9 @@ fn defined(line: &str) -> Option<&str> {
     let is_type = ["struct", "enum", "trait", "union"].contains(&word)
         || (word == "type" && !code.starts_with(' '));
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
-    is_type.then(|| &rest[..end.unwrap_or(rest.len())])
+    let name = &rest[..end.unwrap_or(rest.len())];
+    // A macro's type has no name yet.
+    (is_type && !name.is_empty()).then_some(name)
 }
 
 /// Member, name and file of each type; what no member holds is of the package at the root.

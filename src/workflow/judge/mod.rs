@@ -1,7 +1,7 @@
 //! Judges as ports: who gives a response its base score.
 //!
-//! A [`Judge`] answers one [`JudgeQuery`] with one score; what else a score needs (the evidence record, keys, signatures) is the
-//! workflow's. [`builtin`] is a documented text judge with the biases of real ones, [`recorded`] gives the scores that were
+//! A [`Judge`] answers one [`JudgeQuery`] with one score; what else a score needs (the evidence record, keys, signatures)
+//! is the workflow's. [`builtin`] is a documented text judge with the biases of real ones, [`recorded`] gives the scores that were
 //! imported, [`command`] asks a child process. Scores are kept once, under the keys of [`key`].
 
 pub mod agreement;

@@ -34,7 +34,8 @@ impl Answers {
     /// Reads the answers of a judge through a position.
     ///
     /// # Errors
-    /// [`IterationRowsError`], also for a record whose key is of another prompt, model or source than the judge was registered with.
+    /// [`IterationRowsError`], also for a record whose key is of another prompt, model or source than the judge was
+    /// registered with.
     pub fn through(
         history: &dyn History,
         experiment: &ExperimentId,
