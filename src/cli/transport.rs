@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::cli::confirm;
-use crate::cli::confirm::SealArgs;
+use crate::cli::confirm::ConfirmSealArgs;
 use crate::cli::confirm::UnsealArgs;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
-use crate::cli::estimate::Fit;
+use crate::cli::estimate::FitArgs;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ManifestId;
@@ -25,8 +25,8 @@ use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
 use crate::projection::drifts::AuditPlan;
+use crate::projection::manifests::ManifestVersion;
 use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Version;
 use crate::session::estimates::Estimation;
 use crate::view::View;
 use crate::view::transport;
@@ -64,7 +64,7 @@ pub(super) struct Args {
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
 }
 
 const HELP: &str = "clover audit transport --help";
@@ -186,7 +186,10 @@ fn late(id: &ManifestId, design: &DesignId, opened: u64) -> String {
 }
 
 /// How a manifest has audits graded.
-fn planned(version: &Version, args: &Args) -> Result<(AuditTerms, Option<Manifest>), CliError> {
+fn planned(
+    version: &ManifestVersion,
+    args: &Args,
+) -> Result<(AuditTerms, Option<Manifest>), CliError> {
     let manifest = &version.manifest;
     let plan = manifest.transport.as_ref().expect("BUG: filtered for it");
     if args.margin.is_some() || args.alpha.is_some() {
@@ -315,7 +318,7 @@ fn open(
     }
     if waiting > 0 {
         let unseal = UnsealArgs {
-            seal: SealArgs {
+            seal: ConfirmSealArgs {
                 design: design.as_str().to_owned(),
                 experiment: Some(read.experiment.as_str().to_owned()),
                 identity: None,
@@ -384,7 +387,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
 }
 
 /// What is audited, and what is not.
-struct Wanted {
+struct AuditSelection {
     /// Positions of the policies to audit.
     places: Vec<usize>,
     /// How many policies the design has probes of.
@@ -401,7 +404,7 @@ fn wanted(
     gathered: &Gathered,
     design: &DesignId,
     (args, manifest): (&Args, Option<&Manifest>),
-) -> Result<Wanted, CliError> {
+) -> Result<AuditSelection, CliError> {
     let probed = audit::probed(gathered, design);
     let name = |policy: usize| gathered.dataset.policies[policy].name.as_str();
     for asked in &args.policies {
@@ -412,7 +415,7 @@ fn wanted(
         }
     }
     let planned = manifest.map(environments);
-    let mut found = Wanted {
+    let mut found = AuditSelection {
         places: Vec::new(),
         probed: probed.len(),
         unplanned: Vec::new(),

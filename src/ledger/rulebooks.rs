@@ -164,7 +164,7 @@ questions! {
 /// A rulebook with the entry after which it judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Adopted {
+pub struct RulebookAdoption {
     /// The entry that names it; it judges those after it.
     pub seq: u64,
     /// Its version.
@@ -190,20 +190,20 @@ pub(super) fn named(above: u32, version: u64) -> Option<Breach> {
 }
 
 /// What a log was judged by, in words: `rules 17 through seq 5288, 18 since`.
-pub fn in_words(adopted: &[Adopted]) -> String {
+pub fn in_words(adopted: &[RulebookAdoption]) -> String {
     let mut text = String::from("rules ");
     let first = adopted.first().map_or(UNNAMED, |first| first.version);
     let put = "BUG: writing to a string does not fail";
     write!(text, "{first}").expect(put);
     for pair in adopted.windows(2) {
-        let Adopted { seq, version } = pair[1];
+        let RulebookAdoption { seq, version } = pair[1];
         write!(text, " through seq {seq}, {version} since").expect(put);
     }
     text
 }
 
 /// Names of the questions that some entry was not asked.
-pub fn not_asked(adopted: &[Adopted]) -> Vec<&'static str> {
+pub fn not_asked(adopted: &[RulebookAdoption]) -> Vec<&'static str> {
     let oldest = adopted.first().map_or(UNNAMED, |first| first.version);
     let all = Question::ALL.iter();
     let unasked = all.filter(|question| question.since() > oldest);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_log_says_by_which_rulebooks_it_was_judged() {
-        let adopted = |seq, version| Adopted { seq, version };
+        let adopted = |seq, version| RulebookAdoption { seq, version };
         assert_eq!(in_words(&[adopted(0, 17)]), "rules 17");
         let both = [adopted(0, 17), adopted(5288, 18)];
         assert_eq!(in_words(&both), "rules 17 through seq 5288, 18 since");

@@ -28,7 +28,7 @@ use clover_ledger::Breaches;
 use clover_ledger::Candidate;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
 use clover_ledger::State;
@@ -45,9 +45,9 @@ use serde::Serialize;
 use crate::designs::Designs;
 use crate::gates::Gate;
 use crate::gates::Gates;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::JudgeDriftChecked];
@@ -63,7 +63,7 @@ pub const JUDGE_PATH: &str = "metric.judge_digest";
 /// Checks of one judge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Checked {
+pub struct DriftChecks {
     /// The entry of the newest check that failed.
     pub failed_seq: Option<u64>,
     /// The entry of the newest check.
@@ -77,12 +77,12 @@ pub struct Checked {
 #[serde(transparent)]
 pub struct Drifts {
     /// By experiment, then judge.
-    pub by_experiment: BTreeMap<ExperimentId, BTreeMap<JudgeId, Checked>>,
+    pub by_experiment: BTreeMap<ExperimentId, BTreeMap<JudgeId, DriftChecks>>,
 }
 
 impl Drifts {
     /// Checks of a judge.
-    pub fn of(&self, experiment: &ExperimentId, judge: &JudgeId) -> Option<&Checked> {
+    pub fn of(&self, experiment: &ExperimentId, judge: &JudgeId) -> Option<&DriftChecks> {
         self.by_experiment.get(experiment)?.get(judge)
     }
 }
@@ -99,7 +99,7 @@ impl Fold for Drifts {
         let verdict = said.verdicts.whole();
         let failed = (verdict == Verdict::Fail).then_some(seq);
         let before = of.get(&said.judge).and_then(|checked| checked.failed_seq);
-        let checked = Checked {
+        let checked = DriftChecks {
             failed_seq: failed.or(before),
             newest_seq: seq,
             verdict,
@@ -126,7 +126,7 @@ pub struct Stale {
 }
 
 /// Whether a deviation that was recorded after an entry, and known of after it, says how drift is handled.
-fn is_handled(record: &Record, seq: u64) -> bool {
+fn is_handled(record: &ManifestRecord, seq: u64) -> bool {
     record
         .deviations
         .iter()
@@ -138,7 +138,7 @@ fn is_handled(record: &Record, seq: u64) -> bool {
 pub fn stale(
     state: &State,
     experiment: &ExperimentId,
-    record: &Record,
+    record: &ManifestRecord,
     sources: &[GateSource],
     opened: Option<u64>,
 ) -> Option<Stale> {
@@ -177,9 +177,9 @@ fn found_stale(state: &State, gate: &ManifestId, of: &Gate) -> Result<Option<Sta
 
 /// The rules `thresholds` and `drift`.
 #[derive(Clone, Copy, Debug)]
-pub struct Drifting;
+pub struct DriftRules;
 
-impl Rule for Drifting {
+impl Rule for DriftRules {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
@@ -211,7 +211,7 @@ fn check_drift(
     state: &State,
     experiment: &ExperimentId,
     payload: &Payload,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     match payload {
         Payload::JudgeDriftChecked(said) => check_follows(said),
         Payload::GateOpened(said) => {
@@ -235,7 +235,7 @@ fn check_drift(
     }
 }
 
-fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::Checked {
+fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::RuleAnswer {
     // An act on a gate that nobody opened is refused by the rule `gate`.
     let Some(of) = state.fold::<Gates>().by_id.get(gate) else {
         return Ok(());
@@ -244,7 +244,7 @@ fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::Checked {
 }
 
 /// A stale gate waits for a deviation.
-fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::Checked {
+fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::RuleAnswer {
     let Some(Stale { check_seq, judge }) = stale else {
         return Ok(());
     };
@@ -259,7 +259,7 @@ fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::Checke
 }
 
 /// Verdicts follow from the figures beside them, and every row has its score.
-fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::Checked {
+fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::RuleAnswer {
     let rows = said.scores_micro.len() as u64;
     let by_policy = said.policies.iter().map(|of| of.rows.value());
     let by_policy = by_policy.fold(0_u64, u64::saturating_add);
@@ -302,7 +302,7 @@ fn check_graded(
     state: &State,
     experiment: &ExperimentId,
     payload: &Payload,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let table_9 = Some(OverlapThresholds::default());
     match payload {
@@ -328,7 +328,7 @@ fn check_graded(
 #[derive(Clone, Copy, Debug)]
 pub enum AuditPlan<'a> {
     /// Of the plans in force before the first probe was open, the one that was in force first.
-    Graded(&'a Version),
+    Graded(&'a ManifestVersion),
     /// It graded, and was withdrawn or changed after a probe was open.
     Withdrawn(&'a ManifestId),
     /// No plan was in force before a probe was open.
@@ -341,7 +341,7 @@ pub fn audit_plan<'a>(
     experiment: &ExperimentId,
     opened: u64,
 ) -> AuditPlan<'a> {
-    let of_experiment = |record: &&Record| record.experiment.as_ref() == Some(experiment);
+    let of_experiment = |record: &&ManifestRecord| record.experiment.as_ref() == Some(experiment);
     let records = manifests.by_id.values().filter(of_experiment);
     // A record that was superseded before the first probe plans nothing of it; one that was superseded later did.
     let then = records.filter_map(|record| {
@@ -355,7 +355,7 @@ pub fn audit_plan<'a>(
             .versions
             .iter()
             .filter(|of| of.manifest.transport.is_some());
-        let since = plans.filter_map(Version::since).min()?;
+        let since = plans.filter_map(ManifestVersion::since).min()?;
         (stood && version.manifest.transport.is_some()).then_some((since, record))
     });
     let Some((_, record)) = then.min_by_key(|(since, _)| *since) else {
@@ -376,7 +376,7 @@ fn check_audit(
     state: &State,
     experiment: &ExperimentId,
     said: &TransportTested,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     if state.asks(Question::FirstPlan) {
         return check_first_plan(state, experiment, said);
     }
@@ -406,7 +406,7 @@ fn check_first_plan(
     state: &State,
     experiment: &ExperimentId,
     said: &TransportTested,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let opened = probe_opened(state, experiment, &said.design);
     let opened = opened.required("a label of the design that is open")?;
@@ -445,7 +445,7 @@ fn check_first_plan(
     Ok(())
 }
 
-fn check_no_plan(said: &TransportTested) -> clover_ledger::Checked {
+fn check_no_plan(said: &TransportTested) -> clover_ledger::RuleAnswer {
     let Some(digest) = said.audit.manifest else {
         return Ok(());
     };
@@ -460,7 +460,7 @@ fn check_usual(
     state: &State,
     experiment: &ExperimentId,
     said: &TransportTested,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     let designs = state.fold::<Designs>();
     let design = designs.design(experiment, &said.design);
     let design = design.required("the design of the probes")?;
@@ -546,7 +546,7 @@ fn check_registered<T: PartialEq>(
     of: impl Fn(&Manifest) -> Option<T>,
     usual: Option<T>,
     (found, manifest): (T, Option<Digest>),
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     let mut planned = planned(manifests, experiment, of);
     let Some(digest) = manifest else {
         if let Some((id, digest, _)) = planned.next() {

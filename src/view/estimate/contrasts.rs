@@ -13,7 +13,7 @@ use crate::num::Finite;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
-use crate::stats::multiplicity::Correction;
+use crate::stats::multiplicity::MultiplicityCorrection;
 use crate::view::View;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
@@ -127,7 +127,7 @@ fn reading(of: &ContrastRecorded) -> &'static str {
 
 impl Contrasts<'_> {
     /// How the pairs are corrected as one family.
-    fn correction(&self) -> Correction {
+    fn correction(&self) -> MultiplicityCorrection {
         let first = self.pairs.first();
         terms::correction(first.and_then(|of| of.correction))
     }
