@@ -159,6 +159,15 @@ questions! {
     /// How an audit is graded that nobody planned.
     UsualAudit "usual_audit" since 21 rule Thresholds:
         "an audit of transport that no plan grades is graded by the usual numbers or stricter ones, as one of as many audits as the design has policies";
+    /// What criterion P6 is about.
+    ClaimedEnvironments "claimed_environments" since 21 rule Predicate:
+        "criterion P6 is about every environment that the plan requires, and a plan that names none says that it claims none";
+    /// Who pays for an accepted patch.
+    ChargedPatches "charged_patches" since 21 rule Acceptance:
+        "where an account of patches is open, an accepted patch names a charge to one that paid for no other, of its quarter";
+    /// What a report says of assumptions.
+    FoundOfEach "found_of_each" since 21 rule Recompute:
+        "a report says of an assumption what audits of transport, criterion P6 and estimates found, and the worst policy counts";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -7,6 +7,8 @@ mod catalogue;
 mod rules;
 mod standing;
 mod updates;
+#[cfg(test)]
+mod updates_tests;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -22,6 +24,8 @@ pub use standing::Standing;
 pub use standing::rows;
 pub use standing::standing;
 pub use updates::READS;
+
+use updates::Update;
 
 use clover_event::Kind;
 use clover_event::Payload;
@@ -122,7 +126,9 @@ pub struct Waiver {
 pub struct AssumptionRow {
     /// The newest waiver that two keys agreed to.
     pub granted: Option<Waiver>,
-    /// What was found, by part.
+    /// What was found, by part, and within it by what it is about: policies, iterations, what runs. Rulebook 21 on reads it.
+    pub found_of: BTreeMap<String, BTreeMap<String, Evidence>>,
+    /// What was found, by part: the newest.
     pub parts: BTreeMap<String, Evidence>,
     /// The newest waiver that waits for a second key.
     pub proposed: Option<Waiver>,
@@ -199,6 +205,32 @@ pub struct Assumptions {
     pub of_ledger: AssumptionRows,
     /// Versions of the label protocol, in the order of their registration.
     pub sdp: Vec<SdpVersion>,
+}
+
+impl AssumptionRow {
+    /// What was found of a part: the worst of what it is about, each by its newest finding; else the newest finding. Before
+    /// rulebook 21 always the newest, of iterations alone.
+    pub fn found(&self, part: &str, state: &State) -> Option<Evidence> {
+        let of = self.found_of.get(part);
+        let of = of.filter(|_| state.asks(Question::FoundOfEach));
+        let each = of.into_iter().flat_map(BTreeMap::values);
+        let worst = each.max_by_key(|evidence| (evidence.status, evidence.seq));
+        worst.or_else(|| self.parts.get(part)).copied()
+    }
+
+    /// Takes in what was found of a part.
+    fn take(&mut self, update: &Update, evidence: Evidence) {
+        let part = update.part.to_owned();
+        match &update.of {
+            Some(of) => {
+                let each = self.found_of.entry(part).or_default();
+                each.insert(of.key().to_owned(), evidence);
+            }
+            None => {
+                self.parts.insert(part, evidence);
+            }
+        }
+    }
 }
 
 impl Assumptions {
@@ -349,7 +381,7 @@ impl Assumptions {
                 seq: event.seq(),
                 status: update.status,
             };
-            row.parts.insert(update.part.to_owned(), evidence);
+            row.take(&update, evidence);
         }
     }
 }

@@ -63,12 +63,12 @@ pub fn standing(
     let untouched = AssumptionRow::default();
     let row = state.fold::<Assumptions>().row(code, experiment);
     let row = row.unwrap_or(&untouched);
-    let tainted = taint(state, code, experiment);
+    let tainted = taint(state.fold::<Access>(), code, experiment);
     let mut parts = Vec::new();
     for part in entry(code).parts {
         let evidence = match part.name {
             "access" => tainted,
-            name => row.parts.get(name).copied(),
+            name => row.found(name, state),
         };
         if part.is_required || evidence.is_some() {
             parts.push((part.name, status_of(code, evidence.as_ref(), now), evidence));
@@ -119,11 +119,15 @@ fn in_force(waiver: &Waiver, parts: &[(&str, Status, Option<Evidence>)], now: Ti
 }
 
 /// A read of what its reader may not see stands against an untouched confirm block.
-fn taint(state: &State, code: Assumption, experiment: Option<&ExperimentId>) -> Option<Evidence> {
+pub(super) fn taint(
+    access: &Access,
+    code: Assumption,
+    experiment: Option<&ExperimentId>,
+) -> Option<Evidence> {
     if code != Assumption::H1 {
         return None;
     }
-    let taint = state.fold::<Access>().taints.get(experiment?)?;
+    let taint = access.taints.get(experiment?)?;
     Some(Evidence {
         at: taint.at,
         expires_at: None,

@@ -2,6 +2,7 @@
 
 use clover_event::Kind;
 use clover_event::Payload;
+use clover_event::id::PolicyId;
 use clover_event::payload::Verdict;
 use clover_event::payload::assumption::Assessment;
 use clover_event::payload::assumption::Assumption;
@@ -9,10 +10,15 @@ use clover_event::payload::assumption::BridgeAssessed;
 use clover_event::payload::assumption::BridgeKind;
 use clover_event::payload::audit::CoverageChecked;
 use clover_event::payload::audit::OuaEstimated;
+use clover_event::payload::audit::TransportTested;
+use clover_event::payload::deployment::GuardrailChecked;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimated::CalibratorKind;
+use clover_event::payload::estimated::CalibratorMode;
+use clover_event::payload::estimated::TransportState;
 use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::overlap::OverlapGrade;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::GateId;
@@ -36,13 +42,37 @@ const OUTER_MIN: u64 = 10;
 /// Share of scores outside the labelled ones.
 const OUT_OF_RANGE_MAX: f64 = 0.05;
 
+/// About what a finding is, where several are looked at beside each other and the worst counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// The logs of an iteration.
+    Iteration,
+    /// What runs.
+    Live,
+    /// A policy, or the judge whose scores an estimate calibrates.
+    Named(String),
+}
+
+impl Of {
+    /// The name in the fold. No id is empty or holds a space.
+    pub(super) fn key(&self) -> &str {
+        match self {
+            Self::Iteration => "",
+            Self::Live => "what runs",
+            Self::Named(name) => name,
+        }
+    }
+}
+
 /// What an event says of one part of one assumption.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Update {
     /// The assumption.
     pub code: Assumption,
     /// Until when it holds.
     pub expires_at: Option<Timestamp>,
+    /// About what it is, from rulebook 21 on; `None` where the newest finding counts, whatever it is about.
+    pub of: Option<Of>,
     /// The part, as the catalogue names it.
     pub part: &'static str,
     /// What it shows.
@@ -58,6 +88,7 @@ pub const READS: &[Kind] = &[
     Kind::CalibratorFitted,
     Kind::CoverageChecked,
     Kind::GateEvaluated,
+    Kind::GuardrailChecked,
     Kind::JudgeDriftChecked,
     Kind::LabelDesignRegistered,
     Kind::LabelProcessAudited,
@@ -71,15 +102,31 @@ pub const READS: &[Kind] = &[
     Kind::ScoreReplayed,
     Kind::SdpVersionRegistered,
     Kind::SplitsFormed,
+    Kind::TransportTested,
 ];
 
 fn says(code: Assumption, part: &'static str, status: Status) -> Update {
     Update {
         code,
         expires_at: None,
+        of: None,
         part,
         status,
     }
+}
+
+/// Says it of one of several. Before rulebook 21 only iterations said it, and the newest of them counted.
+fn says_of(of: Of, update: Update, say: &mut dyn FnMut(Update)) {
+    if of == Of::Iteration {
+        say(update.clone());
+    }
+    let of = Some(of);
+    say(Update { of, ..update });
+}
+
+/// About which policy it is; an iteration looks at all its logs together.
+fn of_policy(policy: Option<&PolicyId>) -> Of {
+    policy.map_or(Of::Iteration, |policy| Of::Named(policy.to_string()))
 }
 
 /// What the loss of a patch that adds to obligations says of them all.
@@ -122,7 +169,7 @@ pub(super) fn found(
             say(bridged(found));
         }
         Payload::CalibratorFitted(found) => calibrated(found, say),
-        Payload::CoverageChecked(found) if found.terms.iteration.is_some() => covered(found, say),
+        Payload::CoverageChecked(found) => covered(found, say),
         Payload::GateEvaluated(found) => {
             obliged(found, of, say);
             gate(found, say);
@@ -132,9 +179,12 @@ pub(super) fn found(
                 say(says(code, "balance", judged(found.verdict)));
             }
         }
-        Payload::OuaEstimated(found) if found.terms.iteration.is_some() => {
-            say(says(Assumption::Oua, "share", counted(found)));
+        Payload::GuardrailChecked(found) => live(found, say),
+        Payload::OuaEstimated(found) => {
+            let update = says(Assumption::Oua, "share", counted(found));
+            says_of(of_policy(found.policy.as_ref()), update, say);
         }
+        Payload::TransportTested(found) => audited(found, say),
         Payload::OpeDiagnosed(found) => {
             say(says(Assumption::Ope, "overlap", graded(found.overlap)));
             say(says(Assumption::CjeD1R3, "tails", graded(found.tail)));
@@ -202,9 +252,12 @@ fn improving((improved, all): (u64, u64)) -> Status {
 /// Whether labels are monotone in the scores of the rubric in force: the calibrator in use predicts them out of fold no
 /// worse than the other would, up to one percent.
 fn calibrated(found: &CalibratorFitted, say: &mut dyn FnMut(Update)) {
-    let both = found.iteration.as_ref();
-    let both = both.and_then(|of| Some((of.oof_rmse_monotone?, of.oof_rmse_two_stage?)));
-    let Some((monotone, two_stage)) = both else {
+    let says = |status| says(Assumption::CjeJ2M, "calibrator", status);
+    let Some(of) = &found.iteration else {
+        let judge = Of::Named(found.terms.judge.to_string());
+        return says_of(judge, says(chosen(found)), say);
+    };
+    let (Some(monotone), Some(two_stage)) = (of.oof_rmse_monotone, of.oof_rmse_two_stage) else {
         return;
     };
     let other = match found.selected {
@@ -216,7 +269,51 @@ fn calibrated(found: &CalibratorFitted, say: &mut dyn FnMut(Update)) {
     } else {
         Status::Warn
     };
-    say(says(Assumption::CjeJ2M, "calibrator", status));
+    says_of(Of::Iteration, says(status), say);
+}
+
+/// What the calibrator of an estimate says: errors out of fold chose it among both, or nothing compared it with the other,
+/// since its mode was asked for or covariates enter it.
+fn chosen(found: &CalibratorFitted) -> Status {
+    let is_chosen = found.terms.mode == CalibratorMode::Auto && found.terms.covariates.is_empty();
+    if is_chosen {
+        Status::Pass
+    } else {
+        Status::Inconclusive
+    }
+}
+
+/// The newest audit of a policy. One without a margin is not graded, and decides nothing.
+fn audited(found: &TransportTested, say: &mut dyn FnMut(Update)) {
+    let status = match found.state {
+        TransportState::Fail => Status::Fail,
+        TransportState::Inconclusive | TransportState::NotGraded => Status::Inconclusive,
+        TransportState::NotChecked => Status::Untested,
+        TransportState::Pass => Status::Pass,
+    };
+    let of = Of::Named(found.policy.to_string());
+    say(Update {
+        of: Some(of),
+        ..says(Assumption::CjeT1, "residuals", status)
+    });
+}
+
+/// What residuals by environment say, from rulebook 21 on: environments that must pass do, and no other fails. Without an
+/// environment nobody looked.
+fn by_environment(found: &EnvironmentTests, verdict: Verdict, of: Of, say: &mut dyn FnMut(Update)) {
+    if found.environments.is_empty() {
+        return;
+    }
+    say(Update {
+        of: Some(of),
+        ..says(Assumption::S2, "transport", judged(verdict))
+    });
+}
+
+fn live(found: &GuardrailChecked, say: &mut dyn FnMut(Update)) {
+    if let Some(transported) = &found.evidence.environments {
+        by_environment(transported, found.verdicts.environments, Of::Live, say);
+    }
 }
 
 /// Whether the calibrator causes less of the variance than pauses an iteration.
@@ -239,12 +336,12 @@ fn covered(found: &CoverageChecked, say: &mut dyn FnMut(Update)) {
     });
     let covers = enough && found.out_of_range.value() < OUT_OF_RANGE_MAX;
     let holds = |holds: bool| if holds { Status::Pass } else { Status::Fail };
-    say(says(Assumption::L2, "coverage", holds(covers)));
-    say(says(
-        Assumption::Sup,
-        "coverage",
-        holds(!found.refuse_level),
-    ));
+    let claims = holds(!found.refuse_level);
+    let updates = [(Assumption::L2, holds(covers)), (Assumption::Sup, claims)];
+    for (code, status) in updates {
+        let of = of_policy(found.policy.as_ref());
+        says_of(of, says(code, "coverage", status), say);
+    }
 }
 
 fn judged(verdict: Verdict) -> Status {
@@ -259,12 +356,16 @@ fn judged(verdict: Verdict) -> Status {
 /// A patch that moves too much, does not repeat on confirm, or whose gain the calibrator's uncertainty drowns, says so
 /// of the assumption.
 fn gate(found: &GateEvaluated, say: &mut dyn FnMut(Update)) {
-    let status = judged(found.verdicts.under(found.thresholds.profile));
+    let verdict = found.verdicts.under(found.thresholds.profile);
+    let status = judged(verdict);
+    if let Evidence::P6(transported) = &found.evidence {
+        by_environment(transported, verdict, Of::Iteration, say);
+    }
     match found.gate {
         GateId::P5 => say(says(Assumption::Blast, "anchors", status)),
         GateId::P4 => say(says(Assumption::Blast, "shift", status)),
         GateId::P8 => say(says(Assumption::H1, "replication", status)),
-        GateId::P10 => say(says(Assumption::Oua, "share", status)),
+        GateId::P10 => says_of(Of::Iteration, says(Assumption::Oua, "share", status), say),
         _ => {}
     }
 }
