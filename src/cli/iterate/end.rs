@@ -11,6 +11,7 @@ use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::ledger::Command;
 use crate::projection::iterations::step::Step;
+use crate::view::Exit;
 use crate::view::View;
 
 #[derive(Debug, clap::Args)]
@@ -76,5 +77,10 @@ pub(super) fn close(ctx: &mut Ctx<'_>, args: &IterateCloseArgs) -> Result<View, 
         outcome,
         reason: key::text("reason", reason)?,
     };
-    record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+    let is_paused = payload.outcome == IterationOutcome::PausedForLabels && !args.dry_run;
+    let mut view = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
+    if is_paused {
+        (view.verdict, view.exit) = ("paused", Exit::Inconclusive);
+    }
+    Ok(view)
 }

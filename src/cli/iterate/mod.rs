@@ -35,7 +35,9 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  clover iterate list")]
     List,
     /// Do all that is due and needs no person
-    #[command(after_help = "Example:\n  clover iterate run it-1 --to cards")]
+    #[command(
+        after_help = "Exit 12: it paused for labels.\n\nExample:\n  clover iterate run it-1 --to cards"
+    )]
     Run(run::Args),
     /// Score rows that have no score yet, and a sample again: is the judge deterministic?
     #[command(after_help = "Example:\n  clover iterate score it-1 -- python3 judge.py")]
@@ -44,7 +46,9 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  clover iterate fit it-1")]
     Fit(ground::Args),
     /// Audit residuals by slice and freeze the classification
-    #[command(after_help = "Example:\n  clover iterate audit it-1")]
+    #[command(
+        after_help = "Exit 12: it paused for labels.\n\nExample:\n  clover iterate audit it-1"
+    )]
     Audit(ground::Args),
     /// Publish a card for every slice that is misjudged
     #[command(after_help = "Example:\n  clover iterate cards it-1")]
@@ -66,11 +70,13 @@ pub(super) enum Verb {
     Accept(end::Args),
     /// End an iteration
     #[command(
-        after_help = "Example:\n  clover iterate close it-1 --outcome stopped --reason 'the judge is replaced'"
+        after_help = "Exit 12: it paused for labels.\n\nExample:\n  clover iterate close it-1 --outcome stopped --reason 'the judge is replaced'"
     )]
     Close(end::IterateCloseArgs),
     /// One iteration: inputs, numbers, gates, verdict
-    #[command(after_help = "Example:\n  clover iterate show it-1")]
+    #[command(
+        after_help = "Exit 12: it paused for labels.\n\nExample:\n  clover iterate show it-1"
+    )]
     Show(show::Args),
 }
 

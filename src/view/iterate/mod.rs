@@ -11,10 +11,13 @@ pub mod steps;
 use serde::Serialize;
 
 use crate::event::id::IterationId;
+use crate::event::payload::iteration::IterationOutcome;
 use crate::ground::shell;
 use crate::ledger::AppendedEvent;
+use crate::projection::iterations::record::IterationRecord;
 use crate::projection::iterations::step::Step;
 use crate::session::iterate::Bench;
+use crate::view::Exit;
 use crate::view::View;
 
 /// What a step found, and what is due after it.
@@ -59,7 +62,18 @@ pub fn answer<T: Serialize>(
         "appended"
     };
     view.checkpoint = Some((bench.ledger.size(), bench.ledger.root().to_base64()));
-    view.with_next(next(&bench.id, bench.due()))
+    paused(view, &bench.record).with_next(next(&bench.id, bench.due()))
+}
+
+/// The verdict of an iteration that paused for labels: undecided, whatever was recorded. One that ended in another way is no
+/// pause any more.
+pub(super) fn paused(mut view: View, record: &IterationRecord) -> View {
+    let closed = record.closed.as_ref().map(|of| of.said.outcome);
+    let stands = closed.is_none_or(|outcome| outcome == IterationOutcome::PausedForLabels);
+    if record.paused.is_some() && stands {
+        (view.verdict, view.exit) = ("paused", Exit::Inconclusive);
+    }
+    view
 }
 
 /// The command of a step.

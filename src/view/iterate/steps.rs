@@ -17,6 +17,7 @@ use crate::session::iterate::end::IterationEnd;
 use crate::session::iterate::score::ScoringResult;
 use crate::session::iterate::steps::StepDone;
 use crate::session::iterate::steps::Wait;
+use crate::view::Exit;
 use crate::view::View;
 use crate::view::appended::StandsAnd;
 use crate::view::iterate::answer;
@@ -142,6 +143,14 @@ pub struct ProposedAll {
 pub fn step(bench: &mut Bench, done: &StepDone) -> Result<View, SessionError> {
     let mut view = View::of(&NoStep {});
     let found = put(&mut view, bench, done)?;
+    if let StepFound::Close(_) = &found
+        && bench.record.paused.is_some()
+    {
+        // By itself the end says nothing of the rows: the audit may have been long ago.
+        let course = bench.take_course()?;
+        ground::paused(&mut view, &bench.record, Some(&course));
+        bench.put_back(course);
+    }
     let appended = done.appended();
     Ok(match found {
         StepFound::Score(found) => answer(bench, view, found, appended),
@@ -329,7 +338,7 @@ impl Run {
             self.view.line(format!("waits for {what}"));
         }
         let mut view = answer(bench, self.view, self.found, &self.appended);
-        if self.is_new {
+        if self.is_new && view.exit == Exit::Done {
             view.verdict = "appended";
         }
         view.events.splice(0..0, self.events);
