@@ -6,16 +6,19 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
+use crate::cli::iterate::program::Program;
 use crate::cli::patch;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::payload::Role;
 use crate::event::payload::rubric::AuthorKind;
+use crate::event::payload::scoring::JudgePort;
 use crate::event::registry;
 use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::session::iterate::Bench;
+use crate::session::iterate::attack;
 use crate::view::View;
 use crate::view::patch as views;
 use crate::workflow::patches;
@@ -33,6 +36,16 @@ pub(super) struct Args {
     /// The optimizer's key that asks: a name, an id or a holder; default the only live one
     #[arg(long, value_name = "KEY")]
     pub requester: Option<String>,
+    #[command(flatten)]
+    pub program: Program,
+}
+
+impl Args {
+    /// Whether attacks can be scored: the judge is the built-in one, or its program is said.
+    fn can_ask(&self, bench: &Bench) -> bool {
+        let port = bench.record.judge().map(|judge| judge.port);
+        port == Some(JudgePort::Builtin) || !self.program.command.is_empty()
+    }
 }
 
 /// The optimizer's key that asks, by whatever names a key.
@@ -98,7 +111,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let next = format!("clover iterate propose {} PATCH", shell::word(&id));
         return Err(CliError::refused(message, next));
     }
-    let found = course.receipt(&bench.record, &of, requester);
+    let ports = &mut ctx.ports().with_program(&args.program);
+    let attacked = if args.can_ask(&bench) {
+        attack::of_unproposed(&mut bench, ports, &course, (&of, &written))?
+    } else {
+        None
+    };
+    let found = course.receipt(&bench.record, &of, (requester, attacked));
     let said = found
         .map_err(bench::failed)?
         .map_err(|lack| CliError::refused(lack.to_string(), "clover iterate score ID"))?;

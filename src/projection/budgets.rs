@@ -6,6 +6,7 @@ use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::AccountId;
 use clover_event::id::EventId;
+use clover_event::id::Text;
 use clover_event::id::UnitId;
 use clover_event::payload::Roles;
 use clover_event::payload::budget::Period;
@@ -128,12 +129,26 @@ pub struct PeekCharge {
     pub seq: u64,
 }
 
+/// A charge to an account of patches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatchCharge {
+    /// The account.
+    pub account: AccountId,
+    /// The quarter that it counts in; `None` where the account never refills.
+    pub quarter: Option<Quarter>,
+    /// What for.
+    pub purpose: Text,
+}
+
 /// Every account by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budgets {
     /// By name.
     pub accounts: BTreeMap<AccountId, Account>,
+    /// Charges to accounts of patches: what may pay for an acceptance.
+    pub patches: BTreeMap<EventId, PatchCharge>,
     /// Charges to accounts of peeks: what may pay for opening a label.
     pub peeks: BTreeMap<EventId, PeekCharge>,
 }
@@ -162,12 +177,25 @@ impl Fold for Budgets {
                     let amount = charged.amount.value();
                     account.charges += 1;
                     account.last_seq = Some(event.seq());
-                    if account.purpose() == Purpose::Peeks {
-                        let charge = PeekCharge {
-                            account: charged.account.clone(),
-                            seq: event.seq(),
-                        };
-                        self.peeks.insert(event.event().id, charge);
+                    let (id, name) = (event.event().id, charged.account.clone());
+                    match account.purpose() {
+                        Purpose::Patches => {
+                            let charge = PatchCharge {
+                                account: name,
+                                quarter: period,
+                                purpose: charged.purpose.clone(),
+                            };
+                            self.patches.insert(id, charge);
+                        }
+                        Purpose::Peeks => {
+                            let charge = PeekCharge {
+                                account: name,
+                                seq: event.seq(),
+                            };
+                            self.peeks.insert(id, charge);
+                        }
+                        // No event names a charge to another account.
+                        _ => {}
                     }
                     match account.spent.iter_mut().find(|(of, _)| *of == period) {
                         Some((_, spent)) => *spent = spent.saturating_add(amount),

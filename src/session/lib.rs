@@ -12,6 +12,7 @@ pub mod accounts;
 pub mod append;
 pub mod backup;
 pub mod calibrators;
+pub(crate) mod charges;
 pub mod confirm;
 pub mod custody;
 pub mod deploy;

@@ -15,6 +15,8 @@ use crate::projection::manifests::Manifests;
 use crate::session::accounts;
 use crate::view::View;
 
+/// Units that are charged as they are used, where an account of them is open.
+const CHARGED: [&str; 3] = ["judge_call", "label", "patch"];
 /// Charges that a text answer lists; `--json` has all.
 const SHOWN_MAX: usize = 40;
 
@@ -52,6 +54,8 @@ pub struct AccountRow {
 pub struct AccountList {
     /// Those of `budget.opened` first.
     pub budgets: Vec<AccountRow>,
+    /// Units that are charged as they are used, and of which no account is open: nothing is charged for them.
+    pub not_charged: Vec<&'static str>,
 }
 
 /// One charge of an account.
@@ -192,11 +196,21 @@ pub fn table(view: &mut View, accounts: &[AccountRow]) {
 
 /// Accounts with what is left.
 pub fn list(state: &State, now: Timestamp) -> View {
+    let budgets = accounts(state, now);
+    let is_open = |unit: &&str| budgets.iter().any(|account| account.unit == **unit);
+    let not_charged = CHARGED.iter().copied().filter(|unit| !is_open(unit));
     let facts = AccountList {
-        budgets: accounts(state, now),
+        not_charged: not_charged.collect(),
+        budgets,
     };
     let mut view = View::of(&facts);
     table(&mut view, &facts.budgets);
+    if !facts.not_charged.is_empty() {
+        view.sentence(format!(
+            "Nothing is charged for {}: no account of that unit is open.",
+            facts.not_charged.join(", ")
+        ));
+    }
     view
 }
 

@@ -34,7 +34,7 @@ DESIGN = record(
     anchors=Optional(ident), calibrator=one_of("auto", "monotone", "two_stage"), covariates=listing(ident),
     dev_calls_max=COUNT, environments=listing(record(environment=ident, family=ident, required=boolean)),
     frozen_paths=Optional(listing(text)), judge=Optional(ident), must_not_regress=one_of("guard", "literal"),
-    peek_account=ident,
+    no_environment_claimed=Optional(boolean), peek_account=ident,
     rubric_hash=hex64, seed=hex64, topics=listing(text),
     slices=listing(record(family=ident, cells=listing(record(
         conditions=listing(CONDITION),
@@ -75,7 +75,8 @@ EVIDENCE = choice(
     p5=record(anchors=listing(record(drift=number, policy=ident, rows=COUNT))),
     p6=record(environments=listing(record(
         baseline_fails=boolean, detectable_bias=Optional(number), environment=ident, family=ident,
-        mean=Optional(number), p=Optional(share), required=boolean, rows=COUNT, standard_error=Optional(number)))),
+        mean=Optional(number), p=Optional(share), required=boolean, rows=COUNT, standard_error=Optional(number))),
+        none_claimed=Optional(boolean)),
     p7=record(regressions=COUNT, searched=Optional(number), attacks=listing(record(
         attack=ident, mean=number, mean_absolute=number, seeds=COUNT, tighter_max=Optional(number)))),
     p8=record(bound=number, ln_wealth=number, loss=LOSS, moved_clusters=COUNT, p_bootstrap=Optional(share),

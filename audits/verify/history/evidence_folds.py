@@ -67,6 +67,8 @@ def budget_charged(state, entry, data):
         account.spent[period] = account.spent.get(period, 0) + data["amount"]
         if account.unit == "peek":
             state.peeks[entry.id.hex()] = data["account"]
+        if account.unit == "patch":
+            state.patch_charges[entry.id.hex()] = period
 
 
 def log_key_rotated(state, entry, data):

@@ -94,6 +94,8 @@ def iteration_decision(state, entry, data):
             it.block.looked = (entry.position, data)
     elif entry.kind == "patch.accepted":
         of.accepted.append(data["candidate"])
+        if "charge" in data:
+            state.paid_patches.setdefault(data["charge"], entry.position)
         it = state.iterations.get(data["iteration"])
         if entry.experiment is not None:
             patch = it and it.patches.get(data["patch"])

@@ -45,6 +45,8 @@ class State:
         self.experiments = {}                     # -> seq of the end, or None
         self.accounts, self.charges = {}, {}      # by name; id of a charge -> seq
         self.peeks = {}                           # charges to accounts of peeks -> account
+        self.patch_charges = {}                   # charges to accounts of patches -> quarter, or once
+        self.paid_patches = {}                    # those that paid for a patch -> its seq
         self.paid_for = {}                        # charge -> (experiment, design)
 
     def begin_labels(self):

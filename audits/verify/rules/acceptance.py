@@ -1,7 +1,7 @@
 """Rules of what an iteration accepts, and of how it ends (`schema/PREDICATE.md`)."""
 
 from events.commitments import composite_of
-from history.records import Decisions
+from history.records import Decisions, quarter_of
 from rules.iterations import CONFIRM_GATES, DEV_GATES, live_iteration, stopped_by, taint_problem
 
 
@@ -74,7 +74,25 @@ def rule_acceptance(state, e):
     order = order_of(state, e, it, decided)
     if before >= len(order):
         return "no more patches", "one whose composite did not pass"
-    return None if order[before] == candidate else ("%s at rank %d" % (order[before], before + 1), candidate)
+    if order[before] != candidate:
+        return "%s at rank %d" % (order[before], before + 1), candidate
+    return unpaid_problem(state, e)
+
+
+def unpaid_problem(state, e):
+    """Where an account of patches is open, each accepted patch names a charge of its own to one, of its quarter."""
+    charge = e.data.get("charge")
+    if not state.asks("charged_patches"):
+        return None
+    if not any(account.unit == "patch" for account in state.accounts.values()):
+        return ("no charge: no account of patches is open", charge) if charge else None
+    if charge not in state.patch_charges:
+        return "a charge to an account whose unit is patch", charge or "none"
+    quarter, now = state.patch_charges[charge], quarter_of(e.recorded_text)
+    if quarter not in ("once", now):
+        return "a charge of %s" % now, "one of %s" % quarter
+    if charge in state.paid_patches:
+        return "a charge that paid for no other patch", "one spent at seq %d" % state.paid_patches[charge]
 
 
 def ending_problem(state, e):

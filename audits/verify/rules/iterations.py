@@ -56,6 +56,9 @@ def iteration_opened_problem(state, e):
     if "design" not in plan:
         return "a manifest with iteration.design", "none"
     design, params_hash = plan["design"], labelled(b"clover/iteration/v1", plan)
+    none_claimed = design.get("no_environment_claimed", False)
+    if state.asks("claimed_environments") and not design["environments"] and not none_claimed:
+        return "a plan that names environments, or says no_environment_claimed", "neither"
     if e.data["params"] != plan:
         return "params as registered, %s" % params_hash, "others (E_UNREGISTERED_RULE)"
     for name, expected in (("params_hash", params_hash), ("rubric_hash", design["rubric_hash"])):
@@ -241,6 +244,21 @@ def taint_problem(state, e, decided):
     return ("an iteration that is not tainted", found) if found else None
 
 
+def left_out_environment(state, plan, data):
+    """P6 is about what the plan claims: its required environments are there, and none is claimed only where it says so."""
+    found = data["evidence"].get("p6")
+    if found is None or not state.asks("claimed_environments"):
+        return None
+    design = plan.get("design", {})
+    claimed = design.get("no_environment_claimed", False)
+    if found.get("none_claimed", False) != claimed:
+        return "none_claimed as the plan says, %s" % str(claimed).lower(), str(not claimed).lower()
+    tested = {(of["family"], of["environment"]) for of in found["environments"] if of["required"]}
+    for of in design.get("environments", []):
+        if of["required"] and (of["family"], of["environment"]) not in tested:
+            return "the required environment %s of %s" % (of["environment"], of["family"]), "none"
+
+
 def gate_problem(state, e, it, decided):
     data, evidence = e.data, next(iter(e.data["evidence"]))
     if evidence != data["gate"]:
@@ -259,6 +277,9 @@ def gate_problem(state, e, it, decided):
         return "a manifest with the parameters of its iteration", "none"
     if data["thresholds"] != thresholds_of(plan):
         return "the registered thresholds", "others (E_UNREGISTERED_RULE)"
+    problem = left_out_environment(state, plan, data)
+    if problem:
+        return problem
     both = [decided.calibrators.get(None), decided.calibrators.get(data["candidate"])]
     expected = dict(zip(("baseline", "candidate"), both)) if all(both) else None
     if data.get("calibrators") != expected:
@@ -309,8 +330,12 @@ def thresholds_of(plan):
 
 
 def lets_pass(state, e, said, gate):
-    """A pass does; what nobody could check does if two keys answered for it before the splits were formed."""
+    """A pass does; what nobody could check does if two keys answered for it before the splits were formed; transport does
+    where the plan claims no environment."""
     verdict = said[2]
+    if gate == "p6" and verdict == "not_checked":
+        plan = state.plan_of(state.iterations[e.data["iteration"]]) or {}
+        return bool(plan.get("design", {}).get("no_environment_claimed"))
     code = {"p0": "CLOVER.J2", "p7": "ADV"}.get(gate)
     if verdict == "pass" or verdict != "not_checked" or code is None:
         return verdict == "pass"

@@ -173,6 +173,8 @@ def design_fault(plan, design):
         return "iteration.patch_families: some of %s, each once" % ", ".join(FAMILIES), "%d families" % len(families)
     if not each_once([of["environment"] for of in design["environments"]]):
         return "iteration.design.environments: each environment once", "another"
+    if design.get("no_environment_claimed") and design["environments"]:
+        return "iteration.design.no_environment_claimed: no environment", "%d" % len(design["environments"])
     if len(slices) > SLICES_MAX or not each_once([of["family"] for of in slices]):
         return "iteration.design.slices: at most %d families, each once" % SLICES_MAX, "%d families" % len(slices)
     for of in slices:

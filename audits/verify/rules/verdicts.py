@@ -59,6 +59,8 @@ def adjusted_p(p):
 
 def judge_p6(found, held):
     """Environments that the judge carries over to: no bias found, and one that would have been found."""
+    if found.get("none_claimed") and not found["environments"]:
+        return "not_checked"
     families = {}
     for environment in found["environments"]:
         if environment["rows"]:

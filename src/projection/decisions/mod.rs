@@ -2,6 +2,8 @@
 
 pub mod block;
 mod hypotheses;
+mod paid;
+mod passing;
 mod reviews;
 mod rules;
 mod sealing;
@@ -244,6 +246,8 @@ pub struct AllDecisions {
     pub quarters: BTreeMap<String, u64>,
     /// Where each charge paid for an unsealing, by its digits.
     pub charges: BTreeMap<String, u64>,
+    /// Where each charge paid for an accepted patch, by its digits.
+    pub paid_patches: BTreeMap<String, u64>,
     /// Where each confirm root was unsealed, by its digits.
     pub roots: BTreeMap<String, u64>,
 }
@@ -349,6 +353,10 @@ impl Fold for AllDecisions {
             Payload::PatchAccepted(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
                 of.accepted.push(said.candidate);
+                if let Some(charge) = said.charge {
+                    let paid = self.paid_patches.entry(charge.0.to_hex());
+                    paid.or_insert(once.seq);
+                }
             }
             _ => {}
         }

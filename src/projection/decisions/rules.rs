@@ -8,7 +8,11 @@ use clover_event::payload::card::CardPublished;
 use clover_event::payload::diagnosis::IterationPausedForLabels;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimate::IterationTerms;
+use clover_event::payload::manifest::IterationDesign;
+use clover_event::payload::manifest::IterationEnvironment;
 use clover_event::payload::manifest::IterationPlan;
+use clover_event::payload::predicate::EnvironmentTests;
+use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateCalibrators;
 use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::GateSplit;
@@ -504,6 +508,37 @@ fn check_registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Rul
         "the registered thresholds",
         "others (E_UNREGISTERED_RULE)"
     );
+    if !state.asks(Question::ClaimedEnvironments) {
+        return Ok(());
+    }
+    match (&said.evidence, &plan.design) {
+        (Evidence::P6(found), Some(design)) => check_environments(design, found),
+        _ => Ok(()),
+    }
+}
+
+/// Transport is about what the plan claims: every environment that it requires, or none where it says so.
+fn check_environments(design: &IterationDesign, found: &EnvironmentTests) -> RuleAnswer {
+    let claims_none = design.claims_no_environment();
+    ensure!(
+        (found.none_claimed == Some(true)) == claims_none,
+        format!("none_claimed as the plan says, {claims_none}"),
+        (!claims_none).to_string()
+    );
+    let is_tested = |of: &&IterationEnvironment| {
+        let mut tested = found.environments.iter();
+        tested.any(|one| {
+            one.required && (&one.environment, &one.family) == (&of.environment, &of.family)
+        })
+    };
+    let mut required = design.environments.iter().filter(|of| of.required);
+    if let Some(of) = required.find(|of| !is_tested(of)) {
+        let expected = format!(
+            "the required environment {} of {}",
+            of.environment, of.family
+        );
+        return unmet(expected, "none");
+    }
     Ok(())
 }
 

@@ -3,8 +3,6 @@
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
-use clover_event::payload::Verdict;
-use clover_event::payload::assumption::Assumption;
 use clover_event::payload::iteration::IterationClosed;
 use clover_event::payload::iteration::IterationOutcome;
 use clover_event::payload::label::LabelRevealed;
@@ -30,7 +28,6 @@ use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
-use crate::assumptions::Assumptions;
 use crate::budgets::Budgets;
 use crate::decisions::ACCEPTED_MAX;
 use crate::decisions::AllDecisions;
@@ -38,10 +35,10 @@ use crate::decisions::CONFIRM_GATES;
 use crate::decisions::CandidateDecision;
 use crate::decisions::DEV_GATES;
 use crate::decisions::Decisions;
-use crate::decisions::GateSaid;
 use crate::decisions::RankedCandidate;
 use crate::decisions::block;
 use crate::decisions::hypotheses;
+use crate::decisions::paid;
 use crate::decisions::reviews;
 use crate::decisions::rules::Live;
 use crate::decisions::rules::live;
@@ -55,7 +52,6 @@ use crate::iterations::Iteration;
 use crate::iterations::Iterations;
 use crate::seals;
 use crate::splits;
-use crate::splits::Splits;
 
 /// Label of the hash of a composite.
 pub const COMPOSITE_LABEL: &str = "clover/composite/v1";
@@ -172,11 +168,12 @@ pub fn stopped(
         experiment,
         at,
     };
+    let it = state.fold::<Iterations>().by_id.get(iteration)?;
     let decided = state.fold::<AllDecisions>().of(iteration);
     let judged = decided.and_then(|of| of.candidate(candidate));
     let gates = gates_of(split);
     gates.iter().find_map(|gate| {
-        let words = now.stopped_by(judged, std::slice::from_ref(gate), split)?;
+        let words = now.stopped_by(it, judged, std::slice::from_ref(gate), split)?;
         Some((*gate, words))
     })
 }
@@ -202,67 +199,13 @@ pub fn acceptable(
 }
 
 /// An event's place: the state before it, its experiment, the ledger's time.
-struct Now<'a> {
-    state: &'a State,
-    experiment: &'a ExperimentId,
-    at: Timestamp,
+pub(super) struct Now<'a> {
+    pub(super) state: &'a State,
+    pub(super) experiment: &'a ExperimentId,
+    pub(super) at: Timestamp,
 }
 
 impl Now<'_> {
-    /// Whether a verdict lets a candidate pass: a pass does; what nobody could check does if two keys answered for it
-    /// before the splits were formed.
-    fn lets_pass(&self, said: &GateSaid) -> bool {
-        let code = match (said.verdict, said.gate) {
-            (Verdict::Pass, _) => return true,
-            (Verdict::NotChecked, GateId::P0) => Assumption::CloverJ2,
-            (Verdict::NotChecked, GateId::P7) => Assumption::Adv,
-            _ => return false,
-        };
-        self.is_answered_for(code)
-    }
-
-    /// Whether two keys answered for an assumption before the splits were formed, and still do.
-    fn is_answered_for(&self, code: Assumption) -> bool {
-        let row = self
-            .state
-            .fold::<Assumptions>()
-            .row(code, Some(self.experiment));
-        let Some(waiver) = row.and_then(|row| row.granted.as_ref()) else {
-            return false;
-        };
-        let splits = self
-            .state
-            .fold::<Splits>()
-            .by_experiment
-            .get(self.experiment);
-        let formed = splits.and_then(|of| of.formed.values().map(|formed| formed.seq).max());
-        let agreed = waiver.agreed.map(|agreed| agreed.seq);
-        let is_early = agreed
-            .zip(formed)
-            .is_some_and(|(agreed, formed)| agreed < formed);
-        is_early && waiver.expires_at > self.at
-    }
-
-    /// The first gate of `gates` on `split` that does not let a candidate pass.
-    fn stopped_by(
-        &self,
-        judged: Option<&CandidateDecision>,
-        gates: &[GateId],
-        split: GateSplit,
-    ) -> Option<String> {
-        gates.iter().find_map(
-            |&gate| match judged.and_then(|judged| judged.said(gate, split)) {
-                Some(said) if self.lets_pass(said) => None,
-                Some(said) => Some(format!(
-                    "{gate} {} at seq {}",
-                    verdict_word(said.verdict),
-                    said.seq
-                )),
-                None => Some(format!("{gate} not evaluated on {}", split.as_str())),
-            },
-        )
-    }
-
     fn check_sealed(&self, said: &CandidatesSealed) -> RuleAnswer {
         let live = live(self.state, self.experiment, &said.iteration)?;
         live.check_going_on("a sealing")?;
@@ -282,7 +225,7 @@ impl Now<'_> {
         reviews::check(self.state, live.it, &all.copied().collect::<Vec<_>>())?;
         for one in &said.hypotheses {
             let judged = live.decided.and_then(|of| of.candidate(one.candidate));
-            if let Some(found) = self.stopped_by(judged, &DEV_GATES, GateSplit::Dev) {
+            if let Some(found) = self.stopped_by(live.it, judged, &DEV_GATES, GateSplit::Dev) {
                 return unmet(
                     format!("p0 to p7 passed on dev by {}", one.candidate.short()),
                     found,
@@ -386,16 +329,22 @@ impl Now<'_> {
                 return unmet("every gate of every sealed candidate", found);
             }
         }
-        self.check_named(decided, patch, said)?;
-        self.check_rank(&live, decided, said)
+        self.check_named((live.it, decided), patch, said)?;
+        self.check_rank(&live, decided, said)?;
+        paid::check(self.state, self.at, said)
     }
 
     /// The acceptance names its gates and its patch's numbers.
-    fn check_named(&self, decided: &Decisions, patch: &Patch, said: &PatchAccepted) -> RuleAnswer {
+    fn check_named(
+        &self,
+        (it, decided): (&Iteration, &Decisions),
+        patch: &Patch,
+        said: &PatchAccepted,
+    ) -> RuleAnswer {
         let judged = decided.candidate(said.candidate);
         let stopped = self
-            .stopped_by(judged, &DEV_GATES, GateSplit::Dev)
-            .or_else(|| self.stopped_by(judged, &CONFIRM_GATES, GateSplit::Confirm));
+            .stopped_by(it, judged, &DEV_GATES, GateSplit::Dev)
+            .or_else(|| self.stopped_by(it, judged, &CONFIRM_GATES, GateSplit::Confirm));
         if let Some(found) = stopped {
             return unmet("a candidate that passed every gate", found);
         }
@@ -463,10 +412,10 @@ impl Now<'_> {
         };
         let passes = |hash: Digest| {
             let judged = decided.candidate(hash);
-            self.stopped_by(judged, &DEV_GATES, GateSplit::Dev)
+            self.stopped_by(it, judged, &DEV_GATES, GateSplit::Dev)
                 .is_none()
                 && self
-                    .stopped_by(judged, &CONFIRM_GATES, GateSplit::Confirm)
+                    .stopped_by(it, judged, &CONFIRM_GATES, GateSplit::Confirm)
                     .is_none()
         };
         let passed: Vec<RankedCandidate> = it
@@ -576,15 +525,6 @@ impl Now<'_> {
         let mut sealed = decided.sealed.iter().flat_map(|of| &of.hypotheses);
         let whole = |one: &SealedHypothesis| unjudged(decided.candidate(one.candidate)).is_none();
         decided.unsealed.is_some() && (sequence::saves(self.state, iteration) || sealed.all(whole))
-    }
-}
-
-fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Fail => "fail",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::NotChecked => "not_checked",
-        Verdict::Pass => "pass",
     }
 }
 

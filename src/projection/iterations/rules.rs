@@ -114,6 +114,13 @@ fn check_bound<'a>(
             found: format!("{id}, which has none"),
         });
     };
+    let names = !design.environments.is_empty() || design.claims_no_environment();
+    if state.asks(Question::ClaimedEnvironments) && !names {
+        return Err(Unmet {
+            expected: "a plan that names environments, or says no_environment_claimed".to_owned(),
+            found: "neither".to_owned(),
+        });
+    }
     check_params(id, plan, design, said)?;
     let roles = current.manifest.roles.as_ref();
     let author = event.event.header.author;

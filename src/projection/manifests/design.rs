@@ -50,6 +50,13 @@ pub(super) fn check(plan: &IterationPlan) -> Sound {
             format!("{} environments", environments.len()),
         );
     }
+    if design.claims_no_environment() && !environments.is_empty() {
+        return fault(
+            "iteration.design.no_environment_claimed",
+            "no environment",
+            format!("{} environments", environments.len()),
+        );
+    }
     let slices = &design.slices;
     if slices.len() > SLICES_MAX || !each_once(slices.iter().map(|of| &of.family)) {
         return fault(

@@ -195,7 +195,7 @@ pub fn validate(
 
 fn validation(
     ports: &mut dyn Ports,
-    (home, ledger): (&Home, &Ledger),
+    (home, ledger): (&Home, &mut Ledger),
     (experiment, run): (&ExperimentId, &GeneratorRun),
     design: DesignId,
 ) -> Result<GeneratorValidated, SessionError> {

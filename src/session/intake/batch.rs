@@ -289,6 +289,13 @@ pub(super) struct NewLabels {
     sealed: Vec<Command>,
 }
 
+impl NewLabels {
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        (self.open.len() + self.sealed.len()) as u64
+    }
+}
+
 /// A label, sealed to the recipient that was found.
 pub(super) fn sealed(
     ledger: &Ledger,

@@ -18,9 +18,11 @@ use crate::intake::InputFile;
 use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::intake::batch::Batch;
+use crate::intake::batch::NewLabels;
 use crate::intake::counts::Counts;
 use crate::intake::error;
 use crate::intake::error::IntakeError;
+use crate::intake::labels;
 use crate::intake::signers::Signers;
 use crate::intake::subjects;
 use crate::intake::subjects::SubjectKeys;
@@ -99,7 +101,7 @@ pub fn import(
         return Err(record_conflicts(ports, ledger, &request.ask.experiment, conflicts)?.into());
     }
     let signers = Signers::find(ports, ledger.state(), request.to.as_ref(), plans)?;
-    let mut labels = Vec::with_capacity(files.len());
+    let mut new = Vec::with_capacity(files.len());
     for (file, plan) in files.iter().zip(plans) {
         subjects::planned(home, ledger, &file.rows, plan)?;
         let batch = Batch {
@@ -108,10 +110,12 @@ pub fn import(
             rows: &file.rows,
             plan,
         };
-        labels.push(batch.labels(ledger, &signers)?);
+        new.push(batch.labels(ledger, &signers)?);
     }
+    let all = new.iter().map(NewLabels::count).sum();
+    let payer = labels::payer(ports, ledger, request, all)?;
     let mut counts = Vec::with_capacity(files.len());
-    for ((file, plan), labels) in files.iter().zip(plans).zip(labels) {
+    for ((file, plan), new) in files.iter().zip(plans).zip(new) {
         let keys = SubjectKeys::new(home, ledger, &file.rows, plan)?;
         let ingested = match plan.ingested {
             Some(id) => id,
@@ -125,7 +129,10 @@ pub fn import(
         };
         batch.checked(ledger, &signers)?;
         batch.scores(ledger, &keys, signers.scorer())?;
-        batch.append_labels(ledger, labels, &signers)?;
+        if let Some(payer) = &payer {
+            payer.pay(ledger, new.count())?;
+        }
+        batch.append_labels(ledger, new, &signers)?;
         counts.push(Counts::of(plan));
     }
     ledger.settle()?;

@@ -12,6 +12,8 @@ use clover_workflow::import::plan::Presence;
 use clover_workflow::import::plan::label_of;
 
 use crate::append;
+use crate::charges;
+use crate::charges::Payer;
 use crate::error::SessionError;
 use crate::intake::IntakeRequest;
 use crate::intake::batch;
@@ -74,12 +76,27 @@ pub fn import(
     let (open, sealed) = commands(ledger, request, plan, &signers)?;
     permitted(ledger, &open, signers.labeler())?;
     permitted(ledger, &sealed, signers.custodian())?;
+    let all = (open.len() + sealed.len()) as u64;
+    if let Some(payer) = payer(ports, ledger, request, all)? {
+        payer.pay(ledger, all)?;
+    }
     for (mut commands, signer) in [(open, signers.labeler()), (sealed, signers.custodian())] {
         batch::append_all(ledger, &mut commands, signer, &mut Vec::new())?;
     }
     ledger.settle()?;
     append::tell_of_pin(ports, ledger);
     Ok(counts)
+}
+
+/// Who pays for new labels, where an account of labels is open: more than it holds is refused before any is recorded.
+pub(super) fn payer(
+    ports: &mut dyn Ports,
+    ledger: &Ledger,
+    request: &IntakeRequest,
+    new: u64,
+) -> Result<Option<Payer>, SessionError> {
+    let purpose = format!("labels of {}", request.ask.experiment);
+    Payer::find(ports, ledger, charges::LABEL, (new, &purpose))
 }
 
 /// Holds commands against the rules before the first of any is appended.

@@ -15,6 +15,7 @@ use clover_ledger::AppendedEvent;
 use clover_ledger::Ledger;
 use clover_num::Micro;
 use clover_projection::batteries::Batteries;
+use clover_rubric::Patch;
 use clover_rubric::extract::recorded::Facts;
 use clover_workflow::battery::Seed;
 use clover_workflow::battery::measured;
@@ -34,6 +35,8 @@ use clover_workflow::judge::JudgeError;
 use clover_workflow::judge::JudgeQuery;
 use clover_workflow::live::FrozenVersion;
 
+use crate::charges;
+use crate::charges::Payer;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::iterate::Bench;
@@ -58,6 +61,9 @@ pub struct Attack {
 struct GuardedJudge {
     judge: Box<dyn Judge + Send>,
     failed: Option<JudgeError>,
+    calls: u64,
+    /// Who pays for its calls, and how many are left to it.
+    payer: Option<(Payer, u64)>,
 }
 
 impl Judge for GuardedJudge {
@@ -65,6 +71,16 @@ impl Judge for GuardedJudge {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
+        if self
+            .payer
+            .as_ref()
+            .is_some_and(|(_, left)| self.calls >= *left)
+        {
+            let spent = JudgeError::Ended("no judge_call is left to pay for it".to_owned());
+            self.failed = Some(spent.clone());
+            return Err(spent);
+        }
+        self.calls += 1;
         let answer = self.judge.score(ask);
         if let Err(error) = &answer
             && !matches!(error, JudgeError::Declined(_))
@@ -81,9 +97,27 @@ impl GuardedJudge {
         ledger: &Ledger,
         judge: &JudgeRegistered,
     ) -> Result<RefCell<Self>, SessionError> {
-        let judge = registration::opened(ports, ledger, judge)?;
-        let failed = None;
-        Ok(RefCell::new(Self { judge, failed }))
+        let port = registration::opened(ports, ledger, judge)?;
+        // How many calls a search takes nobody knows before: one has to be left.
+        let payer = charges::calls(ports, ledger, (judge.port, &judge.judge), 1)?;
+        Ok(RefCell::new(Self {
+            judge: port,
+            failed: None,
+            calls: 0,
+            payer: payer.map(|payer| {
+                let left = payer.left(ledger);
+                (payer, left)
+            }),
+        }))
+    }
+
+    /// Charges the calls that were made, whatever came of them.
+    fn settle(&mut self, ledger: &mut Ledger) -> Result<(), SessionError> {
+        let calls = std::mem::take(&mut self.calls);
+        match &self.payer {
+            Some((payer, _)) => payer.pay(ledger, calls),
+            None => Ok(()),
+        }
     }
 
     /// Refuses to go on where it failed; what it was asked for is not on record.
@@ -111,9 +145,28 @@ pub(super) fn of_candidate(
     }
     let keyring = &bench.ledger.state().keyring;
     let has_adversary = keyring.live_with(Role::Adversary).next().is_some();
-    let ran = run(bench, ports, course, (Some(of), has_adversary))?;
+    let ran = run(bench, ports, course, (Some(of), None, has_adversary))?;
     let unrecorded = (!has_adversary).then(|| ran.said.gaming());
     Ok((ran.appended, unrecorded))
+}
+
+/// What attacks on a patch earn that nobody proposed yet: the battery runs for it, and is not recorded. `None` where the judge
+/// cannot be asked anew, or its program is not at hand: then nobody looked.
+///
+/// # Errors
+/// [`IterationError`]; calls that were made are charged all the same.
+pub fn of_unproposed(
+    bench: &mut Bench,
+    ports: &mut dyn Ports,
+    course: &Course,
+    (of, document): (&Hypothesis, &Patch),
+) -> Result<Option<Gaming>, SessionError> {
+    if !course.loaded.is_callable() || course.patched(of)?.is_err() {
+        return Ok(None);
+    }
+    let documents = Some(std::slice::from_ref(document));
+    let ran = run(bench, ports, course, (Some(of), documents, false))?;
+    Ok(Some(ran.said.gaming()))
 }
 
 /// Runs and records the battery of a patch by name, or of the rubric that the iteration starts from.
@@ -138,7 +191,7 @@ pub fn attack(
             Some(course.hypothesis(&bench.ledger, &bench.record, &[said])?)
         }
     };
-    let attack = run(bench, ports, &course, (of.as_ref(), true))?;
+    let attack = run(bench, ports, &course, (of.as_ref(), None, true))?;
     bench.put_back(course);
     Ok(attack)
 }
@@ -194,7 +247,7 @@ fn run(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     course: &Course,
-    (of, is_recorded): (Option<&Hypothesis>, bool),
+    (of, documents, is_recorded): (Option<&Hypothesis>, Option<&[Patch]>, bool),
 ) -> Result<Attack, SessionError> {
     let known = of.and_then(|of| bench.record.battery_of(of.hash));
     if let Some(said) = known.map(|of| of.said.clone()) {
@@ -210,7 +263,8 @@ fn run(
     let patched = of.map(|of| course.patched(of)).transpose()?;
     let patched = patched.transpose();
     let patched = patched.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
-    let patches = of.map(|of| prepared::patches(&bench.record, of));
+    let proposed = of.map(|of| prepared::patches(&bench.record, of));
+    let patches = documents.or(proposed.as_deref()).unwrap_or_default();
     let iteration = bench.id.clone();
     let prepared = BatteryPlan {
         course,
@@ -218,13 +272,17 @@ fn run(
         known: &known,
         material: &material,
         of: of.zip(patched.as_deref()),
-        patches: patches.as_deref().unwrap_or_default(),
+        patches,
     };
     let judge = GuardedJudge::open(ports, &bench.ledger, registered)?;
     let anew = anew(bench, ports, of)?;
     let target = prepared.target();
     let told = anew.as_ref().map(|of| of as &RefCell<dyn Judge>);
     let measured = prepared.measured(&target, &judge, told);
+    judge.borrow_mut().settle(&mut bench.ledger)?;
+    if let Some(anew) = &anew {
+        anew.borrow_mut().settle(&mut bench.ledger)?;
+    }
     judge.borrow().answered()?;
     anew.map_or(Ok(()), |of| of.borrow().answered())?;
     let (said, found) = measured.map_err(|error| IterationError::Battery(error.to_string()))?;
@@ -262,7 +320,7 @@ fn anew(
 /// [`IterationError`].
 pub fn of_outputs(
     ports: &mut dyn Ports,
-    (home, ledger): (&Home, &Ledger),
+    (home, ledger): (&Home, &mut Ledger),
     experiment: &ExperimentId,
     (frozen, outputs): (&FrozenVersion, &[RowName]),
 ) -> Result<Option<Gaming>, SessionError> {
@@ -314,6 +372,7 @@ pub fn of_outputs(
     };
     let mut score = |seed: &Seed<'_>, text: &str| under.score(seed, text);
     let measured = measured::measure(&target, &mut score, None);
+    judge.borrow_mut().settle(ledger)?;
     judge.borrow().answered()?;
     let (said, _) = measured.map_err(|error| IterationError::Battery(error.to_string()))?;
     Ok(Some(said.gaming()))

@@ -1,5 +1,6 @@
 //! Acceptance and the end.
 
+use clover_event::id::EventId;
 use clover_event::id::PatchId;
 use clover_event::id::Text;
 use clover_event::payload::iteration::IterationClosed;
@@ -7,9 +8,14 @@ use clover_event::payload::iteration::IterationOutcome;
 use clover_event::payload::predicate::GateSplit;
 use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::rubric::RejectStage;
+use clover_ground::digest::Digest;
 use clover_ledger::AppendedEvent;
+use clover_ledger::rulebooks::Question;
 use clover_workflow::iterate::outcome;
 
+use crate::append;
+use crate::charges;
+use crate::charges::Payer;
 use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::gates;
@@ -30,19 +36,61 @@ pub struct Acceptance {
 /// [`SessionError`]; what was accepted before stands.
 pub fn accept(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Acceptance, SessionError> {
     let order = bench.acceptable();
+    let known = |hash: &Digest| {
+        let mut accepted = bench.record.accepted.iter();
+        accepted.any(|of| of.said.candidate == *hash)
+    };
+    let due = order.iter().enumerate().filter(|(_, hash)| !known(hash));
+    let due = due.filter_map(|(at, hash)| outcome::acceptance(&bench.record, at, *hash));
+    let due: Vec<PatchAccepted> = due.collect();
+    let payer = payer(bench, ports, &due)?;
     let (mut patches, mut appended) = (Vec::new(), Vec::new());
-    for (at, hash) in order.iter().enumerate() {
-        let mut known = bench.record.accepted.iter();
-        if known.any(|of| of.said.candidate == *hash) {
-            continue;
-        }
-        let Some(said) = outcome::acceptance(&bench.record, at, *hash) else {
-            continue;
-        };
+    for mut said in due {
+        said.charge = charged(bench, payer.as_ref(), &said, &mut appended)?;
         patches.push(said.clone());
         appended.extend(bench.say(ports, vec![said.into()])?);
     }
     Ok(Acceptance { appended, patches })
+}
+
+/// What a charge says it is for, so that an acceptance that was cut goes on under the charge that was made.
+fn purpose(said: &PatchAccepted) -> String {
+    format!("patch {} of {}", said.patch, said.iteration)
+}
+
+/// Who pays for patches that are about to be accepted and are not paid for: `None` where nobody has to.
+fn payer(
+    bench: &Bench,
+    ports: &mut dyn Ports,
+    due: &[PatchAccepted],
+) -> Result<Option<Payer>, SessionError> {
+    let (state, now) = (bench.ledger.state(), append::now(&bench.ledger));
+    if !state.asks(Question::ChargedPatches) {
+        return Ok(None);
+    }
+    let unpaid = |said: &&PatchAccepted| charges::unspent(state, &purpose(said), now).is_none();
+    let amount = due.iter().filter(unpaid).count() as u64;
+    Payer::find(ports, &bench.ledger, charges::PATCH, (amount, "patches"))
+}
+
+/// The charge of a patch: one that was made for it before, else a new one.
+fn charged(
+    bench: &mut Bench,
+    payer: Option<&Payer>,
+    said: &PatchAccepted,
+    appended: &mut Vec<AppendedEvent>,
+) -> Result<Option<EventId>, SessionError> {
+    let (state, purpose) = (bench.ledger.state(), purpose(said));
+    if !state.asks(Question::ChargedPatches) {
+        return Ok(None);
+    }
+    let made = charges::unspent(state, &purpose, append::now(&bench.ledger));
+    let (None, Some(payer)) = (made, payer) else {
+        return Ok(made);
+    };
+    let paid = payer.pay_for(&mut bench.ledger, 1, &purpose)?;
+    appended.extend(&paid);
+    Ok(paid.first().map(|of| of.id))
 }
 
 /// How an iteration ended.

@@ -30,6 +30,8 @@ use clover_workflow::judge::run::RawRecord;
 use zeroize::Zeroizing;
 
 use crate::append;
+use crate::charges;
+use crate::charges::Meter;
 use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
@@ -192,6 +194,9 @@ pub(super) fn score_missing(
     let standing = registration::standing(&bench.ledger, &experiment, &judge.judge)?;
     let registered = standing.ok_or(IterationError::NoJudge)?.id;
     let scorer = ports.signer(bench.ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
+    let calls = unscored.len() as u64;
+    let payer = charges::calls(ports, &bench.ledger, (judge.port, &judge.judge), calls)?;
+    let mut meter = Meter::of(payer);
     for batch in unscored.chunks(BATCH) {
         let mut good = Vec::with_capacity(batch.len());
         let mut texts = Texts::new(&bench.home, &bench.ledger)?;
@@ -209,6 +214,7 @@ pub(super) fn score_missing(
                 found.silent += 1;
                 continue;
             };
+            meter.called();
             match reading.score(&row, &mut *port) {
                 Ok(base) => good.push((row, reading, base)),
                 Err(error) => {
@@ -218,6 +224,7 @@ pub(super) fn score_missing(
             }
         }
         drop(texts);
+        meter.settle(&mut bench.ledger)?;
         let mut book = Book {
             home: &bench.home,
             ledger: &mut bench.ledger,
@@ -225,6 +232,7 @@ pub(super) fn score_missing(
             judge: &judge.judge,
             registered,
             scorer: &scorer,
+            meter: Meter::default(),
         };
         let counts = book.record(good)?;
         bench.ledger.settle()?;
@@ -301,6 +309,11 @@ pub(super) fn repeat(
 ) -> Result<RepeatedSample, SessionError> {
     let judge = by.0;
     let (sample, seed) = drawn(bench, judge, of)?;
+    let calls = sample.len() as u64;
+    let payer = charges::calls(ports, &bench.ledger, (judge.port, &judge.judge), calls)?;
+    if let Some(payer) = payer {
+        payer.pay(&mut bench.ledger, calls)?;
+    }
     let (mismatches, conflicts) = rescored(bench, ports, by, port, (of, &sample))?;
     let leaves = sample.iter().map(|key| key.as_bytes().as_slice());
     let said = ScoreReplayed {

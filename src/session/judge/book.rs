@@ -26,6 +26,7 @@ use clover_workflow::judge::run::RawRecord;
 use clover_workflow::judge::run::Reading;
 use serde::Serialize;
 
+use crate::charges::Meter;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::IntakeRequest;
@@ -47,6 +48,8 @@ pub struct Book<'a> {
     pub registered: EventId,
     /// The key that answers for scores.
     pub scorer: &'a Signer,
+    /// Calls that are charged as their answers go on record.
+    pub meter: Meter,
 }
 
 /// What a judge said beside a score, or instead of one.

@@ -29,6 +29,7 @@ use clover_workflow::drift::DriftError;
 use clover_workflow::drift::Heard;
 use clover_workflow::import::ImportRow;
 
+use crate::charges;
 use crate::error::SessionError;
 use crate::judge::assignment::Assignment;
 use crate::judge::error::JudgingError;
@@ -94,7 +95,12 @@ pub fn check(
     let rows = anchor_rows(rows, &found)?;
     let scores = match request.scores {
         ScoreOrigin::Rows => rows.iter().map(|row| row.score).collect(),
-        ScoreOrigin::Judge => heard(ports, ledger, &assignment, rows)?,
+        ScoreOrigin::Judge => {
+            // It is paid once the check goes on record; here only whether it can be.
+            let whose = (assignment.registration.port, assignment.judge());
+            charges::calls(ports, ledger, whose, rows.len() as u64)?;
+            heard(ports, ledger, &assignment, rows)?
+        }
     };
     let said = drift::check(&found, Heard { asked, scores }, terms).map_err(stopped)?;
     Ok(DriftCheck {
@@ -115,6 +121,11 @@ pub fn record(
     said: JudgeDriftChecked,
 ) -> Result<Vec<AppendedEvent>, SessionError> {
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::JudgeDriftChecked))?;
+    if let Some(asked) = &said.asked {
+        let calls = said.rows.rows.value();
+        let payer = charges::calls(ports, ledger, (asked.port, &said.judge), calls)?;
+        payer.map_or(Ok(()), |payer| payer.pay(ledger, calls))?;
+    }
     let command = Command::new(said, Some(experiment.clone()));
     scoring::settled(ports, ledger, &[command], &signer)
 }

@@ -20,6 +20,8 @@ use clover_workflow::judge::run::RawRecord;
 use clover_workflow::judge::run::Reading;
 
 use crate::append;
+use crate::charges;
+use crate::charges::Meter;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::judge::ask::Asking;
@@ -148,6 +150,8 @@ pub fn run(
     };
     let asked = sorted.asks.iter().flatten().map(|(row, _)| row);
     let judges = assignment.judges(ports, ledger, asked)?;
+    let whose = (port, assignment.judge());
+    let payer = charges::calls(ports, ledger, whose, sorted.asks.len() as u64)?;
     let mut book = Book {
         home,
         ledger,
@@ -155,6 +159,7 @@ pub fn run(
         judge: assignment.judge(),
         registered,
         scorer: &scorer,
+        meter: Meter::of(payer),
     };
     let all = sorted.fresh() as u64;
     let mut answered = sorted.answered.into_iter();
@@ -245,6 +250,9 @@ fn ask(
     let mut failed: Option<(ItemId, JudgeError)> = None;
     let mut is_interrupted = false;
     while let Some(heard) = asking.hear() {
+        if let Heard::Answer(..) = &heard {
+            book.meter.called();
+        }
         let due = match heard {
             Heard::Answer(at, Ok(answer)) => {
                 waiting.answers.insert(at, answer);
@@ -312,6 +320,7 @@ fn record(
     asks: &[Alike],
     (due, mut remarks): (BTreeMap<usize, Answer>, Vec<Remark>),
 ) -> Result<(), SessionError> {
+    book.meter.settle(book.ledger)?;
     let mut rows = Vec::new();
     for (at, answer) in due {
         for (row, reading) in &asks[at] {

@@ -18,6 +18,7 @@ use clover_workflow::judge::run;
 use clover_workflow::judge::run::Reading;
 
 use crate::append;
+use crate::charges;
 use crate::error::SessionError;
 use crate::judge::ask;
 use crate::judge::assignment::Assignment;
@@ -70,6 +71,11 @@ pub fn rescore(
     let keys: Vec<Digest> = here.iter().map(|(_, reading)| reading.raw_key).collect();
     let sample = run::sample(&keys, seed.value()).ok_or(JudgingError::FewRows(keys.len()))?;
     here.retain(|(_, reading)| sample.binary_search(&reading.raw_key).is_ok());
+    let whose = (assignment.registration.port, assignment.judge());
+    let calls = here.len() as u64;
+    if let Some(payer) = charges::calls(ports, ledger, whose, calls)? {
+        payer.pay(ledger, calls)?;
+    }
     let scores = answers(ports, ledger, &assignment, &here)?;
     let (mut mismatches, mut differing) = (0_u64, Vec::new());
     for ((row, reading), base) in here.iter().zip(scores) {

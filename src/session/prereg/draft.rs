@@ -95,6 +95,7 @@ fn bare(rubric_hash: Digest) -> IterationDesign {
         frozen_paths: None,
         judge: None,
         must_not_regress: RegressionGuard::Guard,
+        no_environment_claimed: None,
         peek_account: AccountId::new("none").expect("BUG: a constant id"),
         rubric_hash,
         seed: Digest([0; 32]),

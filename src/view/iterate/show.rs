@@ -9,6 +9,7 @@ use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::manifest::ConfirmSeparation;
+use crate::event::payload::manifest::IterationDesign;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
 use crate::num::Micro;
@@ -128,13 +129,18 @@ pub fn show(record: &IterationRecord, course: Option<&Course>) -> View {
             _ => format!("{outcome}  seq {seq}: {reason}"),
         });
     }
-    view
+    super::paused(view, record)
 }
 
 /// The sentence that answers: which patches were accepted, or why none was.
 fn answer(record: &IterationRecord) -> Answer {
     let Some(closed) = &record.closed else {
-        let text = "Not decided: the iteration is open. Nothing may be claimed yet.";
+        let text = match record.paused {
+            None => "Not decided: the iteration is open. Nothing may be claimed yet.",
+            Some(_) => {
+                "Not decided: it paused for labels, and waits to be closed. Nothing may be claimed of any patch."
+            }
+        };
         return Answer {
             text: text.to_owned(),
             may_be_claimed: false,
@@ -158,8 +164,15 @@ fn answer(record: &IterationRecord) -> Answer {
                 }
                 ConfirmSeparation::Time => answer::CLAIMED,
             };
+            let design = record.opened.said.params.design.as_ref();
+            let nowhere = design.is_some_and(IterationDesign::claims_no_environment);
+            let beside = if nowhere {
+                " The plan claims no environment: nothing was tested there."
+            } else {
+                ""
+            };
             return Answer {
-                text: format!("{text} {claim}"),
+                text: format!("{text} {claim}{beside}"),
                 may_be_claimed: true,
             };
         }

@@ -339,5 +339,8 @@ fn transport(
     let scored = &later.table.data().scored;
     let of = (fitted, scored);
     let environments = transport::groups(&later.table, of, &family, &groups, TRANSPORT_LEVEL)?;
-    Ok(EnvironmentTests { environments })
+    Ok(EnvironmentTests {
+        environments,
+        none_claimed: None,
+    })
 }

@@ -394,7 +394,7 @@ impl Course {
         Ok(self.ground.risk_improve(&self.loaded.table, &patched)?)
     }
 
-    /// What the dev objective answers of a hypothesis.
+    /// What the dev objective answers of a hypothesis; of one without a battery on record, by what attacks on it earned.
     ///
     /// # Errors
     /// [`CourseError`]; the inner one where its rows cannot be scored.
@@ -402,9 +402,9 @@ impl Course {
         &self,
         record: &IterationRecord,
         of: &Hypothesis,
-        requester: KeyId,
+        (requester, attacked): (KeyId, Option<Gaming>),
     ) -> Result<Result<DevObjectiveQueried, EvidenceMissing>, CourseError> {
-        let (gates, lack) = self.as_read(record, of, None)?;
+        let (gates, lack) = self.as_read(record, of, attacked)?;
         if let Some(lack) = lack {
             return Ok(Err(lack));
         }

@@ -44,6 +44,7 @@ pub fn acceptance(record: &IterationRecord, at: usize, hash: Digest) -> Option<P
     };
     Some(PatchAccepted {
         candidate: hash,
+        charge: None,
         gates: gates_of(record, hash),
         iteration: record.iteration.clone(),
         kappa: patch.length.kappa,

@@ -12,9 +12,11 @@ use clover_event::payload::diagnosis::IterationPausedForLabels;
 use clover_event::payload::diagnosis::LabelProcessAudited;
 use clover_event::payload::diagnosis::PrenticeChecked;
 use clover_event::payload::manifest::CalibratorMode;
+use clover_event::payload::manifest::IterationDesign;
 use clover_event::payload::manifest::IterationPlan;
 use clover_event::payload::predicate::Admissible;
 use clover_event::payload::predicate::CandidatesSealed;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Gaming;
 use clover_event::payload::predicate::GateCalibrators;
@@ -124,6 +126,20 @@ fn count(value: usize) -> Count {
 }
 
 impl OpenIteration {
+    /// Evidence with what the plan claims of environments.
+    fn claimed(&self, evidence: Evidence) -> Evidence {
+        let design = self.plan.design.as_ref();
+        match evidence {
+            Evidence::P6(found) if design.is_some_and(IterationDesign::claims_no_environment) => {
+                Evidence::P6(EnvironmentTests {
+                    none_claimed: Some(true),
+                    ..found
+                })
+            }
+            evidence => evidence,
+        }
+    }
+
     /// 32 bytes for one purpose, from the registered seed: SHA-256 over the label, the seed, the iteration and the
     /// purpose.
     fn seed(&self, purpose: &str) -> Digest {
@@ -414,6 +430,7 @@ impl Ground {
         evidence: Evidence,
         calibrators: Option<GateCalibrators>,
     ) -> GateEvaluated {
+        let evidence = opened.claimed(evidence);
         GateEvaluated {
             battery: None,
             build: text(BUILD),

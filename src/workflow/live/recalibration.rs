@@ -192,7 +192,10 @@ fn residuals(fresh: &Fresh, held: &Thresholds) -> Result<EnvironmentTests, Unfit
     let part = part.unwrap_or(SplitPart::Dev);
     let each = transport::transport(&fresh.table, &fresh.fitted, of, part, level)?;
     environments.extend(each.environments);
-    Ok(EnvironmentTests { environments })
+    Ok(EnvironmentTests {
+        environments,
+        none_claimed: None,
+    })
 }
 
 /// How far mean rewards of anchors move against what the iteration started from; those that are not at hand are left out.

@@ -72,6 +72,9 @@ fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P6(found) = evidence else {
         return None;
     };
+    if found.environments.is_empty() && found.none_claimed == Some(true) {
+        return Some(Verdict::NotChecked);
+    }
     let each = found.environments.iter().zip(of_each(found, held));
     Some(worst(each.map(|(environment, verdict)| {
         if !environment.required && verdict == Verdict::Inconclusive {
@@ -86,12 +89,12 @@ fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
         return Vec::new();
     };
     if found.environments.is_empty() {
-        // It passes, since the plan asks for none; whoever reads that must see why.
-        return vec![GateNumber::new(
-            "environments planned: nothing tested",
-            0.0,
-            "",
-        )];
+        // Nothing was tested: whoever reads the verdict must see why.
+        let name = match found.none_claimed {
+            Some(true) => "environments claimed: nothing tested",
+            Some(false) | None => "environments planned: nothing tested",
+        };
+        return vec![GateNumber::new(name, 0.0, "")];
     }
     let adjusted = adjusted(found);
     let lines = found.environments.iter().zip(adjusted);
@@ -113,15 +116,27 @@ mod tests {
 
     #[test]
     fn a_plan_without_environments_says_that_nothing_was_tested() {
-        let evidence = Evidence::P6(EnvironmentTests {
-            environments: Vec::new(),
-        });
-        assert_eq!(judge(&evidence, &held()), Some(Verdict::Pass));
-        let shown = show(&evidence, &held());
-        assert_eq!(
-            (shown[0].name.as_str(), shown[0].value),
-            ("environments planned: nothing tested", Some(0.0))
+        let without = |none_claimed| {
+            let environments = Vec::new();
+            let evidence = Evidence::P6(EnvironmentTests {
+                environments,
+                none_claimed,
+            });
+            let shown = show(&evidence, &held());
+            assert_eq!(shown[0].value, Some(0.0));
+            (judge(&evidence, &held()), shown[0].name.clone())
+        };
+        let claimed = (
+            Some(Verdict::NotChecked),
+            "environments claimed: nothing tested".to_owned(),
         );
+        assert_eq!(without(Some(true)), claimed);
+        // Such evidence is from before rulebook 21.
+        let planned = (
+            Some(Verdict::Pass),
+            "environments planned: nothing tested".to_owned(),
+        );
+        assert_eq!(without(None), planned);
     }
 
     fn tested(p: f64, rows: u64, bias: f64, required: bool) -> TestedEnvironment {
@@ -139,8 +154,11 @@ mod tests {
     }
 
     fn said(environments: &[TestedEnvironment]) -> Verdict {
-        let environments = environments.to_vec();
-        judge(&Evidence::P6(EnvironmentTests { environments }), &held()).unwrap()
+        let found = EnvironmentTests {
+            environments: environments.to_vec(),
+            none_claimed: None,
+        };
+        judge(&Evidence::P6(found), &held()).unwrap()
     }
 
     #[test]

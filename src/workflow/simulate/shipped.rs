@@ -153,8 +153,8 @@ impl ShippedDataset {
                 "alpha_micro": 50_000, "confirm_rows": confirm, "confirm_separation": "time", "confirm_test": "betting",
                 "design": {
                     "anchors": anchors, "calibrator": "monotone", "covariates": [], "dev_calls_max": 10,
-                    "environments": [], "judge": "builtin", "must_not_regress": "guard", "peek_account": "confirm-peeks",
-                    "rubric_hash": rubric.hash().to_hex(), "seed": "ab".repeat(32),
+                    "environments": [], "judge": "builtin", "must_not_regress": "guard", "no_environment_claimed": true,
+                    "peek_account": "confirm-peeks", "rubric_hash": rubric.hash().to_hex(), "seed": "ab".repeat(32),
                     "slices": [{"cells": cells, "family": "cell"}], "topics": [],
                 },
                 "dev_rows": window / 3, "difference_sd_micro": 20_000, "drift_max_micro": 10_000,

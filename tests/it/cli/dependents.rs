@@ -446,6 +446,7 @@ fn decided() -> Desk {
     desk.ok("iterate run it-overfitted --yes");
     desk.ok("key new mal --role adversary");
     let mut plan = shipped::plan(&mended);
+    plan["iteration"]["design"]["no_environment_claimed"] = false.into();
     plan["iteration"]["design"]["environments"] =
         json!([{"environment": "base", "family": "policy", "required": true}]);
     shipped::proposed(&mut desk, &mended, &plan);

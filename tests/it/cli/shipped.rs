@@ -55,7 +55,7 @@ pub(super) fn plan(of: &ShippedDataset) -> Value {
         "design": {
             "anchors": format!("anchors-{}", of.name), "calibrator": "monotone", "covariates": [],
             "dev_calls_max": 10, "environments": [], "judge": "builtin", "must_not_regress": "guard",
-            "peek_account": "confirm-peeks", "rubric_hash": rubric.hash().to_hex(),
+            "no_environment_claimed": true, "peek_account": "confirm-peeks", "rubric_hash": rubric.hash().to_hex(),
             "seed": "ab".repeat(32),
             "slices": [{"cells": cells, "family": "cell"}], "topics": [],
         },

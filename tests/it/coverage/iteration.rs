@@ -290,6 +290,7 @@ fn plan_of(slices: usize) -> Value {
     plan["iteration"]["design"]["slices"] = json!([{"cells": cells, "family": "cell"}]);
     plan["iteration"]["design"]["covariates"] = json!([]);
     plan["iteration"]["design"]["environments"] = json!([]);
+    plan["iteration"]["design"]["no_environment_claimed"] = true.into();
     plan["iteration"]["eta_micro"] = 500.into();
     plan
 }

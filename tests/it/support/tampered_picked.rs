@@ -1,9 +1,12 @@
-//! Samples around rulebook 21 and what somebody would pick once they know: how an audit is graded, and how a peek ends.
+//! Samples around rulebook 21 and what somebody would pick once they know: how an audit is graded, how a peek ends, where a
+//! patch has to hold, and who pays for it.
 
 use serde_json::Value;
 use serde_json::json;
 
+use super::decided;
 use super::forger::World;
+use super::iterated;
 use super::planned;
 use super::samples::*;
 use super::sequenced;
@@ -59,6 +62,27 @@ const CASES: &[Case] = &[
     Case { name: "good-tainted-peek-judged", unasked: None, rule: None,
            told: |book| tainted(book, true),
            done: "Nothing. The optimizer was given labels after the peek; every gate on confirm was evaluated, and then the iteration closed." },
+    Case { name: "environment-left-out", unasked: Some("environment-left-out-unasked"), rule: Some("predicate"),
+           told: |book| transported(book, json!({"environments": []})),
+           done: "The plan requires an environment, and criterion P6 passed with none of its rows." },
+    Case { name: "environment-disclaimed", unasked: None, rule: Some("predicate"),
+           told: |book| transported(book, json!({"environments": [], "none_claimed": true})),
+           done: "The plan requires an environment, and criterion P6 says that the plan claims none." },
+    Case { name: "plan-without-environments", unasked: Some("plan-without-environments-unasked"), rule: Some("iteration"),
+           told: |book| planned_nowhere(book, false),
+           done: "An iteration opened on a plan that names no environment, and that does not say that none is claimed." },
+    Case { name: "good-plan-that-claims-no-environment", unasked: None, rule: None,
+           told: |book| planned_nowhere(book, true),
+           done: "Nothing. An iteration opened on a plan that says that it claims no environment." },
+    Case { name: "patch-accepted-unpaid", unasked: Some("patch-accepted-unpaid-unasked"), rule: Some("acceptance"),
+           told: |book| accepted(book, &[None]),
+           done: "An account bounds how many patches are accepted, and one was accepted without a charge to it." },
+    Case { name: "patch-accepted-by-another-charge", unasked: None, rule: Some("acceptance"),
+           told: |book| accepted(book, &[Some(0), Some(0)]),
+           done: "Two patches were accepted under one charge to the account of patches." },
+    Case { name: "good-patches-paid", unasked: None, rule: None,
+           told: |book| accepted(book, &[Some(0), Some(1)]),
+           done: "Nothing. Two patches were accepted, each under a charge of its own." },
 ];
 
 /// Every sample of this family.
@@ -150,5 +174,71 @@ fn tainted(rulebook: u64, judged: bool) -> Told {
     let at = again(&mut world, &story, "closed", |data| {
         data["outcome"] = "tainted".into();
     });
+    (world, at)
+}
+
+/// Criterion P6 of a patch on dev, on other evidence; its verdicts are those that the evidence gives.
+fn transported(rulebook: u64, evidence: Value) -> Told {
+    let story = decided::story();
+    let mut world = World::of(&story.lines);
+    let name = decided::GATES[0][6];
+    world.items.truncate(story.at(name));
+    adopt(&mut world, rulebook);
+    let verdict = if evidence["none_claimed"] == true {
+        "not_checked"
+    } else {
+        "pass"
+    };
+    let at = again(&mut world, &story, name, |data| {
+        data["evidence"] = json!({ "p6": evidence });
+        data["verdicts"] = json!({"literal": verdict, "recommended": verdict});
+    });
+    (world, at)
+}
+
+/// An iteration on a plan without environments, which says so or does not.
+fn planned_nowhere(rulebook: u64, says_so: bool) -> Told {
+    let story = decided::story();
+    let mut world = World::of(&story.lines);
+    world.items.truncate(story.at("opened"));
+    let experiment = world.items[story.at("opened") - 1].body["experiment"].clone();
+    adopt(&mut world, rulebook);
+    let mut plan = iterated::plan(experiment.as_str().unwrap(), "m-nowhere");
+    plan["iteration"]["design"]["environments"] = json!([]);
+    if says_so {
+        plan["iteration"]["design"]["no_environment_claimed"] = true.into();
+    }
+    let said = serde_json::to_value(planned::registered(&plan)).unwrap();
+    world.say(ADA, "manifest.registered", 1, experiment.clone(), said);
+    let opened = iterated::opened(&plan, decided::IT, "2026Q3");
+    let opened = serde_json::to_value(opened).unwrap();
+    let at = world.say(BEN, "iteration.opened", 1, experiment, opened);
+    (world, at)
+}
+
+/// Patches that are accepted where an account of patches is open: each under a charge by its number, or under none.
+fn accepted(rulebook: u64, paid: &[Option<usize>]) -> Told {
+    let story = decided::story();
+    let mut world = World::of(&story.lines);
+    world.items.truncate(story.at("accepted-a"));
+    adopt(&mut world, rulebook);
+    let account = json!({
+        "account": "patches", "amount": 2, "period": "quarter", "purpose": "accepted patches",
+        "spenders": ["custodian"], "unit": "patch",
+    });
+    world.say(ADA, "budget.opened", 1, Value::Null, account);
+    let charges = ["one patch", "another patch"].map(|of| {
+        let charge = json!({"account": "patches", "amount": 1, "for": of});
+        let at = world.say(CLEO, "budget.charged", 1, Value::Null, charge);
+        world.items[at].was.clone()
+    });
+    let mut at = 0;
+    for (name, paid) in ["accepted-a", "accepted-b"].into_iter().zip(paid) {
+        at = again(&mut world, &story, name, |data| {
+            if let Some(paid) = paid {
+                data["charge"] = charges[*paid].clone().into();
+            }
+        });
+    }
     (world, at)
 }

@@ -120,6 +120,9 @@ pub struct IterationDesign {
     pub judge: Option<JudgeId>,
     /// What a slice that must not regress has to show.
     pub must_not_regress: RegressionGuard,
+    /// Whether the plan claims no environment: P6 is then not checked, and stops nobody. Only without environments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_environment_claimed: Option<bool>,
     /// The account of confirm peeks.
     pub peek_account: AccountId,
     /// Hash of the rubric that it starts from.
@@ -130,4 +133,11 @@ pub struct IterationDesign {
     pub slices: Vec<SliceFamily>,
     /// Topics that the extractor knows, ascending.
     pub topics: Vec<Text>,
+}
+
+impl IterationDesign {
+    /// Whether it says that it claims no environment.
+    pub fn claims_no_environment(&self) -> bool {
+        self.no_environment_claimed == Some(true)
+    }
 }

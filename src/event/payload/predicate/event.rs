@@ -163,6 +163,9 @@ pub struct ConfirmLooked {
 pub struct PatchAccepted {
     /// Hash of the patch.
     pub candidate: Digest,
+    /// The charge that pays for it; absent where no account of patches is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charge: Option<EventId>,
     /// Every gate event of it, in the order of gates and splits.
     pub gates: Vec<EventId>,
     /// The iteration.

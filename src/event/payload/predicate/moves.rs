@@ -103,6 +103,9 @@ pub struct TestedEnvironment {
 pub struct EnvironmentTests {
     /// In order of registration.
     pub environments: Vec<TestedEnvironment>,
+    /// Whether the plan claims no environment: then nothing is tested, and nothing is said. Absent where it does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub none_claimed: Option<bool>,
 }
 
 /// One attack of the battery.

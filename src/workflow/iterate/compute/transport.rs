@@ -199,5 +199,8 @@ pub fn transport(
             environments.push(kept(place, of.required[at], found, fails(&before[at])));
         }
     }
-    Ok(EnvironmentTests { environments })
+    Ok(EnvironmentTests {
+        environments,
+        none_claimed: None,
+    })
 }

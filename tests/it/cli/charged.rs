@@ -1,0 +1,149 @@
+//! What is used is charged where an account of its unit is open, and what would overdraw it is refused before it is used.
+
+use clover::workflow::simulate::shipped::shipped;
+use serde_json::Value;
+
+use super::Desk;
+use super::shipped;
+
+/// An account that never refills.
+fn account(desk: &mut Desk, unit: &str, amount: u64, spender: &str) {
+    let text = format!(
+        r#"{{"account":"{unit}s","amount":{amount},"period":"once","purpose":"a test","spenders":["{spender}"],"unit":"{unit}"}}"#
+    );
+    desk.ok_words(&["record", "budget.opened", "--data", &text]);
+}
+
+/// What was charged to an account.
+fn spent(desk: &mut Desk, account: &str) -> u64 {
+    let list = desk.ok("budget list --json").json();
+    let all = list["data"]["budgets"].as_array().unwrap().clone();
+    let mine = all.iter().find(|of| of["account"] == account).unwrap();
+    mine["spent"].as_u64().unwrap()
+}
+
+fn not_charged(desk: &mut Desk) -> Value {
+    desk.ok("budget list --json").json()["data"]["not_charged"].clone()
+}
+
+const JUDGE: &str = r#"import json, sys
+for line in sys.stdin:
+    ask = json.loads(line)
+    open("asked.txt", "a").write("x")
+    print('{"id":%d,"score":%.6f}' % (ask["id"], min(len(ask["response"]), 500) / 500), flush=True)
+"#;
+
+#[test]
+fn calls_of_a_program_are_charged_and_never_beyond_what_is_left() {
+    if !crate::support::verifiers::python() {
+        return;
+    }
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/judge --holder Ada --roles all");
+    desk.ok("experiment register sim --title Simulation --purpose testing");
+    desk.ok("simulate dataset --truth citations --seed 7 --slices 4 --window 60 --confirm 20 --fresh 1000 -o sim");
+    desk.file("judge.py", JUDGE);
+    assert_eq!(not_charged(&mut desk).as_array().unwrap().len(), 3);
+    let run = "judge run --judge prog --model prog-1 --known sim/known.json --rows";
+    // Nobody is charged before an account is open, and the built-in judge costs nothing.
+    account(&mut desk, "judge_call", 100, "scorer");
+    desk.ok("judge run --judge builtin --rows sim/responses --known sim/known.json");
+    assert_eq!(spent(&mut desk, "judge_calls"), 0);
+    desk.ok(&format!("{run} sim/responses -- python3 judge.py"));
+    let asked = |desk: &Desk| std::fs::read(desk.at.join("asked.txt")).unwrap().len() as u64;
+    let first = asked(&desk);
+    assert!((1..=80).contains(&first), "{first}");
+    assert_eq!(spent(&mut desk, "judge_calls"), first);
+    // A thousand anchors are more than is left: nobody is asked.
+    let left = format!("at most {} judge_call left in judge_calls", 100 - first);
+    let words = format!("{run} sim/anchors -- python3 judge.py");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    desk.refused(&words, 11, &[&left]);
+    assert_eq!(asked(&desk), first);
+}
+
+#[test]
+fn labels_are_charged_and_never_beyond_what_is_left() {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler");
+    desk.ok("experiment register arena --title Arena --purpose testing");
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    let row = |item: u32| {
+        format!(
+            r#"{{"prompt_id":"p{item}","judge_score":0.{item},"prompt":"Why {item}?","response":"So {item}."}}"#
+        ) + "\n"
+    };
+    let rows: String = (1..=5).map(row).collect();
+    desk.file("base_responses.jsonl", &rows);
+    desk.ok("import cje base_responses.jsonl");
+    account(&mut desk, "label", 4, "labeler");
+    let labels = |items: &[u32]| {
+        let lines = items.iter().map(|item| format!("p{item},base,0.5\n"));
+        "item,policy,label\n".to_owned() + &lines.collect::<String>()
+    };
+    desk.file("labels.csv", &labels(&[1, 2, 3]));
+    desk.ok("import labels labels.csv");
+    assert_eq!(spent(&mut desk, "labels"), 3);
+    // What is on record already costs nothing.
+    desk.ok("import labels labels.csv");
+    assert_eq!(spent(&mut desk, "labels"), 3);
+    desk.file("more.csv", &labels(&[3, 4, 5]));
+    let words = ["import", "labels", "more.csv"];
+    desk.refused(&words, 11, &["at most 1 label left in labels"]);
+    assert_eq!(spent(&mut desk, "labels"), 3);
+    desk.file("one.csv", &labels(&[3, 4]));
+    desk.ok("import labels one.csv");
+    assert_eq!(spent(&mut desk, "labels"), 4);
+}
+
+#[test]
+fn accepted_patches_are_charged_and_never_beyond_what_is_left() {
+    let mut desk = Desk::new();
+    let roles = "owner,registrar,scorer,labeler,arbiter,optimizer";
+    desk.ok(&format!(
+        "init --origin ledger.example/paid --holder Ada --roles {roles}"
+    ));
+    desk.ok("key new cem --role custodian --seal");
+    desk.ok("key new mal --role adversary");
+    desk.ok_words(&["record", "budget.opened", "--data", shipped::PEEKS]);
+    account(&mut desk, "patch", 1, "arbiter");
+    let other = r#"{"account":"patchs","amount":1,"for":"a patch of another team"}"#;
+    desk.ok_words(&["record", "budget.charged", "--data", other]);
+    let [mended, _] = shipped();
+    shipped::proposed(&mut desk, &mended, &shipped::plan(&mended));
+    let stopped = desk.run("iterate run it-mended --yes");
+    assert_eq!(stopped.code, 11, "{}{}", stopped.out, stopped.err);
+    assert!(
+        stopped.err.contains("at most 0 patch left in patchs"),
+        "{}",
+        stopped.err
+    );
+    let accepted = "log --kind patch.accepted --json";
+    assert_eq!(
+        desk.ok(accepted).json()["data"]["entries"],
+        Value::Array(Vec::new())
+    );
+    // Another account is opened, and the step that waited goes on.
+    let more = r#"{"account":"more","amount":1,"period":"quarter","purpose":"a test","spenders":["arbiter"],"unit":"patch"}"#;
+    desk.ok_words(&["record", "budget.opened", "--data", more]);
+    desk.ok("iterate run it-mended --yes");
+    assert_eq!(spent(&mut desk, "more"), 1);
+    let found = desk.ok(accepted).json();
+    let seq = found["data"]["entries"][0]["seq"].as_u64().unwrap();
+    let said: Value = serde_json::from_str(&desk.ok(&format!("show {seq} --body")).out).unwrap();
+    assert!(said["data"]["charge"].is_string(), "{said:#}");
+    // P6 has no environment to test, and the plan says so.
+    let page = desk.ok("iterate show it-mended").out;
+    let page: Vec<&str> = page.split_whitespace().collect();
+    let page = page.join(" ");
+    assert!(
+        page.contains("The plan claims no environment: nothing was tested there."),
+        "{page}"
+    );
+    let shown = desk.ok("iterate show it-mended --json").json();
+    let gates = shown["data"]["candidates"][0]["dev"].as_array().unwrap();
+    let p6 = gates.iter().find(|gate| gate["gate"] == "p6").unwrap();
+    assert_eq!(p6["recommended"], "not_checked", "{p6:#}");
+    let replayed = desk.ok(&format!("replay {seq}"));
+    assert!(replayed.out.contains("same"), "{}", replayed.out);
+}
