@@ -261,7 +261,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Estimation, CliErro
     let named = asked.experiment.as_deref();
     let experiment = match ctx.as_of {
         None => current::experiment(ctx, &home, ledger.state(), named)?,
-        Some(seq) => current::experiment(ctx, &home, &ledger.state_at(seq + 1)?, named)?,
+        Some(seq) => current::experiment(ctx, &home, &ledger.state_shown(seq + 1)?, named)?,
     };
     Ok(Estimation {
         home,

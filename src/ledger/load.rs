@@ -26,6 +26,8 @@ use crate::error::LedgerError;
 use crate::fold::Candidate;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
+use crate::kinds;
+use crate::kinds::Runs;
 use crate::open::Head;
 use crate::open::Ledger;
 use crate::verify::read_lines;
@@ -120,6 +122,7 @@ fn take_in(
     let rows = txn.rows(taken.len())?;
     rows.append_entries(taken.iter().map(|(stored, _, _)| stored.as_ref()))?;
     let (mut facts, mut given, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut kinds = Runs::default();
     for (stored, event, leaf) in &taken {
         let candidate = Candidate {
             seq: stored.seq,
@@ -135,6 +138,7 @@ fn take_in(
         );
         given.extend(catch_up::given_by(stored.seq, &facts));
         head.known = stored.seq + 1;
+        kinds.push(stored.seq, event.kind());
         for tile in head.grow(std::slice::from_ref(leaf)) {
             txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;
         }
@@ -145,6 +149,7 @@ fn take_in(
     }
     rows.insert_rows(&changes)?;
     rows.end()?;
+    kinds::index(txn, (first, head.size()), kinds)?;
     head.tail.add(given);
     if head.tail.len() >= append::TAIL_MAX {
         append::index(txn, head)?;
