@@ -9,24 +9,24 @@ use crate::cli::home;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::guide;
-use crate::view::guide::Case;
 use crate::view::guide::Company;
-use crate::view::guide::Have;
-use crate::view::guide::Judges;
-use crate::view::guide::Names;
-use crate::view::guide::Want;
+use crate::view::guide::GuideAim;
+use crate::view::guide::GuideCase;
+use crate::view::guide::GuideData;
+use crate::view::guide::GuideNames;
+use crate::view::guide::JudgeCount;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// What you want: best, value, rubric or gate
     #[arg(long, value_name = "WHAT")]
-    pub want: Option<Want>,
+    pub want: Option<GuideAim>,
     /// What you have: scores, labels, texts, separated by commas
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
-    pub have: Option<Vec<Have>>,
+    pub have: Option<Vec<GuideData>>,
     /// How many judges: one or several
     #[arg(long, value_name = "HOW MANY")]
-    pub judges: Option<Judges>,
+    pub judges: Option<JudgeCount>,
     /// Who works on it: alone or colleagues
     #[arg(long = "with", value_name = "WHOM")]
     pub company: Option<Company>,
@@ -76,8 +76,8 @@ fn given<T>(
     }
 }
 
-fn have(text: &str) -> Result<Vec<Have>, String> {
-    text.split(',').map(Have::from_str).collect()
+fn have(text: &str) -> Result<Vec<GuideData>, String> {
+    text.split(',').map(GuideData::from_str).collect()
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
@@ -88,12 +88,19 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
         ctx,
         args.judges,
         (question, "--judges"),
-        Judges::from_str,
-        Some(Judges::One),
+        JudgeCount::from_str,
+        Some(JudgeCount::One),
     )?;
-    let wants = Want::ALL.map(|want| format!("{}: {}", crate::view::word(&want), want.meaning()));
+    let wants =
+        GuideAim::ALL.map(|want| format!("{}: {}", crate::view::word(&want), want.meaning()));
     let question = format!("What do you want to know? {}.", wants.join("; "));
-    let want = given(ctx, args.want, (&question, "--want"), Want::from_str, None)?;
+    let want = given(
+        ctx,
+        args.want,
+        (&question, "--want"),
+        GuideAim::from_str,
+        None,
+    )?;
     let question = "Alone or with colleagues? alone, colleagues.";
     let company = given(
         ctx,
@@ -102,12 +109,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
         Company::from_str,
         Some(Company::Alone),
     )?;
-    let case = Case {
+    let case = GuideCase {
         want,
         have: have.into_iter().collect::<BTreeSet<_>>(),
         judges,
         company,
-        names: Names {
+        names: GuideNames {
             experiment: args.experiment,
             holder: args.holder,
             judge: args.program,
@@ -151,18 +158,18 @@ mod tests {
     #[test]
     fn every_command_of_every_case_is_one() {
         let mut count = 0;
-        for want in Want::ALL {
-            for judges in Judges::ALL {
+        for want in GuideAim::ALL {
+            for judges in JudgeCount::ALL {
                 for company in Company::ALL {
                     for bits in 0..8_u8 {
                         let has = |at: &usize| bits >> at & 1 == 1;
-                        let have = (0..3).filter(has).map(|at| Have::ALL[at]);
-                        let case = Case {
+                        let have = (0..3).filter(has).map(|at| GuideData::ALL[at]);
+                        let case = GuideCase {
                             want,
                             have: have.collect(),
                             judges,
                             company,
-                            names: Names {
+                            names: GuideNames {
                                 experiment: "exp 1".to_owned(),
                                 holder: "Ada of Lab".to_owned(),
                                 judge: "python3 judge.py".to_owned(),

@@ -6,9 +6,9 @@ use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::intake;
-use crate::cli::intake::Common;
+use crate::cli::intake::ImportArgs;
+use crate::cli::intake::ImportRequest;
 use crate::cli::intake::SealOptions;
-use crate::cli::intake::Wanted;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
 use crate::cli::wallet;
@@ -63,9 +63,9 @@ pub(super) struct LabelsArgs {
 }
 
 impl LabelsArgs {
-    fn common(&self) -> Common {
+    fn common(&self) -> ImportArgs {
         let opens = self.design.is_some() || self.sealing.seal.is_none();
-        Common {
+        ImportArgs {
             experiment: self.experiment.clone(),
             policy: self.policy.clone(),
             judge: "judge".to_owned(),
@@ -94,7 +94,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     }
     let beside = labels::BESIDE.map(|name| FieldId::new(name).expect("BUG: a literal"));
     let paths = [args.file.clone()];
-    let wanted = Wanted {
+    let wanted = ImportRequest {
         verb: Verb::Labels,
         brings: Brings::Labels,
         beside: &beside,

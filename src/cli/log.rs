@@ -11,11 +11,11 @@ use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::ground::ambient;
 use crate::ground::sign::KeyId;
+use crate::ledger::KindQuery;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
-use crate::ledger::OfKind;
 use crate::ledger::State;
-use crate::ledger::read::Read;
+use crate::ledger::read::LogEntry;
 use crate::session::listing;
 use crate::view::View;
 use crate::view::entry;
@@ -62,7 +62,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn takes(&self, read: &Read) -> bool {
+    fn takes(&self, read: &LogEntry) -> bool {
         let header = &read.event.header;
         self.kind.is_none_or(|kind| kind == read.event.kind())
             && self.author.is_none_or(|author| author == header.author)
@@ -102,8 +102,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
                 .unwrap_or(if args.to.is_some() { u64::MAX } else { LIMIT });
             let newest = match filter.kind {
                 Some(kind) => {
-                    let takes = |read: &Read| filter.takes(read);
-                    let of = OfKind {
+                    let takes = |read: &LogEntry| filter.takes(read);
+                    let of = KindQuery {
                         kind,
                         takes: &takes,
                     };
@@ -129,8 +129,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
 }
 
 /// The newest entries that the filter takes, oldest of them first.
-fn newest(ledger: &Ledger, filter: &Filter, to: u64, limit: u64) -> Result<Vec<Read>, CliError> {
-    let mut found: Vec<Read> = Vec::new();
+fn newest(
+    ledger: &Ledger,
+    filter: &Filter,
+    to: u64,
+    limit: u64,
+) -> Result<Vec<LogEntry>, CliError> {
+    let mut found: Vec<LogEntry> = Vec::new();
     let mut end = to;
     while end > 0 && (found.len() as u64) < limit {
         let start = end.saturating_sub(CHUNK);
@@ -167,8 +172,8 @@ impl Listing {
         to: u64,
     ) -> Result<(), CliError> {
         if let Some(kind) = filter.kind {
-            let takes = |read: &Read| filter.takes(read);
-            let of = OfKind {
+            let takes = |read: &LogEntry| filter.takes(read);
+            let of = KindQuery {
                 kind,
                 takes: &takes,
             };
@@ -200,7 +205,7 @@ impl Listing {
         Ok(())
     }
 
-    fn give(&mut self, ctx: &mut Ctx<'_>, state: &State, read: &Read) -> Result<(), CliError> {
+    fn give(&mut self, ctx: &mut Ctx<'_>, state: &State, read: &LogEntry) -> Result<(), CliError> {
         self.left = self.left.saturating_sub(1);
         if ctx.globals.json {
             self.entries.push(entry::facts(read).map_err(damaged)?);

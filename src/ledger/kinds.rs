@@ -13,35 +13,35 @@ use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::past::Past;
 use crate::read;
-use crate::read::Read;
+use crate::read::LogEntry;
 use crate::under::Under;
 
-/// Runs of the index that are read at a time.
+/// KindRuns of the index that are read at a time.
 pub(super) const PAGE: u64 = 256;
 /// Entries that are read at a time where the index does not reach.
 const CHUNK: u64 = 4_096;
-/// Runs that are kept in memory while a file is indexed for the first time.
+/// KindRuns that are kept in memory while a file is indexed for the first time.
 const WAITING: usize = 4_096;
 
 /// Entries as runs of one kind.
 #[derive(Debug, Default)]
-pub(super) struct Runs(Vec<Run>);
+pub(super) struct KindRuns(Vec<EntryRun>);
 
 #[derive(Debug)]
-struct Run {
+struct EntryRun {
     kind: Kind,
     first: u64,
     entries: u64,
 }
 
-impl Runs {
+impl KindRuns {
     /// Takes in an entry; its position is above those before it.
     pub(super) fn push(&mut self, seq: u64, kind: Kind) {
         match self.0.last_mut() {
             Some(last) if last.kind == kind && last.first + last.entries == seq => {
                 last.entries += 1;
             }
-            _ => self.0.push(Run {
+            _ => self.0.push(EntryRun {
                 kind,
                 first: seq,
                 entries: 1,
@@ -68,11 +68,11 @@ impl Runs {
 pub(super) fn index(
     txn: &WriteTxn<'_>,
     (first, size): (u64, u64),
-    mut runs: Runs,
+    mut runs: KindRuns,
 ) -> Result<(), LedgerError> {
     let reader = txn.reader();
     let mut at = reader.kinds_through()?;
-    let mut before = Runs::default();
+    let mut before = KindRuns::default();
     while at < first {
         let to = first.min(at.saturating_add(CHUNK));
         reader.entries::<LedgerError>(at, to, |stored| {
@@ -92,11 +92,11 @@ pub(super) fn index(
 }
 
 /// Entries of a kind, and which of them are wanted.
-pub struct OfKind<'f> {
+pub struct KindQuery<'f> {
     /// The kind.
     pub kind: Kind,
     /// Which of its entries are wanted.
-    pub takes: &'f dyn Fn(&Read) -> bool,
+    pub takes: &'f dyn Fn(&LogEntry) -> bool,
 }
 
 impl Ledger {
@@ -134,10 +134,10 @@ impl Ledger {
     /// [`LedgerError::Integrity`] where the index names an entry of another kind.
     pub fn newest_of_kind(
         &self,
-        of: &OfKind<'_>,
+        of: &KindQuery<'_>,
         to: u64,
         limit: u64,
-    ) -> Result<Vec<Read>, LedgerError> {
+    ) -> Result<Vec<LogEntry>, LedgerError> {
         let read = self.store.read()?;
         let (reader, mut end) = (read.reader(), to.min(self.size()));
         let under = self.under(reader);
@@ -180,9 +180,9 @@ impl Ledger {
     /// As [`Ledger::newest_of_kind`], or what `take` returns.
     pub fn each_of_kind<E: From<LedgerError>>(
         &self,
-        of: &OfKind<'_>,
+        of: &KindQuery<'_>,
         (from, to): (u64, u64),
-        mut take: impl FnMut(Read) -> Result<bool, E>,
+        mut take: impl FnMut(LogEntry) -> Result<bool, E>,
     ) -> Result<(), E> {
         let failed = |error: clover_store::StoreError| LedgerError::from(error);
         let read = self.store.read().map_err(failed)?;
@@ -240,10 +240,10 @@ fn runs_below(reader: Reader<'_>, kind: Kind, before: u64) -> Result<Vec<(u64, u
 /// Entries that the index says are of the kind.
 fn indexed(
     under: Under<'_>,
-    of: &OfKind<'_>,
+    of: &KindQuery<'_>,
     from: u64,
     to: u64,
-) -> Result<Vec<Read>, LedgerError> {
+) -> Result<Vec<LogEntry>, LedgerError> {
     let mut found = Vec::new();
     under.entries::<LedgerError>(from, to, |stored| {
         let read = read::decode(stored)?;
@@ -264,10 +264,10 @@ fn indexed(
 /// Entries of the kind where the index does not reach.
 fn unindexed(
     under: Under<'_>,
-    of: &OfKind<'_>,
+    of: &KindQuery<'_>,
     from: u64,
     to: u64,
-) -> Result<Vec<Read>, LedgerError> {
+) -> Result<Vec<LogEntry>, LedgerError> {
     let mut found = Vec::new();
     Past::new(under).entries::<LedgerError>(from, to, |read| {
         if read.event.kind() == of.kind && (of.takes)(&read) {

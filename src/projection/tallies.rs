@@ -22,7 +22,7 @@ pub const READS: &[Kind] = Kind::ALL;
 /// Scores of one draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Drawn {
+pub struct DrawTally {
     /// How many.
     pub scores: u64,
     /// Four words of 32 bits: the first words of the digests of their items, added up. Other items have other sums.
@@ -31,17 +31,17 @@ pub struct Drawn {
 
 /// Scores by draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<(u64, Drawn)>", into = "Vec<(u64, Drawn)>")]
-pub struct Draws(BTreeMap<u64, Drawn>);
+#[serde(from = "Vec<(u64, DrawTally)>", into = "Vec<(u64, DrawTally)>")]
+pub struct DrawTallies(BTreeMap<u64, DrawTally>);
 
-impl From<Vec<(u64, Drawn)>> for Draws {
-    fn from(all: Vec<(u64, Drawn)>) -> Self {
+impl From<Vec<(u64, DrawTally)>> for DrawTallies {
+    fn from(all: Vec<(u64, DrawTally)>) -> Self {
         Self(all.into_iter().collect())
     }
 }
 
-impl From<Draws> for Vec<(u64, Drawn)> {
-    fn from(all: Draws) -> Self {
+impl From<DrawTallies> for Vec<(u64, DrawTally)> {
+    fn from(all: DrawTallies) -> Self {
         all.0.into_iter().collect()
     }
 }
@@ -55,11 +55,11 @@ pub struct DrawCounts {
     pub scores: u64,
     /// Items with more than one draw.
     pub redrawn: u64,
-    /// Draws of the item that has the most.
+    /// DrawTallies of the item that has the most.
     pub draws_max: u64,
 }
 
-impl Draws {
+impl DrawTallies {
     fn add(&mut self, draw: u64, item: &ItemId) {
         let of = self.0.entry(draw).or_default();
         of.scores += 1;
@@ -95,7 +95,7 @@ pub struct Tallies {
     /// Entries by kind.
     pub kinds: BTreeMap<String, u64>,
     /// Scores by experiment, judge and policy.
-    pub scores: BTreeMap<ExperimentId, BTreeMap<JudgeId, BTreeMap<PolicyId, Draws>>>,
+    pub scores: BTreeMap<ExperimentId, BTreeMap<JudgeId, BTreeMap<PolicyId, DrawTallies>>>,
 }
 
 impl Tallies {
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn drawn(all: &[(u64, &[&str])]) -> Option<DrawCounts> {
-        let mut draws = Draws::default();
+        let mut draws = DrawTallies::default();
         for (draw, items) in all {
             for item in *items {
                 draws.add(*draw, &item.parse().unwrap());

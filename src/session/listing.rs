@@ -1,9 +1,9 @@
 //! Entries of one kind, listed by the index of kinds and held against what the log is known to hold.
 
+use clover_ledger::KindQuery;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
-use clover_ledger::OfKind;
-use clover_ledger::read::Read;
+use clover_ledger::read::LogEntry;
 use clover_projection::tallies::Tallies;
 
 /// Entries of a kind up to which the index must name exactly as many as the log has before any of them is shown.
@@ -15,10 +15,10 @@ const FEW: u64 = 4_096;
 /// [`LedgerError::Integrity`] where the index of kinds is not that of the log.
 pub fn newest(
     ledger: &Ledger,
-    of: &OfKind<'_>,
+    of: &KindQuery<'_>,
     to: u64,
     limit: u64,
-) -> Result<Vec<Read>, LedgerError> {
+) -> Result<Vec<LogEntry>, LedgerError> {
     complete(ledger, of)?;
     ledger.newest_of_kind(of, to, limit)
 }
@@ -29,16 +29,16 @@ pub fn newest(
 /// As [`newest`], or what `take` returns.
 pub fn each<E: From<LedgerError>>(
     ledger: &Ledger,
-    of: &OfKind<'_>,
+    of: &KindQuery<'_>,
     between: (u64, u64),
-    take: impl FnMut(Read) -> Result<bool, E>,
+    take: impl FnMut(LogEntry) -> Result<bool, E>,
 ) -> Result<(), E> {
     complete(ledger, of)?;
     ledger.each_of_kind(of, between, take)
 }
 
 /// Refuses an index that leaves out entries of a kind that is rare, or adds some.
-fn complete(ledger: &Ledger, of: &OfKind<'_>) -> Result<(), LedgerError> {
+fn complete(ledger: &Ledger, of: &KindQuery<'_>) -> Result<(), LedgerError> {
     let kind = of.kind;
     let expected = ledger.state().fold::<Tallies>().of_kind(kind);
     if expected > FEW {

@@ -8,14 +8,14 @@ use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::id::SplitId;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_workflow::import::kept::KeptError;
 use clover_workflow::split;
 use clover_workflow::split::Apart;
-use clover_workflow::split::Parts;
+use clover_workflow::split::PartMembers;
 use clover_workflow::split::SplitError;
 
 use crate::append;
@@ -51,7 +51,7 @@ pub struct SplitRequest {
 #[derive(Clone, Debug)]
 pub struct SplitPlan {
     /// Which clusters are in which part.
-    pub parts: Parts,
+    pub parts: PartMembers,
     experiment: ExperimentId,
     events: Vec<Payload>,
 }
@@ -96,7 +96,7 @@ pub fn form(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
     plan: SplitPlan,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::SplitsFormed))?;
     let events = plan.events.into_iter();
     let commands = events.map(|event| Command::new(event, Some(plan.experiment.clone())));

@@ -41,7 +41,7 @@ pub struct AuditsFacts {
 /// What an audit would open first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Waiting {
+pub struct WaitingLabels {
     /// The design of the probes.
     pub design: DesignId,
     /// Its labels that are sealed.
@@ -50,7 +50,7 @@ pub struct Waiting {
 
 /// What a dry run of an audit would open.
 pub fn waiting(account: &str, design: &DesignId, waiting: u64) -> View {
-    let mut view = View::of(&Waiting {
+    let mut view = View::of(&WaitingLabels {
         design: design.clone(),
         waiting,
     });

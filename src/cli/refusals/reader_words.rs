@@ -25,10 +25,10 @@ fn first_phrase(text: &str) -> Option<(usize, String, usize)> {
 }
 
 /// Reads a phrase at the beginning of a text: its plain words, and how long it was.
-type Read = fn(&str) -> Option<(String, usize)>;
+type PhraseReader = fn(&str) -> Option<(String, usize)>;
 
 /// How a phrase begins, and what reads it.
-const READERS: &[(&str, Read)] = &[
+const READERS: &[(&str, PhraseReader)] = &[
     ("missing field `", missing),
     ("duplicate field `", doubled),
     ("unknown field `", unknown_field),

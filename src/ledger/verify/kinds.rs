@@ -15,12 +15,12 @@ use crate::verify::report::Findings;
 pub(super) struct KindsWalk<'a> {
     reader: Reader<'a>,
     through: u64,
-    kinds: BTreeMap<Kind, RunsOf>,
+    kinds: BTreeMap<Kind, KindCursor>,
 }
 
 /// The runs of one kind that were not walked yet.
 #[derive(Default)]
-struct RunsOf {
+struct KindCursor {
     waiting: VecDeque<(u64, u64)>,
     /// From where on the next page is read; `None` past the last.
     next: Option<u64>,
@@ -29,7 +29,7 @@ struct RunsOf {
     met: u64,
 }
 
-impl RunsOf {
+impl KindCursor {
     fn front(&mut self, reader: Reader<'_>, kind: Kind) -> Result<Option<(u64, u64)>, VerifyError> {
         if !self.begun {
             (self.begun, self.next) = (true, Some(0));
@@ -103,7 +103,7 @@ impl<'a> KindsWalk<'a> {
 }
 
 /// Takes leave of a run, each of whose entries should have been met.
-fn leave(of: &mut RunsOf, kind: Kind, findings: &mut Findings) {
+fn leave(of: &mut KindCursor, kind: Kind, findings: &mut Findings) {
     let Some((first, entries)) = of.waiting.pop_front() else {
         return;
     };

@@ -11,7 +11,7 @@ use crate::view::word;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub enum Want {
+pub enum GuideAim {
     /// Which model is best.
     Best,
     /// A calibrated value of each model.
@@ -26,7 +26,7 @@ pub enum Want {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub enum Have {
+pub enum GuideData {
     /// Scores of a judge.
     Scores,
     /// Labels by people.
@@ -39,7 +39,7 @@ pub enum Have {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub enum Judges {
+pub enum JudgeCount {
     /// One.
     One,
     /// Two or more.
@@ -57,7 +57,7 @@ pub enum Company {
     Colleagues,
 }
 
-impl Want {
+impl GuideAim {
     /// Every one.
     pub const ALL: [Self; 4] = [Self::Best, Self::Value, Self::Rubric, Self::Gate];
 
@@ -72,12 +72,12 @@ impl Want {
     }
 }
 
-impl Have {
+impl GuideData {
     /// Every one.
     pub const ALL: [Self; 3] = [Self::Scores, Self::Labels, Self::Texts];
 }
 
-impl Judges {
+impl JudgeCount {
     /// Every one.
     pub const ALL: [Self; 2] = [Self::One, Self::Several];
 }
@@ -96,21 +96,21 @@ fn by_word<T: Serialize + Copy>(all: &[T], text: &str) -> Result<T, String> {
     })
 }
 
-impl FromStr for Want {
+impl FromStr for GuideAim {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         by_word(&Self::ALL, text)
     }
 }
 
-impl FromStr for Have {
+impl FromStr for GuideData {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         by_word(&Self::ALL, text)
     }
 }
 
-impl FromStr for Judges {
+impl FromStr for JudgeCount {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         by_word(&Self::ALL, text)
@@ -124,9 +124,9 @@ impl FromStr for Company {
     }
 }
 
-/// Names that stand in the commands.
+/// GuideNames that stand in the commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct GuideNames {
     /// The experiment.
     pub experiment: String,
     /// Who holds the keys.
@@ -145,15 +145,15 @@ pub struct Names {
 
 /// What a person answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Case {
+pub struct GuideCase {
     /// What they want to know.
-    pub want: Want,
+    pub want: GuideAim,
     /// What they have.
-    pub have: BTreeSet<Have>,
+    pub have: BTreeSet<GuideData>,
     /// How many judges score.
-    pub judges: Judges,
+    pub judges: JudgeCount,
     /// Who works on it.
     pub company: Company,
-    /// Names that stand in the commands.
-    pub names: Names,
+    /// GuideNames that stand in the commands.
+    pub names: GuideNames,
 }

@@ -14,12 +14,12 @@ use crate::projection::tallies::Tallies;
 use crate::view::View;
 use crate::view::word;
 
-pub use case::Case;
 pub use case::Company;
-pub use case::Have;
-pub use case::Judges;
-pub use case::Names;
-pub use case::Want;
+pub use case::GuideAim;
+pub use case::GuideCase;
+pub use case::GuideData;
+pub use case::GuideNames;
+pub use case::JudgeCount;
 
 /// A command of the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,22 +38,22 @@ pub struct GuideStep {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Guide {
     /// What they want to know.
-    pub want: Want,
+    pub want: GuideAim,
     /// What they have.
-    pub have: Vec<Have>,
+    pub have: Vec<GuideData>,
     /// How many judges score.
-    pub judges: Judges,
+    pub judges: JudgeCount,
     /// Who works on it.
     pub company: Company,
     /// What the path needs, and they have not.
-    pub missing: Vec<Have>,
+    pub missing: Vec<GuideData>,
     /// The commands, in order.
     pub steps: Vec<GuideStep>,
 }
 
 /// By what it is seen that a step was taken.
 #[derive(Clone, Debug)]
-enum Sign {
+enum StepMark {
     /// So many entries of a kind.
     Entries(Kind, u64),
     /// A label of the design of this name.
@@ -62,7 +62,7 @@ enum Sign {
     Scored(String),
 }
 
-impl Sign {
+impl StepMark {
     fn is_seen(&self, state: &State) -> bool {
         let tallies = state.fold::<Tallies>();
         match self {
@@ -86,19 +86,19 @@ impl Sign {
 
 /// The steps of a path, as they are gathered.
 #[derive(Default)]
-struct Path {
-    steps: Vec<(String, String, Option<Sign>)>,
-    missing: Vec<Have>,
+struct GuidePath {
+    steps: Vec<(String, String, Option<StepMark>)>,
+    missing: Vec<GuideData>,
 }
 
-impl Path {
+impl GuidePath {
     /// A step that is seen by the entries of a kind, of which there are so many after it.
     fn seen(&mut self, why: &str, command: String, kind: Kind, entries: u64) {
-        self.signed(why, command, Sign::Entries(kind, entries));
+        self.signed(why, command, StepMark::Entries(kind, entries));
     }
 
     /// A step that is seen by what else it leaves.
-    fn signed(&mut self, why: &str, command: String, sign: Sign) {
+    fn signed(&mut self, why: &str, command: String, sign: StepMark) {
         self.steps.push((why.to_owned(), command, Some(sign)));
     }
 
@@ -107,11 +107,11 @@ impl Path {
     }
 }
 
-/// Names of the judges: of one the name that every verb takes by itself.
-fn judges(case: &Case) -> Vec<String> {
+/// GuideNames of the judges: of one the name that every verb takes by itself.
+fn judges(case: &GuideCase) -> Vec<String> {
     match case.judges {
-        Judges::One => vec!["judge".to_owned()],
-        Judges::Several => {
+        JudgeCount::One => vec!["judge".to_owned()],
+        JudgeCount::Several => {
             let count = case.names.scores.len().max(2);
             (1..=count).map(|at| format!("judge-{at}")).collect()
         }
@@ -119,19 +119,19 @@ fn judges(case: &Case) -> Vec<String> {
 }
 
 /// `--judge NAME`, where a verb would not take it by itself.
-fn of_judge(case: &Case, judge: &str) -> String {
+fn of_judge(case: &GuideCase, judge: &str) -> String {
     match case.judges {
-        Judges::One => String::new(),
-        Judges::Several => format!(" --judge {judge}"),
+        JudgeCount::One => String::new(),
+        JudgeCount::Several => format!(" --judge {judge}"),
     }
 }
 
-fn found(path: &mut Path, case: &Case) {
+fn found(path: &mut GuidePath, case: &GuideCase) {
     let (holder, experiment) = (
         shell::word(&case.names.holder),
         shell::word(&case.names.experiment),
     );
-    let is_planned = matches!(case.want, Want::Rubric | Want::Gate);
+    let is_planned = matches!(case.want, GuideAim::Rubric | GuideAim::Gate);
     let roles = match case.company {
         Company::Alone => "--roles all",
         Company::Colleagues => "--roles owner,registrar,scorer,labeler,arbiter --separation strict",
@@ -148,8 +148,8 @@ fn found(path: &mut Path, case: &Case) {
         1,
     );
     let rubric = match case.want {
-        Want::Rubric => " --rubric rubric.yaml",
-        Want::Best | Want::Value | Want::Gate => "",
+        GuideAim::Rubric => " --rubric rubric.yaml",
+        GuideAim::Best | GuideAim::Value | GuideAim::Gate => "",
     };
     path.seen(
         "Say what is to be found out.",
@@ -165,11 +165,11 @@ fn found(path: &mut Path, case: &Case) {
     }
 }
 
-fn colleagues(path: &mut Path, case: &Case) {
+fn colleagues(path: &mut GuidePath, case: &GuideCase) {
     let role = match case.want {
-        Want::Rubric => "optimizer",
-        Want::Best | Want::Value => "labeler",
-        Want::Gate => "approver",
+        GuideAim::Rubric => "optimizer",
+        GuideAim::Best | GuideAim::Value => "labeler",
+        GuideAim::Gate => "approver",
     };
     path.step(
         "Your colleague runs this; the private key stays there.",
@@ -188,11 +188,11 @@ fn colleagues(path: &mut Path, case: &Case) {
 }
 
 /// Scores on record: imported, or asked for.
-fn scored(path: &mut Path, case: &Case, labels: &str) {
-    let has_scores = case.have.contains(&Have::Scores);
+fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
+    let has_scores = case.have.contains(&GuideData::Scores);
     if !has_scores {
-        if !case.have.contains(&Have::Texts) {
-            path.missing.push(Have::Texts);
+        if !case.have.contains(&GuideData::Texts) {
+            path.missing.push(GuideData::Texts);
         }
         let texts = shell::word(&case.names.texts);
         path.seen(
@@ -213,19 +213,19 @@ fn scored(path: &mut Path, case: &Case, labels: &str) {
                 of_judge(case, judge)
             );
             let why = "Record the scores, one signed event each.";
-            path.signed(why, command, Sign::Scored(judge.clone()));
+            path.signed(why, command, StepMark::Scored(judge.clone()));
         } else {
             let command = format!("clover judge run --judge {judge} -- {}", case.names.judge);
             let why = "Ask the judge; each score is recorded once.";
-            path.signed(why, command, Sign::Scored(judge.clone()));
+            path.signed(why, command, StepMark::Scored(judge.clone()));
         }
     }
 }
 
 /// From scores and labels to values.
-fn valued(path: &mut Path, case: &Case) {
-    let has_labels = case.have.contains(&Have::Labels);
-    let has_scores = case.have.contains(&Have::Scores);
+fn valued(path: &mut GuidePath, case: &GuideCase) {
+    let has_labels = case.have.contains(&GuideData::Labels);
+    let has_scores = case.have.contains(&GuideData::Scores);
     path.seen(
         "Say with which probability a row was labelled: of 100 rows, 48 here.",
         "clover label design new calib --purpose calibrate --probability 0.48".to_owned(),
@@ -258,21 +258,21 @@ fn valued(path: &mut Path, case: &Case) {
             shell::word(labels)
         );
         let why = "Record the labels of rows drawn at random.";
-        path.signed(why, command, Sign::Labelled("calib"));
+        path.signed(why, command, StepMark::Labelled("calib"));
     }
     checked(path, case, &first);
 }
 
 /// From labelled rows of every policy to what may be claimed.
-fn checked(path: &mut Path, case: &Case, first: &str) {
+fn checked(path: &mut GuidePath, case: &GuideCase, first: &str) {
     let probes = shell::word(&case.names.probes);
-    let probed = if case.have.contains(&Have::Scores) {
+    let probed = if case.have.contains(&GuideData::Scores) {
         format!("clover import cje {probes} --labels --purpose audit{first}")
     } else {
         format!("clover import labels {probes} --purpose audit")
     };
     let why = "Record labelled rows of every policy, for the test.";
-    path.signed(why, probed, Sign::Labelled("probes"));
+    path.signed(why, probed, StepMark::Labelled("probes"));
     path.seen(
         "Test whether the calibrator holds for every policy.",
         format!("clover audit transport{first}"),
@@ -286,13 +286,13 @@ fn checked(path: &mut Path, case: &Case, first: &str) {
         );
     }
     match case.want {
-        Want::Best => path.seen(
+        GuideAim::Best => path.seen(
             "Which differences are real?",
             format!("clover compare --all{first}"),
             Kind::ContrastRecorded,
             1,
         ),
-        Want::Value | Want::Rubric | Want::Gate => path.seen(
+        GuideAim::Value | GuideAim::Rubric | GuideAim::Gate => path.seen(
             "What is each worth?",
             format!("clover estimate{first}"),
             Kind::EstimateRecorded,
@@ -302,8 +302,8 @@ fn checked(path: &mut Path, case: &Case, first: &str) {
 }
 
 /// An iteration of a rubric.
-fn iterated(path: &mut Path, case: &Case) {
-    for needed in [Have::Texts, Have::Labels] {
+fn iterated(path: &mut GuidePath, case: &GuideCase) {
+    for needed in [GuideData::Texts, GuideData::Labels] {
         if !case.have.contains(&needed) {
             path.missing.push(needed);
         }
@@ -361,7 +361,7 @@ fn iterated(path: &mut Path, case: &Case) {
 }
 
 /// From the plan of an iteration to its verdict.
-fn planned(path: &mut Path, judge: &str) {
+fn planned(path: &mut GuidePath, judge: &str) {
     path.seen(
         "Name the policies that end the scale.",
         "clover iterate anchors ends --low anchor_low --high anchor_high".to_owned(),
@@ -373,7 +373,7 @@ fn planned(path: &mut Path, judge: &str) {
         "clover prereg new --template iteration --from-data -o plan.yaml".to_owned(),
     );
     path.seen(
-        "Sign the plan: from here on it binds.",
+        "StepMark the plan: from here on it binds.",
         "clover prereg sign plan.yaml".to_owned(),
         Kind::ManifestRegistered,
         1,
@@ -403,7 +403,7 @@ fn planned(path: &mut Path, judge: &str) {
 }
 
 /// A sequential gate of a candidate.
-fn gated(path: &mut Path, case: &Case) {
+fn gated(path: &mut GuidePath, case: &GuideCase) {
     path.seen(
         "Open the family that shares one error rate.",
         "clover family open quarter --method spend --alpha 0.05 --members 3 --membership 'gates of this quarter'".to_owned(),
@@ -418,7 +418,7 @@ fn gated(path: &mut Path, case: &Case) {
         ),
     );
     path.seen(
-        "Sign the plan and countersign it: from here on it binds.",
+        "StepMark the plan and countersign it: from here on it binds.",
         "clover prereg sign gate.yaml --countersign".to_owned(),
         Kind::ManifestCountersigned,
         1,
@@ -439,7 +439,7 @@ fn gated(path: &mut Path, case: &Case) {
         .names
         .scores
         .first()
-        .filter(|_| case.have.contains(&Have::Scores));
+        .filter(|_| case.have.contains(&GuideData::Scores));
     let outcomes = outcomes.map_or("outcomes.csv", String::as_str);
     path.seen(
         "Give it the outcomes: unit, baseline, candidate.",
@@ -459,15 +459,15 @@ fn gated(path: &mut Path, case: &Case) {
 }
 
 /// The path of a case; `state` is of the ledger here, where there is one.
-pub fn guide(case: &Case, state: Option<&State>) -> View {
-    let mut path = Path::default();
+pub fn guide(case: &GuideCase, state: Option<&State>) -> View {
+    let mut path = GuidePath::default();
     found(&mut path, case);
     match case.want {
-        Want::Best | Want::Value => valued(&mut path, case),
-        Want::Rubric => iterated(&mut path, case),
-        Want::Gate => gated(&mut path, case),
+        GuideAim::Best | GuideAim::Value => valued(&mut path, case),
+        GuideAim::Rubric => iterated(&mut path, case),
+        GuideAim::Gate => gated(&mut path, case),
     }
-    let taken = |sign: &Sign| state.is_some_and(|state| sign.is_seen(state));
+    let taken = |sign: &StepMark| state.is_some_and(|state| sign.is_seen(state));
     let steps = path
         .steps
         .into_iter()

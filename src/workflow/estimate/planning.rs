@@ -11,8 +11,8 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
 use clover_num::math;
+use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::calibrator::Mode;
-use clover_stats::calibrator::Selected;
 use clover_stats::inference;
 use clover_stats::oua::Share;
 use clover_stats::planner;
@@ -114,8 +114,8 @@ fn usable(found: &Found, sturdy: bool) -> Result<Vec<Usable>, PlanError> {
         return Ok(usable);
     }
     let mode = match of.calibrator.selected {
-        Selected::Monotone => Mode::Monotone,
-        Selected::TwoStage => Mode::TwoStage,
+        CalibratorChoice::Monotone => Mode::Monotone,
+        CalibratorChoice::TwoStage => Mode::TwoStage,
     };
     let mut variances = vec![Vec::new(); usable.len()];
     for further in 1..FOLD_SEEDS {
