@@ -18,7 +18,6 @@ use crate::view::Exit;
 use crate::view::View;
 use crate::view::surroundings;
 use crate::view::surroundings::Demonstration;
-use crate::view::text::Screen;
 
 /// Commands of the demo, made by the fixture generator: grouped by who signs them.
 const EVENTS: &str = include_str!("../../fixtures/demo.jsonl");
@@ -120,12 +119,9 @@ impl Demo<'_, '_> {
         Ok(answer)
     }
 
-    /// A line cut to the width of a terminal, where there is one.
+    /// A line cut to the width of a terminal.
     fn line(&mut self, text: &str) -> Result<(), CliError> {
-        let text = match self.ctx.screen() {
-            Screen::Pipe => text.to_owned(),
-            Screen::Terminal(columns) => ui::cut(text, columns.into()),
-        };
+        let text = ui::cut(text, self.ctx.screen().columns());
         self.say(&format!("{text}\n"))
     }
 

@@ -131,7 +131,9 @@ pub(super) fn with_ids(shell: clap_complete::Shell, script: &str) -> String {
             let (head, tail) = script
                 .rsplit_once("if [ \"$funcstack[1]\"")
                 .unwrap_or((script, ""));
-            let tail = tail.replace("    _clover \"$@\"", "    _clover_with_ids \"$@\"");
+            // What is loaded by itself is known by its own name from then on.
+            let first = "    compdef _clover_with_ids clover\n    _clover_with_ids \"$@\"";
+            let tail = tail.replace("    _clover \"$@\"", first);
             let tail = tail.replace("compdef _clover clover", "compdef _clover_with_ids clover");
             format!("{head}{}{ZSH}if [ \"$funcstack[1]\"{tail}", finding())
         }

@@ -16,11 +16,11 @@ use crate::read;
 use crate::read::LogEntry;
 use crate::under::Under;
 
-/// KindRuns of the index that are read at a time.
+/// Runs of the index that are read at a time.
 pub(super) const PAGE: u64 = 256;
 /// Entries that are read at a time where the index does not reach.
 const CHUNK: u64 = 4_096;
-/// KindRuns that are kept in memory while a file is indexed for the first time.
+/// Runs that are kept in memory while a file is indexed for the first time.
 const WAITING: usize = 4_096;
 
 /// Entries as runs of one kind.

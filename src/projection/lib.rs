@@ -38,7 +38,7 @@ use clover_ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 21,
+    version: 22,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,

@@ -55,7 +55,7 @@ pub struct DrawCounts {
     pub scores: u64,
     /// Items with more than one draw.
     pub redrawn: u64,
-    /// DrawTallies of the item that has the most.
+    /// Draws of the item that has the most.
     pub draws_max: u64,
 }
 

@@ -136,10 +136,10 @@ probes  labels that test it                       20       fedcba9876543210fedc
     #[test]
     fn in_fewer_columns_cells_are_broken_between_words() {
         let broken = "\
-name    what it is for        entries  root
-calib   labels on which the   480      0123456789abcdef0123
+name    what it is for         entries  root
+calib   labels on which the    480      0123456789abcdef0123
         calibrator is fitted
-probes  labels that test it   20       fedcba9876543210fedc
+probes  labels that test it    20       fedcba9876543210fedc
 ";
         assert_eq!(table(&HEAD, &rows(), Screen::Terminal(60)), broken);
     }

@@ -316,9 +316,9 @@ impl Ledger {
         taken: (Timestamp, &SignedCheckpoint),
     ) -> Result<(), LedgerError> {
         let plan = |head: &Head, reader: Reader<'_>, _| plan::signed(head, reader, events);
-        let before = self.size();
-        let result = self.try_transaction(blobs, RecordedValues::default(), plan, Some(taken));
-        self.after_transaction(before, result).map(drop)
+        let (before, values) = (self.size(), RecordedValues::default());
+        let result = self.try_transaction(blobs, values, plan, Some(taken));
+        self.after_transaction((before, result)).map(drop)
     }
 
     pub(super) fn append_genesis(
@@ -372,7 +372,7 @@ impl Ledger {
         self.next_log_key = Some(signer);
     }
 
-    /// KindRuns one append: `plan` decides what is new, everything else is the same for all.
+    /// Runs one append: `plan` decides what is new, everything else is the same for all.
     fn in_transaction<'p>(
         &mut self,
         blobs: &[Vec<u8>],
@@ -388,15 +388,13 @@ impl Ledger {
                 "is missing: this ledger was opened to be read".to_owned(),
             ));
         }
-        let before = self.size();
-        let result = self.try_transaction(blobs, values, plan, None);
-        self.after_transaction(before, result)
+        let tried = (self.size(), self.try_transaction(blobs, values, plan, None));
+        self.after_transaction(tried)
     }
 
     fn after_transaction(
         &mut self,
-        before: u64,
-        result: TransactionResult,
+        (before, result): (u64, TransactionResult),
     ) -> Result<Vec<AppendedEvent>, LedgerError> {
         match result {
             Ok((appended, checkpoint)) => {
@@ -526,7 +524,6 @@ struct Batch {
     tiles: Vec<Tile>,
     /// Digests that the tail does not hold yet.
     given: Vec<(Digest, u64)>,
-    /// Its entries as runs of kinds.
     kinds: KindRuns,
     /// Values that were read for it.
     values: RecordedValues,

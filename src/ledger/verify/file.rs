@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use clover_event::Kind;
 use clover_ground::ambient::Ambient;
 use clover_ground::digest::Digest;
 use clover_ground::merkle::LEAVES_AT_ONCE;
@@ -215,7 +214,8 @@ pub(super) struct FileView<'a> {
     tiles: u64,
     snapshots: BTreeMap<u64, Vec<(String, StoredSnapshot)>>,
     met: BTreeSet<KeyId>,
-    kinds: KindsWalk<'a>,
+    /// The index of kinds, held against each entry.
+    pub(super) kinds: KindsWalk<'a>,
     tree_only: bool,
 }
 
@@ -284,16 +284,6 @@ impl<'a> FileView<'a> {
             );
         }
         Ok(())
-    }
-
-    /// Holds the index of kinds against an entry.
-    pub(super) fn kind(
-        &mut self,
-        seq: u64,
-        kind: Kind,
-        findings: &mut Findings,
-    ) -> Result<(), VerifyError> {
-        self.kinds.step(seq, kind, findings)
     }
 
     /// Compares what the event adds to the read models with the rows at hand.

@@ -258,7 +258,7 @@ impl<'a> Judge<'a> {
         if let Some(file) = &mut self.file {
             file.meet(envelope.keyid);
             if let Ok(kind) = said.kind().parse() {
-                file.kind(seq, kind, &mut self.findings)?;
+                file.kinds.step(seq, kind, &mut self.findings)?;
             }
         }
         if let Some(column) = envelope

@@ -24,6 +24,7 @@ use crate::view::estimate::ends;
 use crate::view::estimate::rank;
 use crate::view::estimate::rank_ends;
 use crate::view::estimate::ranks;
+use crate::view::text::cut;
 use crate::view::values;
 use crate::view::values::Pair;
 use crate::view::values::bracket;
@@ -110,7 +111,8 @@ fn is_wider(wide: &IntervalEnds, than: &IntervalEnds) -> bool {
 }
 
 fn pair(of: &ContrastRecorded) -> String {
-    format!("{} - {}", of.first, of.second)
+    let name = |id: &str| cut(id, 24);
+    format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
 }
 
 fn reading(of: &ContrastRecorded) -> &'static str {

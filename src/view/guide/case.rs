@@ -124,7 +124,7 @@ impl FromStr for Company {
     }
 }
 
-/// GuideNames that stand in the commands.
+/// Names that stand in the commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuideNames {
     /// The experiment.
@@ -154,6 +154,6 @@ pub struct GuideCase {
     pub judges: JudgeCount,
     /// Who works on it.
     pub company: Company,
-    /// GuideNames that stand in the commands.
+    /// Names that stand in the commands.
     pub names: GuideNames,
 }

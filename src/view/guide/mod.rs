@@ -107,7 +107,7 @@ impl GuidePath {
     }
 }
 
-/// GuideNames of the judges: of one the name that every verb takes by itself.
+/// Names of the judges: of one the name that every verb takes by itself.
 fn judges(case: &GuideCase) -> Vec<String> {
     match case.judges {
         JudgeCount::One => vec!["judge".to_owned()],
@@ -373,7 +373,7 @@ fn planned(path: &mut GuidePath, judge: &str) {
         "clover prereg new --template iteration --from-data -o plan.yaml".to_owned(),
     );
     path.seen(
-        "StepMark the plan: from here on it binds.",
+        "Sign the plan: from here on it binds.",
         "clover prereg sign plan.yaml".to_owned(),
         Kind::ManifestRegistered,
         1,
@@ -418,7 +418,7 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
         ),
     );
     path.seen(
-        "StepMark the plan and countersign it: from here on it binds.",
+        "Sign the plan and countersign it: from here on it binds.",
         "clover prereg sign gate.yaml --countersign".to_owned(),
         Kind::ManifestCountersigned,
         1,

@@ -134,6 +134,7 @@ fn questions_are_asked_at_a_terminal_and_flags_answer_them_elsewhere() {
 fn ids_are_listed_for_the_completion_of_shells() {
     let mut desk = Desk::with_ledger();
     desk.ok("experiment register exp-2 --title Two --purpose testing");
+    desk.ok("key new lab --role labeler");
     desk.ok("label design new calib --purpose calibrate --probability 0.5 --experiment exp-1");
     desk.ok("label design new $(id) --purpose audit --probability 0.5 --experiment exp-1");
     desk.file("scores.jsonl", &super::score_line("item-1"));

@@ -142,7 +142,7 @@ fn an_entry_of_the_past_is_named_by_position_event_id_or_time() {
     let before = desk.ok("log --json").json()["data"]["entries"].clone();
     let last = before.as_array().unwrap().last().unwrap().clone();
     desk.clock.set(crate::support::start().plus_seconds(86_400));
-    desk.ok("record note.recorded --data {\"text\":\"a day later\"}");
+    desk.ok("record note.recorded --data {\"text\":\"later\"}");
     let seen = |desk: &mut Desk, at: &str| {
         let ran = desk.ok(&format!("at {at} --json -- status"));
         ran.json()["data"]["size"].as_u64().unwrap()

@@ -6,6 +6,7 @@ use super::score_line;
 
 fn ledger() -> Desk {
     let mut desk = Desk::with_ledger();
+    desk.ok("key new lab --role labeler");
     desk.ok("label design new calib --purpose calibrate --probability 0.5 --experiment exp-1");
     let lines: String = (0..3)
         .map(|item| score_line(&format!("item-{item}")))
@@ -94,13 +95,23 @@ exp-1       j      p       3      3       0              1
         desk.columns = Some(columns);
         same(&desk.ok("score list").out, wide);
     }
-    let narrow = "
-experiment  judge  policy  items  scores  several  most
-                                          draws
-exp-1       j      p       3      3       0        1
-";
     desk.columns = Some(60);
-    same(&desk.ok("score list").out, narrow);
+    let narrow = desk.ok("score list").out;
+    let lines: Vec<Vec<&str>> = narrow
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let head = [
+        "experiment",
+        "judge",
+        "policy",
+        "items",
+        "scores",
+        "several",
+        "most",
+    ];
+    let row = ["exp-1", "j", "p", "3", "3", "0", "1"];
+    assert_eq!(lines, [&head[..], &["draws"], &row], "{narrow}");
     let apart = "
 experiment     exp-1
 judge          j

@@ -107,9 +107,9 @@ appended 2 · already 0 · seq 4..5 · root #3
 ";
 const LOG: &str = r#"
     seq  recorded              kind                   holder        data
-      3  2026-11-20T10:00:00Z  experiment.registered  Ada           {"purpose":"testing","title":"O…
-      4  2026-11-20T10:00:00Z  score.recorded         scorer        {"draw":0,"item":"a","judge":"j…
-      5  2026-11-20T10:00:00Z  score.recorded         scorer        {"draw":0,"item":"b","judge":"j…
+      3  2026-11-20T10:00:00Z  experiment.registered  Ada           {"purpose":"testing","title":"One"}
+      4  2026-11-20T10:00:00Z  score.recorded         scorer        {"draw":0,"item":"a","judge":"j","policy":"p","score_micro":5}
+      5  2026-11-20T10:00:00Z  score.recorded         scorer        {"draw":0,"item":"b","judge":"j","policy":"p","score_micro":5}
 "#;
 const SHOW: &str = r#"
 seq         4
