@@ -32,6 +32,7 @@ mod intake;
 mod iterate;
 mod joined;
 mod judge;
+mod judge_killed;
 mod judges_compared;
 mod kept;
 mod key_request;
