@@ -290,6 +290,8 @@ fn charge(
         amount: Count::new(1).expect("BUG: one is a count"),
         purpose: purpose(of)?,
     };
+    let need = KeyNeed::charge(of.seat, Some(&spenders));
+    let signer = ports.signer(ledger.state(), need)?;
     ports.ask(&Question::Peek {
         design: of.design.to_string(),
         labels,
@@ -299,8 +301,6 @@ fn charge(
         period: period.clone(),
         purpose: of.purpose.clone(),
     })?;
-    let need = KeyNeed::charge(of.seat, Some(&spenders));
-    let signer = ports.signer(ledger.state(), need)?;
     let appended = ledger.append(&[Command::new(payload, None)], &signer)?;
     ports.notice(Notice::PeekCharged {
         unit,

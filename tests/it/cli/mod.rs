@@ -38,6 +38,7 @@ mod kept;
 mod key_request;
 mod killed;
 mod live;
+mod mistakes;
 mod obstacles;
 mod ope;
 mod prereg;
