@@ -25,8 +25,8 @@ use clover::ground::digest::Digest;
 use clover::stats::eprocess::Design;
 use clover::stats::eprocess::Futility;
 use clover::stats::eprocess::Gate;
+use clover::stats::eprocess::GateTerms;
 use clover::stats::eprocess::Looks;
-use clover::stats::eprocess::Terms;
 use desk::clover;
 use rand::Rng as _;
 use rand::SeedableRng as _;
@@ -77,7 +77,7 @@ fn deltas(levels: u64) -> Vec<i64> {
 
 fn design(looks: u64, tests: usize) -> Design {
     // A margin that is never shown and tests that never fire, so that the stream runs to its end.
-    let mut terms = Terms::new(UNIT, OBSERVATIONS);
+    let mut terms = GateTerms::new(UNIT, OBSERVATIONS);
     terms.claim = clover::stats::eprocess::Claim::Superior { margin: UNIT / 10 };
     if tests > 1 {
         terms.alpha_kill = Some(1);

@@ -22,8 +22,8 @@ use clover::num::Micro;
 use clover::rubric::Rubric;
 use clover::workflow::simulate::Fault;
 use clover::workflow::simulate::Kind;
-use clover::workflow::simulate::Row;
 use clover::workflow::simulate::Setting;
+use clover::workflow::simulate::SimulatedRow;
 use clover::workflow::simulate::World;
 use clover::workflow::simulate::files;
 use desk::clover;
@@ -111,7 +111,7 @@ fn written(at: &Path, scores: u64) -> World {
         ..Setting::default()
     };
     let world = World::new(setting, SEED).unwrap();
-    let rows: Vec<Row> = (0..world.rows())
+    let rows: Vec<SimulatedRow> = (0..world.rows())
         .map(|number| world.row(Kind::Base, number))
         .collect();
     let mut drawn: Vec<(Digest, &str)> = rows

@@ -31,8 +31,8 @@ use beside::ours;
 use beside::run;
 use beside::seconds;
 use clover::stats::isotonic;
-use clover::stats::isotonic::Bounds;
-use clover::stats::isotonic::Direction;
+use clover::stats::isotonic::ClipBounds;
+use clover::stats::isotonic::Monotonicity;
 use clover::stats::sample::Values;
 
 const REPLICATES: usize = 2000;
@@ -306,7 +306,8 @@ fn single_fit() {
         std::hint::black_box(&pairs);
         let (x, y) = (Values::new("x", &x).unwrap(), Values::new("y", &y).unwrap());
         let start = Instant::now();
-        let curve = isotonic::fit(x, y, None, Bounds::default(), Direction::Increasing).unwrap();
+        let curve =
+            isotonic::fit(x, y, None, ClipBounds::default(), Monotonicity::Increasing).unwrap();
         fits.push(start.elapsed().as_secs_f64());
         std::hint::black_box(&curve);
     }

@@ -102,8 +102,8 @@
 //! 2. The use case refuses a gate that is stale, waits or has ended, and reads the order of its units.
 //! 3. [`gates::replay`](workflow::gates::replay) computes the gate's evidence again from the log and compares it with the
 //!    snapshot: nothing is added to a number that does not follow from the log.
-//! 4. [`Course`](workflow::gates::observe::Course) reads the scores of the next units and turns each unit into one
-//!    `gate.observed`.
+//! 4. [`ObservationCourse`](workflow::gates::observe::ObservationCourse) reads the scores of the next units and turns
+//!    each unit into one `gate.observed`.
 //! 5. [`Ledger::append_read`](ledger::Ledger::append_read) appends them, with the values that were read.
 //! 6. The rules of [`projection::gates`] hold each observation against order, exposure, scores and test.
 //! 7. The fold adds the unit's evidence; where a look is due, [`gates::steps`](workflow::gates::steps) says it and the use

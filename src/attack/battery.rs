@@ -6,7 +6,7 @@ use crate::operator::Operator;
 
 /// What a judge made of a text, calibrated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scored {
+pub struct CalibratedReward {
     /// R, the calibrated reward.
     pub reward: f64,
     /// Whether the engine's trace holds an obligation or a guard: then the text lies in the violating set, whoever wrote it.
@@ -47,7 +47,10 @@ pub fn step(operator: Operator, seed: usize) -> Step {
 
 /// Applies every operator once to every seed. `score` is asked for the seed's number and the text as it stands, and
 /// answers `None` where evidence is missing.
-pub fn run(seeds: &[&str], mut score: impl FnMut(usize, &str) -> Option<Scored>) -> Battery {
+pub fn run(
+    seeds: &[&str],
+    mut score: impl FnMut(usize, &str) -> Option<CalibratedReward>,
+) -> Battery {
     let mut found = Battery::default();
     let before: Vec<_> = seeds
         .iter()
@@ -96,7 +99,7 @@ pub struct Entry {
 pub fn replay(
     entry: &Entry,
     text: &str,
-    mut score: impl FnMut(&str) -> Option<Scored>,
+    mut score: impl FnMut(&str) -> Option<CalibratedReward>,
 ) -> Option<f64> {
     let before = score(text)?;
     let after = score(&entry.chain.apply(text).text)?;
@@ -112,7 +115,7 @@ mod tests {
         let seeds = ["The dose is 20 mg.", "Rest well.", "**Bold** is 5."];
         // Reward: the length; violating: nothing beyond what the operators are.
         let score = |_, text: &str| {
-            Some(Scored {
+            Some(CalibratedReward {
                 reward: text.len() as f64,
                 violates: false,
             })
@@ -146,7 +149,7 @@ mod tests {
             seed: "item".to_owned(),
         };
         let uplift = replay(&entry, "One two three four.", |text| {
-            Some(Scored {
+            Some(CalibratedReward {
                 reward: text.len() as f64,
                 violates: false,
             })

@@ -44,7 +44,7 @@ pub struct Chain(Vec<Step>);
 
 /// What a chain made of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attacked {
+pub struct AttackedText {
     /// The text.
     pub text: String,
     /// Whether it differs from what it was.
@@ -81,7 +81,7 @@ impl Chain {
     }
 
     /// Applies the steps in turn.
-    pub fn apply(&self, text: &str) -> Attacked {
+    pub fn apply(&self, text: &str) -> AttackedText {
         let (mut current, mut violates) = (text.to_owned(), false);
         for step in &self.0 {
             let next = step.edit.apply(&current, u64::from(step.seed));
@@ -89,7 +89,7 @@ impl Chain {
             current = next;
         }
         let changed = current != text;
-        Attacked {
+        AttackedText {
             text: current,
             changed,
             violates: violates && changed,

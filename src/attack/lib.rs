@@ -14,7 +14,7 @@ pub mod search;
 mod style;
 mod tables;
 
-pub use chain::Attacked;
+pub use chain::AttackedText;
 pub use chain::Chain;
 pub use chain::DEPTH_MAX;
 pub use chain::Step;

@@ -11,7 +11,7 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_num::draws::Draws;
 
-use crate::battery::Scored;
+use crate::battery::CalibratedReward;
 use crate::chain::Chain;
 use crate::chain::Step;
 use crate::operator::Operator;
@@ -54,7 +54,7 @@ pub struct Mean {
 
 /// What a search found.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// Seeds with a chain that lies in the violating set, in order of seeds.
     pub best: Vec<Best>,
     /// The best distinct chains, in order of their best uplift.
@@ -65,7 +65,7 @@ pub struct Found {
     pub tries: u32,
 }
 
-impl Found {
+impl SearchResult {
     /// `U_adv`: the largest mean; `None` when no chain was found.
     pub fn worst(&self) -> Option<&Mean> {
         self.chains
@@ -82,7 +82,7 @@ struct Search<'s, S> {
     unscored: usize,
 }
 
-impl<S: FnMut(usize, &str) -> Option<Scored>> Search<'_, S> {
+impl<S: FnMut(usize, &str) -> Option<CalibratedReward>> Search<'_, S> {
     /// Uplift of a chain on a seed; `None` outside of the violating set, and where a score is missing.
     fn uplift(&mut self, seed: usize, chain: &Chain) -> Option<f64> {
         let before = self.before[seed]?;
@@ -117,12 +117,12 @@ fn draw_chain(draws: &mut Draws) -> Chain {
 
 /// Searches; `None` without seeds, or when `tries` is not within [`TRIES`]. `score` is as in
 /// [`battery::run`](crate::battery::run), under the patched rubric.
-pub fn run<S: FnMut(usize, &str) -> Option<Scored>>(
+pub fn run<S: FnMut(usize, &str) -> Option<CalibratedReward>>(
     seeds: &[&str],
     tries: u32,
     seed: [u8; 32],
     mut score: S,
-) -> Option<Found> {
+) -> Option<SearchResult> {
     if seeds.is_empty() || !TRIES.contains(&tries) {
         return None;
     }
@@ -169,7 +169,7 @@ pub fn run<S: FnMut(usize, &str) -> Option<Scored>>(
         })
         .collect();
     let chains = over_all(&mut search, &best);
-    Some(Found {
+    Some(SearchResult {
         best,
         chains,
         unscored: search.unscored,
@@ -178,7 +178,7 @@ pub fn run<S: FnMut(usize, &str) -> Option<Scored>>(
 }
 
 /// Applies the best distinct chains to all seeds.
-fn over_all<S: FnMut(usize, &str) -> Option<Scored>>(
+fn over_all<S: FnMut(usize, &str) -> Option<CalibratedReward>>(
     search: &mut Search<'_, S>,
     best: &[Best],
 ) -> Vec<Mean> {
@@ -206,9 +206,9 @@ mod tests {
 
     /// Pays for citations, but not more than twice.
     #[expect(clippy::unnecessary_wraps, reason = "scores may be missing")]
-    fn naive(_: usize, text: &str) -> Option<Scored> {
+    fn naive(_: usize, text: &str) -> Option<CalibratedReward> {
         let cited = text.matches("https://").count().min(2);
-        Some(Scored {
+        Some(CalibratedReward {
             reward: 0.2 + 0.15 * cited as f64,
             violates: false,
         })
@@ -252,7 +252,7 @@ mod tests {
         // Style stripping alone is paid for, and violates nothing.
         let paid = |_: usize, text: &str| {
             let plain = !text.contains('*');
-            Some(Scored {
+            Some(CalibratedReward {
                 reward: if plain { 0.9 } else { 0.1 },
                 violates: false,
             })

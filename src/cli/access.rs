@@ -16,7 +16,7 @@ use crate::event::payload::Role;
 use crate::ground::ambient;
 use crate::session::custody::release;
 use crate::session::custody::release::Class;
-use crate::session::custody::release::Request;
+use crate::session::custody::release::ReleaseRequest;
 use crate::view::View;
 use crate::view::access;
 
@@ -88,7 +88,7 @@ fn release(ctx: &mut Ctx<'_>, args: &ReleaseArgs) -> Result<View, CliError> {
     let mut classes = Class::ALL.into_iter();
     let class = classes.find(|class| class.as_str() == args.class);
     let iteration = args.iteration.as_deref().map(bench::named).transpose()?;
-    let request = Request {
+    let request = ReleaseRequest {
         class: class.expect("BUG: the parser takes these alone"),
         experiment,
         iteration,

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::replicating;
-use crate::cli::replicating::Replicating;
+use crate::cli::replicating::WeightProgress;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
 use crate::stats::direct::ClusterWeights;
@@ -19,7 +19,7 @@ use crate::stats::peer_draws::PeerExponential;
 use crate::view::View;
 use crate::view::analysis;
 use crate::view::analysis::AnalysisShown;
-use crate::view::analysis::Format;
+use crate::view::analysis::FileFormat;
 use crate::workflow::analyze;
 use crate::workflow::analyze::AnalyzeError;
 use crate::workflow::analyze::Labels;
@@ -29,7 +29,7 @@ use crate::workflow::analyze::Request;
 use crate::workflow::analyze::dataset::Dataset;
 use crate::workflow::analyze::dataset::Prompts;
 use crate::workflow::analyze::read;
-use crate::workflow::analyze::read::Fields;
+use crate::workflow::analyze::read::FieldNames;
 use crate::workflow::analyze::read::ReadError;
 use crate::workflow::analyze::read::Responses;
 
@@ -105,7 +105,7 @@ fn scale(text: &str) -> Result<Scale, String> {
 }
 
 /// What clap cannot check, and the kinds of files to write.
-fn checked(args: &Args) -> Result<Vec<Format>, CliError> {
+fn checked(args: &Args) -> Result<Vec<FileFormat>, CliError> {
     if !(args.alpha > 0.0 && args.alpha < 0.5) {
         return Err(CliError::usage(
             "--alpha: expected a number in (0, 0.5)",
@@ -119,11 +119,11 @@ fn checked(args: &Args) -> Result<Vec<Format>, CliError> {
 }
 
 /// A file to write, by its ending.
-fn format(path: &Path) -> Result<Format, CliError> {
+fn format(path: &Path) -> Result<FileFormat, CliError> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("json") => Ok(Format::Json),
-        Some("svg") => Ok(Format::Svg),
-        Some("html") => Ok(Format::Html),
+        Some("json") => Ok(FileFormat::Json),
+        Some("svg") => Ok(FileFormat::Svg),
+        Some("html") => Ok(FileFormat::Html),
         _ => {
             let path = path.display();
             let message = format!("{path}: expected a name in .json, .svg or .html");
@@ -158,7 +158,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let shown = args.bootstrap.map(|replicates| {
         let weights = drawn(args, replicates, clusters);
-        Replicating::new(weights, ctx.progress("replicates"))
+        WeightProgress::new(weights, ctx.progress("replicates"))
     });
     request.replicates = shown.as_ref().map(|weights| Replicates {
         weights,
@@ -206,20 +206,20 @@ fn drawn(args: &Args, replicates: usize, clusters: usize) -> Box<dyn ClusterWeig
     })
 }
 
-fn fields(args: &Args) -> Fields {
-    Fields {
+fn fields(args: &Args) -> FieldNames {
+    FieldNames {
         covariates: args.covariate.clone(),
-        ..Fields::default()
+        ..FieldNames::default()
     }
 }
 
 /// Reads one file.
-fn file(ctx: &Ctx<'_>, path: &Path, fields: &Fields) -> Result<Responses, CliError> {
+fn file(ctx: &Ctx<'_>, path: &Path, fields: &FieldNames) -> Result<Responses, CliError> {
     let bytes = ambient::read(&ctx.path(path))?;
     parsed(&path.display().to_string(), &bytes, fields)
 }
 
-fn parsed(name: &str, bytes: &[u8], fields: &Fields) -> Result<Responses, CliError> {
+fn parsed(name: &str, bytes: &[u8], fields: &FieldNames) -> Result<Responses, CliError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n');
         let line = line.count() + 1;

@@ -31,10 +31,10 @@ const LIST: &str = "clover assume list";
 pub(super) enum Verb {
     /// Every assumption with its status, evidence, age and expiry
     #[command(after_help = "Example:\n  clover assume list --experiment arena")]
-    List(ListArgs),
+    List(AssumeListArgs),
     /// One assumption: what it says, its parts, its waivers
     #[command(after_help = "Example:\n  clover assume show CLOVER.J2 --experiment arena")]
-    Show(ShowArgs),
+    Show(AssumeShowArgs),
     /// Propose a waiver, or agree to one as the second key
     #[command(
         override_usage = "clover assume waive CODE --reason TEXT --until TIME [--second KEY]\n       clover assume waive CODE --countersign",
@@ -44,14 +44,14 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ListArgs {
+pub(super) struct AssumeListArgs {
     /// One experiment; all when absent
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct AssumeShowArgs {
     /// Its code
     pub code: String,
     /// One experiment; all when absent
@@ -116,7 +116,7 @@ fn list(ctx: &mut Ctx<'_>, named: Option<&str>) -> Result<View, CliError> {
     Ok(views::list(state, &experiments(state, named)?))
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &AssumeShowArgs) -> Result<View, CliError> {
     let code = code(&args.code)?;
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);

@@ -23,17 +23,17 @@ use crate::view::battery;
 pub(super) enum Verb {
     /// Exploits that were found, and how each stands under the rubric in force
     #[command(after_help = "Example:\n  clover battery list --open")]
-    List(ListArgs),
+    List(BatteryListArgs),
     /// Attack the rubric of an iteration, or a patch; what came of it goes on record
     #[command(after_help = "Example:\n  clover battery run it-1 --patch cap-3")]
-    Run(RunArgs),
+    Run(BatteryRunArgs),
     /// Measure every known exploit under the rubric in force, and say which it closes
     #[command(after_help = "Example:\n  clover battery close it-2")]
-    Close(CloseArgs),
+    Close(BatteryCloseArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RunArgs {
+pub(super) struct BatteryRunArgs {
     /// The iteration
     pub id: String,
     /// A patch that was proposed in it; else the rubric that it starts from
@@ -44,7 +44,7 @@ pub(super) struct RunArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CloseArgs {
+pub(super) struct BatteryCloseArgs {
     /// The iteration whose rubric is in force
     pub id: String,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(super) struct CloseArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ListArgs {
+pub(super) struct BatteryListArgs {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
@@ -78,7 +78,7 @@ fn discovered(ledger: &Ledger, exploit: &Exploit) -> Result<Option<ExploitDiscov
     }))
 }
 
-fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
+fn list(ctx: &mut Ctx<'_>, args: &BatteryListArgs) -> Result<View, CliError> {
     let (home, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
@@ -108,12 +108,12 @@ fn ran(
     Ok((bench, attack))
 }
 
-fn attack(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
+fn attack(ctx: &mut Ctx<'_>, args: &BatteryRunArgs) -> Result<View, CliError> {
     let (bench, attacked) = ran(ctx, &args.id, args.patch.as_deref(), &args.program)?;
     Ok(battery::ran(&bench, &attacked))
 }
 
-fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<View, CliError> {
+fn close(ctx: &mut Ctx<'_>, args: &BatteryCloseArgs) -> Result<View, CliError> {
     let before: Vec<ExploitState> = {
         let (_, ledger) = home::open_to_read(ctx)?;
         let (_, it) = patch::iteration(ledger.state(), &args.id)?;

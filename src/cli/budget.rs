@@ -19,11 +19,11 @@ pub(super) enum Verb {
     List,
     /// One account, charge by charge
     #[command(after_help = "Example:\n  clover budget show confirm-peeks")]
-    Show(ShowArgs),
+    Show(BudgetShowArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct BudgetShowArgs {
     /// The account, or alpha:FAMILY, or exposures:MANIFEST
     pub account: String,
 }

@@ -161,7 +161,7 @@ pub(super) fn read_batches(
     }
 }
 
-type Lines = Vec<(u64, Vec<u8>)>;
+type BulkLines = Vec<(u64, Vec<u8>)>;
 
 /// Up to a batch of non-empty lines with their numbers, and whether the file ended.
 fn read_lines(
@@ -169,7 +169,7 @@ fn read_lines(
     source: &str,
     line: &mut u64,
     bytes: &mut u64,
-) -> Result<(Lines, bool), CliError> {
+) -> Result<(BulkLines, bool), CliError> {
     let mut lines = Vec::new();
     while lines.len() < BATCH {
         let mut text = Vec::with_capacity(256);
@@ -199,7 +199,7 @@ fn read_lines(
     Ok((lines, false))
 }
 
-fn parse(lines: &Lines, source: &str, bytes: u64) -> Result<Batch, Unread> {
+fn parse(lines: &BulkLines, source: &str, bytes: u64) -> Result<Batch, Unread> {
     let parsed: Vec<_> = lines
         .par_iter()
         .with_min_len(64)

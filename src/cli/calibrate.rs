@@ -10,7 +10,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::session::calibrators;
-use crate::session::calibrators::Loaded;
+use crate::session::calibrators::RefittedCalibrator;
 use crate::view::View;
 use crate::view::calibrate;
 use crate::view::calibrate::CalibratedScore;
@@ -24,7 +24,7 @@ pub(super) enum Verb {
     List,
     /// One calibrator and its curve
     #[command(after_help = "Example:\n  clover calibrate show 4127")]
-    Show(Named),
+    Show(CalibratorArgs),
     /// What new scores become
     #[command(
         after_help = "Lines of --rows: {\"score\": 0.8}, with each covariate by its name beside it. The calibrator is fitted\n\
@@ -35,7 +35,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Named {
+pub(super) struct CalibratorArgs {
     /// Its position, event id or digest; else the newest of an estimate
     #[arg(value_name = "SEQ|ID|DIGEST")]
     pub calibrator: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Named {
 #[derive(Debug, clap::Args)]
 pub(super) struct Apply {
     #[command(flatten)]
-    pub named: Named,
+    pub named: CalibratorArgs,
     /// A score, as the judge gives it
     #[arg(
         long,
@@ -73,7 +73,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     }
 }
 
-fn loaded(ctx: &mut Ctx<'_>, named: &Named) -> Result<Loaded, CliError> {
+fn loaded(ctx: &mut Ctx<'_>, named: &CalibratorArgs) -> Result<RefittedCalibrator, CliError> {
     let (home, ledger, at) = home::view(ctx)?;
     let size = at.state(&ledger).size;
     let fit = calibrators::find(&ledger, size, named.calibrator.as_deref())?;
@@ -98,7 +98,7 @@ fn usage(message: String) -> CliError {
 }
 
 /// The covariates of one score, in the calibrator's order.
-fn given(loaded: &Loaded, words: &[String]) -> Result<Vec<f64>, CliError> {
+fn given(loaded: &RefittedCalibrator, words: &[String]) -> Result<Vec<f64>, CliError> {
     let mut named = Vec::with_capacity(words.len());
     for word in words {
         let pair = word.split_once('=');
@@ -130,7 +130,11 @@ fn given(loaded: &Loaded, words: &[String]) -> Result<Vec<f64>, CliError> {
     loaded.covariates().map(value).collect()
 }
 
-fn calibrated(loaded: &Loaded, score: f64, covariates: &[f64]) -> Result<CalibratedScore, String> {
+fn calibrated(
+    loaded: &RefittedCalibrator,
+    score: f64,
+    covariates: &[f64],
+) -> Result<CalibratedScore, String> {
     let found = loaded.apply(score, covariates).ok_or_else(|| {
         let (low, high) = loaded.scores();
         format!("score {score}: this calibrator reads scores from {low} to {high}")
@@ -144,7 +148,7 @@ fn calibrated(loaded: &Loaded, score: f64, covariates: &[f64]) -> Result<Calibra
 
 /// The scores of a file, each line held to what the calibrator reads.
 fn of_rows(
-    loaded: &Loaded,
+    loaded: &RefittedCalibrator,
     path: &Path,
     reader: impl BufRead,
 ) -> Result<Vec<CalibratedScore>, CliError> {

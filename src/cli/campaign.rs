@@ -15,11 +15,11 @@ use crate::view::campaign as campaigns;
 pub(super) enum Verb {
     /// What each iteration found, peeks left, and whether two quiet ones in a row say stop
     #[command(after_help = "Example:\n  clover campaign status arena")]
-    Status(StatusArgs),
+    Status(CampaignStatusArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct StatusArgs {
+pub(super) struct CampaignStatusArgs {
     /// The experiment; else the one whose iteration opened last
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: Option<String>,
@@ -50,7 +50,7 @@ fn named(state: &State, name: Option<&str>) -> Result<ExperimentId, CliError> {
     })
 }
 
-fn status(ctx: &mut Ctx<'_>, args: &StatusArgs) -> Result<View, CliError> {
+fn status(ctx: &mut Ctx<'_>, args: &CampaignStatusArgs) -> Result<View, CliError> {
     let as_of = ctx.as_of;
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);

@@ -12,7 +12,7 @@ use crate::ground::sign::KeyId;
 use crate::ledger::State;
 
 /// An event that the command will append, and the option that names the key for it.
-pub(super) struct Part<'a> {
+pub(super) struct PlannedEvent<'a> {
     what: &'static str,
     /// One of these is needed; any key will do where there are none.
     roles: Vec<Role>,
@@ -20,7 +20,7 @@ pub(super) struct Part<'a> {
     named: Option<&'a String>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> PlannedEvent<'a> {
     /// What one of some roles signs.
     pub(super) fn of(
         what: &'static str,
@@ -47,20 +47,20 @@ impl<'a> Part<'a> {
 }
 
 /// A live key of this ledger, by the word that names it.
-struct Held<'s> {
+struct LiveKey<'s> {
     word: String,
     roles: &'s Roles,
 }
 
 /// A key that was named: `None` where its public half cannot be read without a passphrase.
-fn named<'s>(ctx: &Ctx<'_>, state: &'s State, word: &str) -> Result<Option<Held<'s>>, CliError> {
+fn named<'s>(ctx: &Ctx<'_>, state: &'s State, word: &str) -> Result<Option<LiveKey<'s>>, CliError> {
     let path = wallet::locate(ctx, word)?;
     let Some(id) = wallet::public_id(&path) else {
         return Ok(None);
     };
     wallet::check_live(state, id, &path)?;
     let record = state.keyring.keys.get(&id);
-    Ok(record.map(|record| Held {
+    Ok(record.map(|record| LiveKey {
         word: word.to_owned(),
         roles: &record.roles,
     }))
@@ -68,7 +68,7 @@ fn named<'s>(ctx: &Ctx<'_>, state: &'s State, word: &str) -> Result<Option<Held<
 
 /// What was found of the keys of one command.
 #[derive(Default)]
-struct Found {
+struct KeySearch {
     lacks: Vec<String>,
     options: BTreeSet<(&'static str, String)>,
     missing: Option<Role>,
@@ -76,7 +76,7 @@ struct Found {
     is_refused: bool,
 }
 
-impl Found {
+impl KeySearch {
     fn propose(&mut self, option: &'static str, word: &str) {
         if !self.options.iter().any(|(known, _)| *known == option) {
             self.options.insert((option, word.to_owned()));
@@ -107,16 +107,16 @@ impl Found {
 pub(super) fn of_parts(
     ctx: &Ctx<'_>,
     state: &State,
-    parts: &[Part<'_>],
+    parts: &[PlannedEvent<'_>],
 ) -> Result<Vec<Option<String>>, CliError> {
     let global = ctx.globals.key.clone();
     let global = global.or_else(|| ctx.variable("CLOVER_KEY").map(str::to_owned));
     let files = wallet::files(ctx)?;
     let live = |id: &KeyId| state.keyring.keys.get(id).filter(|key| key.end.is_none());
-    let at_hand: Vec<Held<'_>> = files
+    let at_hand: Vec<LiveKey<'_>> = files
         .iter()
         .filter_map(|file| {
-            Some(Held {
+            Some(LiveKey {
                 word: file.name.clone(),
                 roles: &live(&file.id)?.roles,
             })
@@ -128,7 +128,7 @@ pub(super) fn of_parts(
         at_hand,
         parts,
     };
-    let (mut found, mut keys) = (Found::default(), Vec::with_capacity(parts.len()));
+    let (mut found, mut keys) = (KeySearch::default(), Vec::with_capacity(parts.len()));
     for part in parts {
         keys.push(cast.key(ctx, part, &mut found)?);
     }
@@ -142,8 +142,8 @@ pub(super) fn of_parts(
 struct Cast<'c, 's> {
     state: &'s State,
     global: Option<String>,
-    at_hand: Vec<Held<'s>>,
-    parts: &'c [Part<'c>],
+    at_hand: Vec<LiveKey<'s>>,
+    parts: &'c [PlannedEvent<'c>],
 }
 
 impl Cast<'_, '_> {
@@ -151,8 +151,8 @@ impl Cast<'_, '_> {
     fn key(
         &self,
         ctx: &Ctx<'_>,
-        part: &Part<'_>,
-        found: &mut Found,
+        part: &PlannedEvent<'_>,
+        found: &mut KeySearch,
     ) -> Result<Option<String>, CliError> {
         let is_main = part.option == "--key";
         if let Some(word) = part.named.or(self.global.as_ref()) {
@@ -197,7 +197,7 @@ impl Cast<'_, '_> {
     }
 
     /// Takes note of what mends a part: a key at hand that serves every part of its option, else one that serves this.
-    fn lack(&self, part: &Part<'_>, found: &mut Found, message: String) {
+    fn lack(&self, part: &PlannedEvent<'_>, found: &mut KeySearch, message: String) {
         found.lacks.push(message);
         let same = || self.parts.iter().filter(|one| one.option == part.option);
         let held = || self.at_hand.iter();

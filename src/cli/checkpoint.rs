@@ -22,20 +22,20 @@ use crate::view::checkpoint::Head;
 pub(super) enum Verb {
     /// Print the newest signed checkpoint, or the kept one of a size
     #[command(after_help = "Example:\n  clover checkpoint show > checkpoint")]
-    Show(ShowArgs),
+    Show(CheckpointShowArgs),
     /// Move the pin to the newest checkpoint
     #[command(after_help = "Example:\n  clover checkpoint pin")]
     Pin(PinArgs),
     /// Say whether two checkpoints agree, follow each other, or prove a fork
     #[command(after_help = "Example:\n  clover checkpoint compare pin yesterday.checkpoint")]
-    Compare(CompareArgs),
+    Compare(CheckpointCompareArgs),
     /// Print a consistency proof: the hashes that show one size to be a prefix of another
     #[command(after_help = "Example:\n  clover checkpoint consistency 100 250 > proof")]
     Consistency(ConsistencyArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct CheckpointShowArgs {
     /// Entries under it; default the newest
     pub size: Option<u64>,
 }
@@ -48,7 +48,7 @@ pub(super) struct PinArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CompareArgs {
+pub(super) struct CheckpointCompareArgs {
     /// A checkpoint file, `head` or `pin`
     pub a: String,
     /// Another
@@ -123,7 +123,7 @@ fn named(ctx: &mut Ctx<'_>, name: &str) -> Result<SignedCheckpoint, CliError> {
     }
 }
 
-fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, CliError> {
+fn compare(ctx: &mut Ctx<'_>, args: &CheckpointCompareArgs) -> Result<View, CliError> {
     let (a, b) = (named(ctx, &args.a)?, named(ctx, &args.b)?);
     let keys = prove::log_keys(ctx, args.log_key.as_deref())?;
     for (name, checkpoint) in [(&args.a, &a), (&args.b, &b)] {
@@ -166,7 +166,7 @@ fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, CliError> {
     }
 }
 
-fn fork(args: &CompareArgs, one: &Checkpoint, other: &Checkpoint) -> CliError {
+fn fork(args: &CheckpointCompareArgs, one: &Checkpoint, other: &Checkpoint) -> CliError {
     let (one, other) = (Head::from(one), Head::from(other));
     let message = format!(
         "the log key signed two histories: {} says {one}; {} says {other}; keep both files, they are the proof",
@@ -178,7 +178,7 @@ fn fork(args: &CompareArgs, one: &Checkpoint, other: &Checkpoint) -> CliError {
 /// The hashes between two sizes: from the file given, else from the ledger at hand when it reaches so far.
 fn proof(
     ctx: &mut Ctx<'_>,
-    args: &CompareArgs,
+    args: &CheckpointCompareArgs,
     first: u64,
     second: u64,
 ) -> Result<Option<Vec<Digest>>, CliError> {

@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::surroundings;
-use crate::view::surroundings::Demonstrated;
+use crate::view::surroundings::Demonstration;
 
 /// Commands of the demo, made by the fixture generator: grouped by who signs them.
 const EVENTS: &str = include_str!("../../fixtures/demo.jsonl");
@@ -71,7 +71,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         "\nAll of it held, in {seconds:.1} s. The ledger stays there: clover status --ledger {}\n",
         folder.display()
     ))?;
-    Ok(surroundings::demonstrated(&Demonstrated {
+    Ok(surroundings::demonstrated(&Demonstration {
         folder: folder.display().to_string(),
         appended,
         caught: found,

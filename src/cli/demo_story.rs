@@ -10,7 +10,7 @@ use crate::ground::ambient;
 use crate::ground::time::Timestamp;
 use crate::view::Exit;
 use crate::view::View;
-use crate::workflow::simulate::shipped::Shipped;
+use crate::workflow::simulate::shipped::ShippedDataset;
 use crate::workflow::simulate::shipped::shipped;
 
 const OPENING: &str = "
@@ -61,7 +61,7 @@ impl Demo<'_, '_> {
     }
 
     /// Writes a data set to a folder of its name.
-    fn lay_out(&self, of: &Shipped) -> Result<(), CliError> {
+    fn lay_out(&self, of: &ShippedDataset) -> Result<(), CliError> {
         for file in of.files() {
             let path = self.sandbox.path(of.name).join(file.path);
             if let Some(folder) = path.parent() {
@@ -73,7 +73,7 @@ impl Demo<'_, '_> {
     }
 
     /// One data set from its files to the verdict on its patch.
-    fn iteration(&mut self, of: &Shipped) -> Result<View, CliError> {
+    fn iteration(&mut self, of: &ShippedDataset) -> Result<View, CliError> {
         let name = of.name;
         self.lay_out(of)?;
         let anchors = format!("anchors-{name}");
@@ -143,7 +143,7 @@ impl Demo<'_, '_> {
     }
 
     /// The accepted patch as a prompt that runs, and the way back when a guardrail breaks.
-    fn released(&mut self, accepted: &Shipped) -> Result<(), CliError> {
+    fn released(&mut self, accepted: &ShippedDataset) -> Result<(), CliError> {
         self.say(RELEASED)?;
         let (name, patch) = (accepted.name, accepted.patch_id);
         self.words(
@@ -167,7 +167,7 @@ impl Demo<'_, '_> {
     }
 
     /// What the iterations leave: a report, an export, and the proof that all of it can be computed again.
-    fn left(&mut self, accepted: &Shipped) -> Result<(), CliError> {
+    fn left(&mut self, accepted: &ShippedDataset) -> Result<(), CliError> {
         self.say(LEFT)?;
         self.words(
             &format!("report iteration it-{} -o report.html", accepted.name),

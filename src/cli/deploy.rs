@@ -28,7 +28,7 @@ pub(super) enum Verb {
     #[command(
         after_help = "Fewer than 40 labels or rows decide nothing. What was not looked at is not_checked: no pass.\n\nExample:\n  clover deploy check arena"
     )]
-    Check(CheckArgs),
+    Check(DeployCheckArgs),
     /// Hold the calibrator against fresh labels, where a hard rule, the model or the protocol changed
     #[command(
         after_help = "Residuals of the labels pass as at criterion P6; means of both anchor policies move by at most 0.01.\n\nExample:\n  clover deploy recalibrate arena --judge llm --design fresh-1"
@@ -36,12 +36,12 @@ pub(super) enum Verb {
     Recalibrate(super::recalibrate::Args),
     /// What runs, what ran before, and how its guardrails stand
     #[command(after_help = "Example:\n  clover deploy status arena")]
-    Status(StatusArgs),
+    Status(DeployStatusArgs),
     /// Let what ran before run again
     #[command(
         after_help = "Example:\n  clover deploy rollback arena --reason 'support asked for it'"
     )]
-    Rollback(RollbackArgs),
+    Rollback(DeployRollbackArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -70,7 +70,7 @@ pub(super) struct ActivateArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CheckArgs {
+pub(super) struct DeployCheckArgs {
     /// The experiment
     pub experiment: String,
     /// Only rows and labels since the last check; default all since the activation
@@ -88,13 +88,13 @@ pub(super) struct CheckArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct StatusArgs {
+pub(super) struct DeployStatusArgs {
     /// Of this experiment alone
     pub experiment: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RollbackArgs {
+pub(super) struct DeployRollbackArgs {
     /// The experiment
     pub experiment: String,
     /// Why
@@ -149,7 +149,7 @@ fn terms(args: &ActivateArgs) -> Result<ActivationTerms, CliError> {
     })
 }
 
-fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
+fn rollback(ctx: &mut Ctx<'_>, args: &DeployRollbackArgs) -> Result<View, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
     let reason = key::text("reason", &args.reason)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -160,7 +160,7 @@ fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
     Ok(views::then_status(answer, &experiment))
 }
 
-fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
+fn check(ctx: &mut Ctx<'_>, args: &DeployCheckArgs) -> Result<View, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
     let terms = CheckTerms {
         experiment: experiment.clone(),
@@ -178,7 +178,10 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
 }
 
 /// Evidence that is given by hand, with the reason.
-fn given(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Option<(LiveEvidence, Text)>, CliError> {
+fn given(
+    ctx: &mut Ctx<'_>,
+    args: &DeployCheckArgs,
+) -> Result<Option<(LiveEvidence, Text)>, CliError> {
     let (Some(file), Some(why)) = (&args.evidence, &args.by_hand) else {
         return Ok(None);
     };
@@ -189,7 +192,7 @@ fn given(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<Option<(LiveEvidence, Te
     Ok(Some((evidence, key::text("by-hand", why)?)))
 }
 
-fn status(ctx: &mut Ctx<'_>, args: &StatusArgs) -> Result<View, CliError> {
+fn status(ctx: &mut Ctx<'_>, args: &DeployStatusArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let wanted = args.experiment.as_deref().map(record::experiment_id);
     let wanted = wanted.transpose()?;

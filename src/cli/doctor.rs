@@ -13,7 +13,7 @@ use crate::session::keys::files;
 use crate::store;
 use crate::view::View;
 use crate::view::surroundings;
-use crate::view::surroundings::Found;
+use crate::view::surroundings::CheckResult;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -23,13 +23,13 @@ pub(super) struct Args {
 }
 
 /// One check: what, how it stands, what was seen.
-pub(super) type Check = (&'static str, Found, String);
+pub(super) type DoctorCheck = (&'static str, CheckResult, String);
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut checks = environment(ctx);
     match home::find(ctx) {
         Ok(home) => files(ctx, &home, &mut checks)?,
-        Err(error) => checks.push(("ledger", Found::Remark, error.message)),
+        Err(error) => checks.push(("ledger", CheckResult::Remark, error.message)),
     }
     keys(ctx, &mut checks)?;
     if args.selftest {
@@ -40,25 +40,29 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     Ok(surroundings::checked(checks.collect()))
 }
 
-fn environment(ctx: &Ctx<'_>) -> Vec<Check> {
+fn environment(ctx: &Ctx<'_>) -> Vec<DoctorCheck> {
     let mut checks = vec![
         (
             "program",
-            Found::Good,
+            CheckResult::Good,
             format!("clover {}", env!("CARGO_PKG_VERSION")),
         ),
-        ("sqlite", Found::Good, store::sqlite_version().to_owned()),
-        ("clock", Found::Good, ctx.ambient().now().to_string()),
+        (
+            "sqlite",
+            CheckResult::Good,
+            store::sqlite_version().to_owned(),
+        ),
+        ("clock", CheckResult::Good, ctx.ambient().now().to_string()),
     ];
     let entropy = match ctx.ambient().random::<32>() {
-        Ok(_) => (Found::Good, "32 bytes drawn".to_owned()),
-        Err(error) => (Found::Bad, error.to_string()),
+        Ok(_) => (CheckResult::Good, "32 bytes drawn".to_owned()),
+        Err(error) => (CheckResult::Bad, error.to_string()),
     };
     checks.push(("entropy", entropy.0, entropy.1));
     let pins = match home::pins(ctx) {
-        Some(pins) => (Found::Good, pins.display().to_string()),
+        Some(pins) => (CheckResult::Good, pins.display().to_string()),
         None => (
-            Found::Bad,
+            CheckResult::Bad,
             "neither XDG_STATE_HOME nor HOME is set: no pin is kept".to_owned(),
         ),
     };
@@ -72,35 +76,35 @@ fn is_private(mode: u32) -> bool {
 }
 
 fn secret(
-    checks: &mut Vec<Check>,
+    checks: &mut Vec<DoctorCheck>,
     what: &'static str,
     path: &std::path::Path,
 ) -> Result<(), CliError> {
     if !ambient::exists(path)? {
         checks.push((
             what,
-            Found::Remark,
+            CheckResult::Remark,
             format!("{} is not there", path.display()),
         ));
         return Ok(());
     }
     let mode = ambient::mode(path)?;
     let found = if is_private(mode) {
-        Found::Good
+        CheckResult::Good
     } else {
-        Found::Bad
+        CheckResult::Bad
     };
     checks.push((what, found, format!("{} mode {mode:03o}", path.display())));
     Ok(())
 }
 
-fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<Check>) -> Result<(), CliError> {
+fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<DoctorCheck>) -> Result<(), CliError> {
     secret(checks, "folder", home.folder())?;
     secret(checks, "log key file", &home.log_key())?;
     secret(checks, "vault", &home.vault_path())?;
     if ambient::exists(&home.next_log_key())? {
         let seen = "log.key.next is there: the next verb that writes finishes the rotation";
-        checks.push(("rotation", Found::Remark, seen.to_owned()));
+        checks.push(("rotation", CheckResult::Remark, seen.to_owned()));
     }
     let options = home::options(ctx, None, true);
     let opened = Ledger::open(
@@ -112,7 +116,7 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<Check>) -> Result<(), 
     let ledger = match opened {
         Ok(ledger) => ledger,
         Err(error) => {
-            checks.push(("ledger", Found::Bad, CliError::from(error).message));
+            checks.push(("ledger", CheckResult::Bad, CliError::from(error).message));
             return Ok(());
         }
     };
@@ -121,81 +125,84 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<Check>) -> Result<(), 
         ledger.size(),
         ledger.state().keyring.origin
     );
-    checks.push(("ledger", Found::Good, seen));
+    checks.push(("ledger", CheckResult::Good, seen));
     clock(ctx, &ledger, checks);
     log_key(home, &ledger, checks);
     pin(&ledger, checks);
     let (found, seen) = match ledger.store().integrity()?.into_iter().next() {
-        None => (Found::Good, "integrity_check and schema agree".to_owned()),
+        None => (
+            CheckResult::Good,
+            "integrity_check and schema agree".to_owned(),
+        ),
         Some((_, expected, found)) => {
             let seen = format!("expected {expected}, found {found}; clover verify says more");
-            (Found::Bad, seen)
+            (CheckResult::Bad, seen)
         }
     };
     checks.push(("file", found, seen));
     Ok(())
 }
 
-fn clock(ctx: &Ctx<'_>, ledger: &Ledger, checks: &mut Vec<Check>) {
+fn clock(ctx: &Ctx<'_>, ledger: &Ledger, checks: &mut Vec<DoctorCheck>) {
     let now = ctx.ambient().now();
     let Some(head) = ledger.state().keyring.recorded_at else {
         return;
     };
     let (found, seen) = if now.plus_seconds(CLOCK_TOLERANCE_SECONDS) < head {
         (
-            Found::Bad,
+            CheckResult::Bad,
             format!("the clock stands before the newest entry of {head}"),
         )
     } else {
         (
-            Found::Good,
+            CheckResult::Good,
             format!("not before the newest entry of {head}"),
         )
     };
     checks.push(("clock and head", found, seen));
 }
 
-fn log_key(home: &Home, ledger: &Ledger, checks: &mut Vec<Check>) {
+fn log_key(home: &Home, ledger: &Ledger, checks: &mut Vec<DoctorCheck>) {
     let known = ledger.state().keyring.log_key();
     let (found, seen) = match (files::read_log_key(&home.log_key()), known) {
         (Ok(own), Some(known)) if known.key().public_key() == own.public_bytes() => {
-            (Found::Good, known.to_string())
+            (CheckResult::Good, known.to_string())
         }
         (Ok(_), _) => (
-            Found::Bad,
+            CheckResult::Bad,
             "log.key is not the key that signs this ledger".to_owned(),
         ),
         (Err(error), _) => match home.shared() {
             Ok(Some(shared)) => {
                 let seen = format!("none: this copy follows {}", shared.display());
-                (Found::Remark, seen)
+                (CheckResult::Remark, seen)
             }
-            _ => (Found::Bad, error.to_string()),
+            _ => (CheckResult::Bad, error.to_string()),
         },
     };
     checks.push(("log key", found, seen));
 }
 
-fn pin(ledger: &Ledger, checks: &mut Vec<Check>) {
+fn pin(ledger: &Ledger, checks: &mut Vec<DoctorCheck>) {
     let Some(pin) = ledger.pin() else {
         return;
     };
     let (found, seen) = match pin.load() {
         Ok(Some(pinned)) => (
-            Found::Good,
+            CheckResult::Good,
             format!("{} entries, agrees", pinned.checkpoint().size),
         ),
         Ok(None) => (
-            Found::Remark,
+            CheckResult::Remark,
             "none yet; clover checkpoint pin makes one".to_owned(),
         ),
-        Err(error) => (Found::Bad, error.to_string()),
+        Err(error) => (CheckResult::Bad, error.to_string()),
     };
     checks.push(("pin", found, seen));
 }
 
 /// Key files of this person, known to a ledger or not.
-fn keys(ctx: &Ctx<'_>, checks: &mut Vec<Check>) -> Result<(), CliError> {
+fn keys(ctx: &Ctx<'_>, checks: &mut Vec<DoctorCheck>) -> Result<(), CliError> {
     for path in ambient::list(&wallet::folder(ctx)?)? {
         let end = path.extension().and_then(|end| end.to_str());
         if matches!(end, Some("pem" | "age")) {
@@ -207,7 +214,7 @@ fn keys(ctx: &Ctx<'_>, checks: &mut Vec<Check>) -> Result<(), CliError> {
                 path.display(),
                 wallet::seal_again(&path)
             );
-            checks.push(("identity", Found::Remark, seen));
+            checks.push(("identity", CheckResult::Remark, seen));
         }
     }
     Ok(())

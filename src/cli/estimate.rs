@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::ope;
 use crate::cli::replicating;
-use crate::cli::replicating::Replicating;
+use crate::cli::replicating::WeightProgress;
 use crate::cli::submit;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
@@ -64,7 +64,7 @@ pub(super) fn planned<T>(
 
 /// What every verb that fits takes.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Fit {
+pub(super) struct FitArgs {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
@@ -87,9 +87,9 @@ pub(super) struct Fit {
 
 /// What every verb that estimates takes.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Terms {
+pub(super) struct EstimatorArgs {
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
     /// Percentile intervals of N refits, such as 2000
     #[arg(long, value_name = "N")]
     pub bootstrap: Option<u64>,
@@ -99,12 +99,12 @@ pub(super) struct Terms {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct EstimateArgs {
+pub(super) struct EstimateEstimateArgs {
     /// Policies; default all
     #[arg(value_name = "POLICY")]
     pub policies: Vec<String>,
     #[command(flatten)]
-    pub terms: Terms,
+    pub terms: EstimatorArgs,
     /// Weight logged responses of another policy, diagnosed first
     #[arg(long, conflicts_with_all = ["raw", "chart"])]
     pub ope: bool,
@@ -128,7 +128,7 @@ pub(super) struct EstimateArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CompareArgs {
+pub(super) struct EstimateCompareArgs {
     /// Two policies, or more for all their pairs
     #[arg(value_name = "POLICY", required_unless_present = "all")]
     pub policies: Vec<String>,
@@ -139,7 +139,7 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "HOW", default_value = "bh", value_parser = ["bh", "by", "holm", "bonferroni"], hide_possible_values = true)]
     pub correction: String,
     #[command(flatten)]
-    pub terms: Terms,
+    pub terms: EstimatorArgs,
     /// Write a plot of the differences
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
@@ -208,7 +208,7 @@ fn sliced(found: &Found, field: &FieldId) -> Result<Sliced, CliError> {
     })
 }
 
-impl Fit {
+impl FitArgs {
     /// In types; how labels are used is for the rows to say.
     fn resolve(&self) -> Result<EstimateTerms, CliError> {
         let judge = JudgeId::new(self.judge.clone())
@@ -236,7 +236,7 @@ impl Fit {
     }
 }
 
-impl Terms {
+impl EstimatorArgs {
     /// Adds level and bootstrap.
     pub(super) fn complete(&self, terms: &mut EstimateTerms) -> Result<(), CliError> {
         terms.alpha_micro = level("alpha", &self.alpha)?;
@@ -251,7 +251,7 @@ impl Terms {
 }
 
 /// Opens the ledger: to write, unless nothing is to be appended.
-pub(super) fn open(ctx: &mut Ctx<'_>, asked: &Fit) -> Result<Estimation, CliError> {
+pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, CliError> {
     let terms = asked.resolve()?;
     let (home, ledger) = if asked.dry_run || ctx.as_of.is_some() {
         home::open_to_read(ctx)?
@@ -282,7 +282,7 @@ pub(super) fn found(ctx: &mut Ctx<'_>, of: &mut Estimation) -> Result<Found, Cli
     let terms = of.terms.clone();
     let shown = terms.bootstrap.as_ref().map(|bootstrap| {
         let weights = Box::new(terms::weights(bootstrap));
-        Replicating::new(weights, ctx.progress("replicates"))
+        WeightProgress::new(weights, ctx.progress("replicates"))
     });
     let weights = shown.as_ref().map(|shown| shown as &dyn ClusterWeights);
     compute::compute(gathered, terms.clone(), &[], None, weights).map_err(|error| refused(&error))
@@ -332,7 +332,7 @@ pub(super) fn unrecorded(ctx: &Ctx<'_>) -> &'static str {
     }
 }
 
-pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, CliError> {
+pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View, CliError> {
     if args.ope {
         return ope::run(ctx, args);
     }
@@ -408,7 +408,7 @@ fn plot(
     Ok(())
 }
 
-pub(super) fn compare(ctx: &mut Ctx<'_>, args: &CompareArgs) -> Result<View, CliError> {
+pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<View, CliError> {
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
     let found = found(ctx, &mut read)?;

@@ -29,12 +29,12 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover experiment register arena --title Arena --purpose 'compare four policies'\n  \
                       clover experiment register arena --title Arena --purpose 'mend a judge' --rubric rubric.yaml"
     )]
-    Register(RegisterArgs),
+    Register(ExperimentRegisterArgs),
     /// End an experiment
     #[command(
         after_help = "Example:\n  clover experiment close arena --reason 'all rows labelled'"
     )]
-    Close(CloseArgs),
+    Close(ExperimentCloseArgs),
     /// Put clusters into fit, dev and confirm, before any confirm label
     #[command(after_help = "Example:\n  clover experiment split arena --seed 7 --hashed")]
     Split(experiment_split::Args),
@@ -44,7 +44,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RegisterArgs {
+pub(super) struct ExperimentRegisterArgs {
     /// Its id
     pub id: String,
     /// Its name for people
@@ -68,7 +68,7 @@ pub(super) struct RegisterArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CloseArgs {
+pub(super) struct ExperimentCloseArgs {
     /// Its id
     pub id: String,
     /// Why
@@ -101,7 +101,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
             let question = format!(
                 "close {experiment}: nothing more is scored, labelled or decided in it, and nothing opens it again"
             );
-            let consent = submit::Consent {
+            let consent = submit::StepConsent {
                 question: &question,
                 yes: args.yes,
                 again: "the same command with",
@@ -117,7 +117,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     }
 }
 
-fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
+fn register(ctx: &mut Ctx<'_>, args: &ExperimentRegisterArgs) -> Result<View, CliError> {
     let wrong = |what: &str, text: &str, error: crate::event::id::IdError| {
         CliError::usage(
             format!("--{what} {text:?}: {error}"),

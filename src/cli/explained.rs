@@ -6,7 +6,7 @@ use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::ledger::Ledger;
-use crate::view::explained::Explained;
+use crate::view::explained::Explanation;
 
 /// The gates behind a decision: itself, if it is one, or those that it names.
 fn gates(
@@ -37,12 +37,12 @@ fn gates(
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub(super) fn explained(ledger: &Ledger, payload: Payload) -> Result<Explained, CliError> {
+pub(super) fn explained(ledger: &Ledger, payload: Payload) -> Result<Explanation, CliError> {
     let gates = gates(ledger, &payload)?;
     let gates = if gates.is_empty() {
         String::new()
     } else {
         iterate::gate_table(&gates)
     };
-    Ok(Explained { payload, gates })
+    Ok(Explanation { payload, gates })
 }

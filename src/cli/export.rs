@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::export::Exported;
+use crate::export::ExportCounts;
 use crate::export::FORMATS;
 use crate::export::Request;
 use crate::export::Target;
@@ -74,8 +74,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     Ok(answer)
 }
 
-fn facts(exported: &Exported, folder: Option<String>) -> ledger_copy::Exported {
-    ledger_copy::Exported {
+fn facts(exported: &ExportCounts, folder: Option<String>) -> ledger_copy::ExportFacts {
+    ledger_copy::ExportFacts {
         folder,
         entries: exported.entries,
         blobs: exported.blobs,

@@ -15,20 +15,20 @@ use crate::view::exposure as exposures;
 pub(super) enum Verb {
     /// Expose the next units in the order drawn
     #[command(after_help = "Example:\n  clover exposure open m-1 --through 50")]
-    Open(OpenArgs),
+    Open(ExposureOpenArgs),
     /// Name the units of a gate that are exposed, one a line in the order drawn: those to score
     #[command(after_help = "Example:\n  clover exposure list m-1 > to-score.txt")]
-    List(ListArgs),
+    List(ExposureListArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ListArgs {
+pub(super) struct ExposureListArgs {
     /// The gate
     pub id: String,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct OpenArgs {
+pub(super) struct ExposureOpenArgs {
     /// The manifest that binds the confirm set
     pub id: String,
     /// Units up to the Nth; all of them when absent
@@ -49,14 +49,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     }
 }
 
-fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
+fn list(ctx: &mut Ctx<'_>, args: &ExposureListArgs) -> Result<View, CliError> {
     let id = gate::gate_id(&args.id)?;
     let (_, ledger, view) = home::view(ctx)?;
     let units = exposure::list(&ledger, view.state(&ledger), &id)?;
     Ok(exposures::list(&id, units))
 }
 
-fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
+fn open(ctx: &mut Ctx<'_>, args: &ExposureOpenArgs) -> Result<View, CliError> {
     let id: ManifestId = args.id.parse().map_err(|error| {
         CliError::usage(
             format!("manifest {:?}: {error}", args.id),
@@ -66,7 +66,7 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = exposure::open(&mut ctx.ports(), &ledger, (&id, args.through))?;
     let terms = submission.terms;
-    let consent = submit::Consent {
+    let consent = submit::StepConsent {
         question: &exposures::question(&id, &terms),
         yes: args.yes || terms.closed == 0,
         again: &format!(

@@ -24,20 +24,20 @@ pub(super) enum Verb {
         override_usage = "clover family open ID --method NAME --alpha A --members N --membership TEXT",
         after_help = "Example:\n  clover family open loop --method elond --alpha 0.05 --members 50 \\\n    --membership 'one gate a generation'"
     )]
-    Open(OpenArgs),
+    Open(FamilyOpenArgs),
     /// Close a family: its procedure says which claims hold
     #[command(after_help = "Example:\n  clover family close loop")]
-    Close(CloseArgs),
+    Close(FamilyCloseArgs),
     /// A family, its members and what they spent
     #[command(after_help = "Example:\n  clover family show loop")]
-    Show(ShowArgs),
+    Show(FamilyShowArgs),
     /// Every family
     #[command(after_help = "Example:\n  clover family list")]
     List,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct OpenArgs {
+pub(super) struct FamilyOpenArgs {
     /// The family
     pub id: String,
     /// spend, elond, ebh, `closed_ebh` or `closed_mean`
@@ -58,7 +58,7 @@ pub(super) struct OpenArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CloseArgs {
+pub(super) struct FamilyCloseArgs {
     /// The family
     pub id: String,
     /// Do not ask
@@ -70,7 +70,7 @@ pub(super) struct CloseArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct FamilyShowArgs {
     /// The family
     pub id: String,
 }
@@ -105,7 +105,7 @@ const METHODS: [(&str, FamilyMethod); 5] = [
     ("spend", FamilyMethod::Spend),
 ];
 
-fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
+fn open(ctx: &mut Ctx<'_>, args: &FamilyOpenArgs) -> Result<View, CliError> {
     let wrong = |message: String| CliError::usage(message, HELP);
     let method = METHODS.iter().find(|(word, _)| *word == args.method);
     let Some((_, method)) = method.copied() else {
@@ -141,7 +141,7 @@ fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
     submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)
 }
 
-fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<View, CliError> {
+fn close(ctx: &mut Ctx<'_>, args: &FamilyCloseArgs) -> Result<View, CliError> {
     let id = family_id(&args.id)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = families::close(&mut ctx.ports(), &ledger, &id)?;
@@ -150,7 +150,7 @@ fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<View, CliError> {
         "close family {id}: {} claims hold, no member joins it any more, and nothing opens it again",
         holds.len()
     );
-    let consent = submit::Consent {
+    let consent = submit::StepConsent {
         question: &question,
         yes: args.yes,
         again: &format!("clover family close {}", shell::word(&id)),

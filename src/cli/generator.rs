@@ -27,7 +27,7 @@ pub(super) enum Verb {
         override_usage = "clover generator open RUN --experiment <ID> --old <POLICY> --new <POLICY> --steps <N>",
         after_help = "Example:\n  clover generator open tune-1 --experiment arena --old base --new tuned --steps 20"
     )]
-    Open(OpenArgs),
+    Open(GeneratorOpenArgs),
     /// Ask what outputs are worth: a lower bound for each, one step of the run
     #[command(after_help = "Example:\n  clover generator objective tune-1 --policy tuned-try-3")]
     Objective(ObjectiveArgs),
@@ -38,17 +38,17 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover generator rollback tune-1 --reason 'no gain on fresh labels'"
     )]
-    Rollback(RollbackArgs),
+    Rollback(GeneratorRollbackArgs),
     /// One run: what was frozen, what it asked, what came of it
     #[command(after_help = "Example:\n  clover generator show tune-1")]
-    Show(ShowArgs),
+    Show(GeneratorShowArgs),
     /// Every run, and how it stands
     #[command(after_help = "Example:\n  clover generator list arena")]
-    List(ListArgs),
+    List(GeneratorListArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct OpenArgs {
+pub(super) struct GeneratorOpenArgs {
     /// Name of the run
     pub run: String,
     /// The experiment
@@ -95,7 +95,7 @@ pub(super) struct ValidateArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RollbackArgs {
+pub(super) struct GeneratorRollbackArgs {
     /// The run
     pub run: String,
     /// Why
@@ -107,13 +107,13 @@ pub(super) struct RollbackArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct GeneratorShowArgs {
     /// The run
     pub run: String,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ListArgs {
+pub(super) struct GeneratorListArgs {
     /// Of this experiment alone
     pub experiment: Option<String>,
 }
@@ -141,7 +141,7 @@ where
     })
 }
 
-fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
+fn open(ctx: &mut Ctx<'_>, args: &GeneratorOpenArgs) -> Result<View, CliError> {
     let experiment = record::experiment_id(&args.experiment)?;
     let stakes = Micro::parse(&args.stakes).ok();
     let stakes = stakes.filter(|(value, _)| (0..=1_000_000).contains(&value.value()));
@@ -189,7 +189,7 @@ fn validate(ctx: &mut Ctx<'_>, args: &ValidateArgs) -> Result<View, CliError> {
     Ok(views::validated(answer, &done.said))
 }
 
-fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
+fn rollback(ctx: &mut Ctx<'_>, args: &GeneratorRollbackArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let id: RunId = parsed("run", &args.run)?;
     let reason = key::text("reason", &args.reason)?;
@@ -199,7 +199,7 @@ fn rollback(ctx: &mut Ctx<'_>, args: &RollbackArgs) -> Result<View, CliError> {
     Ok(views::rolled_back(answer, &done))
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &GeneratorShowArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let id: RunId = parsed("run", &args.run)?;
     let (experiment, run) = generator::found(view.state(&ledger), &id)?;
@@ -212,7 +212,7 @@ fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
     Ok(views::show((experiment, run), &opened, said.as_ref()))
 }
 
-fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
+fn list(ctx: &mut Ctx<'_>, args: &GeneratorListArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let wanted = args.experiment.as_deref().map(record::experiment_id);
     let wanted = wanted.transpose()?;

@@ -6,9 +6,9 @@ use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::intake;
-use crate::cli::intake::Common;
+use crate::cli::intake::ImportArgs;
+use crate::cli::intake::ImportRequest;
 use crate::cli::intake::SealOptions;
-use crate::cli::intake::Wanted;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
 use crate::cli::wallet;
@@ -16,7 +16,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
 use crate::event::payload::intake::ImportFormat;
 use crate::ledger::Ledger;
-use crate::session::intake::Request;
+use crate::session::intake::IntakeRequest;
 use crate::session::intake::held;
 use crate::session::intake::labels as session;
 use crate::session::intake::labels::LabelPlan;
@@ -69,9 +69,9 @@ pub(super) struct LabelsArgs {
 }
 
 impl LabelsArgs {
-    fn common(&self) -> Common {
+    fn common(&self) -> ImportArgs {
         let opens = self.design.is_some() || self.sealing.seal.is_none();
-        Common {
+        ImportArgs {
             experiment: self.experiment.clone(),
             policy: self.policy.clone(),
             judge: "judge".to_owned(),
@@ -100,7 +100,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     }
     let beside = labels::BESIDE.map(|name| FieldId::new(name).expect("BUG: a literal"));
     let paths = [args.file.clone()];
-    let wanted = Wanted {
+    let wanted = ImportRequest {
         verb: Verb::Labels,
         brings: Brings::Labels,
         beside: &beside,
@@ -131,7 +131,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
 }
 
 /// Refuses to seal labels outside confirm that nobody named.
-fn within_confirm(ledger: &Ledger, request: &Request, plan: &LabelPlan) -> Result<(), CliError> {
+fn within_confirm(
+    ledger: &Ledger,
+    request: &IntakeRequest,
+    plan: &LabelPlan,
+) -> Result<(), CliError> {
     let Some(of) = sealing::outside(ledger, request, plan.plans.iter())? else {
         return Ok(());
     };

@@ -16,7 +16,7 @@ use crate::ground::note::SignedCheckpoint;
 use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::error::Divergence;
-use crate::ledger::load::Parts;
+use crate::ledger::load::LogSource;
 use crate::ledger::pin::Pin;
 use crate::ledger::verify::Report;
 use crate::session::Home;
@@ -195,13 +195,13 @@ fn whole(report: &Report, from: &Path, head: &SignedCheckpoint) -> Result<(), Cl
 }
 
 /// What the ledger file is made from.
-fn parts<'a>(from: &Path, head: &SignedCheckpoint) -> Result<Parts<'a>, CliError> {
+fn parts<'a>(from: &Path, head: &SignedCheckpoint) -> Result<LogSource<'a>, CliError> {
     let lines: Box<dyn std::io::BufRead + Send> = if source::is_tiles(from) {
         source::tiles(from, head.checkpoint().size)
     } else {
         ambient::reader(&from.join("ledger.jsonl"))?
     };
-    Ok(Parts {
+    Ok(LogSource {
         lines,
         checkpoints: source::checkpoints(from)?,
         blobs: Box::new(source::blobs(&from.join(source::BLOBS))?),

@@ -6,9 +6,9 @@ use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::intake;
-use crate::cli::intake::Common;
+use crate::cli::intake::ImportArgs;
+use crate::cli::intake::ImportRequest;
 use crate::cli::intake::SealOptions;
-use crate::cli::intake::Wanted;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
@@ -18,7 +18,7 @@ use crate::session::intake::responses as session;
 use crate::view::View;
 use crate::view::taken_in::RowsTakenIn;
 use crate::workflow::import::Brings;
-use crate::workflow::import::form::Form;
+use crate::workflow::import::form::FileForm;
 
 pub(super) const HELP: &str = "clover import rows --help";
 
@@ -53,8 +53,8 @@ pub(super) struct RowsArgs {
 }
 
 impl RowsArgs {
-    fn common(&self) -> Common {
-        Common {
+    fn common(&self) -> ImportArgs {
+        ImportArgs {
             experiment: self.experiment.clone(),
             policy: self.policy.clone(),
             judge: "judge".to_owned(),
@@ -78,7 +78,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let paths = intake_files::unfolded(ctx, &args.paths)?;
-    let wanted = Wanted {
+    let wanted = ImportRequest {
         verb: Verb::Rows,
         brings: Brings::Texts,
         beside: &[],
@@ -91,8 +91,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
     let mut plans = Vec::with_capacity(files.len());
     for file in files {
         warn(ctx, &file);
-        let format = match Form::of(&file.bytes) {
-            Form::Csv => ImportFormat::Csv,
+        let format = match FileForm::of(&file.bytes) {
+            FileForm::Csv => ImportFormat::Csv,
             _ => ImportFormat::Cje,
         };
         let plan = session::plan(&home, &ledger, &experiment, file.rows)?;

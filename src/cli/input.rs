@@ -56,7 +56,7 @@ impl Fault {
 /// One line of a bulk file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line<'a> {
+struct BulkLine<'a> {
     #[serde(borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -77,7 +77,7 @@ pub(super) fn command(text: &[u8]) -> Result<Command, Fault> {
         field: String::new(),
         message: "expected UTF-8".to_owned(),
     })?;
-    let line: Line<'_> =
+    let line: BulkLine<'_> =
         serde_json::from_str(text).map_err(|error| fault(text, 0, &error.to_string()))?;
     let data = line.data.get();
     let start = data.as_ptr() as usize - text.as_ptr() as usize;

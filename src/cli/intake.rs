@@ -31,7 +31,7 @@ use crate::projection::designs::Designs;
 use crate::projection::splits::Splits;
 use crate::session::Home;
 use crate::session::intake::InputFile;
-use crate::session::intake::Request;
+use crate::session::intake::IntakeRequest;
 use crate::session::intake::import as session;
 use crate::session::intake::signers;
 use crate::view::Exit;
@@ -41,10 +41,10 @@ use crate::workflow::import;
 use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
-use crate::workflow::import::Rows;
+use crate::workflow::import::ImportRows;
 use crate::workflow::import::labels;
-use crate::workflow::import::plan::Ask;
-use crate::workflow::import::plan::Plan;
+use crate::workflow::import::plan::ImportPlan;
+use crate::workflow::import::plan::ImportTerms;
 use crate::workflow::import::row;
 
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,7 @@ pub(super) struct CjeArgs {
     )]
     pub paths: Vec<PathBuf>,
     #[command(flatten)]
-    pub common: Common,
+    pub common: ImportArgs,
     /// Record log-probabilities too; every record must have them
     #[arg(long)]
     pub logprobs: bool,
@@ -76,7 +76,7 @@ pub(super) struct CsvArgs {
     )]
     pub map: Vec<String>,
     #[command(flatten)]
-    pub common: Common,
+    pub common: ImportArgs,
 }
 
 /// Where labels go that nobody may see yet.
@@ -95,7 +95,7 @@ pub(super) struct SealOptions {
 
 /// What both forms take.
 #[derive(Debug, clap::Args)]
-pub(super) struct Common {
+pub(super) struct ImportArgs {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
@@ -189,11 +189,11 @@ pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<View, CliError> {
     )
 }
 
-pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<Rows, ImportError>;
+pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<ImportRows, ImportError>;
 
 pub(super) fn run(
     ctx: &mut Ctx<'_>,
-    common: &Common,
+    common: &ImportArgs,
     (format, verb): (ImportFormat, intake_forms::Verb),
     paths: &[PathBuf],
     parse: Parse<'_>,
@@ -202,7 +202,7 @@ pub(super) fn run(
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let mut request = request(experiment, common, format, ledger.state())?;
-    let wanted = Wanted {
+    let wanted = ImportRequest {
         verb,
         brings: Brings::Scores,
         beside: &[],
@@ -238,7 +238,7 @@ pub(super) fn run(
 }
 
 /// The ledger, to be read where nothing is to be appended.
-pub(super) fn open(ctx: &mut Ctx<'_>, common: &Common) -> Result<(Home, Ledger), CliError> {
+pub(super) fn open(ctx: &mut Ctx<'_>, common: &ImportArgs) -> Result<(Home, Ledger), CliError> {
     if common.dry_run {
         home::open_to_read(ctx)
     } else {
@@ -247,7 +247,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, common: &Common) -> Result<(Home, Ledger),
 }
 
 /// A rehearsal with scores that differ from the recorded ones says so, and ends as the import would.
-fn conflicts(ctx: &mut Ctx<'_>, (files, plans): (&[InputFile], &[Plan]), answer: &mut View) {
+fn conflicts(ctx: &mut Ctx<'_>, (files, plans): (&[InputFile], &[ImportPlan]), answer: &mut View) {
     let mut all = files.iter().zip(plans).flat_map(|(file, plan)| {
         let found = plan.conflicts.iter();
         found.map(|conflict| (&file.rows.file, conflict))
@@ -271,7 +271,7 @@ fn conflicts(ctx: &mut Ctx<'_>, (files, plans): (&[InputFile], &[Plan]), answer:
 
 /// What is read of files, and for which verb.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct ImportRequest<'a> {
     pub verb: intake_forms::Verb,
     pub brings: Brings,
     /// Fields that are kept beside those of `--field`, where a record has them.
@@ -281,7 +281,7 @@ pub(super) struct Wanted<'a> {
 /// Reads every file; no draw may be there twice.
 pub(super) fn read(
     ctx: &mut Ctx<'_>,
-    (common, wanted): (&Common, Wanted<'_>),
+    (common, wanted): (&ImportArgs, ImportRequest<'_>),
     home: &Home,
     paths: &[PathBuf],
     parse: Parse<'_>,
@@ -358,10 +358,10 @@ pub(super) fn scale(option: &str, text: &str) -> Result<(Micro, Micro), CliError
 
 pub(super) fn request(
     experiment: ExperimentId,
-    common: &Common,
+    common: &ImportArgs,
     format: ImportFormat,
     state: &State,
-) -> Result<Request, CliError> {
+) -> Result<IntakeRequest, CliError> {
     let purpose = match common.purpose.as_str() {
         "audit" => LabelPurpose::Audit,
         _ => LabelPurpose::Calibrate,
@@ -386,8 +386,8 @@ pub(super) fn request(
             Some(design)
         }
     };
-    Ok(Request {
-        ask: Ask {
+    Ok(IntakeRequest {
+        ask: ImportTerms {
             experiment,
             judge: name("judge", &common.judge, crate::event::id::JudgeId::new)?,
             rater: name("rater", &common.rater, crate::event::id::RaterId::new)?,

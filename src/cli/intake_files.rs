@@ -16,7 +16,7 @@ use crate::ground::seal;
 use crate::workflow::import;
 use crate::workflow::import::Brings;
 use crate::workflow::import::How;
-use crate::workflow::import::Row;
+use crate::workflow::import::ImportRow;
 
 /// Files, with folders as the `.jsonl` files in them.
 pub(super) fn unfolded(ctx: &Ctx<'_>, given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
@@ -55,7 +55,7 @@ pub(super) fn rows(
     given: &[PathBuf],
     policy: Option<&str>,
     (scores, fields): (Scores, &[String]),
-) -> Result<Vec<Row>, CliError> {
+) -> Result<Vec<ImportRow>, CliError> {
     let policy = policy.map(|text| name("policy", text, PolicyId::new));
     let policy = policy.transpose()?;
     let name_prompt = |prompt: &str| prompt_name(pepper, prompt);
@@ -83,7 +83,7 @@ pub(super) fn rows(
     import::distinct(&files).map_err(|error| wrong(&error))?;
     import::fields_there(&files, &fields).map_err(|error| wrong(&error))?;
     let rows = files.into_iter().flat_map(|file| file.rows);
-    Ok(rows.map(|row| Row { label: None, ..row }).collect())
+    Ok(rows.map(|row| ImportRow { label: None, ..row }).collect())
 }
 
 /// The name of a prompt that has no id.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::cli::error::CliError;
-use crate::cli::intake::Common;
+use crate::cli::intake::ImportArgs;
 use crate::cli::intake_files;
 use crate::ground::shell;
 use crate::num::Micro;
@@ -12,8 +12,8 @@ use crate::workflow::import;
 use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportError;
-use crate::workflow::import::Rows;
-use crate::workflow::import::form::Form;
+use crate::workflow::import::ImportRows;
+use crate::workflow::import::form::FileForm;
 use crate::workflow::import::row;
 
 /// From a log of Inspect to rows with scores.
@@ -65,9 +65,9 @@ pub(super) fn rows(
     bytes: &[u8],
     map: &BTreeMap<String, String>,
     how: How<'_>,
-) -> Result<Rows, ImportError> {
+) -> Result<ImportRows, ImportError> {
     let file = path.display().to_string();
-    if Form::of(bytes) == Form::Csv {
+    if FileForm::of(bytes) == FileForm::Csv {
         return import::csv::rows(&file, bytes, map, how);
     }
     let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
@@ -99,11 +99,11 @@ impl Verb {
         }
     }
 
-    fn reads(self, form: Form) -> bool {
+    fn reads(self, form: FileForm) -> bool {
         match self {
-            Self::Cje | Self::Logged => form == Form::JsonLines,
-            Self::Csv => form == Form::Csv,
-            Self::Labels | Self::Rows => matches!(form, Form::Csv | Form::JsonLines),
+            Self::Cje | Self::Logged => form == FileForm::JsonLines,
+            Self::Csv => form == FileForm::Csv,
+            Self::Labels | Self::Rows => matches!(form, FileForm::Csv | FileForm::JsonLines),
         }
     }
 
@@ -120,13 +120,13 @@ impl Verb {
 pub(super) fn wrong(
     error: &ImportError,
     (path, bytes): (&Path, &[u8]),
-    (verb, common): (Verb, &Common),
-    again: &dyn Fn(How<'_>) -> Result<Rows, ImportError>,
+    (verb, common): (Verb, &ImportArgs),
+    again: &dyn Fn(How<'_>) -> Result<ImportRows, ImportError>,
     how: How<'_>,
 ) -> CliError {
-    let form = Form::of(bytes);
+    let form = FileForm::of(bytes);
     // One column has no comma: that is a header all the same.
-    let is_column = verb == Verb::Csv && form == Form::Other;
+    let is_column = verb == Verb::Csv && form == FileForm::Other;
     if !verb.reads(form) && !is_column {
         let message = format!(
             "{}: expected {}, as `import {}` reads, found {}",
@@ -164,7 +164,7 @@ fn with_place(mut failed: CliError, error: &ImportError) -> CliError {
 }
 
 /// Options of a command that were given, as they can be typed again for `import VERB`.
-fn options(common: &Common, verb: &str) -> String {
+fn options(common: &ImportArgs, verb: &str) -> String {
     let mut words = String::new();
     let mut add = |option: &str, value: Option<&str>| {
         if let Some(value) = value {
@@ -200,7 +200,12 @@ fn options(common: &Common, verb: &str) -> String {
 }
 
 /// The command that takes a file of another form.
-fn elsewhere(form: Form, path: &Path, bytes: &[u8], (verb, common): (Verb, &Common)) -> String {
+fn elsewhere(
+    form: FileForm,
+    path: &Path,
+    bytes: &[u8],
+    (verb, common): (Verb, &ImportArgs),
+) -> String {
     let file = shell::word(&path.display());
     let own = match verb {
         Verb::Labels | Verb::Rows => verb.name(),
@@ -213,26 +218,26 @@ fn elsewhere(form: Form, path: &Path, bytes: &[u8], (verb, common): (Verb, &Comm
         )
     };
     match form {
-        Form::JsonLines => format!("clover import cje {file}{options}"),
-        Form::JsonList => jq(".[]", ""),
-        Form::Json => jq(".[] | arrays | .[]", ""),
-        Form::Inspect => jq(INSPECT, " --judge inspect"),
-        Form::InspectArchive => format!("inspect log dump {file} > log.json"),
-        Form::Promptfoo => jq(PROMPTFOO, " --judge promptfoo"),
-        Form::Csv => of_columns(&file, bytes, common),
-        Form::Separated(by) => {
+        FileForm::JsonLines => format!("clover import cje {file}{options}"),
+        FileForm::JsonList => jq(".[]", ""),
+        FileForm::Json => jq(".[] | arrays | .[]", ""),
+        FileForm::Inspect => jq(INSPECT, " --judge inspect"),
+        FileForm::InspectArchive => format!("inspect log dump {file} > log.json"),
+        FileForm::Promptfoo => jq(PROMPTFOO, " --judge promptfoo"),
+        FileForm::Csv => of_columns(&file, bytes, common),
+        FileForm::Separated(by) => {
             let by = if by == '\t' { r"\t" } else { ";" };
             format!(
                 "python3 -c 'import csv, sys; csv.writer(sys.stdout).writerows(csv.reader(open(sys.argv[1]), delimiter=\"{by}\"))' {file} > comma.csv"
             )
         }
-        Form::Utf16 => format!("iconv -f UTF-16 -t UTF-8 {file} > utf8.csv"),
-        Form::Empty | Form::Other => help(verb),
+        FileForm::Utf16 => format!("iconv -f UTF-16 -t UTF-8 {file} > utf8.csv"),
+        FileForm::Empty | FileForm::Other => help(verb),
     }
 }
 
 /// The command that takes comma-separated values with these columns.
-fn of_columns(file: &str, bytes: &[u8], common: &Common) -> String {
+fn of_columns(file: &str, bytes: &[u8], common: &ImportArgs) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let header = text.lines().next().unwrap_or_default();
@@ -269,8 +274,8 @@ fn of_columns(file: &str, bytes: &[u8], common: &Common) -> String {
 /// Where a value is off its scale: what the scores and labels of the file go from and to, and the command that says so.
 fn scales(
     error: &ImportError,
-    (path, verb, common): (&Path, Verb, &Common),
-    again: &dyn Fn(How<'_>) -> Result<Rows, ImportError>,
+    (path, verb, common): (&Path, Verb, &ImportArgs),
+    again: &dyn Fn(How<'_>) -> Result<ImportRows, ImportError>,
     how: How<'_>,
 ) -> Option<(String, String)> {
     let is_value = [row::JUDGE_SCORE, row::ORACLE_LABEL].contains(&error.field.as_deref()?);
@@ -348,7 +353,7 @@ fn scales(
 const FEW_OF: usize = 20;
 
 /// How many values of a field are off the scale that was given, of how many.
-fn off_scale(rows: &Rows, how: How<'_>, field: &str) -> (usize, usize) {
+fn off_scale(rows: &ImportRows, how: How<'_>, field: &str) -> (usize, usize) {
     let (scale, values): (_, Vec<Micro>) = if field == row::ORACLE_LABEL {
         let labels = rows.rows.iter().filter_map(|row| row.label);
         (how.label_scale.unwrap_or(how.scale), labels.collect())

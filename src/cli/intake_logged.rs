@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::intake;
-use crate::cli::intake::Common;
+use crate::cli::intake::ImportArgs;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
 use crate::event::id::Text;
@@ -20,7 +20,7 @@ pub(super) struct LoggedArgs {
     /// JSON Lines: `x_id continuation judge_S logp_pi0 logp_pi_prime` …
     pub file: PathBuf,
     #[command(flatten)]
-    pub common: Common,
+    pub common: ImportArgs,
     /// What every call must name: `template=HASH`, `tokenizer=HASH`
     #[arg(long, value_name = "WHAT=HASH")]
     pub pin: Vec<String>,

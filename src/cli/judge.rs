@@ -17,8 +17,8 @@ use crate::session::judge::scoring;
 use crate::session::judge::scoring::Rescore;
 use crate::view::View;
 use crate::view::judge;
-use crate::view::judge::Rescored;
-use crate::view::judge::Scored;
+use crate::view::judge::JudgeRun;
+use crate::view::judge::JudgeStability;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -26,7 +26,7 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover judge run --judge llm --rows sim/responses --known sim/known.json -- python3 judge.py"
     )]
-    Run(RunArgs),
+    Run(JudgeRunArgs),
     /// Which of two judges agrees better with the labels of the same rows
     #[command(after_help = "Example:\n  clover judge compare llm llm-2")]
     Compare(judge_compare::Args),
@@ -37,7 +37,7 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover judge rescore-check --judge builtin --rows sim/responses --known sim/known.json"
     )]
-    RescoreCheck(CheckArgs),
+    RescoreCheck(JudgeCheckArgs),
     /// Score the anchors again and record whether the judge still ranks and scores them as it did
     #[command(
         override_usage = "clover judge drift --judge <ID> --rows <PATH> [OPTIONS] [-- COMMAND...]",
@@ -51,7 +51,7 @@ pub(super) enum Verb {
 
 /// Who judges what.
 #[derive(Debug, clap::Args)]
-pub(super) struct Common {
+pub(super) struct JudgeArgs {
     /// The judge's name
     #[arg(long, value_name = "ID")]
     pub judge: String,
@@ -111,9 +111,9 @@ pub(super) struct Common {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RunArgs {
+pub(super) struct JudgeRunArgs {
     #[command(flatten)]
-    pub common: Common,
+    pub common: JudgeArgs,
     /// Keep a field of each row, public, for slices
     #[arg(
         long,
@@ -132,9 +132,9 @@ pub(super) struct RunArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CheckArgs {
+pub(super) struct JudgeCheckArgs {
     #[command(flatten)]
-    pub common: Common,
+    pub common: JudgeArgs,
     /// What the sample is drawn with
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -150,7 +150,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     }
 }
 
-fn score(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
+fn score(ctx: &mut Ctx<'_>, args: &JudgeRunArgs) -> Result<View, CliError> {
     let mut desk = Desk::open_with(ctx, &args.common, Scores::Asked, &args.field)?;
     if args.times || !args.field.is_empty() {
         desk.take_in(ctx)?;
@@ -158,11 +158,11 @@ fn score(ctx: &mut Ctx<'_>, args: &RunArgs) -> Result<View, CliError> {
     let judge = desk.assignment.judge().clone();
     let mut ports = ctx.ports().with_program(&desk.program).with_interrupts()?;
     let counts = judging::run(&mut ports, &desk.home, &mut desk.ledger, desk.assignment)?;
-    finished(&desk.ledger, &Scored::of(judge, counts))
+    finished(&desk.ledger, &JudgeRun::of(judge, counts))
 }
 
 /// The answer of a run.
-fn finished(ledger: &Ledger, facts: &Scored) -> Result<View, CliError> {
+fn finished(ledger: &Ledger, facts: &JudgeRun) -> Result<View, CliError> {
     let conflicts = facts.conflicts;
     if conflicts > 0 {
         let message = format!(
@@ -175,7 +175,7 @@ fn finished(ledger: &Ledger, facts: &Scored) -> Result<View, CliError> {
     Ok(facts.view(ledger))
 }
 
-fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
+fn check(ctx: &mut Ctx<'_>, args: &JudgeCheckArgs) -> Result<View, CliError> {
     let seed = Count::new(args.seed).ok_or_else(|| {
         CliError::usage(
             "--seed: expected below 2^53",
@@ -190,7 +190,7 @@ fn check(ctx: &mut Ctx<'_>, args: &CheckArgs) -> Result<View, CliError> {
 
 /// The answer of a re-score.
 fn rescored(found: &Rescore) -> Result<View, CliError> {
-    let (facts, appended) = (Rescored::of(&found.said), &found.appended);
+    let (facts, appended) = (JudgeStability::of(&found.said), &found.appended);
     let (keys, mismatches) = (facts.keys, facts.mismatches);
     if mismatches > 0 {
         let message = format!(

@@ -3,7 +3,7 @@
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::intake_files::Scores;
-use crate::cli::judge::Common;
+use crate::cli::judge::JudgeArgs;
 use crate::cli::judge_rows::Desk;
 use crate::event::id::AnchorSetId;
 use crate::session::judge::drift;
@@ -18,7 +18,7 @@ const HELP: &str = "clover judge drift --help";
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    pub common: Common,
+    pub common: JudgeArgs,
     /// The anchor set; default the only one of the experiment
     #[arg(long, value_name = "ID")]
     pub anchors: Option<String>,

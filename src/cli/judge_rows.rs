@@ -8,7 +8,7 @@ use crate::cli::intake_files;
 use crate::cli::intake_files::Scores;
 use crate::cli::iterate::program;
 use crate::cli::iterate::program::Program;
-use crate::cli::judge::Common;
+use crate::cli::judge::JudgeArgs;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
 use crate::event::id::Text;
@@ -21,9 +21,9 @@ use crate::session::intake::responses;
 use crate::session::judge::Assignment;
 use crate::session::judge::assignment::JudgeSpec;
 use crate::session::judge::assignment::Model;
-use crate::workflow::import::Row;
-use crate::workflow::import::Rows;
-use crate::workflow::judge::run::Known;
+use crate::workflow::import::ImportRow;
+use crate::workflow::import::ImportRows;
+use crate::workflow::judge::run::ProbeEvidence;
 
 const HELP: &str = "clover judge run --help";
 
@@ -36,7 +36,10 @@ pub(super) struct Desk {
 }
 
 /// What was read of `--known`, checked.
-fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<Option<(Vec<u8>, Known)>, CliError> {
+fn known(
+    ctx: &mut Ctx<'_>,
+    common: &JudgeArgs,
+) -> Result<Option<(Vec<u8>, ProbeEvidence)>, CliError> {
     let Some(path) = &common.known else {
         return Ok(None);
     };
@@ -47,7 +50,7 @@ fn known(ctx: &mut Ctx<'_>, common: &Common) -> Result<Option<(Vec<u8>, Known)>,
 }
 
 /// What answers as the judge.
-fn model(ctx: &mut Ctx<'_>, common: &Common, scores: Scores) -> Result<Model, CliError> {
+fn model(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<Model, CliError> {
     if common.recorded {
         return Ok(Model::Recorded);
     }
@@ -71,7 +74,7 @@ fn model(ctx: &mut Ctx<'_>, common: &Common, scores: Scores) -> Result<Model, Cl
 const BUILTIN: &str = "builtin";
 
 /// The judge as the command line names it.
-fn spec(ctx: &mut Ctx<'_>, common: &Common, scores: Scores) -> Result<JudgeSpec, CliError> {
+fn spec(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<JudgeSpec, CliError> {
     let judge = JudgeId::new(common.judge.as_str())
         .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", common.judge), HELP))?;
     let prompt = match &common.prompt {
@@ -94,12 +97,12 @@ fn held(
     (home, ledger): (&Home, &Ledger),
     experiment: &ExperimentId,
     policy: Option<&str>,
-) -> Result<Vec<Row>, CliError> {
+) -> Result<Vec<ImportRow>, CliError> {
     let mut found = held::rows(home, ledger, experiment)?;
     for (seq, why) in &found.silent {
         ctx.warn(format!("the rows of seq {seq} are not judged: {why}"));
     }
-    let is_wanted = |row: &Row| policy.is_none_or(|policy| row.policy.as_str() == policy);
+    let is_wanted = |row: &ImportRow| policy.is_none_or(|policy| row.policy.as_str() == policy);
     found.rows.retain(is_wanted);
     if found.rows.is_empty() {
         let of = policy.map_or_else(String::new, |policy| format!(" of {policy}"));
@@ -116,7 +119,7 @@ impl Desk {
     /// Reads what was asked for, and the rows.
     pub(super) fn open(
         ctx: &mut Ctx<'_>,
-        common: &Common,
+        common: &JudgeArgs,
         scores: Scores,
     ) -> Result<Self, CliError> {
         Self::open_with(ctx, common, scores, &[])
@@ -124,11 +127,11 @@ impl Desk {
 
     /// Takes the rows in before they are judged, as `clover import rows` does: with their times and fields.
     pub(super) fn take_in(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
-        let rows = Rows {
+        let rows = ImportRows {
             file: "--rows".to_owned(),
             read: self.assignment.rows.len() as u64,
             rows: self.assignment.rows.clone(),
-            ..Rows::default()
+            ..ImportRows::default()
         };
         let experiment = &self.assignment.experiment;
         let plan = responses::plan(&self.home, &self.ledger, experiment, rows)?;
@@ -140,7 +143,7 @@ impl Desk {
     /// As [`open`](Self::open), with fields of the rows.
     pub(super) fn open_with(
         ctx: &mut Ctx<'_>,
-        common: &Common,
+        common: &JudgeArgs,
         scores: Scores,
         fields: &[String],
     ) -> Result<Self, CliError> {

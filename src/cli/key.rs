@@ -29,7 +29,7 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover key new scorer --role scorer --holder judge-bot --machine"
     )]
-    New(NewArgs),
+    New(KeyNewArgs),
     /// Make a key here and ask for it to be added: its private half stays where it is
     #[command(
         after_help = "Example:\n  clover key request --for ledger.example/lab --roles scorer --holder Bea -o bea.request"
@@ -43,7 +43,7 @@ pub(super) enum Verb {
     List,
     /// One key
     #[command(after_help = "Example:\n  clover key show scorer")]
-    Show(ShowArgs),
+    Show(KeyShowArgs),
     /// Print a public key, or the log's verifier key
     #[command(after_help = "Example:\n  clover key export --log > log.vkey")]
     Export(ExportArgs),
@@ -61,7 +61,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct NewArgs {
+pub(super) struct KeyNewArgs {
     /// Name of the key file
     pub name: String,
     /// Roles, separated by commas
@@ -85,7 +85,7 @@ pub(super) struct NewArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct KeyShowArgs {
     /// A key file's name, a key id or its beginning, or a holder
     pub key: String,
 }
@@ -156,7 +156,7 @@ pub(super) fn text(what: &str, text: &str) -> Result<Text, CliError> {
     })
 }
 
-fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
+fn new(ctx: &mut Ctx<'_>, args: &KeyNewArgs) -> Result<View, CliError> {
     wallet::check_name(&args.name)?;
     let path = wallet::folder(ctx)?.join(format!("{}.pem", args.name));
     if ambient::exists(&path)? {

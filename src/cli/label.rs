@@ -29,14 +29,14 @@ pub(super) enum DesignVerb {
     #[command(
         after_help = "Example:\n  clover label design new probes --purpose audit --probability 0.05 --protocol sdp-1"
     )]
-    New(NewArgs),
+    New(LabelNewArgs),
     /// Designs with their labels
     #[command(after_help = "Example:\n  clover label design list")]
     List,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct NewArgs {
+pub(super) struct LabelNewArgs {
     /// Its id
     pub id: String,
     /// What its labels are for
@@ -77,7 +77,7 @@ fn probability(what: &str, text: &str) -> Result<Micro, CliError> {
     })
 }
 
-fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
+fn new(ctx: &mut Ctx<'_>, args: &LabelNewArgs) -> Result<View, CliError> {
     let wrong = |what: &str, text: &str, error: IdError| {
         CliError::usage(format!("{what} {text:?}: {error}"), HELP)
     };

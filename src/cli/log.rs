@@ -14,7 +14,7 @@ use crate::ground::sign::KeyId;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
-use crate::ledger::read::Read;
+use crate::ledger::read::LogEntry;
 use crate::view::View;
 use crate::view::entry;
 use crate::view::entry::EntryFacts;
@@ -60,7 +60,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn takes(&self, read: &Read) -> bool {
+    fn takes(&self, read: &LogEntry) -> bool {
         let header = &read.event.header;
         self.kind.is_none_or(|kind| kind == read.event.kind())
             && self.author.is_none_or(|author| author == header.author)
@@ -117,8 +117,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
 }
 
 /// The newest entries that the filter takes, oldest of them first.
-fn newest(ledger: &Ledger, filter: &Filter, to: u64, limit: u64) -> Result<Vec<Read>, CliError> {
-    let mut found: Vec<Read> = Vec::new();
+fn newest(
+    ledger: &Ledger,
+    filter: &Filter,
+    to: u64,
+    limit: u64,
+) -> Result<Vec<LogEntry>, CliError> {
+    let mut found: Vec<LogEntry> = Vec::new();
     let mut end = to;
     while end > 0 && (found.len() as u64) < limit {
         let start = end.saturating_sub(CHUNK);
@@ -175,7 +180,7 @@ impl Listing {
         Ok(())
     }
 
-    fn give(&mut self, ctx: &mut Ctx<'_>, state: &State, read: &Read) -> Result<(), CliError> {
+    fn give(&mut self, ctx: &mut Ctx<'_>, state: &State, read: &LogEntry) -> Result<(), CliError> {
         self.left = self.left.saturating_sub(1);
         if ctx.globals.json {
             self.entries.push(entry::facts(read).map_err(damaged)?);

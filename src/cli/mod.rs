@@ -215,7 +215,7 @@ enum Verb {
     #[command(
         after_help = "Example:\n  clover sign note.recorded --data '{\"text\":\"seen\"}' -o note.jsonl"
     )]
-    Sign(sign::SignArgs),
+    Sign(sign::SignSignArgs),
     /// Append what others signed, each file as a whole
     #[command(after_help = "Example:\n  clover submit bea/*.jsonl")]
     Submit(sign::SubmitArgs),
@@ -250,10 +250,10 @@ enum Verb {
     Simulate(simulate::Verb),
     /// What policies are worth by the ledger's scores and labels, on the record
     #[command(after_help = "Example:\n  clover estimate --plot values.svg")]
-    Estimate(estimate::EstimateArgs),
+    Estimate(estimate::EstimateEstimateArgs),
     /// Which differences of policies are real, on the record
     #[command(after_help = "Example:\n  clover compare --all")]
-    Compare(estimate::CompareArgs),
+    Compare(estimate::EstimateCompareArgs),
     /// Calibrators on record, and what new scores become
     #[command(subcommand)]
     Calibrate(calibrate::Verb),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
-use crate::cli::estimate::EstimateArgs;
+use crate::cli::estimate::EstimateEstimateArgs;
 use crate::event::Payload;
 use crate::event::id::PolicyId;
 use crate::event::payload::estimated::Claim;
@@ -17,7 +17,7 @@ use crate::view::View;
 use crate::view::ope as view;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::ope;
-use crate::workflow::ope::Target;
+use crate::workflow::ope::TargetDiagnosis;
 use crate::workflow::ope::logs;
 use crate::workflow::ope::logs::Logs;
 
@@ -76,7 +76,7 @@ fn targets(logs: &Logs, logger: &PolicyId, asked: &[String]) -> Result<Vec<Polic
     Ok(named)
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View, CliError> {
     if args.terms.bootstrap.is_some() {
         let message = "--ope has t intervals: --bootstrap belongs to direct estimates";
         return Err(CliError::usage(message, HELP));
@@ -142,9 +142,10 @@ fn append(
     ctx: &mut Ctx<'_>,
     read: &mut Estimation,
     found: &crate::workflow::estimate::compute::Found,
-    (computed, diagnoses): (&[Target], &[OpeDiagnosed]),
+    (computed, diagnoses): (&[TargetDiagnosis], &[OpeDiagnosed]),
 ) -> Result<View, CliError> {
-    let mut order: Vec<(&Target, &OpeDiagnosed)> = computed.iter().zip(diagnoses).collect();
+    let mut order: Vec<(&TargetDiagnosis, &OpeDiagnosed)> =
+        computed.iter().zip(diagnoses).collect();
     order.sort_by_key(|(of, _)| (of.diagnosed.overlap, of.diagnosed.tail));
     let mut events: Vec<Payload> = Vec::new();
     for (of, diagnosed) in order {

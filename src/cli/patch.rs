@@ -20,7 +20,7 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
-use crate::rubric::Checked;
+use crate::rubric::CheckedPatch;
 use crate::rubric::Patch;
 use crate::rubric::PatchFault;
 use crate::session::SessionError;
@@ -44,19 +44,19 @@ pub(super) enum Verb {
                       clover patch check patch.yaml --iteration it-1 -- python3 judge.py\n\n\
                       A patch that changes what the judge is told is asked of the judge's program: name it after --."
     )]
-    Check(CheckArgs),
+    Check(PatchCheckArgs),
     /// Propose a patch in an open iteration
     #[command(after_help = "Example:\n  clover patch propose patch.yaml --iteration it-1")]
-    Propose(ProposeArgs),
+    Propose(PatchProposeArgs),
     /// What a patch would change, leaf by leaf
     #[command(after_help = "Example:\n  clover patch diff patch.yaml --iteration it-1")]
-    Diff(CheckArgs),
+    Diff(PatchCheckArgs),
     /// What a patch would be worth on dev, for whoever writes patches
     #[command(after_help = "Example:\n  clover patch objective patch.yaml --iteration it-1")]
     Objective(objective::Args),
     /// Proposed patches
     #[command(after_help = "Example:\n  clover patch list --iteration it-1")]
-    List(ListArgs),
+    List(PatchListArgs),
     /// Say what you, who know the field, think of a proposed patch
     #[command(after_help = review::EXAMPLE)]
     Review(review::Args),
@@ -68,7 +68,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CheckArgs {
+pub(super) struct PatchCheckArgs {
     /// The patch, YAML; - for standard input
     pub file: PathBuf,
     /// The iteration whose rubric, families and topics count
@@ -87,7 +87,7 @@ pub(super) struct CheckArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ProposeArgs {
+pub(super) struct PatchProposeArgs {
     /// The patch, YAML; - for standard input
     pub file: PathBuf,
     /// The iteration
@@ -108,7 +108,7 @@ pub(super) struct ProposeArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ListArgs {
+pub(super) struct PatchListArgs {
     /// Of this iteration alone
     #[arg(long, value_name = "ID")]
     pub iteration: Option<String>,
@@ -175,7 +175,7 @@ pub(super) fn passed(
     ctx: &mut Ctx<'_>,
     file: &Path,
     bench: &Bench,
-) -> Result<(String, Patch, Checked), CliError> {
+) -> Result<(String, Patch, CheckedPatch), CliError> {
     let yaml = rubric::document(ctx, file, NEXT)?;
     let checked = bench.check(yaml.as_bytes(), None);
     let (patch, checked) = checked.map_err(|fault| refused(&fault, &rubric::source(file)))?;
@@ -191,7 +191,7 @@ pub(super) fn refused(fault: &PatchFault, source: &str) -> CliError {
     error
 }
 
-fn check(ctx: &mut Ctx<'_>, args: &CheckArgs, leaves: bool) -> Result<View, CliError> {
+fn check(ctx: &mut Ctx<'_>, args: &PatchCheckArgs, leaves: bool) -> Result<View, CliError> {
     let Some(name) = &args.iteration else {
         let name = args.rubric.as_deref().unwrap_or("-");
         let bench = Bench::loose(rubric::find(ctx, name)?);
@@ -247,7 +247,7 @@ fn digest(what: &str, text: &str) -> Result<Digest, CliError> {
 /// Puts a patch forward, or rehearses it.
 pub(super) fn put_forward(
     ctx: &mut Ctx<'_>,
-    args: &ProposeArgs,
+    args: &PatchProposeArgs,
 ) -> Result<(Ledger, Proposal), CliError> {
     let id = iteration_id(&args.iteration)?;
     let yaml = rubric::document(ctx, &args.file, NEXT)?;
@@ -287,7 +287,7 @@ pub(super) fn put_into(
     proposed.map_err(|error| at_its_place(error, &source))
 }
 
-fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, CliError> {
+fn propose(ctx: &mut Ctx<'_>, args: &PatchProposeArgs) -> Result<View, CliError> {
     let (ledger, proposal) = put_forward(ctx, args)?;
     let mut view = submit::shown(ctx, &ledger, &proposal.submission);
     if !args.dry_run {
@@ -299,7 +299,7 @@ fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, CliError> {
     )))
 }
 
-fn list(ctx: &mut Ctx<'_>, args: &ListArgs) -> Result<View, CliError> {
+fn list(ctx: &mut Ctx<'_>, args: &PatchListArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
     let wanted = match &args.iteration {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
-use crate::cli::estimate::Fit;
+use crate::cli::estimate::FitArgs;
 use crate::cli::simulate::in_range;
 use crate::event::id::AccountId;
 use crate::event::payload::estimated::PlanPurpose;
@@ -25,12 +25,12 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover plan labels 0.02 --score-price 0.01 --label-price 0.16"
     )]
-    Labels(Priced),
+    Labels(PriceArgs),
     /// What a budget shows
     #[command(
         after_help = "Example:\n  clover plan budget 200 --score-price 0.01 --label-price 0.16"
     )]
-    Budget(Priced),
+    Budget(PriceArgs),
     /// Probes with which every audit passes when nothing is wrong
     #[command(after_help = "Example:\n  clover plan audit 0.05")]
     Audit(Plain),
@@ -50,11 +50,11 @@ pub(super) struct Plain {
     #[arg(long, value_name = "N")]
     pub policies: Option<u64>,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Priced {
+pub(super) struct PriceArgs {
     #[command(flatten)]
     pub plain: Plain,
     /// Price of a judge score, or an account: what it spent over the scores

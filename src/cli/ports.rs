@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cli::cast;
-use crate::cli::cast::Part;
+use crate::cli::cast::PlannedEvent;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::program;
@@ -135,14 +135,14 @@ impl CliPorts<'_, '_> {
     }
 
     /// An event or a charge, with the option that names the key for it.
-    fn part(&self, state: &State, need: &KeyNeed<'_>) -> Part<'_> {
+    fn part(&self, state: &State, need: &KeyNeed<'_>) -> PlannedEvent<'_> {
         let (option, named) = match need.seat {
             Seat::Runner => ("--key", None),
             Seat::Countersigner | Seat::Custodian => ("--custodian", self.custodian.as_ref()),
             Seat::Scorer => ("--scorer", self.scorer.as_ref()),
             Seat::Second => ("--second", self.second.as_ref()),
         };
-        Part::of(what(need), need.roles(state), option, named)
+        PlannedEvent::of(what(need), need.roles(state), option, named)
     }
 
     /// The custodian's key for a plan, found as the runner's is; `--key` names the registrar's.

@@ -31,10 +31,10 @@ pub(super) enum Verb {
     Log(LogArgs),
     /// What the judge is told in a version
     #[command(after_help = "Example:\n  clover prompt show arena@1.1")]
-    Show(ShowArgs),
+    Show(PromptShowArgs),
     /// What changed from one version to another, with the code length of it
     #[command(after_help = "Example:\n  clover prompt diff arena@1.0 arena@1.1")]
-    Diff(DiffArgs),
+    Diff(PromptDiffArgs),
     /// Write rubric.yaml and prompt.txt of a version into a folder
     #[command(after_help = "Example:\n  clover prompt checkout arena@1.1 --out judge")]
     Checkout(CheckoutArgs),
@@ -59,14 +59,14 @@ pub(super) struct LogArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct PromptShowArgs {
     /// As in arena or arena@1.0
     #[arg(value_name = "EXPERIMENT[@VERSION]")]
     pub prompt: String,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DiffArgs {
+pub(super) struct PromptDiffArgs {
     /// The older one, as in arena@1.0
     #[arg(value_name = "EXPERIMENT[@VERSION]")]
     pub old: String,
@@ -139,7 +139,7 @@ fn named(ctx: &mut Ctx<'_>, name: &str) -> Result<PromptShown, CliError> {
     })
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &PromptShowArgs) -> Result<View, CliError> {
     let of = named(ctx, &args.prompt)?;
     Ok(views::show(&of, &args.prompt))
 }

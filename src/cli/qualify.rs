@@ -15,7 +15,7 @@ use crate::ground::ambient::AmbientError;
 use crate::qualify;
 use crate::qualify::Report;
 use crate::qualify::bundle;
-use crate::qualify::bundle::Bundled;
+use crate::qualify::bundle::BundledSample;
 use crate::qualify::check::Arena;
 use crate::qualify::slips;
 use crate::qualify::slips::Slip;
@@ -56,7 +56,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let folder = args.arena.as_ref().map(|path| Folder(ctx.path(path)));
     let arena: &dyn Arena = match &folder {
         Some(folder) => folder,
-        None => &Bundled,
+        None => &BundledSample,
     };
     let mut files: Vec<Vector> = bundle::VECTORS
         .iter()

@@ -12,7 +12,7 @@ use crate::session::SessionError;
 use crate::session::deploy::recalibration;
 use crate::session::deploy::recalibration::RecalibrationTerms;
 use crate::view::View;
-use crate::view::recalibrate::Recalibrated;
+use crate::view::recalibrate::RecalibrationPage;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -62,7 +62,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         }),
     };
     let found = recalibration::recalibrate(&ledger, &terms)?;
-    let shown = Recalibrated::of(&args.prompt, &args.judge, &found);
+    let shown = RecalibrationPage::of(&args.prompt, &args.judge, &found);
     for line in shown.remarks().filter(|_| found.verdict != Verdict::Pass) {
         ctx.note(&line);
     }

@@ -121,7 +121,7 @@ pub(super) fn asked(
     ctx: &mut Ctx<'_>,
     command: Command,
     dry_run: bool,
-    of: &submit::Consent<'_>,
+    of: &submit::StepConsent<'_>,
 ) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let signer = signer(ctx, &ledger, &command.payload)?;

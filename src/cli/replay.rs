@@ -6,15 +6,15 @@ use crate::cli::explained;
 use crate::cli::home;
 use crate::cli::record;
 use crate::ledger::Ledger;
-use crate::ledger::read::Read;
+use crate::ledger::read::LogEntry;
 use crate::session::texts::Texts;
 use crate::view::View;
 use crate::view::replay;
-use crate::view::replay::Replayed;
+use crate::view::replay::ReplayedEvent;
 use crate::workflow::recompute;
 use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Elsewhere;
-use crate::workflow::recompute::Shared;
+use crate::workflow::recompute::RecomputeCache;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -36,7 +36,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         None => None,
     };
     let mut texts = Texts::new(&home, &ledger)?;
-    let mut shared = Shared::default();
+    let mut shared = RecomputeCache::default();
     let mut context = Context::new(&ledger, &mut texts, &mut shared).over(&ledger);
     let mut replayed = Vec::new();
     let (reads, elsewhere) = match one {
@@ -55,7 +55,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         };
         let again = again.filter(|_| args.explain);
         let page = again.map(|again| explained::explained(&ledger, again));
-        replayed.push(Replayed {
+        replayed.push(ReplayedEvent {
             seq: read.stored.seq,
             kind,
             outcome,
@@ -67,7 +67,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     Ok(replay::view(&replayed, &elsewhere, args.explain))
 }
 
-fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
+fn named_event(ledger: &Ledger, named: &str) -> Result<LogEntry, CliError> {
     let seq = match named.parse::<u64>() {
         Ok(seq) => Some(seq),
         Err(_) => ledger.find(record::event_id(named)?)?,
@@ -83,7 +83,7 @@ fn named_event(ledger: &Ledger, named: &str) -> Result<Read, CliError> {
 type Others = Vec<(Elsewhere, u64)>;
 
 /// Every event with a recipe, and what an arbiter said that has none.
-fn decided(ledger: &Ledger) -> Result<(Vec<Read>, Others), CliError> {
+fn decided(ledger: &Ledger) -> Result<(Vec<LogEntry>, Others), CliError> {
     let (mut reads, mut others) = (Vec::new(), Others::new());
     ledger.entries::<CliError>(0, ledger.size(), |read| {
         let kind = read.event.kind();

@@ -38,13 +38,13 @@ pub(super) fn checked(replicates: usize, alpha: f64, help: &str) -> Result<(), C
 }
 
 /// Random weights that show how far they have come.
-pub(super) struct Replicating<'w> {
+pub(super) struct WeightProgress<'w> {
     weights: Box<dyn ClusterWeights>,
     done: AtomicU64,
     progress: Mutex<Progress<'w>>,
 }
 
-impl ClusterWeights for Replicating<'_> {
+impl ClusterWeights for WeightProgress<'_> {
     fn replicates(&self) -> usize {
         self.weights.replicates()
     }
@@ -59,7 +59,7 @@ impl ClusterWeights for Replicating<'_> {
     }
 }
 
-impl<'w> Replicating<'w> {
+impl<'w> WeightProgress<'w> {
     /// These weights, shown.
     pub(super) fn new(weights: Box<dyn ClusterWeights>, progress: Progress<'w>) -> Self {
         Self {

@@ -38,12 +38,12 @@ pub(super) enum Verb {
     List,
     /// One published report: what it lacks, and whether its bundle is what was signed
     #[command(after_help = "Example:\n  clover report show 812 -o report.json")]
-    Show(ShowArgs),
+    Show(ReportShowArgs),
 }
 
 /// A rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Format {
+pub(super) enum ReportFormat {
     /// One page: no script, nothing from outside
     Html,
     /// Markdown
@@ -67,7 +67,7 @@ pub(super) struct IterationArgs {
         value_name = "html|md|json",
         hide_possible_values = true
     )]
-    pub format: Option<Format>,
+    pub format: Option<ReportFormat>,
     /// Keep the bundle in the ledger and sign its digest, as the arbiter
     #[arg(long)]
     pub publish: bool,
@@ -77,7 +77,7 @@ pub(super) struct IterationArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct ReportShowArgs {
     /// Position or event id of its publication
     #[arg(value_name = "SEQ|ID")]
     pub event: String,
@@ -95,7 +95,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     }
 }
 
-impl Format {
+impl ReportFormat {
     fn of(path: &Path) -> Result<Self, CliError> {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("html" | "htm") => Ok(Self::Html),
@@ -150,7 +150,7 @@ fn named<'a>(
 fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> {
     let format = match (args.format, &args.out) {
         (Some(format), _) => Some(format),
-        (None, Some(path)) => Some(Format::of(path)?),
+        (None, Some(path)) => Some(ReportFormat::of(path)?),
         (None, None) => None,
     };
     let through = ctx.as_of;
@@ -186,7 +186,7 @@ fn written(ctx: &Ctx<'_>, out: &Path, bytes: &[u8]) -> Result<(String, usize), C
 fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> {
     let format = args.out.as_deref().map(|path| match args.format {
         Some(format) => Ok(format),
-        None => Format::of(path),
+        None => ReportFormat::of(path),
     });
     let format = format.transpose()?;
     if ctx.as_of.is_some() {
@@ -233,7 +233,7 @@ fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     Ok(view::list(&publications(&ledger, through)?))
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &ReportShowArgs) -> Result<View, CliError> {
     let (_, ledger) = home::open_to_read(ctx)?;
     let read = show::find(ctx, &ledger, &args.event)?;
     let Payload::ReportPublished(said) = &read.event.payload else {

@@ -21,7 +21,7 @@ const NEXT: &str = "clover patch review --help";
 
 /// What was concluded.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum Outcome {
+pub(super) enum ReviewConclusion {
     Accepted,
     Disputed,
     Noted,
@@ -33,7 +33,7 @@ pub(super) struct Args {
     pub patch: String,
     /// What you conclude
     #[arg(long, value_enum)]
-    pub outcome: Outcome,
+    pub outcome: ReviewConclusion,
     /// What you found
     #[arg(long, value_name = "TEXT")]
     pub findings: String,
@@ -64,9 +64,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         findings: key::text("findings", &args.findings)?,
         from_seq: position("from", args.from.unwrap_or(seq))?,
         outcome: match args.outcome {
-            Outcome::Accepted => ReviewOutcome::Accepted,
-            Outcome::Disputed => ReviewOutcome::Disputed,
-            Outcome::Noted => ReviewOutcome::Noted,
+            ReviewConclusion::Accepted => ReviewOutcome::Accepted,
+            ReviewConclusion::Disputed => ReviewOutcome::Disputed,
+            ReviewConclusion::Noted => ReviewOutcome::Noted,
         },
         patch: Some(name.clone()),
         through_seq: position("through", args.through.unwrap_or(seq))?,

@@ -17,12 +17,12 @@ use crate::cli::record;
 use crate::event::id::ExperimentId;
 use crate::event::payload::rubric::RubricRegistered;
 use crate::ground::ambient;
-use crate::ground::yaml::Place;
+use crate::ground::yaml::NodePosition;
 use crate::ground::yaml::YamlError;
 use crate::ledger::Command;
 use crate::ledger::State;
 use crate::num::Micro;
-use crate::projection::rubrics::Registered;
+use crate::projection::rubrics::RubricRegistration;
 use crate::rubric::Rubric;
 use crate::rubric::evidence::Evidence;
 use crate::rubric::prompt::Firing;
@@ -30,7 +30,7 @@ use crate::session::deploy;
 use crate::session::deploy::PromptName;
 use crate::view::View;
 use crate::view::rubric as views;
-use crate::view::rubric::Counted;
+use crate::view::rubric::RuleCounts;
 use crate::workflow::dead;
 use crate::workflow::iterate::course::CourseError;
 use crate::workflow::patches;
@@ -41,13 +41,13 @@ const NEXT: &str = "clover rubric show EXPERIMENT";
 pub(super) enum Verb {
     /// Register the rubric that an experiment starts from
     #[command(after_help = "Example:\n  clover rubric register rubric.yaml --experiment arena")]
-    Register(RegisterArgs),
+    Register(RubricRegisterArgs),
     /// Show a rubric: YAML in its fixed form, hash, rules that can fire
     #[command(after_help = "Example:\n  clover rubric show rubric.yaml")]
-    Show(ShowArgs),
+    Show(RubricShowArgs),
     /// What one rubric has and another has not
     #[command(after_help = "Example:\n  clover rubric diff arena rubric.yaml")]
-    Diff(DiffArgs),
+    Diff(RubricDiffArgs),
     /// Registered rubrics
     #[command(after_help = "Example:\n  clover rubric list")]
     List,
@@ -59,7 +59,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RegisterArgs {
+pub(super) struct RubricRegisterArgs {
     /// The rubric, YAML; - for standard input
     pub file: PathBuf,
     /// The experiment that starts from it; default the one that is open
@@ -71,7 +71,7 @@ pub(super) struct RegisterArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct RubricShowArgs {
     /// A file, or an experiment, as in arena or arena@1.0
     #[arg(value_name = "FILE|EXPERIMENT[@VERSION]")]
     pub rubric: String,
@@ -81,7 +81,7 @@ pub(super) struct ShowArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DiffArgs {
+pub(super) struct RubricDiffArgs {
     /// The older one: a file, or an experiment, as in arena or arena@1.0
     #[arg(value_name = "FILE|EXPERIMENT[@VERSION]")]
     pub old: String,
@@ -114,7 +114,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 }
 
 /// A fault of a document at its place.
-pub(super) fn fault(source: &str, place: Place, message: String, next: &str) -> CliError {
+pub(super) fn fault(source: &str, place: NodePosition, message: String, next: &str) -> CliError {
     let fault = Fault {
         line: place.line.max(1),
         column: place.column,
@@ -138,7 +138,7 @@ pub(super) fn document(ctx: &mut Ctx<'_>, file: &Path, next: &str) -> Result<Str
     let bytes = ctx.read(file)?;
     String::from_utf8(bytes).map_err(|_| {
         let message = "expected UTF-8".to_owned();
-        fault(&source(file), Place::default(), message, next)
+        fault(&source(file), NodePosition::default(), message, next)
     })
 }
 
@@ -150,7 +150,7 @@ pub(super) fn parsed(ctx: &mut Ctx<'_>, file: &Path) -> Result<RubricRegistered,
     patches::register(&yaml).map_err(wrong)
 }
 
-fn register(ctx: &mut Ctx<'_>, args: &RegisterArgs) -> Result<View, CliError> {
+fn register(ctx: &mut Ctx<'_>, args: &RubricRegisterArgs) -> Result<View, CliError> {
     let payload = parsed(ctx, &args.file)?;
     let (home, ledger) = home::open_to_read(ctx)?;
     let named = args.experiment.as_deref();
@@ -202,13 +202,13 @@ pub(super) fn name(text: &str) -> Result<PromptName, CliError> {
 pub(super) fn named<'a>(
     state: &'a State,
     text: &str,
-) -> Result<(ExperimentId, &'a Registered), CliError> {
+) -> Result<(ExperimentId, &'a RubricRegistration), CliError> {
     let name = name(text)?;
     let found = deploy::registered(state, &name)?;
     Ok((name.experiment, found))
 }
 
-fn show(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
+fn show(ctx: &mut Ctx<'_>, args: &RubricShowArgs) -> Result<View, CliError> {
     let rubric = find(ctx, &args.rubric)?;
     Ok(views::show(&rubric, args.prompt))
 }
@@ -258,7 +258,7 @@ fn fired(ctx: &mut Ctx<'_>, rubric: &Rubric, file: &Path) -> Result<(Firing, u64
             continue;
         }
         let wrong = |message: String| {
-            let place = Place {
+            let place = NodePosition {
                 line: at,
                 column: 0,
                 path: String::new(),
@@ -276,7 +276,11 @@ fn fired(ctx: &mut Ctx<'_>, rubric: &Rubric, file: &Path) -> Result<(Firing, u64
 }
 
 /// Counts over the newest iterations of an experiment that read rows, oldest first.
-fn counted(ctx: &mut Ctx<'_>, args: &DeadArgs, rubric: &Rubric) -> Result<Vec<Counted>, CliError> {
+fn counted(
+    ctx: &mut Ctx<'_>,
+    args: &DeadArgs,
+    rubric: &Rubric,
+) -> Result<Vec<RuleCounts>, CliError> {
     let as_of = ctx.as_of;
     let (_, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);
@@ -302,7 +306,7 @@ fn counted(ctx: &mut Ctx<'_>, args: &DeadArgs, rubric: &Rubric) -> Result<Vec<Co
         return Err(CliError::not_found(message, "clover iterate list"));
     }
     turns.reverse();
-    let counted = turns.into_iter().map(|turn| Counted {
+    let counted = turns.into_iter().map(|turn| RuleCounts {
         name: turn.iteration.to_string(),
         firing: turn.firing,
         missing: turn.without,
@@ -315,7 +319,7 @@ fn dead(ctx: &mut Ctx<'_>, args: &DeadArgs) -> Result<View, CliError> {
     let mut all = Vec::new();
     for file in &args.raw {
         let (firing, missing) = fired(ctx, &rubric, file)?;
-        all.push(Counted {
+        all.push(RuleCounts {
             name: source(file),
             firing,
             missing,

@@ -15,11 +15,11 @@ pub(super) enum Verb {
     List,
     /// Every draw of one item, and every other score that a judge gave it
     #[command(after_help = "Example:\n  clover score show arena_22")]
-    Show(ShowArgs),
+    Show(ScoreShowArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct ScoreShowArgs {
     /// The item
     pub item: String,
 }

@@ -11,7 +11,7 @@ use crate::cli::wallet;
 use crate::ledger::Ledger;
 use crate::num::Micro;
 use crate::session::label;
-use crate::session::label::Place;
+use crate::session::label::LabelKey;
 use crate::session::label::Statement;
 use crate::view::View;
 use crate::view::label as views;
@@ -33,7 +33,7 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover seal reveal --experiment arena --design confirm --row 7 --charge 3d0c…"
     )]
-    Reveal(RevealArgs),
+    Reveal(SealRevealArgs),
 }
 
 /// Which label.
@@ -81,7 +81,7 @@ pub(super) struct AcceptArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct RevealArgs {
+pub(super) struct SealRevealArgs {
     #[command(flatten)]
     pub row: RowArgs,
     /// Id of the budget.charged event that paid for it
@@ -101,7 +101,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
 }
 
 /// The parsed names of a label.
-fn place(args: &RowArgs) -> Result<Place, CliError> {
+fn place(args: &RowArgs) -> Result<LabelKey, CliError> {
     let wrong = |what: &str, text: &str, error: crate::event::id::IdError| {
         CliError::usage(
             format!("--{what} {text:?}: {error}"),
@@ -109,7 +109,7 @@ fn place(args: &RowArgs) -> Result<Place, CliError> {
         )
     };
     let (design, row) = (&args.design, &args.row);
-    Ok(Place {
+    Ok(LabelKey {
         experiment: record::experiment_id(&args.experiment)?,
         design: design
             .parse()
@@ -151,7 +151,7 @@ fn label(ctx: &mut Ctx<'_>, args: &LabelArgs) -> Result<View, CliError> {
             "seal the label of {} for good: a charged peek alone shows it",
             args.row.row
         );
-        let consent = submit::Consent {
+        let consent = submit::StepConsent {
             question: &question,
             yes: args.yes,
             again: "the same command with",
@@ -180,7 +180,7 @@ fn accept(ctx: &mut Ctx<'_>, args: &AcceptArgs) -> Result<View, CliError> {
     say(ctx, &mut ledger, said, args.row.dry_run)
 }
 
-fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<View, CliError> {
+fn reveal(ctx: &mut Ctx<'_>, args: &SealRevealArgs) -> Result<View, CliError> {
     let place = place(&args.row)?;
     let charge = record::event_id(&args.charge)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::demo;
-use crate::cli::doctor::Check;
+use crate::cli::doctor::DoctorCheck;
 use crate::cli::error::CliError;
 use crate::cli::sandbox::Sandbox;
 use crate::cli::ui;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::view::Exit;
-use crate::view::surroundings::Found;
+use crate::view::surroundings::CheckResult;
 
 /// A temporary folder of a run, not made yet.
 pub(super) fn temporary(ctx: &Ctx<'_>, what: &str) -> Result<PathBuf, CliError> {
@@ -19,17 +19,20 @@ pub(super) fn temporary(ctx: &Ctx<'_>, what: &str) -> Result<PathBuf, CliError> 
     Ok(ambient::temporary_folder().join(format!("clover-{what}-{}", &random[..16])))
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Vec<Check>, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<Vec<DoctorCheck>, CliError> {
     let folder = temporary(ctx, "selftest")?;
     let mut sandbox = Sandbox::new(ctx, &folder)?;
     let mut checks = Vec::new();
     for (what, step) in STEPS {
         let (found, seen) = match step(&mut sandbox) {
-            Ok(seen) => (Found::Good, seen),
-            Err(error) => (Found::Bad, format!("{}: {}", error.word, error.message)),
+            Ok(seen) => (CheckResult::Good, seen),
+            Err(error) => (
+                CheckResult::Bad,
+                format!("{}: {}", error.word, error.message),
+            ),
         };
         checks.push((*what, found, seen));
-        if found == Found::Bad {
+        if found == CheckResult::Bad {
             break;
         }
     }

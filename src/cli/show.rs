@@ -7,7 +7,7 @@ use crate::cli::log;
 use crate::event::id::EventId;
 use crate::ground::digest::Digest;
 use crate::ledger::Ledger;
-use crate::ledger::read::Read;
+use crate::ledger::read::LogEntry;
 use crate::view::View;
 use crate::view::entry;
 use crate::view::entry::EntryForm;
@@ -25,7 +25,7 @@ pub(super) struct Args {
 }
 
 /// An entry by position or id.
-pub(super) fn find(ctx: &Ctx<'_>, ledger: &Ledger, text: &str) -> Result<Read, CliError> {
+pub(super) fn find(ctx: &Ctx<'_>, ledger: &Ledger, text: &str) -> Result<LogEntry, CliError> {
     let head = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let seq = match (text.parse::<u64>(), Digest::from_hex(text)) {
         (_, Some(id)) => ledger.find(EventId(id))?,

@@ -15,7 +15,7 @@ use crate::cli::slate;
 use crate::cli::submit;
 use crate::cli::verify;
 use crate::cli::wallet;
-use crate::event::Seen;
+use crate::event::SeenCheckpoint;
 use crate::event::id::Root;
 use crate::ground::ambient;
 use crate::ground::note::SignedCheckpoint;
@@ -30,18 +30,18 @@ use crate::num::Count;
 use crate::session::SessionError;
 use crate::session::append;
 use crate::session::outbox;
+use crate::session::outbox::BatchResult;
 use crate::session::outbox::Outbox;
 use crate::session::outbox::SignedBatch;
-use crate::session::outbox::Taken;
 use crate::session::slate::Slate;
 use crate::session::unread;
-use crate::session::unread::Known;
+use crate::session::unread::UnreadLog;
 use crate::view::View;
 use crate::view::signed;
 use crate::view::signed::FileTaken;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct SignArgs {
+pub(super) struct SignSignArgs {
     #[command(flatten)]
     pub event: EventArgs,
     /// A file whose content the event names as a blob
@@ -72,7 +72,7 @@ pub(super) struct SubmitArgs {
 }
 
 /// Signs one event and keeps it, in the outbox and in the file.
-pub(super) fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<View, CliError> {
+pub(super) fn sign(ctx: &mut Ctx<'_>, args: &SignSignArgs) -> Result<View, CliError> {
     let command = record::command(ctx, &args.event)?;
     let out = ctx.path(&args.out);
     if ambient::exists(&out)? {
@@ -106,7 +106,7 @@ pub(super) fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<View, CliError>
 /// Signs one event without a copy of the ledger, by a checkpoint alone.
 fn unread(
     ctx: &mut Ctx<'_>,
-    args: &SignArgs,
+    args: &SignSignArgs,
     command: Command,
     (note, log_key): (&Path, &str),
     blobs: Vec<Vec<u8>>,
@@ -131,7 +131,7 @@ fn unread(
     hold(ctx, &source, &seen, &origin)?;
     let signer = wallet::only(ctx)?;
     let outbox = Outbox::of_person(&slate::outboxes(ctx)?, &origin);
-    let known = Known {
+    let known = UnreadLog {
         seen: &seen,
         number: args.number,
     };
@@ -140,7 +140,7 @@ fn unread(
     let out = ctx.path(&args.out);
     batch.write(&out)?;
     ctx.warn("nothing was judged: the rules are asked where the log is written");
-    let seen = Seen {
+    let seen = SeenCheckpoint {
         root: Root(seen.checkpoint().root),
         size: Count::new(seen.checkpoint().size).ok_or_else(|| forged("its size".to_owned()))?,
     };
@@ -201,7 +201,7 @@ pub(super) fn take(ctx: &mut Ctx<'_>, args: &SubmitArgs) -> Result<View, CliErro
 }
 
 /// Where the events of files stand; an error where a file was refused, with what stands all the same.
-pub(super) fn answer(ledger: &Ledger, taken: Vec<Taken>) -> Result<View, CliError> {
+pub(super) fn answer(ledger: &Ledger, taken: Vec<BatchResult>) -> Result<View, CliError> {
     let (mut files, mut refused) = (Vec::new(), Vec::new());
     for one in taken {
         match one.outcome {

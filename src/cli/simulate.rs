@@ -13,11 +13,11 @@ use crate::ground::ambient::AmbientError;
 use crate::num::Micro;
 use crate::view::View;
 use crate::view::simulate as simulated;
-use crate::view::simulate::Written;
+use crate::view::simulate::DatasetFacts;
 use crate::workflow::simulate::Fault;
 use crate::workflow::simulate::Kind;
-use crate::workflow::simulate::Row;
 use crate::workflow::simulate::Setting;
+use crate::workflow::simulate::SimulatedRow;
 use crate::workflow::simulate::World;
 use crate::workflow::simulate::files;
 use crate::workflow::simulate::truth;
@@ -62,7 +62,7 @@ pub(super) struct FaultArgs {
 
 /// What data sets and truths take.
 #[derive(Debug, clap::Args)]
-pub(super) struct Common {
+pub(super) struct WorldArgs {
     #[command(flatten)]
     pub world: FaultArgs,
     /// Fresh rows for the patch's worth, twice
@@ -78,7 +78,7 @@ pub(super) struct Common {
 #[derive(Debug, clap::Args)]
 pub(super) struct DatasetArgs {
     #[command(flatten)]
-    pub common: Common,
+    pub common: WorldArgs,
     /// Rows of the window of fit and dev; default 7000
     #[arg(long, value_name = "N")]
     pub window: Option<u64>,
@@ -93,7 +93,7 @@ pub(super) struct DatasetArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct TruthArgs {
     #[command(flatten)]
-    pub common: Common,
+    pub common: WorldArgs,
     /// Where it goes
     #[arg(long, short, value_name = "FILE", help = "Write it as JSON too")]
     pub out: Option<PathBuf>,
@@ -172,13 +172,13 @@ fn worth(ctx: &mut Ctx<'_>, world: &World, fresh: u64) -> Result<Worth, CliError
 /// Rows drawn at a time, between two looks at the progress.
 const BLOCK: u64 = 10_000;
 
-fn rows(ctx: &mut Ctx<'_>, world: &World) -> Vec<Row> {
+fn rows(ctx: &mut Ctx<'_>, world: &World) -> Vec<SimulatedRow> {
     let (all, mut rows) = (world.rows(), Vec::new());
     let mut progress = ctx.progress("rows");
     while (rows.len() as u64) < all {
         let from = rows.len() as u64;
         let to = all.min(from + BLOCK);
-        let block: Vec<Row> = (from..to)
+        let block: Vec<SimulatedRow> = (from..to)
             .into_par_iter()
             .map(|number| world.row(Kind::Base, number))
             .collect();
@@ -225,7 +225,7 @@ fn dataset(ctx: &mut Ctx<'_>, args: &DatasetArgs) -> Result<View, CliError> {
         write(ctx, &args.out.join(file.path), &file.bytes)?;
         bytes += file.bytes.len() as u64;
     }
-    let written = Written {
+    let written = DatasetFacts {
         folder: args.out.display().to_string(),
         files: all.iter().map(|file| file.path).collect(),
         bytes,

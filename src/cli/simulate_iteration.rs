@@ -15,8 +15,8 @@ use crate::num::Micro;
 use crate::projection::manifests::Manifests;
 use crate::view::View;
 use crate::view::simulate::iteration;
-use crate::view::simulate::iteration::Asked;
 use crate::view::simulate::iteration::Larger;
+use crate::view::simulate::iteration::SimulationTerms;
 use crate::workflow::simulate::Setting;
 use crate::workflow::simulate::iteration::Design;
 use crate::workflow::simulate::iteration::Proposal;
@@ -89,7 +89,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         Some("null") => vec![Proposal::Null],
         Some(other) => return Err(usage(format!("--only {other:?}: expected fix or null"))),
     };
-    let Planned {
+    let SimulationPlan {
         design,
         cells,
         power,
@@ -108,7 +108,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     {
         larger = tried(ctx, args, &design, setting, power)?;
     }
-    let asked = Asked {
+    let asked = SimulationTerms {
         design: &design,
         setting,
         runs: args.runs,
@@ -147,7 +147,7 @@ fn tried(
 }
 
 /// What is simulated.
-struct Planned {
+struct SimulationPlan {
     design: Design,
     /// The largest number of cells of a plan's slice families.
     cells: Option<usize>,
@@ -158,9 +158,9 @@ struct Planned {
 /// Power that is asked for where no plan says so.
 const POWER: f64 = 0.8;
 
-fn design(ctx: &mut Ctx<'_>, args: &Args) -> Result<Planned, CliError> {
+fn design(ctx: &mut Ctx<'_>, args: &Args) -> Result<SimulationPlan, CliError> {
     let Some(name) = &args.manifest else {
-        return Ok(Planned {
+        return Ok(SimulationPlan {
             design: sized(args)?,
             cells: None,
             power: POWER,
@@ -177,7 +177,7 @@ fn design(ctx: &mut Ctx<'_>, args: &Args) -> Result<Planned, CliError> {
     };
     let families = plan.design.iter().flat_map(|design| &design.slices);
     let cells = families.map(|family| family.cells.len()).max();
-    Ok(Planned {
+    Ok(SimulationPlan {
         design: Design::of(plan),
         cells,
         power: plan.power_micro.value() as f64 / 1e6,

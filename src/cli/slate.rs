@@ -10,11 +10,11 @@ use crate::cli::sync;
 use crate::ground::ambient;
 use crate::ledger::Ledger;
 use crate::session::Home;
+use crate::session::outbox::BatchResult;
 use crate::session::outbox::Outbox;
-use crate::session::outbox::Taken;
-use crate::session::shared::Shared;
+use crate::session::shared::SharedFolder;
 use crate::session::slate;
-use crate::session::slate::Opened;
+use crate::session::slate::OpenSlate;
 use crate::view::View;
 use crate::view::text::thousands;
 
@@ -38,7 +38,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger, usize), CliError>
     let (home, ledger) = home::open_to_read(ctx)?;
     let outbox = outbox(ctx, &ledger)?;
     let opened = opened(ctx, &ledger, outbox)?;
-    let Opened {
+    let OpenSlate {
         slate,
         mut ledger,
         ended,
@@ -60,7 +60,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger, usize), CliError>
     Ok((home, ledger, waiting))
 }
 
-fn opened(ctx: &mut Ctx<'_>, ledger: &Ledger, outbox: Outbox) -> Result<Opened, CliError> {
+fn opened(ctx: &mut Ctx<'_>, ledger: &Ledger, outbox: Outbox) -> Result<OpenSlate, CliError> {
     let (ambient, options) = (ctx.ambient(), home::store_options(ctx, false));
     let ports = &mut ctx.ports();
     Ok(slate::open(ports, &ambient, ledger, outbox, options)?)
@@ -71,7 +71,7 @@ pub(super) fn sort(
     ctx: &mut Ctx<'_>,
     ledger: &Ledger,
     outbox: Outbox,
-) -> Result<Vec<Taken>, CliError> {
+) -> Result<Vec<BatchResult>, CliError> {
     Ok(opened(ctx, ledger, outbox)?.ended)
 }
 
@@ -84,7 +84,7 @@ pub(super) fn settle(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Resul
     if kept.is_empty() {
         return result;
     }
-    let shared = home::find(ctx)?.shared()?.map(Shared::new);
+    let shared = home::find(ctx)?.shared()?.map(SharedFolder::new);
     let at_hand = shared.filter(|shared| ambient::is_dir(shared.folder()));
     let handed_in = at_hand.map(|shared| {
         sync::hand_in(slate.outbox(), &shared)?;

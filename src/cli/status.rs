@@ -12,7 +12,7 @@ use crate::store::StoreError;
 use crate::store::Table;
 use crate::view::View;
 use crate::view::status;
-use crate::view::status::Beside;
+use crate::view::status::Surroundings;
 use crate::view::status::TableRows;
 
 pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
@@ -20,7 +20,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let state = at.state(&ledger);
     let head = state.keyring.recorded_at;
     let (pin, pin_size) = pin(&ledger)?;
-    let beside = Beside {
+    let beside = Surroundings {
         database: home.database().display().to_string(),
         root: ledger.root_at(state.size)?.to_base64(),
         head: head.map(log::short_time).unwrap_or_default(),

@@ -4,12 +4,12 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::event::Kind;
 use crate::ground::sign::Signer;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Command;
 use crate::ledger::Ledger;
 use crate::session::append;
 use crate::session::append::Intent;
-use crate::session::append::Rehearsed;
+use crate::session::append::Rehearsal;
 use crate::session::append::Submission;
 use crate::session::append::next_author_seq;
 use crate::session::gate::GateStep;
@@ -35,7 +35,7 @@ pub(super) fn append(
 }
 
 /// What is asked before a step that cannot be undone.
-pub(super) struct Consent<'a> {
+pub(super) struct StepConsent<'a> {
     /// What would be done.
     pub question: &'a str,
     /// Whether `--yes` answers it.
@@ -50,7 +50,7 @@ pub(super) fn ask(
     ledger: &Ledger,
     commands: &[Command],
     signer: &Signer,
-    of: &Consent<'_>,
+    of: &StepConsent<'_>,
 ) -> Result<(), CliError> {
     let first = next_author_seq(ledger, signer);
     if append::rehearse(ledger, commands, signer, (first, commands.len())).is_err() {
@@ -65,7 +65,7 @@ pub(super) fn asked_gate_step<T>(
     ledger: &mut Ledger,
     step: &GateStep<T>,
     dry_run: bool,
-    of: &Consent<'_>,
+    of: &StepConsent<'_>,
 ) -> Result<View, CliError> {
     if !dry_run && step.rehearse(ledger).is_ok() {
         ctx.confirm(of.question, of.yes, of.again)?;
@@ -91,13 +91,13 @@ pub(super) fn shown(ctx: &mut Ctx<'_>, ledger: &Ledger, submission: &Submission)
 }
 
 /// The answer after an append.
-pub(super) fn answer(ledger: &Ledger, commands: &[Command], appended: &[Appended]) -> View {
+pub(super) fn answer(ledger: &Ledger, commands: &[Command], appended: &[AppendedEvent]) -> View {
     let kinds: Vec<_> = commands.iter().map(|of| of.payload.kind()).collect();
     stands(ledger, &kinds, appended)
 }
 
 /// The answer after an append of events of one kind.
-pub(super) fn answer_of(ledger: &Ledger, kind: Kind, appended: &[Appended]) -> View {
+pub(super) fn answer_of(ledger: &Ledger, kind: Kind, appended: &[AppendedEvent]) -> View {
     stands(ledger, &vec![kind; appended.len()], appended)
 }
 
@@ -129,13 +129,13 @@ fn rehearse(
 }
 
 /// Bodies of a dry run, each of which was judged.
-pub(super) fn judged(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> View {
+pub(super) fn judged(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsal]) -> View {
     ctx.note(DRY);
     bodies(rehearsed)
 }
 
 /// Bodies of a dry run of events that build on one another: the first alone was judged.
-pub(super) fn story(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsed]) -> View {
+pub(super) fn story(ctx: &mut Ctx<'_>, rehearsed: &[Rehearsal]) -> View {
     ctx.note(
         "dry run: nothing was appended; of events that build on one another the first was judged",
     );

@@ -23,23 +23,23 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::error::Divergence;
-use crate::ledger::load::Parts;
+use crate::ledger::load::LogSource;
 use crate::session::Home;
 use crate::session::SessionError;
 use crate::session::error::PortError;
 use crate::session::follow;
-use crate::session::follow::Publication;
+use crate::session::follow::PublishedLog;
 use crate::session::outbox;
 use crate::session::outbox::Outbox;
-use crate::session::shared::Shared;
 use crate::session::shared::SharedError;
+use crate::session::shared::SharedFolder;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::signed::FileTaken;
 use crate::view::sync as view;
 use crate::view::sync::FileRefused;
-use crate::view::sync::Followed;
-use crate::view::sync::Served;
+use crate::view::sync::PublisherSync;
+use crate::view::sync::ReaderSync;
 use crate::workflow::GOVERNED;
 
 const HELP: &str = "clover sync --help";
@@ -74,7 +74,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
 }
 
 /// The folder that is named, else the one of last time.
-fn shared(ctx: &Ctx<'_>, args: &Args, home: Option<&Home>) -> Result<Shared, CliError> {
+fn shared(ctx: &Ctx<'_>, args: &Args, home: Option<&Home>) -> Result<SharedFolder, CliError> {
     if let Some(dir) = &args.dir {
         let dir = ctx.path(dir);
         if !ambient::is_dir(&dir) {
@@ -82,16 +82,16 @@ fn shared(ctx: &Ctx<'_>, args: &Args, home: Option<&Home>) -> Result<Shared, Cli
             let next = format!("mkdir {}", shell::word(&dir.display()));
             return Err(CliError::not_found(message, next));
         }
-        return Ok(Shared::new(dir));
+        return Ok(SharedFolder::new(dir));
     }
     let known = home.map(Home::shared).transpose()?.flatten();
     known
-        .map(Shared::new)
+        .map(SharedFolder::new)
         .ok_or_else(|| CliError::usage("this copy was not synced before: name the folder", HELP))
 }
 
 /// The published checkpoint.
-fn published(shared: &Shared) -> Result<SignedCheckpoint, CliError> {
+fn published(shared: &SharedFolder) -> Result<SignedCheckpoint, CliError> {
     publish::published(&shared.log())?.ok_or_else(|| {
         let message = format!(
             "nothing is published in {}: whoever has the log key syncs first",
@@ -102,7 +102,7 @@ fn published(shared: &Shared) -> Result<SignedCheckpoint, CliError> {
 }
 
 /// Makes a copy of a published ledger here.
-fn join(ctx: &mut Ctx<'_>, args: &Args, shared: &Shared) -> Result<View, CliError> {
+fn join(ctx: &mut Ctx<'_>, args: &Args, shared: &SharedFolder) -> Result<View, CliError> {
     let head = published(shared)?;
     let into = match (&ctx.globals.ledger, ctx.variable("CLOVER_LEDGER")) {
         (Some(path), _) => ctx.path(path),
@@ -125,7 +125,7 @@ fn join(ctx: &mut Ctx<'_>, args: &Args, shared: &Shared) -> Result<View, CliErro
 fn read(
     ctx: &mut Ctx<'_>,
     home: &Home,
-    shared: &Shared,
+    shared: &SharedFolder,
     (had, is_new): (u64, bool),
 ) -> Result<View, CliError> {
     let options = home::options(ctx, None, false);
@@ -159,7 +159,7 @@ fn read(
     }
     tell_of_blindness(ctx, &ledger)?;
     let log_key = ledger.state().keyring.log_key();
-    let facts = Followed {
+    let facts = ReaderSync {
         folder: shared.folder().display().to_string(),
         fetched,
         recorded,
@@ -188,7 +188,7 @@ fn tell_of_blindness(ctx: &mut Ctx<'_>, ledger: &Ledger) -> Result<(), CliError>
 }
 
 /// Puts what waits into the shared folder.
-pub(super) fn hand_in(outbox: &Outbox, shared: &Shared) -> Result<u64, CliError> {
+pub(super) fn hand_in(outbox: &Outbox, shared: &SharedFolder) -> Result<u64, CliError> {
     let mut waiting = 0;
     for (_, batch) in outbox.all()? {
         shared.outbox().put(&batch?)?;
@@ -198,7 +198,7 @@ pub(super) fn hand_in(outbox: &Outbox, shared: &Shared) -> Result<u64, CliError>
 }
 
 /// Takes in what others signed, and publishes the log.
-fn serve(ctx: &mut Ctx<'_>, args: &Args, shared: &Shared) -> Result<View, CliError> {
+fn serve(ctx: &mut Ctx<'_>, args: &Args, shared: &SharedFolder) -> Result<View, CliError> {
     let wait = Duration::from_secs(ctx.globals.busy_timeout);
     let _held = shared.lock(wait)?;
     let (home, mut ledger) = home::open_as_writer(ctx)?;
@@ -254,7 +254,7 @@ fn serve(ctx: &mut Ctx<'_>, args: &Args, shared: &Shared) -> Result<View, CliErr
             one.file
         ));
     }
-    let facts = Served {
+    let facts = PublisherSync {
         folder: shared.folder().display().to_string(),
         fetched,
         taken: files,
@@ -269,7 +269,7 @@ fn fetch(
     ctx: &mut Ctx<'_>,
     home: &Home,
     ledger: &mut Ledger,
-    shared: &Shared,
+    shared: &SharedFolder,
     head: &SignedCheckpoint,
 ) -> Result<u64, CliError> {
     let (here, had) = (ledger.head_checkpoint()?, ledger.size());
@@ -301,7 +301,7 @@ struct PublishedFolder {
 }
 
 impl PublishedFolder {
-    fn parts_from(&self, from: u64) -> Result<Parts<'static>, CliError> {
+    fn parts_from(&self, from: u64) -> Result<LogSource<'static>, CliError> {
         let size = self.head.checkpoint().size;
         let mut checkpoints = source::checkpoints(&self.log)?;
         // What was published since the checkpoint was read comes next time.
@@ -314,7 +314,7 @@ impl PublishedFolder {
             let next = "clover sync";
             return Err(CliError::new(Exit::TryLater, "unfinished", message, next));
         }
-        Ok(Parts {
+        Ok(LogSource {
             lines: source::tiles_from(&self.log, from, size)?,
             checkpoints,
             blobs: Box::new(source::blobs(&self.log.join(source::BLOBS))?),
@@ -322,12 +322,12 @@ impl PublishedFolder {
     }
 }
 
-impl Publication for PublishedFolder {
+impl PublishedLog for PublishedFolder {
     fn head(&self) -> &SignedCheckpoint {
         &self.head
     }
 
-    fn parts(&self, from: u64) -> Result<Parts<'static>, PortError> {
+    fn parts(&self, from: u64) -> Result<LogSource<'static>, PortError> {
         Ok(self.parts_from(from)?)
     }
 
@@ -346,7 +346,7 @@ fn diverged(
     how: &Divergence,
     here: &SignedCheckpoint,
     there: &SignedCheckpoint,
-    shared: &Shared,
+    shared: &SharedFolder,
 ) -> CliError {
     let named = |of: &SignedCheckpoint| {
         let (size, root) = (of.checkpoint().size, of.checkpoint().root.to_base64());

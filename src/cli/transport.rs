@@ -3,26 +3,30 @@
 use serde_json::json;
 
 use crate::cli::confirm;
-use crate::cli::confirm::SealArgs;
+use crate::cli::confirm::ConfirmSealArgs;
 use crate::cli::confirm::UnsealArgs;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
-use crate::cli::estimate::Fit;
+use crate::cli::estimate::FitArgs;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::DesignId;
+use crate::event::id::ManifestId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::AuditTerms;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::shell;
+use crate::ledger::rulebooks::Question;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::audits;
 use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
+use crate::projection::drifts::AuditPlan;
+use crate::projection::manifests::ManifestVersion;
 use crate::projection::manifests::Manifests;
 use crate::session::SessionError;
 use crate::session::confirm::clusters_waiting;
@@ -31,8 +35,8 @@ use crate::session::ports::KeyNeed;
 use crate::session::ports::Keys;
 use crate::view::View;
 use crate::view::transport;
+use crate::view::transport::AuditOutlook;
 use crate::view::transport::Audits;
-use crate::view::transport::Outlook;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
 use crate::workflow::estimate::form::Form;
@@ -54,10 +58,10 @@ pub(super) struct Args {
     /// The design of the probes; default the one for audit that has labels
     #[arg(long, value_name = "ID")]
     pub design: Option<String>,
-    /// Largest acceptable mean residual; a manifest's binds [else 0.05]
+    /// Largest acceptable mean residual, at most 0.05; a wider one needs a plan [else 0.05]
     #[arg(long, value_name = "D")]
     pub margin: Option<String>,
-    /// Error rate of the family; a manifest's binds [else 0.05]
+    /// Error rate of the family, at most 0.05; a higher one needs a plan [else 0.05]
     #[arg(long, value_name = "P")]
     pub alpha: Option<String>,
     /// The account of peeks
@@ -67,7 +71,7 @@ pub(super) struct Args {
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
-    pub fit: Fit,
+    pub fit: FitArgs,
 }
 
 const HELP: &str = "clover audit transport --help";
@@ -119,12 +123,33 @@ fn graded(
     design: &DesignId,
     args: &Args,
 ) -> Result<(AuditTerms, Option<Manifest>), CliError> {
-    let manifests = read.ledger.state().fold::<Manifests>();
-    let opened = drifts::probe_opened(read.ledger.state(), &read.experiment, design);
+    let state = read.ledger.state();
+    let manifests = state.fold::<Manifests>();
+    let opened = drifts::probe_opened(state, &read.experiment, design);
+    if state.asks(Question::FirstPlan) {
+        // Sealed probes are opened by the next entries: what is in force now is what grades them.
+        let opened = opened.unwrap_or(read.ledger.size());
+        return match drifts::audit_plan(manifests, &read.experiment, opened) {
+            AuditPlan::Graded(version) => planned(version, args),
+            AuditPlan::Withdrawn(id) => {
+                ctx.warn(format!(
+                    "manifest {id} planned audits by {design} and was changed after a probe was open: no audit by {design} passes; register a design with new labels to audit under another plan"
+                ));
+                Ok((asked(args)?, None))
+            }
+            AuditPlan::Unplanned => {
+                let plans = |of: &Manifest| of.transport.clone();
+                for (id, ..) in drifts::planned(manifests, &read.experiment, plans) {
+                    ctx.warn(late(id, design, opened));
+                }
+                Ok((usual(asked(args)?)?, None))
+            }
+        };
+    }
     let records = manifests.by_id.values().filter(|record| {
         record.experiment.as_ref() == Some(&read.experiment) && record.superseded_by.is_none()
     });
-    let mut planned = Vec::new();
+    let mut timely = Vec::new();
     for record in records {
         let Some(version) = record
             .in_force()
@@ -133,34 +158,16 @@ fn graded(
             continue;
         };
         if record.plans_audits_before(opened) {
-            planned.push(version);
+            timely.push(version);
         } else {
             let id = &version.manifest.manifest;
             let opened = opened.unwrap_or_default();
-            ctx.warn(format!(
-                "manifest {id} came into force after a probe of {design} was open, at seq {opened}: it plans no audit by them, and nothing of this one may be claimed; register a design with new labels to audit under it"
-            ));
+            ctx.warn(late(id, design, opened));
         }
     }
-    match planned.as_slice() {
+    match timely.as_slice() {
         [] => Ok((asked(args)?, None)),
-        [one] if args.margin.is_none() && args.alpha.is_none() => {
-            let plan = one
-                .manifest
-                .transport
-                .as_ref()
-                .expect("BUG: filtered for it");
-            let manifest = &one.manifest;
-            registered(manifest, &args.policies)?;
-            Ok((audit::planned(plan, one.digest), Some(manifest.clone())))
-        }
-        [one] => Err(CliError::refused(
-            format!(
-                "manifest {} binds margin and alpha of audits",
-                one.manifest.manifest
-            ),
-            "the same command without --margin and --alpha",
-        )),
+        [one] => planned(one, args),
         several => {
             let names: Vec<_> = several
                 .iter()
@@ -176,6 +183,54 @@ fn graded(
             ))
         }
     }
+}
+
+/// What is said of a plan that came too late for the probes of a design.
+fn late(id: &ManifestId, design: &DesignId, opened: u64) -> String {
+    format!(
+        "manifest {id} came into force after a probe of {design} was open, at seq {opened}: it plans no audit by them; register a design with new labels to audit under it"
+    )
+}
+
+/// How a manifest has audits graded.
+fn planned(
+    version: &ManifestVersion,
+    args: &Args,
+) -> Result<(AuditTerms, Option<Manifest>), CliError> {
+    let manifest = &version.manifest;
+    let plan = manifest.transport.as_ref().expect("BUG: filtered for it");
+    if args.margin.is_some() || args.alpha.is_some() {
+        return Err(CliError::refused(
+            format!(
+                "manifest {} binds margin and alpha of audits",
+                manifest.manifest
+            ),
+            "the same command without --margin and --alpha",
+        ));
+    }
+    registered(manifest, &args.policies)?;
+    Ok((audit::planned(plan, version.digest), Some(manifest.clone())))
+}
+
+/// Numbers that a passed audit may be graded by where nobody planned it: the usual ones, or stricter ones.
+fn usual(terms: AuditTerms) -> Result<AuditTerms, CliError> {
+    let margin = terms.margin_micro.map_or(0, |of| of.value());
+    for (flag, found, most) in [
+        ("--margin", margin, drifts::USUAL_MARGIN),
+        ("--alpha", terms.alpha_micro.value(), drifts::USUAL_ALPHA),
+    ] {
+        if found > most {
+            let [found, most] = [found, most].map(|of| Micro::new(of).unwrap_or_default());
+            let message = format!(
+                "{flag} {found} is above the usual {most}: a wider audit needs a plan that was signed before its probes are open"
+            );
+            return Err(CliError::refused(
+                message,
+                "clover prereg new --template transport -o audits.yaml",
+            ));
+        }
+    }
+    Ok(terms)
 }
 
 /// How audits are graded where no manifest plans them.
@@ -258,7 +313,7 @@ fn outlook(
     read: &mut Estimation,
     design: &DesignId,
     ((terms, manifest), is_dry): ((&AuditTerms, Option<&Manifest>), bool),
-) -> Result<Outlook, CliError> {
+) -> Result<AuditOutlook, CliError> {
     let need = KeyNeed::runner(Kind::EstimateRecorded);
     if !is_dry {
         let checked = ctx.ports().check(read.ledger.state(), &[need]);
@@ -276,7 +331,7 @@ fn outlook(
     let all = found.analysis.policies.len();
     let without = (0..all).map(|policy| found.name(policy));
     let without = without.filter(|policy| !probes.contains_key(policy));
-    Ok(Outlook {
+    Ok(AuditOutlook {
         without: without.collect(),
         passes: planning::audits_pass(&found, &terms, &probes),
         margin: terms.margin_micro.unwrap_or_default(),
@@ -316,7 +371,7 @@ fn open(
         }
         let unseal = UnsealArgs {
             outlook: Some(outlook),
-            seal: SealArgs {
+            seal: ConfirmSealArgs {
                 design: design.as_str().to_owned(),
                 experiment: Some(read.experiment.as_str().to_owned()),
                 identity: None,
@@ -344,7 +399,11 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let gathered = read.gather(ctx.as_of)?;
     let wanted = wanted(&read, &gathered, &design, (args, manifest.as_ref()))?;
     if manifest.is_none() {
-        terms.family_size = Count::new(wanted.probed.max(1) as u64).unwrap_or_default();
+        let designs = read.ledger.state().fold::<Designs>();
+        let probed = designs.design(&read.experiment, &design);
+        let policies = probed.map_or(0, |of| of.policies.len());
+        let family = wanted.probed.max(policies).max(1) as u64;
+        terms.family_size = Count::new(family).unwrap_or_default();
     }
     if !wanted.unplanned.is_empty() {
         let names = wanted.unplanned.join(", ");
@@ -381,7 +440,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
 }
 
 /// What is audited, and what is not.
-struct Wanted {
+struct AuditSelection {
     /// Positions of the policies to audit.
     places: Vec<usize>,
     /// How many policies the design has probes of.
@@ -398,7 +457,7 @@ fn wanted(
     gathered: &Gathered,
     design: &DesignId,
     (args, manifest): (&Args, Option<&Manifest>),
-) -> Result<Wanted, CliError> {
+) -> Result<AuditSelection, CliError> {
     let probed = audit::probed(gathered, design);
     let name = |policy: usize| gathered.dataset.policies[policy].name.as_str();
     for asked in &args.policies {
@@ -409,7 +468,7 @@ fn wanted(
         }
     }
     let planned = manifest.map(environments);
-    let mut found = Wanted {
+    let mut found = AuditSelection {
         places: Vec::new(),
         probed: probed.len(),
         unplanned: Vec::new(),

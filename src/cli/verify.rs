@@ -22,7 +22,7 @@ use crate::ledger::error::Divergence;
 use crate::ledger::pin;
 use crate::ledger::pin::Pin;
 use crate::ledger::verify;
-use crate::ledger::verify::Lines;
+use crate::ledger::verify::EntryLines;
 use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyOptions;
@@ -189,16 +189,16 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         None => {
             let home = home::find(ctx)?;
             let report = of_store(ctx, args, home.database(), &mut options)?;
-            (report, Look::Ledger(None))
+            (report, LogSource::Ledger(None))
         }
         Some(path) => {
             let path = ctx.path(path);
             if !ambient::is_dir(&path) && is_database(&path)? {
                 let report = of_store(ctx, args, &path, &mut options)?;
-                (report, Look::Ledger(Some(path)))
+                (report, LogSource::Ledger(Some(path)))
             } else {
                 let report = of_export(ctx, args, &path, &mut options)?;
-                (report, Look::Lines(path))
+                (report, LogSource::Lines(path))
             }
         }
     };
@@ -206,14 +206,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
 }
 
 /// Where to look at what was found.
-enum Look {
+enum LogSource {
     /// A ledger file; `None` is the ledger at hand.
     Ledger(Option<PathBuf>),
     /// An export.
     Lines(PathBuf),
 }
 
-impl Look {
+impl LogSource {
     /// The command that shows the first finding.
     fn next(&self, report: &Report) -> String {
         let Some(first) = report.first.filter(|first| first.seq < report.events) else {
@@ -353,7 +353,7 @@ pub(super) fn export(
 ) -> Result<(Report, View), CliError> {
     let mut options = options(ctx, args)?;
     let report = of_export(ctx, args, path, &mut options)?;
-    let answer = answer(&report, &Look::Lines(path.to_owned()));
+    let answer = answer(&report, &LogSource::Lines(path.to_owned()));
     Ok((report, answer))
 }
 
@@ -425,7 +425,7 @@ fn of_export(
     }
     let folder = blobs.as_deref().unwrap_or(Path::new("."));
     let read_blob = |digest: &Digest| blob_in(folder, digest);
-    let lines = Lines {
+    let lines = EntryLines {
         lines: reader,
         checkpoint: own,
         blobs: blobs.as_ref().map(|_| &read_blob as verify::BlobSource<'_>),
@@ -456,10 +456,10 @@ fn origin_of(line: &[u8]) -> Option<String> {
 }
 
 /// Entry lines, and the origin that the first of them names.
-type Opened = (Box<dyn BufRead + Send>, Option<String>);
+type EntrySource = (Box<dyn BufRead + Send>, Option<String>);
 
 /// A reader of entry lines; a file that shows none of their form is no ledger.
-fn open_lines(path: &Path) -> Result<Opened, CliError> {
+fn open_lines(path: &Path) -> Result<EntrySource, CliError> {
     const FORM: &[u8] = b"{\"envelope\":{\"payload\":\"";
     let mut head = Vec::new();
     let mut reader = ambient::reader(path)?;
@@ -484,6 +484,6 @@ fn open_lines(path: &Path) -> Result<Opened, CliError> {
     Ok((Box::new(std::io::Cursor::new(head).chain(reader)), origin))
 }
 
-fn answer(report: &Report, look: &Look) -> View {
+fn answer(report: &Report, look: &LogSource) -> View {
     verify_view::verified(report, look.next(report))
 }

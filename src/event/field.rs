@@ -2,7 +2,7 @@
 //! it was computed from. The registry's lines name them; [`Payload`](crate::Payload) answers from them.
 
 use crate::id::IterationId;
-use crate::payload::deployment::Recalibrated;
+use crate::payload::deployment::RecalibrationInputs;
 use crate::payload::estimate::EstimateTerms;
 use crate::payload::estimate::IterationFit;
 use crate::payload::predicate::RowsRead;
@@ -11,7 +11,7 @@ use crate::registry::Payload;
 
 /// Names of the fields that a registry line lists beside the natural key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fields {
+pub struct RegistryFields {
     /// The field that names the gate.
     pub gate: Option<&'static str>,
     /// The field that says which rows were read.
@@ -66,7 +66,7 @@ impl NamesInputs for IterationFit {
     }
 }
 
-impl NamesInputs for Recalibrated {
+impl NamesInputs for RecalibrationInputs {
     fn inputs(&self) -> Option<RowsRead> {
         Some(self.inputs)
     }

@@ -41,7 +41,8 @@ pub const REFS_MAX: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Seen {
+#[cfg_attr(feature = "schema", schemars(rename = "Seen"))]
+pub struct SeenCheckpoint {
     /// The root of the tree at `size`.
     pub root: Root,
     /// Entries in that tree: 1 up to the event's own seq.
@@ -64,7 +65,7 @@ pub struct Header {
     /// Events it stands on.
     pub refs: Vec<EventId>,
     /// The checkpoint the author had verified; `None` only in seq 0.
-    pub seen: Option<Seen>,
+    pub seen: Option<SeenCheckpoint>,
 }
 
 /// An event that is not signed yet.
@@ -91,7 +92,7 @@ pub struct Event {
 
 /// A body whose header was read; its payload may still be unknown or broken.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decoded {
+pub struct DecodedBody {
     /// SHA-256 of the body bytes.
     pub id: EventId,
     /// The header.
@@ -133,7 +134,7 @@ struct Fields<'a> {
     #[serde(borrow)]
     ledger: Cow<'a, str>,
     refs: Vec<EventId>,
-    seen: Option<Seen>,
+    seen: Option<SeenCheckpoint>,
     v: u32,
 }
 
@@ -198,7 +199,7 @@ impl Draft {
     }
 }
 
-impl Decoded {
+impl DecodedBody {
     /// The text of its kind, known or not.
     pub fn kind(&self) -> &str {
         match &self.payload {
@@ -226,14 +227,14 @@ impl Decoded {
 ///
 /// # Errors
 /// [`BodyError`] when the body is not canonical or its header not the closed form; a payload that is unknown
-/// or broken is reported inside [`Decoded`], so that the header can still be judged.
-pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
+/// or broken is reported inside [`DecodedBody`], so that the header can still be judged.
+pub fn decode(body: &[u8]) -> Result<DecodedBody, BodyError> {
     if body.len() <= BODY_LEN_MAX
         && let Some(wire) = template::read(body)
         && let Ok((payload, typed)) = registry::decode(&wire.kind, wire.v, wire.data)
         && typed == wire.data.as_bytes()
     {
-        return Ok(Decoded {
+        return Ok(DecodedBody {
             id: EventId(Digest::sha256(body)),
             header: wire.header,
             v: wire.v,
@@ -244,7 +245,7 @@ pub fn decode(body: &[u8]) -> Result<Decoded, BodyError> {
 }
 
 /// As [`decode`], whatever the form.
-fn decode_any(body: &[u8]) -> Result<Decoded, BodyError> {
+fn decode_any(body: &[u8]) -> Result<DecodedBody, BodyError> {
     let Wire {
         header,
         kind,
@@ -272,7 +273,7 @@ fn decode_any(body: &[u8]) -> Result<Decoded, BodyError> {
             }))
         }
     };
-    Ok(Decoded {
+    Ok(DecodedBody {
         id: EventId(Digest::sha256(body)),
         header,
         v,
@@ -285,7 +286,7 @@ fn decode_any(body: &[u8]) -> Result<Decoded, BodyError> {
 ///
 /// # Errors
 /// As [`decode`].
-pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
+pub fn decode_admitted(body: &[u8]) -> Result<DecodedBody, BodyError> {
     let Wire {
         header,
         kind,
@@ -293,7 +294,7 @@ pub fn decode_admitted(body: &[u8]) -> Result<Decoded, BodyError> {
         data,
     } = admitted(body)?;
     let payload = registry::decode_admitted(&kind, v, data);
-    Ok(Decoded {
+    Ok(DecodedBody {
         id: EventId(Digest::sha256(body)),
         header,
         v,
@@ -413,7 +414,7 @@ mod tests {
             refs: (0..refs).map(|n| EventId(digest(n))).collect(),
             seen,
         };
-        let seen = Seen {
+        let seen = SeenCheckpoint {
             root: Root(digest(7)),
             size: Count::new(12).unwrap(),
         };
@@ -460,7 +461,7 @@ mod tests {
         use crate::payload::judge::ScoreRecorded;
         for body in bodies() {
             assert_eq!(measured_admitted(&body), Ok(None));
-            let Ok(Decoded { mut header, .. }) = decode(&body) else {
+            let Ok(DecodedBody { mut header, .. }) = decode(&body) else {
                 unreachable!()
             };
             header.experiment = header.experiment.or(Some("exp-1".parse().unwrap()));

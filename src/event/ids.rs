@@ -17,17 +17,17 @@ pub fn each_id<T: Serialize + ?Sized>(value: &T, see: &mut dyn FnMut(&str)) {
 
 /// A value that refuses to be written has no ids.
 #[derive(Debug)]
-struct Refused;
+struct WriteError;
 
-impl fmt::Display for Refused {
+impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value that cannot be written")
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for WriteError {}
 
-impl ser::Error for Refused {
+impl ser::Error for WriteError {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self
     }
@@ -38,11 +38,11 @@ struct Walk<'s> {
     is_id: bool,
 }
 
-type Walked = Result<(), Refused>;
+type WalkResult = Result<(), WriteError>;
 
 macro_rules! nothing {
     ($($name:ident($($ty:ty),*);)*) => {$(
-        fn $name(self, $(_: $ty),*) -> Walked {
+        fn $name(self, $(_: $ty),*) -> WalkResult {
             Ok(())
         }
     )*};
@@ -50,7 +50,7 @@ macro_rules! nothing {
 
 macro_rules! inside {
     ($($name:ident($($ty:ty),*);)*) => {$(
-        fn $name(self, $(_: $ty),*) -> Result<Self, Refused> {
+        fn $name(self, $(_: $ty),*) -> Result<Self, WriteError> {
             Ok(self)
         }
     )*};
@@ -58,7 +58,7 @@ macro_rules! inside {
 
 impl Serializer for &mut Walk<'_> {
     type Ok = ();
-    type Error = Refused;
+    type Error = WriteError;
     type SerializeSeq = Self;
     type SerializeTuple = Self;
     type SerializeTupleStruct = Self;
@@ -97,20 +97,20 @@ impl Serializer for &mut Walk<'_> {
         serialize_struct_variant(&'static str, u32, &'static str, usize);
     }
 
-    fn serialize_str(self, text: &str) -> Walked {
+    fn serialize_str(self, text: &str) -> WalkResult {
         if std::mem::take(&mut self.is_id) {
             (self.see)(text);
         }
         Ok(())
     }
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Walked {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> WalkResult {
         value.serialize(self)
     }
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         name: &'static str,
         value: &T,
-    ) -> Walked {
+    ) -> WalkResult {
         self.is_id = name == ID;
         value.serialize(self)
     }
@@ -120,7 +120,7 @@ impl Serializer for &mut Walk<'_> {
         _: u32,
         _: &'static str,
         value: &T,
-    ) -> Walked {
+    ) -> WalkResult {
         value.serialize(self)
     }
 }
@@ -129,11 +129,11 @@ macro_rules! elements {
     ($($of:ident $name:ident;)*) => {$(
         impl ser::$of for &mut Walk<'_> {
             type Ok = ();
-            type Error = Refused;
-            fn $name<T: Serialize + ?Sized>(&mut self, value: &T) -> Walked {
+            type Error = WriteError;
+            fn $name<T: Serialize + ?Sized>(&mut self, value: &T) -> WalkResult {
                 value.serialize(&mut **self)
             }
-            fn end(self) -> Walked {
+            fn end(self) -> WalkResult {
                 Ok(())
             }
         }
@@ -150,11 +150,11 @@ macro_rules! fields {
     ($($of:ident;)*) => {$(
         impl ser::$of for &mut Walk<'_> {
             type Ok = ();
-            type Error = Refused;
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Walked {
+            type Error = WriteError;
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> WalkResult {
                 value.serialize(&mut **self)
             }
-            fn end(self) -> Walked {
+            fn end(self) -> WalkResult {
                 Ok(())
             }
         }
@@ -167,14 +167,14 @@ fields! {
 
 impl ser::SerializeMap for &mut Walk<'_> {
     type Ok = ();
-    type Error = Refused;
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Walked {
+    type Error = WriteError;
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> WalkResult {
         key.serialize(&mut **self)
     }
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Walked {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> WalkResult {
         value.serialize(&mut **self)
     }
-    fn end(self) -> Walked {
+    fn end(self) -> WalkResult {
         Ok(())
     }
 }

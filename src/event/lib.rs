@@ -23,6 +23,6 @@ pub use header::Draft;
 pub use header::Event;
 pub use header::Header;
 pub use header::PAYLOAD_TYPE;
-pub use header::Seen;
+pub use header::SeenCheckpoint;
 pub use registry::Kind;
 pub use registry::Payload;

@@ -16,9 +16,9 @@ use clover_num::Count;
 use serde::Serialize;
 use serde::Serializer;
 
-use crate::field::Fields;
 use crate::field::NamesInputs;
 use crate::field::NamesIteration;
+use crate::field::RegistryFields;
 use crate::field::Statement;
 use crate::id::ExperimentId;
 use crate::id::IterationId;
@@ -313,9 +313,9 @@ macro_rules! registry {
             }
 
             /// Fields of its data that name its iteration, its gate and its rows.
-            pub fn fields(self) -> Fields {
+            pub fn fields(self) -> RegistryFields {
                 match self {
-                    $(Self::$kind => Fields {
+                    $(Self::$kind => RegistryFields {
                         gate: optional_name!($($gate)?),
                         inputs: optional_name!($($inputs)?),
                         iteration: optional_name!($($iteration)?),

@@ -15,7 +15,7 @@ use clover_num::Micro;
 use crate::Kind;
 use crate::header::Header;
 use crate::header::REFS_MAX;
-use crate::header::Seen;
+use crate::header::SeenCheckpoint;
 use crate::header::Wire;
 use crate::id::EventId;
 use crate::id::ExperimentId;
@@ -67,10 +67,10 @@ pub(super) fn read(body: &[u8]) -> Option<Wire<'_>> {
 }
 
 /// Experiment, kind, version and data.
-pub(super) type Said<'a> = (Option<ExperimentId>, Cow<'a, str>, u32, &'a str);
+pub(super) type TemplateHead<'a> = (Option<ExperimentId>, Cow<'a, str>, u32, &'a str);
 
 /// What is said of a body that was read before: the rest of its header is stepped over.
-pub(super) fn said(body: &[u8]) -> Option<Said<'_>> {
+pub(super) fn said(body: &[u8]) -> Option<TemplateHead<'_>> {
     let mut rest = Rest(std::str::from_utf8(body).ok()?);
     rest.step_to_data()?;
     let (data, experiment, kind) = rest.data()?;
@@ -79,7 +79,7 @@ pub(super) fn said(body: &[u8]) -> Option<Said<'_>> {
 
 /// What a `score.recorded` says of which draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scored<'a> {
+pub(super) struct ScoreDraw<'a> {
     pub(super) draw: Count,
     pub(super) experiment: &'a str,
     pub(super) item: &'a str,
@@ -89,7 +89,7 @@ pub(super) struct Scored<'a> {
 }
 
 /// The score in a body that was read before: one without private references, whose ids are of printable ASCII.
-pub(super) fn scored(body: &[u8]) -> Option<Scored<'_>> {
+pub(super) fn scored(body: &[u8]) -> Option<ScoreDraw<'_>> {
     let mut rest = Rest(std::str::from_utf8(body).ok()?);
     rest.step_to_data()?;
     rest.expect("{\"draw\":")?;
@@ -106,7 +106,7 @@ pub(super) fn scored(body: &[u8]) -> Option<Scored<'_>> {
     rest.expect(AFTER_DATA)?;
     let experiment = rest.id()?;
     rest.expect(",\"kind\":\"score.recorded\",\"ledger\":")?;
-    (rest.last()? == Kind::ScoreRecorded.version()).then_some(Scored {
+    (rest.last()? == Kind::ScoreRecorded.version()).then_some(ScoreDraw {
         draw,
         experiment,
         item,
@@ -227,12 +227,12 @@ impl<'a> Rest<'a> {
         None
     }
 
-    fn seen(&mut self) -> Option<Seen> {
+    fn seen(&mut self) -> Option<SeenCheckpoint> {
         self.expect("{\"root\":\"")?;
         let root = Root(Digest::from_base64(self.take(44)?)?);
         self.expect("\",\"size\":")?;
         let size = self.count()?;
         self.expect("}")?;
-        Some(Seen { root, size })
+        Some(SeenCheckpoint { root, size })
     }
 }

@@ -8,8 +8,8 @@ use std::io::Write;
 use clover_ground::ambient;
 use clover_ledger::Ledger;
 
+use crate::ExportCounts;
 use crate::ExportError;
-use crate::Exported;
 use crate::Exporter;
 use crate::Progress;
 use crate::Request;
@@ -35,14 +35,14 @@ impl Exporter for Jsonl {
         ledger: &Ledger,
         request: Request<'_>,
         progress: Progress<'_>,
-    ) -> Result<Exported, ExportError> {
+    ) -> Result<ExportCounts, ExportError> {
         let size = request.checkpoint.checkpoint().size;
         let folder = match request.target {
             Target::Stream(out) => {
                 write_lines(ledger, size, out, progress)?;
-                return Ok(Exported {
+                return Ok(ExportCounts {
                     entries: size,
-                    ..Exported::default()
+                    ..ExportCounts::default()
                 });
             }
             Target::Folder(folder) => folder,
@@ -61,7 +61,7 @@ impl Exporter for Jsonl {
         drop(out);
         let blobs = beside(ledger, folder, size, request.blobs)?;
         ambient::write_new(&checkpoint, &request.checkpoint.encode(), 0o644)?;
-        Ok(Exported {
+        Ok(ExportCounts {
             entries: size,
             files: 3 + blobs,
             blobs,

@@ -45,7 +45,7 @@ pub struct Request<'a> {
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportCounts {
     /// Entries.
     pub entries: u64,
     /// Files.
@@ -92,7 +92,7 @@ pub trait Exporter: Sync {
         ledger: &Ledger,
         request: Request<'_>,
         progress: Progress<'_>,
-    ) -> Result<Exported, ExportError>;
+    ) -> Result<ExportCounts, ExportError>;
 }
 
 /// Streams the lines of the entries `from..size`, without newline.
@@ -119,7 +119,7 @@ fn lines(
 /// One kept checkpoint: a line of `checkpoints.jsonl`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct KeptCheckpoint {
     /// The signed note.
     note: String,
 }
@@ -134,7 +134,7 @@ fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64,
         }
         let note = String::from_utf8(stored.note);
         let note = note.map_err(|_| Stop(io::Error::other("a note that is no text").into()))?;
-        let line = serde_json::to_vec(&Kept { note })
+        let line = serde_json::to_vec(&KeptCheckpoint { note })
             .map_err(|error| Stop(io::Error::from(error).into()))?;
         out.extend_from_slice(&line);
         out.push(b'\n');

@@ -23,7 +23,7 @@ pub const CHECKPOINT: &str = "checkpoint";
 
 /// What a publication added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Published {
+pub struct PublishedRange {
     /// Entries that were published before.
     pub from: u64,
     /// Entries that are published now.
@@ -58,7 +58,7 @@ pub fn publish(
     folder: &Path,
     before: Option<&SignedCheckpoint>,
     progress: Progress<'_>,
-) -> Result<Published, ExportError> {
+) -> Result<PublishedRange, ExportError> {
     let head = ledger.head_checkpoint()?;
     if let Some(before) = before {
         ledger.agree(before)?;
@@ -84,7 +84,7 @@ pub fn publish(
     beside(ledger, folder, to, true)?;
     let note = head.encode();
     ambient::replace(&folder.join(CHECKPOINT), &note, true)?;
-    Ok(Published { from, to })
+    Ok(PublishedRange { from, to })
 }
 
 /// Tiles past what was published.

@@ -16,7 +16,7 @@ use clover_ground::merkle::Tiler;
 use clover_ground::note::SignedCheckpoint;
 use clover_ledger::LedgerError;
 
-use crate::Kept;
+use crate::KeptCheckpoint;
 
 /// File of the checkpoints kept, one JSON object a line: `{"note":"…"}`, ascending in size.
 pub const CHECKPOINTS: &str = "checkpoints.jsonl";
@@ -177,7 +177,8 @@ pub fn checkpoints(folder: &Path) -> Result<Vec<SignedCheckpoint>, SourceError> 
             found,
         };
         let line = line.map_err(|error| wrong(error.to_string()))?;
-        let kept: Kept = serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
+        let kept: KeptCheckpoint =
+            serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
         let note = SignedCheckpoint::parse(kept.note.as_bytes())
             .map_err(|error| wrong(format!("no signed checkpoint: {error}")))?;
         let size = note.checkpoint().size;

@@ -10,8 +10,8 @@ use clover_ground::merkle::Tiler;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 
+use crate::ExportCounts;
 use crate::ExportError;
-use crate::Exported;
 use crate::Exporter;
 use crate::Progress;
 use crate::Request;
@@ -36,7 +36,7 @@ impl Exporter for Tiles {
         ledger: &Ledger,
         request: Request<'_>,
         progress: Progress<'_>,
-    ) -> Result<Exported, ExportError> {
+    ) -> Result<ExportCounts, ExportError> {
         let Target::Folder(folder) = request.target else {
             return Err(ExportError::Stream("tiles"));
         };
@@ -61,7 +61,7 @@ impl Exporter for Tiles {
         }
         let blobs = beside(ledger, folder, size, request.blobs)?;
         ambient::write_new(&checkpoint, &request.checkpoint.encode(), 0o644)?;
-        Ok(Exported {
+        Ok(ExportCounts {
             entries: size,
             files: out.files + 2 + blobs,
             blobs,

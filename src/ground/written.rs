@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 
 use crate::time::Timestamp;
 use crate::yaml::Document;
-use crate::yaml::Place;
+use crate::yaml::NodePosition;
 use crate::yaml::YamlError;
 
 /// How the name of a number of millionths ends.
@@ -68,7 +68,7 @@ fn unknown(message: &str) -> Option<&str> {
         .filter(|name| !name.ends_with(MILLIONTHS))
 }
 
-fn refused(place: &Place, message: impl Into<String>) -> YamlError {
+fn refused(place: &NodePosition, message: impl Into<String>) -> YamlError {
     YamlError {
         place: place.clone(),
         message: message.into(),
@@ -94,7 +94,7 @@ fn put(document: &mut Document, line: usize, json: &str) {
 }
 
 /// An amount in units as whole millionths, under the name that says so.
-fn amount(document: &mut Document, at: &Place, name: &str) -> Result<bool, YamlError> {
+fn amount(document: &mut Document, at: &NodePosition, name: &str) -> Result<bool, YamlError> {
     let path = format!("{}{MILLIONTHS}", at.path);
     if document.places.iter().any(|of| of.path == path) {
         let message = format!("expected one of {name} and {name}{MILLIONTHS}, found both");
@@ -126,7 +126,7 @@ fn amount(document: &mut Document, at: &Place, name: &str) -> Result<bool, YamlE
 }
 
 /// A day, or a time with fewer decimals, in the one form that is signed.
-fn time(document: &mut Document, at: &Place) -> bool {
+fn time(document: &mut Document, at: &NodePosition) -> bool {
     let places = document.places.iter().enumerate().rev();
     let mut values = places.filter(|(_, of)| of.path == at.path);
     let Some((line, _)) = values.next() else {

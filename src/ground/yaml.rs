@@ -28,7 +28,7 @@ pub const DEPTH_MAX: usize = 64;
 
 /// Where a node stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct NodePosition {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
@@ -41,14 +41,14 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YamlError {
     /// Where.
-    pub place: Place,
+    pub place: NodePosition,
     /// What was expected and found.
     pub message: String,
 }
 
 impl fmt::Display for YamlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { line, column, path } = &self.place;
+        let NodePosition { line, column, path } = &self.place;
         let gap = if path.is_empty() { "" } else { ": " };
         write!(f, "{line}:{column}{gap}{path}: {}", self.message)
     }
@@ -61,7 +61,7 @@ impl std::error::Error for YamlError {}
 pub struct Document {
     pub(crate) json: String,
     /// The node of each line of `json`.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<NodePosition>,
     /// A plain scalar as it was written, by its line of `json`; empty for all else.
     pub(crate) texts: Vec<String>,
 }
@@ -112,15 +112,15 @@ impl Document {
     }
 
     /// Where the node at `path` stands.
-    pub fn place(&self, path: &str) -> Option<&Place> {
+    pub fn place(&self, path: &str) -> Option<&NodePosition> {
         // The value's place, which follows its key's.
-        let found = |place: &&Place| place.path == path;
+        let found = |place: &&NodePosition| place.path == path;
         let key = self.places.iter().position(|place| place.path == path)?;
         self.places[key..].iter().take(2).rfind(found)
     }
 
     /// Where the keys stand that have no value, or `null`, in order.
-    pub fn blanks(&self) -> impl Iterator<Item = &Place> {
+    pub fn blanks(&self) -> impl Iterator<Item = &NodePosition> {
         let lines = self.json.lines().enumerate().skip(1);
         let blank = lines.filter(|(_, line)| *line == "null");
         blank.map(|(at, _)| &self.places[at - 1])
@@ -172,7 +172,7 @@ fn is_within(path: &str, other: &str) -> bool {
 pub(crate) fn refuse(line: usize, column: usize, path: &str, message: String) -> YamlError {
     let path = path.to_owned();
     YamlError {
-        place: Place { line, column, path },
+        place: NodePosition { line, column, path },
         message,
     }
 }
@@ -189,9 +189,9 @@ fn member(path: &str, key: &str) -> String {
 #[derive(Debug)]
 enum Open {
     /// Its start, keys so far, and the key whose value is awaited.
-    Mapping(Place, BTreeSet<String>, Option<String>),
+    Mapping(NodePosition, BTreeSet<String>, Option<String>),
     /// Its start and the number of items so far.
-    Sequence(Place, usize),
+    Sequence(NodePosition, usize),
 }
 
 #[derive(Debug, Default)]
@@ -199,7 +199,7 @@ struct Reader {
     documents: usize,
     json: String,
     open: Vec<Open>,
-    places: Vec<Place>,
+    places: Vec<NodePosition>,
     texts: Vec<String>,
 }
 
@@ -215,8 +215,8 @@ impl Reader {
         }
     }
 
-    fn here(&self, at: Marker) -> Place {
-        Place {
+    fn here(&self, at: Marker) -> NodePosition {
+        NodePosition {
             line: at.line().max(1),
             column: at.col() + 1,
             path: self.path(),
@@ -325,7 +325,7 @@ impl Reader {
     }
 
     /// Writes the start of a value.
-    fn value(&mut self, json: &str, place: Place) {
+    fn value(&mut self, json: &str, place: NodePosition) {
         let item = matches!(self.open.last(), Some(Open::Sequence(_, items)) if *items > 0);
         if item {
             self.line(&format!(",{json}"), place);
@@ -334,7 +334,7 @@ impl Reader {
         }
     }
 
-    fn line(&mut self, json: &str, place: Place) {
+    fn line(&mut self, json: &str, place: NodePosition) {
         self.json.push_str(json);
         self.json.push('\n');
         self.places.push(place);

@@ -26,7 +26,7 @@ use crate::fold::Candidate;
 use crate::fold::Fact;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
-use crate::lines::Lines;
+use crate::lines::LeafLines;
 use crate::open::Head;
 use crate::open::Ledger;
 use crate::open::parse_checkpoint;
@@ -43,7 +43,7 @@ const AHEAD: usize = 2;
 const TOLD_EVERY: u64 = 1 << 16;
 
 /// An entry that is ready to be folded.
-struct Decoded {
+struct DecodedEntry {
     seq: u64,
     recorded_at: Timestamp,
     leaf: Digest,
@@ -52,7 +52,7 @@ struct Decoded {
     signed: Option<(KeyId, Vec<u8>, [u8; 64])>,
 }
 
-type Chunk = Vec<Result<Decoded, LedgerError>>;
+type Chunk = Vec<Result<DecodedEntry, LedgerError>>;
 
 /// Folds the entries between `head` and the newest checkpoint. What is folded is anchored: the tree over it
 /// must have the root that the log key signed.
@@ -166,7 +166,7 @@ fn decode(chunk: &[StoredEntry], unchecked: u64) -> Chunk {
         let event = decoded.into_event();
         let is_unchecked = stored.seq >= unchecked;
         let signed = || (stored.author, stored.body.clone(), stored.signature);
-        Ok(Decoded {
+        Ok(DecodedEntry {
             seq: stored.seq,
             recorded_at: stored.recorded_at,
             leaf,
@@ -175,7 +175,7 @@ fn decode(chunk: &[StoredEntry], unchecked: u64) -> Chunk {
         })
     };
     let some = chunk.par_chunks(LEAVES_AT_ONCE).flat_map_iter(|some| {
-        let mut lines = Lines::default();
+        let mut lines = LeafLines::default();
         for stored in some {
             lines.push(&stored.as_ref());
         }
@@ -231,7 +231,7 @@ fn fold_chunk(head: &mut Head, chunk: Chunk) -> Result<(), LedgerError> {
     check_signatures(head, &chunk)?;
     let (mut facts, mut given) = (Vec::new(), Vec::new());
     for decoded in chunk {
-        let Decoded {
+        let DecodedEntry {
             seq,
             recorded_at,
             leaf,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use clover_event::Event;
 use clover_event::Header;
 use clover_event::Payload;
-use clover_event::header::Decoded;
+use clover_event::header::DecodedBody;
 use clover_event::id::EventId;
 use clover_event::registry::PayloadError;
 use clover_ground::digest::Digest;
@@ -15,15 +15,15 @@ use memchr::memmem::Finder;
 
 /// A body that was read: an event, or a header whose payload is none.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum Body {
     Event(Event),
-    Broken(Decoded),
+    Broken(DecodedBody),
 }
 
-impl From<Decoded> for Said {
-    fn from(decoded: Decoded) -> Self {
+impl From<DecodedBody> for Body {
+    fn from(decoded: DecodedBody) -> Self {
         match decoded {
-            Decoded {
+            DecodedBody {
                 id,
                 header,
                 v,
@@ -39,7 +39,7 @@ impl From<Decoded> for Said {
     }
 }
 
-impl Said {
+impl Body {
     pub(super) fn id(&self) -> EventId {
         match self {
             Self::Event(event) => event.id,
@@ -95,7 +95,7 @@ pub(super) struct Claim<'a> {
 }
 
 impl<'a> Claim<'a> {
-    pub(super) fn new(seq: u64, recorded_at: Timestamp, keyid: KeyId, said: &'a Said) -> Self {
+    pub(super) fn new(seq: u64, recorded_at: Timestamp, keyid: KeyId, said: &'a Body) -> Self {
         Self {
             seq,
             recorded_at,

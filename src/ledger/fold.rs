@@ -12,7 +12,7 @@ use clover_ground::time::Timestamp;
 use clover_store::RowChange;
 
 use crate::error::LedgerError;
-use crate::history::Before;
+use crate::history::EarlierLog;
 use crate::history::History;
 use crate::rule_names::RuleName;
 
@@ -86,13 +86,13 @@ pub struct Unmet {
 
 /// The answer to one question of a rule. A question that does not apply to an event passes by a named predicate; a fact that
 /// cannot be found is unmet.
-pub type Checked = Result<(), Unmet>;
+pub type RuleAnswer = Result<(), Unmet>;
 
 /// The answer no, as the last word of a question.
 ///
 /// # Errors
 /// Always: what was expected and what was found.
-pub fn unmet(expected: impl Into<String>, found: impl Into<String>) -> Checked {
+pub fn unmet(expected: impl Into<String>, found: impl Into<String>) -> RuleAnswer {
     let (expected, found) = (expected.into(), found.into());
     Err(Unmet { expected, found })
 }
@@ -110,7 +110,7 @@ macro_rules! ensure {
 }
 
 /// A fact that a question cannot do without.
-pub trait Required<T> {
+pub trait RequiredFact<T> {
     /// The fact.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ pub trait Required<T> {
     fn required(self, expected: &str) -> Result<T, Unmet>;
 }
 
-impl<T> Required<T> for Option<T> {
+impl<T> RequiredFact<T> for Option<T> {
     fn required(self, expected: &str) -> Result<T, Unmet> {
         self.ok_or_else(|| Unmet {
             expected: expected.to_owned(),
@@ -130,11 +130,11 @@ impl<T> Required<T> for Option<T> {
 /// Where rules put what is broken.
 pub trait Breaches {
     /// Takes the answer to a question of `rule`.
-    fn take(&mut self, rule: RuleName, checked: Checked);
+    fn take(&mut self, rule: RuleName, checked: RuleAnswer);
 }
 
 impl Breaches for Vec<Breach> {
-    fn take(&mut self, rule: RuleName, checked: Checked) {
+    fn take(&mut self, rule: RuleName, checked: RuleAnswer) {
         if let Err(Unmet { expected, found }) = checked {
             self.push(Breach::new(rule, expected, found));
         }
@@ -359,15 +359,15 @@ pub struct Again {
 
 /// Those of a rulebook in use over the appends of one process, or one walk.
 #[derive(Default)]
-pub(super) struct Computing(Vec<Option<Box<dyn Recompute>>>);
+pub(super) struct RuleComputation(Vec<Option<Box<dyn Recompute>>>);
 
-impl Computing {
+impl RuleComputation {
     /// Asks whoever computes events of this kind again; the first that lacks something says so.
     pub(super) fn judge<'h>(
         &mut self,
         state: &super::State,
         event: &Candidate<'_>,
-        history: impl Fn() -> Before<'h>,
+        history: impl Fn() -> EarlierLog<'h>,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
         let lines = state.rulebook().again;
@@ -386,7 +386,7 @@ impl Computing {
     }
 }
 
-impl fmt::Debug for Computing {
+impl fmt::Debug for RuleComputation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Computing({} lines)", self.0.len())
     }

@@ -46,10 +46,10 @@ pub trait History {
 
 impl History for Ledger {
     fn events(&self, from: u64, to: u64, take: Take<'_>) -> Result<(), LedgerError> {
-        let stopped = self.entries::<Stop>(from, to.min(self.size()), |read| {
+        let stopped = self.entries::<WalkEnd>(from, to.min(self.size()), |read| {
             match take(read.stored.seq, &read.event) {
                 ControlFlow::Continue(()) => Ok(()),
-                ControlFlow::Break(()) => Err(Stop::Done),
+                ControlFlow::Break(()) => Err(WalkEnd::Done),
             }
         });
         ended(stopped)
@@ -64,9 +64,9 @@ impl History for Ledger {
     ) -> Result<(), LedgerError> {
         let to = to.min(self.size());
         let stopped =
-            self.events_with::<Stop>(from, to, text, |seq, event| match take(seq, &event) {
+            self.events_with::<WalkEnd>(from, to, text, |seq, event| match take(seq, &event) {
                 ControlFlow::Continue(()) => Ok(()),
-                ControlFlow::Break(()) => Err(Stop::Done),
+                ControlFlow::Break(()) => Err(WalkEnd::Done),
             });
         ended(stopped)
     }
@@ -77,32 +77,32 @@ impl History for Ledger {
 }
 
 /// Why a walk ended early.
-enum Stop {
+enum WalkEnd {
     Done,
     Ledger(LedgerError),
 }
 
-impl From<LedgerError> for Stop {
+impl From<LedgerError> for WalkEnd {
     fn from(error: LedgerError) -> Self {
         Self::Ledger(error)
     }
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for WalkEnd {
     fn from(error: StoreError) -> Self {
         Self::Ledger(error.into())
     }
 }
 
-fn ended(walk: Result<(), Stop>) -> Result<(), LedgerError> {
+fn ended(walk: Result<(), WalkEnd>) -> Result<(), LedgerError> {
     match walk {
-        Ok(()) | Err(Stop::Done) => Ok(()),
-        Err(Stop::Ledger(error)) => Err(error),
+        Ok(()) | Err(WalkEnd::Done) => Ok(()),
+        Err(WalkEnd::Ledger(error)) => Err(error),
     }
 }
 
 /// What stands before an entry that is appended or verified.
-pub(super) struct Before<'a> {
+pub(super) struct EarlierLog<'a> {
     /// The file, where there is one.
     pub(super) reader: Option<Reader<'a>>,
     /// Entries of the file that count.
@@ -113,17 +113,17 @@ pub(super) struct Before<'a> {
     pub(super) blobs: Option<BlobSource<'a>>,
 }
 
-impl History for Before<'_> {
+impl History for EarlierLog<'_> {
     fn events(&self, from: u64, to: u64, take: Take<'_>) -> Result<(), LedgerError> {
         if let Some(reader) = self.reader {
             let mut broken = false;
-            let walk = reader.entries::<Stop>(from, to.min(self.stored), |stored| {
+            let walk = reader.entries::<WalkEnd>(from, to.min(self.stored), |stored| {
                 // What cannot be decoded has a finding of its own, and says nothing to anybody.
                 let Ok(read) = read::decode(stored) else {
                     return Ok(());
                 };
                 broken = take(read.stored.seq, &read.event).is_break();
-                if broken { Err(Stop::Done) } else { Ok(()) }
+                if broken { Err(WalkEnd::Done) } else { Ok(()) }
             });
             ended(walk)?;
             if broken {

@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use crate::names;
 use crate::rulebooks;
-use crate::rulebooks::Adopted;
 use crate::rulebooks::Question;
+use crate::rulebooks::RulebookAdoption;
 
 /// How a key ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ pub struct Keyring {
     /// `recorded_at` of the newest entry.
     pub recorded_at: Option<Timestamp>,
     /// Rulebooks with the entry that names each, in order; each judges the entries after it.
-    pub rulebooks: Vec<Adopted>,
+    pub rulebooks: Vec<RulebookAdoption>,
     /// Policies with the entry from which each holds, in order.
     pub separations: Vec<(u64, Separation)>,
 }
@@ -243,7 +243,7 @@ impl Keyring {
         let newest = u64::from(rulebooks::NEWEST);
         let version = u32::try_from(version.min(newest)).unwrap_or(rulebooks::NEWEST);
         if self.rulebooks.is_empty() || version > self.rulebook() {
-            self.rulebooks.push(Adopted { seq, version });
+            self.rulebooks.push(RulebookAdoption { seq, version });
         }
     }
 

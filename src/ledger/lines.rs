@@ -8,7 +8,7 @@ use clover_store::EntryRef;
 
 /// Lines whose leaf hashes are wanted, one after the other.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct LeafLines {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     /// Places of entries without a line, ascending.
@@ -27,7 +27,7 @@ pub fn write_stored(out: &mut Vec<u8>, entry: &EntryRef<'_>) {
     );
 }
 
-impl Lines {
+impl LeafLines {
     /// Entries at hand.
     pub(super) fn len(&self) -> usize {
         self.ends.len()

@@ -34,7 +34,7 @@ use crate::verify::read_lines;
 const PART: usize = 8_192;
 
 /// What a file is made from.
-pub struct Parts<'a> {
+pub struct LogSource<'a> {
     /// One entry line per line.
     pub lines: Box<dyn BufRead + Send + 'a>,
     /// Kept checkpoints, ascending in size; the last covers every line.
@@ -51,7 +51,7 @@ pub fn load(
     path: &Path,
     options: OpenOptions,
     rulebook: &'static Rulebook,
-    parts: Parts<'_>,
+    parts: LogSource<'_>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(u64, Digest), LedgerError> {
     let store = Store::create(path, CreateOptions::default(), options)?;
@@ -98,7 +98,7 @@ fn damaged(seq: u64, found: String) -> LedgerError {
 }
 
 /// An entry with its event and its leaf.
-type Taken = (StoredEntry, Event, Digest);
+type LoadedEntry = (StoredEntry, Event, Digest);
 
 /// Takes the waiting lines into the file, in one transaction.
 fn take(store: &Store, head: &mut Head, waiting: &mut Vec<Vec<u8>>) -> Result<(), LedgerError> {
@@ -115,7 +115,8 @@ fn take_in(
 ) -> Result<(), LedgerError> {
     let first = head.size();
     let numbered: Vec<(u64, Vec<u8>)> = (first..).zip(waiting.drain(..)).collect();
-    let taken: Result<Vec<Taken>, LedgerError> = numbered.into_par_iter().map(decode).collect();
+    let taken: Result<Vec<LoadedEntry>, LedgerError> =
+        numbered.into_par_iter().map(decode).collect();
     let taken = taken?;
     let rows = txn.rows(taken.len())?;
     rows.append_entries(taken.iter().map(|(stored, _, _)| stored.as_ref()))?;
@@ -158,7 +159,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError`]; then the ledger is what it was.
-    pub fn extend(&mut self, parts: Parts<'_>) -> Result<(), LedgerError> {
+    pub fn extend(&mut self, parts: LogSource<'_>) -> Result<(), LedgerError> {
         let extended = self.try_extend(parts);
         if extended.is_err() {
             self.reload()?;
@@ -168,7 +169,7 @@ impl Ledger {
         extended
     }
 
-    fn try_extend(&mut self, parts: Parts<'_>) -> Result<(), LedgerError> {
+    fn try_extend(&mut self, parts: LogSource<'_>) -> Result<(), LedgerError> {
         let Self { store, head, .. } = self;
         let txn = store.begin()?;
         catch_up::catch_up(head, txn.reader())?;
@@ -216,7 +217,7 @@ impl Ledger {
     }
 }
 
-fn decode((seq, line): (u64, Vec<u8>)) -> Result<Taken, LedgerError> {
+fn decode((seq, line): (u64, Vec<u8>)) -> Result<LoadedEntry, LedgerError> {
     let entry = Entry::parse(&line).map_err(|error| damaged(seq, error.to_string()))?;
     if entry.seq != seq {
         return Err(damaged(seq, format!("entry {}", entry.seq)));

@@ -20,7 +20,7 @@ const WORTH: u64 = 256;
 
 /// What was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Checked {
+pub(super) struct CheckMark {
     /// Entries, their signatures included.
     pub size: u64,
     /// The root over them.
@@ -29,7 +29,7 @@ pub(super) struct Checked {
     pub snapshots: Option<Digest>,
 }
 
-impl Checked {
+impl CheckMark {
     /// Whether it says enough more than `before` to be kept.
     pub(super) fn is_worth(&self, before: Option<&Self>) -> bool {
         before.is_none_or(|before| {
@@ -55,12 +55,12 @@ impl Mark {
     }
 
     /// What is marked. A mark that cannot be read says nothing: then everything is checked.
-    pub(super) fn load(&self) -> Option<Checked> {
+    pub(super) fn load(&self) -> Option<CheckMark> {
         let bytes = ambient::read(&self.path).ok()?;
         let text = std::str::from_utf8(&bytes).ok()?;
         let [head, size, root, snapshots] = text.lines().collect::<Vec<_>>().try_into().ok()?;
         (head == HEAD).then_some(())?;
-        Some(Checked {
+        Some(CheckMark {
             size: size.parse().ok()?,
             root: Digest::from_hex(root)?,
             snapshots: Digest::from_hex(snapshots),
@@ -68,7 +68,7 @@ impl Mark {
     }
 
     /// Keeps a mark. Without one more is checked next time, so a failure is no error.
-    pub(super) fn keep(&self, checked: &Checked) {
+    pub(super) fn keep(&self, checked: &CheckMark) {
         let snapshots = checked.snapshots.map(|digest| digest.to_hex());
         let text = format!(
             "{HEAD}\n{}\n{}\n{}\n",

@@ -34,27 +34,27 @@ use clover_store::StoreError;
 use clover_store::StoredCheckpoint;
 use clover_store::StoredEntry;
 
-use crate::append::Prepared;
+use crate::append::PreparedEvent;
 use crate::catch_up;
 use crate::checkpoint;
 use crate::error::Divergence;
 use crate::error::LedgerError;
 use crate::error::Root64;
-use crate::fold::Computing;
+use crate::fold::RuleComputation;
 use crate::fold::Rulebook;
 use crate::lines::write_stored;
-use crate::mark::Checked;
+use crate::mark::CheckMark;
 use crate::mark::Mark;
 use crate::pin::Pin;
 use crate::pin::PinError;
-use crate::pin::Place;
+use crate::pin::PinFile;
 use crate::restore;
 use crate::rulebooks;
 use crate::rules;
 use crate::slate::Slate;
 use crate::state::State;
 use crate::tail::Tail;
-use crate::under::Kept;
+use crate::under::KnownTiles;
 use crate::under::Under;
 
 /// How to open a ledger.
@@ -101,14 +101,14 @@ pub struct Ledger {
     pub(super) pin: Option<Pin>,
     pub(super) mark: Option<Mark>,
     /// Where it is kept which ledger lies here.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<PinFile>,
     /// What the mark is known to say.
-    pub(super) marked: Option<Checked>,
+    pub(super) marked: Option<CheckMark>,
     pub(super) pin_failure: Option<PinError>,
     /// Whether the clock may stand far ahead of the newest entry.
     pub(super) clock_ahead: bool,
     /// What computes appended events again, with what it keeps.
-    pub(super) computing: Computing,
+    pub(super) computing: RuleComputation,
 }
 
 /// Everything in memory that follows the head of the log.
@@ -130,7 +130,7 @@ pub(super) struct Head {
     /// Entries whose signatures this machine checked before.
     pub verified: u64,
     /// Tiles that are under the head.
-    pub kept: Kept,
+    pub kept: KnownTiles,
     /// What the log had where its file was copied, when this is a slate.
     pub slate: Option<Slate>,
 }
@@ -148,7 +148,7 @@ impl Head {
             snapshots: None,
             checked: Vec::new(),
             verified: 0,
-            kept: Kept::default(),
+            kept: KnownTiles::default(),
             slate: None,
         }
     }
@@ -166,8 +166,8 @@ impl Head {
     }
 
     /// What is known to be checked: everything that was folded.
-    pub(super) fn is_checked(&self) -> Checked {
-        Checked {
+    pub(super) fn is_checked(&self) -> CheckMark {
+        CheckMark {
             size: self.size(),
             root: self.root(),
             snapshots: self.snapshots,
@@ -200,7 +200,7 @@ impl Ledger {
             return Err(LedgerError::LogKey("is missing".to_owned()));
         };
         let signs = vkey(&create.origin, &log_key)?;
-        let place = options.pins.as_ref().map(|pins| Place::new(pins, path));
+        let place = options.pins.as_ref().map(|pins| PinFile::new(pins, path));
         let pin = options
             .pins
             .map(|pins| Pin::new(&pins, create.origin.as_str()));
@@ -221,7 +221,7 @@ impl Ledger {
             marked: None,
             pin_failure: None,
             clock_ahead: false,
-            computing: Computing::default(),
+            computing: RuleComputation::default(),
         };
         let payload = LedgerCreated {
             format: Count::new(rules::FORMAT).expect("BUG: the format is small"),
@@ -256,7 +256,7 @@ impl Ledger {
         let signed = draft
             .sign(create.owner)
             .map_err(|source| LedgerError::Body { index: 0, source })?;
-        ledger.append_genesis(Prepared::from_signed(0, signed)?)?;
+        ledger.append_genesis(PreparedEvent::from_signed(0, signed)?)?;
         // Whoever made it knows it from elsewhere than from its file.
         if let Some(pin) = &ledger.pin {
             pin.vouch().map_err(pin_error)?;
@@ -276,7 +276,7 @@ impl Ledger {
         options: LedgerOptions,
     ) -> Result<Self, LedgerError> {
         let ledger = Self::open_anew(path, ambient, rulebook, options)?;
-        let known = ledger.place.as_ref().map(Place::load).transpose()?;
+        let known = ledger.place.as_ref().map(PinFile::load).transpose()?;
         let found = &ledger.head.state.keyring.origin;
         match known.flatten() {
             Some(known) if known != *found => Err(Divergence::Replaced {
@@ -309,12 +309,12 @@ impl Ledger {
             log_key: options.log_key,
             next_log_key: None,
             pin: None,
-            place: pins.as_ref().map(|pins| Place::new(pins, path)),
+            place: pins.as_ref().map(|pins| PinFile::new(pins, path)),
             mark: None,
             marked: None,
             pin_failure: None,
             clock_ahead: false,
-            computing: Computing::default(),
+            computing: RuleComputation::default(),
         };
         let origin = ledger.first_origin()?;
         ledger.pin = pins.map(|pins| Pin::new(&pins, &origin));

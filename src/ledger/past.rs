@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::read;
-use crate::read::Read;
+use crate::read::LogEntry;
 use crate::under::Under;
 
 /// Entries from which on it is worth to decode them on all cores.
@@ -40,7 +40,7 @@ impl<'r> Past<'r> {
         &self,
         from: u64,
         to: u64,
-        mut take: impl FnMut(Read) -> Result<(), E>,
+        mut take: impl FnMut(LogEntry) -> Result<(), E>,
     ) -> Result<(), E> {
         self.under.chunks(from, to, |entries| {
             if entries.len() < DECODED_TOGETHER {

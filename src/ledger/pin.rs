@@ -131,17 +131,17 @@ impl Pin {
 /// # Errors
 /// [`PinError`].
 pub fn replaced(pins: &Path, file: &Path, found: &str) -> Result<Option<String>, PinError> {
-    let known = Place::new(pins, file).load()?;
+    let known = PinFile::new(pins, file).load()?;
     Ok(known.filter(|known| known != found))
 }
 
 /// Where it is kept which ledger a file was when it was last pinned.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct PinFile {
     path: PathBuf,
 }
 
-impl Place {
+impl PinFile {
     /// Of the ledger file at `file`, in the folder `pins`.
     pub(super) fn new(pins: &Path, file: &Path) -> Self {
         let name = Digest::sha256(file.as_os_str().as_encoded_bytes()).to_hex();

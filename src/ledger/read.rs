@@ -29,21 +29,21 @@ use crate::keyring::Keyring;
 use crate::open;
 use crate::open::Ledger;
 use crate::past::Past;
-use crate::under::Kept;
+use crate::under::KnownTiles;
 use crate::under::Under;
 
 /// A log entry with its decoded event.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Read {
+pub struct LogEntry {
     /// As it stands in the file.
     pub stored: StoredEntry,
     /// What it says.
     pub event: Event,
 }
 
-pub(super) fn decode(stored: StoredEntry) -> Result<Read, LedgerError> {
+pub(super) fn decode(stored: StoredEntry) -> Result<LogEntry, LedgerError> {
     let event = event(stored.seq, &stored.body)?;
-    Ok(Read { stored, event })
+    Ok(LogEntry { stored, event })
 }
 
 /// The event of a body.
@@ -61,22 +61,22 @@ const IN_A_ROW: u64 = 6;
 const STRETCH: (u64, u64) = (16, 4_096);
 
 /// What an entry measured, with the natural key under which it did.
-pub(super) type Measured = Option<(Digest, i64)>;
+pub(super) type Measurement = Option<(Digest, i64)>;
 
 /// What the entries at these ascending positions measured, ascending. On this thread alone, as an append asks while the
 /// others sign.
 pub(super) fn measured(
     under: Under<'_>,
     seqs: &[u64],
-) -> Result<Vec<(u64, Measured)>, LedgerError> {
+) -> Result<Vec<(u64, Measurement)>, LedgerError> {
     under.at(seqs)?.iter().map(read_stored).collect()
 }
 
-fn read_stored(stored: &StoredEntry) -> Result<(u64, Measured), LedgerError> {
+fn read_stored(stored: &StoredEntry) -> Result<(u64, Measurement), LedgerError> {
     Ok((stored.seq, read_measured(stored.seq, &stored.body)?))
 }
 
-pub(super) fn read_measured(seq: u64, body: &[u8]) -> Result<Measured, LedgerError> {
+pub(super) fn read_measured(seq: u64, body: &[u8]) -> Result<Measurement, LedgerError> {
     header::measured_admitted(body).map_err(|found| LedgerError::Integrity { seq, found })
 }
 
@@ -84,7 +84,7 @@ pub(super) fn read_measured(seq: u64, body: &[u8]) -> Result<Measured, LedgerErr
 fn measured_between(
     under: Under<'_>,
     (from, to): (u64, u64),
-) -> Result<Vec<(u64, Measured)>, LedgerError> {
+) -> Result<Vec<(u64, Measurement)>, LedgerError> {
     let mut found = Vec::new();
     under.entries::<LedgerError>(from, to, |stored| {
         found.push(read_stored(&stored)?);
@@ -96,7 +96,7 @@ fn measured_between(
 /// Values of a ledger file by natural key, each with the entry that recorded it. What an entry recorded never changes, so an
 /// append to the same file that is made of these reads none of them again. Likewise which entries gave a digest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedValues {
     file: PathBuf,
     in_order: Option<Arc<InOrder>>,
     values: Vec<Arc<Values>>,
@@ -225,7 +225,7 @@ impl Values {
     fn scan(
         &mut self,
         store: &Store,
-        (tree, kept): (&Tiler, &Kept),
+        (tree, kept): (&Tiler, &KnownTiles),
         (since, to): (u64, u64),
     ) -> Result<(), LedgerError> {
         let threads = rayon::current_num_threads();
@@ -264,7 +264,7 @@ impl Values {
         })
     }
 
-    fn fill_all(&mut self, measured: Vec<(u64, Measured)>) {
+    fn fill_all(&mut self, measured: Vec<(u64, Measurement)>) {
         for (seq, said) in measured {
             if let Some(said) = said {
                 self.fill(seq, said);
@@ -273,12 +273,12 @@ impl Values {
     }
 }
 
-impl Recorded {
+impl RecordedValues {
     /// Reads what was measured under these keys, of the entries under a head: from an entry on, where these are few for as
     /// many keys, else nothing; without one wherever `find` says.
     fn read(
         (store, reader): (&Store, Reader<'_>),
-        (tree, kept): (&Tiler, &Kept),
+        (tree, kept): (&Tiler, &KnownTiles),
         keys: &[Digest],
         since: Option<u64>,
         find: impl FnOnce(Reader<'_>, &[Digest]) -> Result<Vec<Option<u64>>, LedgerError>,
@@ -347,7 +347,7 @@ impl Recorded {
 pub struct Reading {
     store: Store,
     keyring: Keyring,
-    kept: Kept,
+    kept: KnownTiles,
 }
 
 impl Reading {
@@ -372,12 +372,16 @@ impl Reading {
     ///
     /// # Errors
     /// [`LedgerError`].
-    pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
+    pub fn measured(
+        &self,
+        since: Option<u64>,
+        keys: &[Digest],
+    ) -> Result<RecordedValues, LedgerError> {
         let read = self.store.read()?;
         let tree = self.tree(read.reader())?;
         let (file, tree) = ((&self.store, read.reader()), (&tree, &self.kept));
         let find = |reader: Reader<'_>, keys: &[Digest]| Ok(reader.find_digests(keys)?);
-        Recorded::read(file, tree, keys, since, find)
+        RecordedValues::read(file, tree, keys, since, find)
     }
 }
 
@@ -387,12 +391,16 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError`].
-    pub fn measured(&self, since: Option<u64>, keys: &[Digest]) -> Result<Recorded, LedgerError> {
+    pub fn measured(
+        &self,
+        since: Option<u64>,
+        keys: &[Digest],
+    ) -> Result<RecordedValues, LedgerError> {
         let read = self.store.read()?;
         let file = (&self.store, read.reader());
         let tree = (&self.head.tiler, &self.head.kept);
         let find = |reader: Reader<'_>, keys: &[Digest]| append::find(&self.head, reader, keys);
-        Recorded::read(file, tree, keys, since, find)
+        RecordedValues::read(file, tree, keys, since, find)
     }
 
     /// Begins to read values beside what is appended.
@@ -409,7 +417,7 @@ impl Ledger {
         Ok(Reading {
             store,
             keyring,
-            kept: Kept::default(),
+            kept: KnownTiles::default(),
         })
     }
 
@@ -422,7 +430,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError`].
-    pub fn entry(&self, seq: u64) -> Result<Option<Read>, LedgerError> {
+    pub fn entry(&self, seq: u64) -> Result<Option<LogEntry>, LedgerError> {
         let stored = self.under(self.store.reader()).entry(seq)?;
         stored.map(decode).transpose()
     }
@@ -480,7 +488,7 @@ impl Ledger {
         &self,
         from: u64,
         to: u64,
-        take: impl FnMut(Read) -> Result<(), E>,
+        take: impl FnMut(LogEntry) -> Result<(), E>,
     ) -> Result<(), E> {
         let read = self.store.read().map_err(LedgerError::from)?;
         Past::new(self.under(read.reader())).entries(from, to, take)

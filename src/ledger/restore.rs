@@ -7,7 +7,7 @@ use crate::catch_up;
 use crate::error::LedgerError;
 use crate::fold::Rulebook;
 use crate::mark;
-use crate::mark::Checked;
+use crate::mark::CheckMark;
 use crate::open;
 use crate::open::Head;
 use crate::state::CUSTODY;
@@ -23,7 +23,7 @@ type Snapshots = Vec<(&'static str, StoredSnapshot)>;
 pub(super) fn restore(
     reader: Reader<'_>,
     rulebook: &'static Rulebook,
-    marked: Option<&Checked>,
+    marked: Option<&CheckMark>,
 ) -> Result<Head, LedgerError> {
     let size = reader.head()?.map_or(0, |head| head.size);
     let snapshots = snapshots(reader, rulebook)?;
@@ -48,7 +48,7 @@ fn empty(reader: Reader<'_>, rulebook: &'static Rulebook) -> Result<Head, Ledger
 fn by_mark(
     reader: Reader<'_>,
     rulebook: &'static Rulebook,
-    marked: &Checked,
+    marked: &CheckMark,
     snapshots: Option<&Snapshots>,
 ) -> Result<Option<Head>, LedgerError> {
     let mut head = empty(reader, rulebook)?;

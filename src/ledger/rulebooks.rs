@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 20;
+pub const NEWEST: u32 = 21;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -150,12 +150,21 @@ questions! {
     /// Which plan an audit of transport is graded by.
     PlannedProbes "planned_probes" since 20 rule Thresholds:
         "an audit of transport is graded by a plan that was in force before a probe of its design was open, or by none";
+    /// What is owed after a peek, whoever reads what since.
+    TaintedPeek "tainted_peek" since 21 rule Acceptance:
+        "an iteration whose confirm was unsealed ends as tainted after every gate of every sealed candidate";
+    /// Which of several plans grades an audit.
+    FirstPlan "first_plan" since 21 rule Thresholds:
+        "of several plans of audits the one that was in force first grades; once it is withdrawn or changed, no audit of the design passes";
+    /// How an audit is graded that nobody planned.
+    UsualAudit "usual_audit" since 21 rule Thresholds:
+        "an audit of transport that no plan grades is graded by the usual numbers or stricter ones, as one of as many audits as the design has policies";
 }
 
 /// A rulebook with the entry after which it judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Adopted {
+pub struct RulebookAdoption {
     /// The entry that names it; it judges those after it.
     pub seq: u64,
     /// Its version.
@@ -181,20 +190,20 @@ pub(super) fn named(above: u32, version: u64) -> Option<Breach> {
 }
 
 /// What a log was judged by, in words: `rules 17 through seq 5288, 18 since`.
-pub fn in_words(adopted: &[Adopted]) -> String {
+pub fn in_words(adopted: &[RulebookAdoption]) -> String {
     let mut text = String::from("rules ");
     let first = adopted.first().map_or(UNNAMED, |first| first.version);
     let put = "BUG: writing to a string does not fail";
     write!(text, "{first}").expect(put);
     for pair in adopted.windows(2) {
-        let Adopted { seq, version } = pair[1];
+        let RulebookAdoption { seq, version } = pair[1];
         write!(text, " through seq {seq}, {version} since").expect(put);
     }
     text
 }
 
 /// Names of the questions that some entry was not asked.
-pub fn not_asked(adopted: &[Adopted]) -> Vec<&'static str> {
+pub fn not_asked(adopted: &[RulebookAdoption]) -> Vec<&'static str> {
     let oldest = adopted.first().map_or(UNNAMED, |first| first.version);
     let all = Question::ALL.iter();
     let unasked = all.filter(|question| question.since() > oldest);
@@ -203,7 +212,21 @@ pub fn not_asked(adopted: &[Adopted]) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use clover_ground::page;
+
     use super::*;
+
+    #[test]
+    fn the_page_lists_every_question() {
+        let mut rows = String::new();
+        for question in Question::ALL {
+            let (name, since) = (question.as_str(), question.since());
+            let (rule, words) = (question.rule(), question.words());
+            rows.push_str(&format!("| `{name}` | {since} | `{rule}` | {words} |\n"));
+        }
+        let head = "| question | since | rule | what is asked |";
+        page::hold("schema/FINDINGS.md", &[(head, rows)]);
+    }
 
     #[test]
     fn every_question_is_asked_by_a_rulebook_that_this_program_knows() {
@@ -214,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_log_says_by_which_rulebooks_it_was_judged() {
-        let adopted = |seq, version| Adopted { seq, version };
+        let adopted = |seq, version| RulebookAdoption { seq, version };
         assert_eq!(in_words(&[adopted(0, 17)]), "rules 17");
         let both = [adopted(0, 17), adopted(5288, 18)];
         assert_eq!(in_words(&both), "rules 17 through seq 5288, 18 since");

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::id::Root;
 use clover_event::id::Vkey;
 use clover_ground::ambient::Ambient;
@@ -26,7 +26,7 @@ use crate::open::LedgerOptions;
 /// What the log had where its file was copied, and the key that signs beyond.
 #[derive(Clone, Debug)]
 pub(super) struct Slate {
-    seen: Seen,
+    seen: SeenCheckpoint,
     key: Vkey,
 }
 
@@ -43,9 +43,9 @@ impl Slate {
 }
 
 /// The checkpoint that events signed at this head have seen.
-pub(super) fn seen(head: &Head) -> Seen {
+pub(super) fn seen(head: &Head) -> SeenCheckpoint {
     head.slate.as_ref().map_or_else(
-        || Seen {
+        || SeenCheckpoint {
             root: Root(head.root()),
             size: Count::new(head.size()).expect("BUG: a log is below 2^53"),
         },
@@ -84,7 +84,7 @@ impl Ledger {
     }
 
     /// The checkpoint that an event signed now has seen: the head, or on a slate the head that was copied.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> SeenCheckpoint {
         seen(&self.head)
     }
 

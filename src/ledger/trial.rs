@@ -9,7 +9,7 @@ use std::sync::Arc;
 use clover_event::Entry;
 use clover_event::Event;
 use clover_event::header;
-use clover_event::header::Decoded;
+use clover_event::header::DecodedBody;
 use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
 
@@ -28,7 +28,7 @@ use crate::state::State;
 
 /// What entries said of one digest, in their order.
 #[derive(Clone, Copy, Debug)]
-enum Given {
+enum DigestStatement {
     Gives { seq: u64 },
     Id { seq: u64, said: u64 },
     Says { seq: u64, value: i64 },
@@ -44,7 +44,7 @@ struct Step {
 /// A history in memory.
 pub struct Trial {
     state: State,
-    given: BTreeMap<Digest, Vec<Given>>,
+    given: BTreeMap<Digest, Vec<DigestStatement>>,
     times: Vec<Timestamp>,
     /// Bytes of each fold as it stands, where somebody asked for them.
     bytes: Vec<Option<Arc<[u8]>>>,
@@ -88,7 +88,7 @@ impl Trial {
             let entry = Entry::parse(line).map_err(|why| broken(why.to_string()))?;
             let read = header::decode(entry.signed.body());
             let event = match read.map_err(|why| broken(why.to_string()))? {
-                Decoded {
+                DecodedBody {
                     id,
                     header,
                     v,
@@ -202,9 +202,9 @@ impl Trial {
         for fact in facts {
             let seq = candidate.seq;
             let (digest, one) = match *fact {
-                Fact::Gives { digest, .. } => (digest, Given::Gives { seq }),
-                Fact::Id { digest, said } => (digest, Given::Id { seq, said }),
-                Fact::Says { digest, value } => (digest, Given::Says { seq, value }),
+                Fact::Gives { digest, .. } => (digest, DigestStatement::Gives { seq }),
+                Fact::Id { digest, said } => (digest, DigestStatement::Id { seq, said }),
+                Fact::Says { digest, value } => (digest, DigestStatement::Says { seq, value }),
                 _ => continue,
             };
             self.given.entry(digest).or_default().push(one);
@@ -219,22 +219,22 @@ impl Trial {
         });
     }
 
-    fn of(&self, digest: &Digest) -> &[Given] {
+    fn of(&self, digest: &Digest) -> &[DigestStatement] {
         self.given.get(digest).map_or(&[], Vec::as_slice)
     }
 
     /// The first entry that gave a digest.
     fn giver(&self, digest: &Digest) -> Option<u64> {
         self.of(digest).iter().find_map(|given| match given {
-            Given::Gives { seq } | Given::Id { seq, .. } => Some(*seq),
-            Given::Says { .. } => None,
+            DigestStatement::Gives { seq } | DigestStatement::Id { seq, .. } => Some(*seq),
+            DigestStatement::Says { .. } => None,
         })
     }
 
     /// The event of this id, and the number that it recorded.
     fn event(&self, digest: &Digest) -> Option<(u64, u64)> {
         self.of(digest).iter().find_map(|given| match given {
-            Given::Id { seq, said } => Some((*seq, *said)),
+            DigestStatement::Id { seq, said } => Some((*seq, *said)),
             _ => None,
         })
     }
@@ -285,7 +285,7 @@ impl Trial {
             } => {
                 let said = |first: u64| {
                     self.of(&digest).iter().find_map(|given| match given {
-                        Given::Says { seq, value } if *seq == first => Some(*value),
+                        DigestStatement::Says { seq, value } if *seq == first => Some(*value),
                         _ => None,
                     })
                 };

@@ -23,7 +23,7 @@ use clover_store::StoredEntry;
 use rayon::prelude::*;
 
 use crate::error::LedgerError;
-use crate::lines::Lines;
+use crate::lines::LeafLines;
 
 /// Tiles kept in memory; past that those of the lowest level are read and checked again.
 const KEPT_MAX: usize = 2_048;
@@ -32,12 +32,12 @@ const AHEAD: (usize, usize) = (16, 2_048);
 
 /// Full tiles that were found to be under a signed head. A log only grows, so they stay what they are.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Mutex<Tiles>);
+pub(super) struct KnownTiles(Mutex<Tiles>);
 
 /// Hashes by level and index.
 type Tiles = BTreeMap<(u8, u64), Arc<[Digest]>>;
 
-impl Kept {
+impl KnownTiles {
     fn get(&self, level: u8, index: u64) -> Option<Arc<[Digest]>> {
         let tiles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tiles.get(&(level, index)).cloned()
@@ -64,16 +64,16 @@ impl Kept {
 pub(super) struct Under<'a> {
     reader: Reader<'a>,
     tree: &'a Tiler,
-    kept: &'a Kept,
+    kept: &'a KnownTiles,
 }
 
 /// Why a stream of entries ended early.
-enum Stop<E> {
+enum StreamEnd<E> {
     Caller(E),
     Ledger(LedgerError),
 }
 
-impl<E> From<StoreError> for Stop<E> {
+impl<E> From<StoreError> for StreamEnd<E> {
     fn from(error: StoreError) -> Self {
         Self::Ledger(error.into())
     }
@@ -93,7 +93,7 @@ fn root_of(hashes: &[Digest]) -> Option<Digest> {
 /// Leaf hashes of these entries, on all cores where there are many.
 fn leaves(entries: &[StoredEntry]) -> Vec<Digest> {
     let of = |some: &[StoredEntry]| {
-        let mut lines = Lines::default();
+        let mut lines = LeafLines::default();
         for stored in some {
             lines.push(&stored.as_ref());
         }
@@ -108,7 +108,7 @@ fn leaves(entries: &[StoredEntry]) -> Vec<Digest> {
 
 impl<'a> Under<'a> {
     /// What `reader` reads of the log that has this tree.
-    pub(super) fn new(reader: Reader<'a>, tree: &'a Tiler, kept: &'a Kept) -> Self {
+    pub(super) fn new(reader: Reader<'a>, tree: &'a Tiler, kept: &'a KnownTiles) -> Self {
         Self { reader, tree, kept }
     }
 
@@ -194,12 +194,12 @@ impl<'a> Under<'a> {
         let (mut next, mut ahead) = (from, AHEAD.0);
         let mut waiting: Vec<StoredEntry> = Vec::new();
         let mut give = |waiting: Vec<StoredEntry>| {
-            self.check(&waiting).map_err(Stop::Ledger)?;
-            take(waiting).map_err(Stop::Caller)
+            self.check(&waiting).map_err(StreamEnd::Ledger)?;
+            take(waiting).map_err(StreamEnd::Caller)
         };
         let read = self.reader.entries(from, to, |stored| {
             if stored.seq != next {
-                return Err(Stop::Ledger(other(next, "no entry")));
+                return Err(StreamEnd::Ledger(other(next, "no entry")));
             }
             next += 1;
             waiting.push(stored);
@@ -211,13 +211,13 @@ impl<'a> Under<'a> {
         });
         let read = read.and_then(|()| {
             if next < to {
-                return Err(Stop::Ledger(other(next, "no entry")));
+                return Err(StreamEnd::Ledger(other(next, "no entry")));
             }
             give(waiting)
         });
         read.map_err(|stop| match stop {
-            Stop::Ledger(error) => error.into(),
-            Stop::Caller(error) => error,
+            StreamEnd::Ledger(error) => error.into(),
+            StreamEnd::Caller(error) => error,
         })
     }
 

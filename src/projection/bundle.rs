@@ -215,7 +215,7 @@ pub enum Plot {
 
 /// A row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TableRow {
     /// One cell for each column.
     pub cells: Vec<Cell>,
     /// Entries that it comes from, ascending.
@@ -232,7 +232,7 @@ pub struct Table {
     /// Its columns.
     pub columns: Vec<Column>,
     /// Its rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
     /// How it is drawn.
     pub plot: Option<Plot>,
 }
@@ -263,32 +263,32 @@ impl Table {
     pub fn row_of(&mut self, mut events: Vec<u64>, cells: Vec<Cell>) {
         events.sort_unstable();
         events.dedup();
-        self.rows.push(Row { cells, events });
+        self.rows.push(TableRow { cells, events });
     }
 }
 
 impl Serialize for Table {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut table = serializer.serialize_struct("Table", 3)?;
-        table.serialize_field("rows", &Rows(self))?;
+        table.serialize_field("rows", &KeyedRows(self))?;
         table.serialize_field("table", self.key)?;
         table.serialize_field("title", &self.title)?;
         table.end()
     }
 }
 
-struct Rows<'a>(&'a Table);
+struct KeyedRows<'a>(&'a Table);
 
-impl Serialize for Rows<'_> {
+impl Serialize for KeyedRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of = self.0;
-        serializer.collect_seq(of.rows.iter().map(|row| Keyed(&of.columns, row)))
+        serializer.collect_seq(of.rows.iter().map(|row| KeyedCells(&of.columns, row)))
     }
 }
 
-struct Keyed<'a>(&'a [Column], &'a Row);
+struct KeyedCells<'a>(&'a [Column], &'a TableRow);
 
-impl Serialize for Keyed<'_> {
+impl Serialize for KeyedCells<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (column, cell) in self.0.iter().zip(&self.1.cells) {
@@ -337,7 +337,7 @@ pub struct Gap {
 
 /// A part of a report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Part {
+pub struct Section {
     /// What it says to a reader, in a sentence.
     pub about: &'static str,
     /// Facts.
@@ -354,7 +354,7 @@ pub struct Part {
     pub title: &'static str,
 }
 
-impl Part {
+impl Section {
     /// Nothing yet.
     pub fn new(part: ReportPart, about: &'static str) -> Self {
         Self {
@@ -418,7 +418,7 @@ impl Part {
 
 /// An entry that a report rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cited {
+pub struct Citation {
     /// Who signed it.
     pub author: KeyId,
     /// The holder of that key.
@@ -437,7 +437,7 @@ pub struct Cited {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bundle {
     /// The entries it rests on.
-    pub events: Vec<Cited>,
+    pub events: Vec<Citation>,
     /// The experiment.
     pub experiment: ExperimentId,
     /// The iteration.
@@ -445,7 +445,7 @@ pub struct Bundle {
     /// The log.
     pub ledger: String,
     /// Its parts, in reading order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Section>,
     /// The format.
     #[serde(rename = "report")]
     pub format: &'static str,
@@ -455,13 +455,13 @@ pub struct Bundle {
 
 impl Bundle {
     /// A part.
-    pub fn part(&self, part: ReportPart) -> Option<&Part> {
+    pub fn part(&self, part: ReportPart) -> Option<&Section> {
         self.parts.iter().find(|of| of.part == part)
     }
 
     /// Positions that its parts cite.
     pub fn cited(&self) -> BTreeSet<u64> {
-        self.parts.iter().flat_map(Part::cited).collect()
+        self.parts.iter().flat_map(Section::cited).collect()
     }
 
     /// Its bytes: canonical JSON.
@@ -490,7 +490,7 @@ impl Bundle {
 
     /// What it does not show, in its order.
     pub fn gaps(&self) -> Vec<ReportGap> {
-        let of = |part: &Part| {
+        let of = |part: &Section| {
             let part_id = part.part;
             let gap = move |gap: &Gap| ReportGap {
                 part: part_id,

@@ -2,11 +2,13 @@
 //! `score_once`, by which a draw serves one purpose and a score stands once.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
+use clover_event::id::PolicyId;
 use clover_event::id::ProtocolId;
 use clover_event::id::RowId;
 use clover_event::payload::judge::ScoreConflict;
@@ -45,7 +47,7 @@ pub const READS: &[Kind] = &[
 /// What was registered of a design.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Registered {
+pub struct DesignRegistration {
     /// Probability of a label outside of named strata, in millionths.
     pub inclusion_micro: i64,
     /// By which protocol people label.
@@ -70,8 +72,10 @@ pub struct Design {
     pub first_open_seq: Option<u64>,
     /// Open labels.
     pub open: u64,
+    /// Of a design for audits: the policies that it has labels of, open or sealed.
+    pub policies: BTreeSet<PolicyId>,
     /// What was registered, if anything was.
-    pub registered: Option<Registered>,
+    pub registered: Option<DesignRegistration>,
     /// Sealed labels that were revealed.
     pub revealed: u64,
     /// Sealed labels.
@@ -81,18 +85,29 @@ pub struct Design {
 /// The designs of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfExperiment {
+pub struct ExperimentDesigns {
     /// By name.
     pub designs: BTreeMap<DesignId, Design>,
     /// Scores that differ from the recorded one.
     pub score_conflicts: u64,
 }
 
-impl OfExperiment {
+impl ExperimentDesigns {
     /// Whether labels need a registered design: from the first one on.
     pub fn is_governed(&self) -> bool {
         let mut designs = self.designs.values();
         designs.any(|design| design.registered.is_some())
+    }
+
+    /// Remembers the policy of a probe, which a design for audits has labels of.
+    fn probe(&mut self, design: &DesignId, policy: impl FnOnce() -> Option<PolicyId>) {
+        let Some(design) = self.designs.get_mut(design) else {
+            return;
+        };
+        let purpose = design.registered.as_ref().map(|of| of.purpose);
+        if purpose == Some(DesignPurpose::Audit) {
+            design.policies.extend(policy());
+        }
     }
 }
 
@@ -101,7 +116,7 @@ impl OfExperiment {
 #[serde(transparent)]
 pub struct Designs {
     /// By experiment.
-    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+    pub by_experiment: BTreeMap<ExperimentId, ExperimentDesigns>,
 }
 
 impl Designs {
@@ -111,7 +126,11 @@ impl Designs {
     }
 
     /// What was registered of a design.
-    pub fn registered(&self, experiment: &ExperimentId, design: &DesignId) -> Option<&Registered> {
+    pub fn registered(
+        &self,
+        experiment: &ExperimentId,
+        design: &DesignId,
+    ) -> Option<&DesignRegistration> {
         self.design(experiment, design)?.registered.as_ref()
     }
 }
@@ -142,7 +161,7 @@ impl Fold for Designs {
                 let design = of.designs.entry(new.design.clone()).or_default();
                 let strata = new.strata.iter().flatten();
                 let strata = strata.map(|of| (of.stratum.to_string(), of.inclusion_micro.value()));
-                design.registered.get_or_insert_with(|| Registered {
+                design.registered.get_or_insert_with(|| DesignRegistration {
                     inclusion_micro: new.inclusion_micro.value(),
                     protocol: new.protocol.clone(),
                     purpose: new.purpose,
@@ -150,8 +169,16 @@ impl Fold for Designs {
                     strata: strata.collect(),
                 });
             }
-            Payload::LabelRecorded(label) => design(&label.design, |design| &mut design.open),
-            Payload::LabelSealed(label) => design(&label.design, |design| &mut design.sealed),
+            Payload::LabelRecorded(label) => {
+                design(&label.design, |design| &mut design.open);
+                of.probe(&label.design, || Some(label.policy.clone()));
+            }
+            Payload::LabelSealed(label) => {
+                design(&label.design, |design| &mut design.sealed);
+                of.probe(&label.design, || {
+                    draw_of_row(&label.row).map(|(policy, ..)| policy)
+                });
+            }
             Payload::SealAccepted(label) => design(&label.design, |design| &mut design.accepted),
             Payload::LabelRevealed(label) => design(&label.design, |design| &mut design.revealed),
             Payload::ScoreConflict(_) => of.score_conflicts += 1,
@@ -250,7 +277,7 @@ fn needed<'d>(
     experiment: &ExperimentId,
     design: &DesignId,
     breaches: &mut Vec<Breach>,
-) -> Option<&'d Registered> {
+) -> Option<&'d DesignRegistration> {
     let of = designs.by_experiment.get(experiment)?;
     let registered = of.designs.get(design).and_then(|of| of.registered.as_ref());
     if registered.is_none() && of.is_governed() {

@@ -28,7 +28,7 @@ pub const READS: &[Kind] = &[
 /// A validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Validated {
+pub struct Validation {
     /// Its event.
     pub id: EventId,
     /// Position of its event.
@@ -65,7 +65,7 @@ impl RunState {
 /// A run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct GeneratorRun {
     /// The deployment that was frozen for it.
     pub deployment: EventId,
     /// Digest of f.
@@ -89,10 +89,10 @@ pub struct Run {
     /// Questions that it asked.
     pub used: u64,
     /// What came of it.
-    pub validated: Option<Validated>,
+    pub validated: Option<Validation>,
 }
 
-impl Run {
+impl GeneratorRun {
     /// How it stands.
     pub fn state(&self) -> RunState {
         match (self.rolled_back, self.validated) {
@@ -109,30 +109,30 @@ impl Run {
 #[serde(transparent)]
 pub struct Generators {
     /// By experiment, oldest first.
-    pub by_experiment: BTreeMap<ExperimentId, Vec<Run>>,
+    pub by_experiment: BTreeMap<ExperimentId, Vec<GeneratorRun>>,
 }
 
 impl Generators {
     /// Runs of an experiment, oldest first.
-    pub fn of(&self, experiment: &ExperimentId) -> &[Run] {
+    pub fn of(&self, experiment: &ExperimentId) -> &[GeneratorRun] {
         self.by_experiment
             .get(experiment)
             .map_or(&[], Vec::as_slice)
     }
 
     /// A run by its name.
-    pub fn run(&self, experiment: &ExperimentId, run: &RunId) -> Option<&Run> {
+    pub fn run(&self, experiment: &ExperimentId, run: &RunId) -> Option<&GeneratorRun> {
         self.of(experiment).iter().find(|of| of.run == *run)
     }
 
-    fn run_mut(&mut self, experiment: &ExperimentId, run: &RunId) -> Option<&mut Run> {
+    fn run_mut(&mut self, experiment: &ExperimentId, run: &RunId) -> Option<&mut GeneratorRun> {
         let mut all = self.by_experiment.get_mut(experiment)?.iter_mut();
         all.find(|of| of.run == *run)
     }
 }
 
-fn opened((id, seq): (EventId, u64), said: &GeneratorRunOpened) -> Run {
-    Run {
+fn opened((id, seq): (EventId, u64), said: &GeneratorRunOpened) -> GeneratorRun {
+    GeneratorRun {
         deployment: said.deployment,
         frozen: said.frozen,
         id,
@@ -166,7 +166,7 @@ impl Fold for Generators {
             }
             Payload::GeneratorValidated(said) => {
                 if let Some(run) = self.run_mut(experiment, &said.run) {
-                    run.validated.get_or_insert(Validated {
+                    run.validated.get_or_insert(Validation {
                         id: event.id,
                         seq,
                         verdict: said.verdict,

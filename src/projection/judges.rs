@@ -16,11 +16,11 @@ use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
@@ -50,14 +50,14 @@ pub struct Registration {
 /// Judges of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfExperiment {
+pub struct ExperimentJudges {
     /// Judges by name.
     pub judges: BTreeMap<JudgeId, Registration>,
     /// Judges that were asked anew for a candidate, by iteration and the candidate's digits.
     pub anew: BTreeMap<IterationId, BTreeMap<String, JudgeId>>,
 }
 
-impl OfExperiment {
+impl ExperimentJudges {
     /// The judge that was asked anew for a candidate.
     pub fn asked_for(&self, iteration: &IterationId, candidate: Digest) -> Option<&JudgeId> {
         self.anew.get(iteration)?.get(&candidate.to_hex())
@@ -86,12 +86,12 @@ impl OfExperiment {
 #[serde(deny_unknown_fields)]
 pub struct Judges {
     /// By experiment.
-    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+    pub by_experiment: BTreeMap<ExperimentId, ExperimentJudges>,
 }
 
 impl Judges {
     /// Those of an experiment.
-    pub fn of(&self, experiment: &ExperimentId) -> Option<&OfExperiment> {
+    pub fn of(&self, experiment: &ExperimentId) -> Option<&ExperimentJudges> {
         self.by_experiment.get(experiment)
     }
 }
@@ -139,7 +139,7 @@ impl Fold for Judges {
 }
 
 /// A judge that is another but for what it is told: named after both, a program, and otherwise the same.
-fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistered) -> Checked {
+fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistered) -> RuleAnswer {
     let Some(of) = &said.of else {
         ensure!(
             said.prompt.is_none(),
@@ -185,7 +185,7 @@ pub const REPLAYED_MIN: u64 = 30;
 
 /// The rule `judge`.
 #[derive(Clone, Copy, Debug)]
-pub struct Registered;
+pub struct JudgeRule;
 
 /// The judge that an event needs.
 fn needed(payload: &Payload) -> Option<&JudgeId> {
@@ -197,7 +197,7 @@ fn needed(payload: &Payload) -> Option<&JudgeId> {
     }
 }
 
-impl Rule for Registered {
+impl Rule for JudgeRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         if let Payload::JudgeRegistered(said) = &event.event.payload
             && let Some(experiment) = &event.event.header.experiment

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use clover_event::Header;
 use clover_event::Kind;
 use clover_event::Payload;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::id::Root;
@@ -27,10 +27,10 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
@@ -41,11 +41,11 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::beacons::Beacons;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use crate::splits;
-use crate::splits::Part;
+use crate::splits::PartClusters;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::OrderDrawn, Kind::OrderListed, Kind::UnitsListed];
@@ -53,7 +53,7 @@ pub const READS: &[Kind] = &[Kind::OrderDrawn, Kind::OrderListed, Kind::UnitsLis
 /// An order that was drawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Drawn {
+pub struct DrawnOrder {
     /// The checkpoint that it was drawn from.
     pub beacon: DrawnFrom,
     /// Merkle root of the units in this order.
@@ -69,22 +69,22 @@ pub struct Drawn {
 #[serde(deny_unknown_fields)]
 pub struct Order {
     /// Once it is complete.
-    pub drawn: Option<Drawn>,
+    pub drawn: Option<DrawnOrder>,
     /// Units as far as they are listed, in this order.
-    pub listed: Part,
+    pub listed: PartClusters,
 }
 
 /// The units of one confirm set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Listing {
+pub struct ConfirmUnits {
     /// Number of units of each stratum; `None` where units are listed without.
     pub strata: Option<BTreeMap<StratumId, u64>>,
     /// As far as they are listed, ascending.
-    pub units: Part,
+    pub units: PartClusters,
 }
 
-impl Listing {
+impl ConfirmUnits {
     fn push(&mut self, listed: &UnitsListed) {
         let Some(strata) = &listed.strata else {
             listed.units.iter().for_each(|unit| self.units.push(unit));
@@ -111,12 +111,15 @@ pub struct Orders {
     /// Orders by the digest of the version that bound the units.
     pub by_digest: BTreeMap<Digest, Order>,
     /// Units listed by name, by experiment and confirm root.
-    pub units: BTreeMap<ExperimentId, BTreeMap<Digest, Listing>>,
+    pub units: BTreeMap<ExperimentId, BTreeMap<Digest, ConfirmUnits>>,
 }
 
 impl Orders {
     /// The order of a manifest, once it is drawn, with the version that bound its units.
-    pub fn of<'a>(&'a self, record: &'a Record) -> Option<(&'a Version, &'a Drawn)> {
+    pub fn of<'a>(
+        &'a self,
+        record: &'a ManifestRecord,
+    ) -> Option<(&'a ManifestVersion, &'a DrawnOrder)> {
         let bound = record.bound()?;
         let drawn = self.by_digest.get(&bound.digest)?.drawn.as_ref()?;
         Some((bound, drawn))
@@ -125,12 +128,16 @@ impl Orders {
 
 /// The checkpoint from which the order of a version's units is drawn. Where no entry has named one yet, an entry that
 /// names `seen` does.
-pub fn beacon(state: &State, bound: &Version, seen: Option<Seen>) -> Option<DrawnFrom> {
+pub fn beacon(
+    state: &State,
+    bound: &ManifestVersion,
+    seen: Option<SeenCheckpoint>,
+) -> Option<DrawnFrom> {
     beacon_above(state, in_force_since(bound), seen)
 }
 
 /// The first checkpoint above an entry that [`Beacons`] waits for, likewise.
-pub fn beacon_above(state: &State, from: u64, seen: Option<Seen>) -> Option<DrawnFrom> {
+pub fn beacon_above(state: &State, from: u64, seen: Option<SeenCheckpoint>) -> Option<DrawnFrom> {
     state.fold::<Beacons>().above(from).or_else(|| {
         let seen = seen.filter(|seen| seen.size.value() > from)?;
         Some(DrawnFrom {
@@ -141,7 +148,7 @@ pub fn beacon_above(state: &State, from: u64, seen: Option<Seen>) -> Option<Draw
 }
 
 /// The entry that brought a version into force.
-pub fn in_force_since(version: &Version) -> u64 {
+pub fn in_force_since(version: &ManifestVersion) -> u64 {
     version.countersigned_seq.unwrap_or(version.seq)
 }
 
@@ -179,7 +186,7 @@ impl Fold for Orders {
             }
             Payload::OrderDrawn(said) => {
                 let order = self.by_digest.entry(said.digest).or_default();
-                order.drawn.get_or_insert(Drawn {
+                order.drawn.get_or_insert(DrawnOrder {
                     beacon: said.beacon,
                     permutation_root: said.permutation_root,
                     seed: said.seed,
@@ -225,9 +232,9 @@ pub fn ordered(unit: &ItemId) -> Digest {
 
 /// The rule `order`.
 #[derive(Clone, Copy, Debug)]
-pub struct Ordered;
+pub struct OrderRule;
 
-impl Rule for Ordered {
+impl Rule for OrderRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let header = &event.event.header;
         let own = || match &event.event.payload {
@@ -292,7 +299,7 @@ impl Rule for Ordered {
 
 /// The entry after one that fixes what is tested names the checkpoint between them: an order is drawn from that one. Who
 /// could write entries that name older checkpoints would wait until the newest one suits.
-fn check_beacon(state: &State, event: &Candidate<'_>) -> Checked {
+fn check_beacon(state: &State, event: &Candidate<'_>) -> RuleAnswer {
     if !state.asks(Question::BeaconPlace) {
         return Ok(());
     }
@@ -313,7 +320,7 @@ fn check_beacon(state: &State, event: &Candidate<'_>) -> Checked {
     Ok(())
 }
 
-fn check_units(state: &State, header: &Header, said: &UnitsListed) -> Checked {
+fn check_units(state: &State, header: &Header, said: &UnitsListed) -> RuleAnswer {
     let orders = state.fold::<Orders>();
     let of = header
         .experiment
@@ -345,7 +352,7 @@ fn check_units(state: &State, header: &Header, said: &UnitsListed) -> Checked {
 }
 
 /// The units of a listing all have strata or all have none, and those are not too many.
-fn check_strata(listing: Option<&Listing>, said: &UnitsListed) -> Checked {
+fn check_strata(listing: Option<&ConfirmUnits>, said: &UnitsListed) -> RuleAnswer {
     let before = listing.map(|listing| listing.strata.is_some());
     if before.is_some_and(|before| before != said.strata.is_some()) {
         return unmet(
@@ -374,7 +381,7 @@ fn check_strata(listing: Option<&Listing>, said: &UnitsListed) -> Checked {
 }
 
 /// The strata that a test corrects for are those listed, with as many units.
-fn check_corrected(ground: &Ground<'_>, listing: &Listing) -> Checked {
+fn check_corrected(ground: &Ground<'_>, listing: &ConfirmUnits) -> RuleAnswer {
     let Some(registered) = &ground.test.control_variate else {
         // A test need not correct for strata.
         return Ok(());
@@ -411,7 +418,7 @@ fn check_corrected(ground: &Ground<'_>, listing: &Listing) -> Checked {
 /// The manifest version whose units are ordered, the beacon, and what binds them.
 struct Ground<'a> {
     beacon: DrawnFrom,
-    bound: &'a Version,
+    bound: &'a ManifestVersion,
     data: &'a DataBinding,
     seed: Digest,
     test: &'a Test,
@@ -420,7 +427,7 @@ struct Ground<'a> {
 fn ground<'a>(state: &'a State, header: &Header, digest: Digest) -> Result<Ground<'a>, Unmet> {
     let manifests = state.fold::<Manifests>();
     let found = manifests.of_digest(digest).filter(|(_, record)| {
-        let gate = |version: &Version| version.manifest.template == Template::Gate;
+        let gate = |version: &ManifestVersion| version.manifest.template == Template::Gate;
         record.experiment == header.experiment && record.versions.first().is_some_and(gate)
     });
     let fail = |expected: String, found: String| Err(Unmet { expected, found });
@@ -467,7 +474,7 @@ fn ground<'a>(state: &'a State, header: &Header, digest: Digest) -> Result<Groun
     })
 }
 
-fn check_listing(state: &State, header: &Header, said: &OrderListed) -> Checked {
+fn check_listing(state: &State, header: &Header, said: &OrderListed) -> RuleAnswer {
     let ground = ground(state, header, said.digest)?;
     let order = state.fold::<Orders>().by_digest.get(&ground.bound.digest);
     if let Some(drawn) = order.and_then(|order| order.drawn.as_ref()) {
@@ -490,7 +497,7 @@ fn check_listing(state: &State, header: &Header, said: &OrderListed) -> Checked 
     Ok(())
 }
 
-fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> Checked {
+fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> RuleAnswer {
     let ground = ground(state, header, said.digest)?;
     if said.confirm_root != ground.data.confirm_root || said.n_units != ground.data.n_units {
         let text = |n, root: Root| format!("{n} units under {}", root.0.to_base64());
@@ -514,7 +521,7 @@ fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> Checked {
     }
     check_units_of(state, header, &ground)?;
     let order = state.fold::<Orders>().by_digest.get(&said.digest);
-    let empty = Part::default();
+    let empty = PartClusters::default();
     let listed = order.map_or(&empty, |order| &order.listed);
     ensure!(
         listed.count == said.n_units.value() && listed.root() == said.permutation_root.0,
@@ -533,11 +540,11 @@ fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> Checked {
 }
 
 /// The units of the confirm set are listed by name, all of them, with the strata that the test corrects for.
-fn check_units_of(state: &State, header: &Header, ground: &Ground<'_>) -> Checked {
+fn check_units_of(state: &State, header: &Header, ground: &Ground<'_>) -> RuleAnswer {
     let units = &state.fold::<Orders>().units;
     let of = header.experiment.as_ref().and_then(|id| units.get(id));
     let listing = of.and_then(|of| of.get(&ground.data.confirm_root.0));
-    let none = Listing::default();
+    let none = ConfirmUnits::default();
     let listing = listing.unwrap_or(&none);
     let found = &listing.units;
     let root = ground.data.confirm_root.0;

@@ -13,7 +13,7 @@ use clover_ledger::LedgerError;
 
 /// What an event says, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said<T> {
+pub struct LogStatement<T> {
     /// Its position.
     pub seq: u64,
     /// Its id.
@@ -22,7 +22,7 @@ pub struct Said<T> {
     pub said: T,
 }
 
-impl<T: Statement + Clone> Said<T> {
+impl<T: Statement + Clone> LogStatement<T> {
     /// What an event says, where it is of this kind.
     pub fn of(seq: u64, event: &Event) -> Option<Self> {
         let said = event.said::<T>()?.clone();
@@ -133,11 +133,11 @@ impl<'a> LogReader<'a> {
     pub fn all<T: Statement + Clone>(
         self,
         is_wanted: impl Fn(&T) -> bool,
-    ) -> Result<Vec<Said<T>>, LedgerError> {
+    ) -> Result<Vec<LogStatement<T>>, LedgerError> {
         let mut found = Vec::new();
         self.each(|seq, event| {
             if event.said().is_some_and(&is_wanted) {
-                found.extend(Said::of(seq, event));
+                found.extend(LogStatement::of(seq, event));
             }
             ControlFlow::Continue(())
         })?;
@@ -151,11 +151,11 @@ impl<'a> LogReader<'a> {
     pub fn first<T: Statement + Clone>(
         self,
         is_wanted: impl Fn(&T) -> bool,
-    ) -> Result<Option<Said<T>>, LedgerError> {
+    ) -> Result<Option<LogStatement<T>>, LedgerError> {
         let mut found = None;
         self.each(|seq, event| {
             if event.said().is_some_and(&is_wanted) {
-                found = Said::of(seq, event);
+                found = LogStatement::of(seq, event);
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())

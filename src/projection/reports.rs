@@ -8,8 +8,8 @@ use clover_event::payload::report::ReportPublished;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
@@ -20,9 +20,9 @@ use crate::iterations::Iterations;
 
 /// The rule `report`.
 #[derive(Clone, Copy, Debug)]
-pub struct Reporting;
+pub struct ReportRule;
 
-impl Rule for Reporting {
+impl Rule for ReportRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let Payload::ReportPublished(said) = &event.event.payload else {
             return;
@@ -42,7 +42,7 @@ fn check_read(
     experiment: &ExperimentId,
     seq: u64,
     said: &ReportPublished,
-) -> Checked {
+) -> RuleAnswer {
     let id = &said.iteration;
     let it = state.fold::<Iterations>().by_id.get(id);
     let Some(it) = it.filter(|it| it.experiment == *experiment) else {
@@ -75,7 +75,7 @@ fn check_read(
 }
 
 /// Every part is there or named as missing, with a reason.
-fn check_parts(said: &ReportPublished) -> Checked {
+fn check_parts(said: &ReportPublished) -> RuleAnswer {
     ensure!(
         said.present.windows(2).all(|two| two[0] < two[1]),
         "parts in the order of their words, each once",

@@ -24,7 +24,7 @@ pub const READS: &[Kind] = &[
 /// One rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Registered {
+pub struct RubricRegistration {
     /// Hash of its leaves.
     pub hash: Digest,
     /// The event that brought it.
@@ -42,14 +42,14 @@ pub struct Registered {
 #[serde(deny_unknown_fields)]
 pub struct Rubrics {
     /// By experiment, oldest first.
-    pub by_experiment: BTreeMap<ExperimentId, Vec<Registered>>,
+    pub by_experiment: BTreeMap<ExperimentId, Vec<RubricRegistration>>,
     /// Hashes of those that a rollback restored.
     pub restored: BTreeMap<ExperimentId, Digest>,
 }
 
 impl Rubrics {
     /// The rubric in force.
-    pub fn in_force(&self, experiment: &ExperimentId) -> Option<&Registered> {
+    pub fn in_force(&self, experiment: &ExperimentId) -> Option<&RubricRegistration> {
         match self.restored.get(experiment) {
             Some(hash) => self.of_hash(experiment, *hash),
             None => self.by_experiment.get(experiment)?.last(),
@@ -57,7 +57,11 @@ impl Rubrics {
     }
 
     /// A rubric of an experiment by its version, the newest of several; the one in force without a version.
-    pub fn named(&self, experiment: &ExperimentId, version: Option<&str>) -> Option<&Registered> {
+    pub fn named(
+        &self,
+        experiment: &ExperimentId,
+        version: Option<&str>,
+    ) -> Option<&RubricRegistration> {
         let Some(version) = version else {
             return self.in_force(experiment);
         };
@@ -66,13 +70,13 @@ impl Rubrics {
     }
 
     /// A rubric of an experiment by the event that brought it.
-    pub fn of_id(&self, experiment: &ExperimentId, id: EventId) -> Option<&Registered> {
+    pub fn of_id(&self, experiment: &ExperimentId, id: EventId) -> Option<&RubricRegistration> {
         let mut all = self.by_experiment.get(experiment)?.iter();
         all.find(|rubric| rubric.id == id)
     }
 
     /// A rubric of an experiment by its hash.
-    pub fn of_hash(&self, experiment: &ExperimentId, hash: Digest) -> Option<&Registered> {
+    pub fn of_hash(&self, experiment: &ExperimentId, hash: Digest) -> Option<&RubricRegistration> {
         let mut all = self.by_experiment.get(experiment)?.iter();
         all.find(|rubric| rubric.hash == hash)
     }
@@ -100,7 +104,7 @@ impl Fold for Rubrics {
         if self.of_hash(experiment, hash).is_none() {
             self.restored.remove(experiment);
             let of = self.by_experiment.entry(experiment.clone()).or_default();
-            of.push(Registered {
+            of.push(RubricRegistration {
                 hash,
                 id: event.id,
                 leaves: leaves.clone(),

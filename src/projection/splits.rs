@@ -16,8 +16,8 @@ use clover_event::id::SplitId;
 use clover_event::payload::Verdict;
 use clover_event::payload::intake::ListedBy;
 use clover_event::payload::intake::PartRoot;
-use clover_event::payload::intake::Separation;
 use clover_event::payload::intake::SplitPart;
+use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::intake::SplitsFormed;
 use clover_event::payload::intake::SplitsListed;
 use clover_event::payload::label::DesignPurpose;
@@ -31,10 +31,10 @@ use clover_ground::merkle::Frontier;
 use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
@@ -52,7 +52,7 @@ pub const GAP_SECONDS_MIN: u64 = 172_800;
 /// Clusters of one part, as far as they are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct PartClusters {
     /// How many.
     pub count: u64,
     /// Right edge of their tree.
@@ -61,7 +61,7 @@ pub struct Part {
     pub last: Option<ItemId>,
 }
 
-impl Part {
+impl PartClusters {
     pub(super) fn push(&mut self, cluster: &ItemId) {
         self.push_leaf(cluster, cluster_leaf(cluster));
     }
@@ -124,7 +124,7 @@ pub struct Open {
     /// By which rule its clusters fall into parts, where its listings say so.
     pub by: Option<ListedBy>,
     /// Parts in the order of [`SplitPart::ALL`].
-    pub parts: [Part; 3],
+    pub parts: [PartClusters; 3],
     /// Its name.
     pub split: SplitId,
 }
@@ -140,7 +140,7 @@ fn place(part: SplitPart) -> usize {
 /// A split that was formed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Formed {
+pub struct FormedSplit {
     /// Clusters of confirm, dev and fit.
     pub counts: [u64; 3],
     /// Seconds between fit and dev, and confirm; `None` when not checked.
@@ -150,7 +150,7 @@ pub struct Formed {
     /// Seed of the hash.
     pub seed: u64,
     /// How confirm is kept apart.
-    pub separation: Separation,
+    pub separation: SplitSeparation,
     /// The entry that formed it.
     pub seq: u64,
     /// End of the time of confirm, exclusive; `None` where confirm is hashed.
@@ -160,9 +160,9 @@ pub struct Formed {
 /// The splits of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfExperiment {
+pub struct ExperimentSplits {
     /// By name.
-    pub formed: BTreeMap<SplitId, Formed>,
+    pub formed: BTreeMap<SplitId, FormedSplit>,
     /// The one that is being listed.
     pub open: Option<Open>,
 }
@@ -172,7 +172,7 @@ pub struct OfExperiment {
 #[serde(transparent)]
 pub struct Splits {
     /// By experiment.
-    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+    pub by_experiment: BTreeMap<ExperimentId, ExperimentSplits>,
 }
 
 impl Fold for Splits {
@@ -194,15 +194,18 @@ impl Fold for Splits {
             }
             Payload::SplitsFormed(formed) => {
                 let is_placed = of.open.take().is_some_and(|open| open.by.is_some());
-                of.formed.entry(formed.split.clone()).or_insert(Formed {
-                    counts: [&formed.confirm, &formed.dev, &formed.fit].map(|p| p.count.value()),
-                    gap_seconds: formed.gap_seconds.map(clover_num::Count::value),
-                    is_placed,
-                    seed: formed.seed.value(),
-                    separation: formed.separation,
-                    seq: event.seq(),
-                    t2: formed.t2,
-                });
+                of.formed
+                    .entry(formed.split.clone())
+                    .or_insert(FormedSplit {
+                        counts: [&formed.confirm, &formed.dev, &formed.fit]
+                            .map(|p| p.count.value()),
+                        gap_seconds: formed.gap_seconds.map(clover_num::Count::value),
+                        is_placed,
+                        seed: formed.seed.value(),
+                        separation: formed.separation,
+                        seq: event.seq(),
+                        t2: formed.t2,
+                    });
             }
             _ => {}
         }
@@ -248,9 +251,9 @@ fn forbids(digest: Digest) -> Fact {
 
 /// The rule `split`.
 #[derive(Clone, Copy, Debug)]
-pub struct Split;
+pub struct SplitRule;
 
-impl Rule for Split {
+impl Rule for SplitRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let Some(experiment) = &event.event.header.experiment else {
             // The rule `experiment` refuses an event of splits or labels of none.
@@ -318,7 +321,7 @@ fn is_confirm(state: &State, experiment: &ExperimentId, label: &LabelSealed) -> 
 }
 
 /// A split is formed, and none is being listed, before a confirm label is sealed.
-fn check_formed_before(of: Option<&OfExperiment>) -> Checked {
+fn check_formed_before(of: Option<&ExperimentSplits>) -> RuleAnswer {
     let expected = "splits.formed before confirm labels";
     let open = of.and_then(|of| of.open.as_ref());
     if let Some(open) = open {
@@ -333,7 +336,7 @@ fn check_formed_before(of: Option<&OfExperiment>) -> Checked {
 }
 
 /// A listing goes on where the last one of its part ended.
-fn check_listing(of: Option<&OfExperiment>, new: &SplitsListed) -> Checked {
+fn check_listing(of: Option<&ExperimentSplits>, new: &SplitsListed) -> RuleAnswer {
     let open = of.and_then(|of| of.open.as_ref());
     if let Some(open) = open.filter(|open| open.split != new.split) {
         let expected = format!("clusters of {}, which is not formed yet", open.split);
@@ -385,8 +388,8 @@ fn belongs(cluster: &ItemId, part: SplitPart, by: ListedBy) -> bool {
         blake2b_64(text.as_bytes()) % modulus
     };
     let is_confirm = match by.separation {
-        Separation::Hashed => hash(4) == 3,
-        Separation::Time => part == SplitPart::Confirm,
+        SplitSeparation::Hashed => hash(4) == 3,
+        SplitSeparation::Time => part == SplitPart::Confirm,
     };
     match part {
         SplitPart::Confirm => is_confirm,
@@ -396,7 +399,7 @@ fn belongs(cluster: &ItemId, part: SplitPart, by: ListedBy) -> bool {
 }
 
 /// A split is closed under the roots of what was listed.
-fn check_forming(of: Option<&OfExperiment>, new: &SplitsFormed) -> Checked {
+fn check_forming(of: Option<&ExperimentSplits>, new: &SplitsFormed) -> RuleAnswer {
     let open = of.and_then(|of| of.open.as_ref());
     let Some(open) = open.filter(|open| open.split == new.split) else {
         let expected = format!("listed clusters of {}", new.split);
@@ -428,17 +431,17 @@ fn check_forming(of: Option<&OfExperiment>, new: &SplitsFormed) -> Checked {
 }
 
 /// What a split says of time fits together.
-fn check_apart(new: &SplitsFormed) -> Checked {
+fn check_apart(new: &SplitsFormed) -> RuleAnswer {
     let gap = new.gap_seconds.map(clover_num::Count::value);
     match (new.separation, new.gap, gap) {
-        (Separation::Hashed, Verdict::NotChecked, None) => Ok(()),
-        (Separation::Time, Verdict::Pass, Some(gap)) if gap >= GAP_SECONDS_MIN => {
+        (SplitSeparation::Hashed, Verdict::NotChecked, None) => Ok(()),
+        (SplitSeparation::Time, Verdict::Pass, Some(gap)) if gap >= GAP_SECONDS_MIN => {
             let ordered = new.t1.zip(new.t2).is_some_and(|(t1, t2)| t1 < t2);
             ensure!(ordered, "t1 before t2", "another order");
             Ok(())
         }
-        (Separation::Hashed, ..) => unmet("gap not_checked where confirm is hashed", "a gap"),
-        (Separation::Time, _, gap) => unmet(
+        (SplitSeparation::Hashed, ..) => unmet("gap not_checked where confirm is hashed", "a gap"),
+        (SplitSeparation::Time, _, gap) => unmet(
             format!("a checked gap of at least {GAP_SECONDS_MIN} s"),
             gap.map_or("none".to_owned(), |gap| format!("{gap} s")),
         ),

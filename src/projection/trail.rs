@@ -10,9 +10,9 @@ use clover_event::id::EventId;
 use clover_event::payload::record::ReadOutcome;
 use clover_ground::sign::KeyId;
 
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use crate::reader::Model;
 
 /// Events of one kind by one key.
@@ -181,11 +181,11 @@ pub enum Timing {
 
 impl Timing {
     /// Of one manifest.
-    pub fn of(record: &Record) -> Self {
+    pub fn of(record: &ManifestRecord) -> Self {
         let Some(first) = first_seen_seq(record) else {
             return Self::Unseen;
         };
-        let mut since = record.versions.iter().filter_map(Version::since);
+        let mut since = record.versions.iter().filter_map(ManifestVersion::since);
         if since.any(|seq| seq < first) {
             Self::Before
         } else {
@@ -195,18 +195,18 @@ impl Timing {
 }
 
 /// The first entry by which an outcome could be seen: of a plan of audits, an open probe that it came after too.
-pub fn first_seen_seq(record: &Record) -> Option<u64> {
+pub fn first_seen_seq(record: &ManifestRecord) -> Option<u64> {
     let look = record.first_look.as_ref().map(|look| look.seq);
     look.into_iter().chain(record.first_probe).min()
 }
 
 /// The entry from which a version stands: its countersignature where it needs one; `None` while it waits for it.
-pub fn in_force_seq(record: &Record) -> Option<u64> {
-    record.versions.iter().find_map(Version::since)
+pub fn in_force_seq(record: &ManifestRecord) -> Option<u64> {
+    record.versions.iter().find_map(ManifestVersion::since)
 }
 
 /// Amendments that were made after an outcome could be seen.
-pub fn amended_after(record: &Record) -> u64 {
+pub fn amended_after(record: &ManifestRecord) -> u64 {
     let Some(first) = first_seen_seq(record) else {
         return 0;
     };

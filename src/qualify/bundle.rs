@@ -81,9 +81,9 @@ const SAMPLE: &[(&str, &str)] = &[
 
 /// The real sample that is compiled in: numbers only, response lengths in place of responses.
 #[derive(Clone, Copy, Debug)]
-pub struct Bundled;
+pub struct BundledSample;
 
-impl Arena for Bundled {
+impl Arena for BundledSample {
     fn text(&self, name: &str) -> Result<String, String> {
         let found = SAMPLE.iter().find(|(known, _)| *known == name);
         let (_, text) = found.ok_or_else(|| format!("the bundled sample has no {name}"))?;

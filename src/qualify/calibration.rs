@@ -3,13 +3,13 @@
 use clover_stats::calibrator;
 use clover_stats::calibrator::Algorithm;
 use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::CalibratorSettings;
 use clover_stats::calibrator::Mode;
 use clover_stats::calibrator::Model;
-use clover_stats::calibrator::Settings;
 use clover_stats::folds;
 use clover_stats::isotonic;
-use clover_stats::isotonic::Bounds;
-use clover_stats::isotonic::Direction;
+use clover_stats::isotonic::ClipBounds;
+use clover_stats::isotonic::Monotonicity;
 use clover_stats::sample::Values;
 use clover_stats::sample::Weights;
 
@@ -74,14 +74,14 @@ pub fn isotonic(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     );
     let weights = maybe_numbers(&case.input, "w")?;
     let bound = |name: &str| case.input.maybe(name).map(|node| node.number()).transpose();
-    let bounds = Bounds {
+    let bounds = ClipBounds {
         low: bound("y_min")?,
         high: bound("y_max")?,
     };
     let direction = if case.input.at("increasing")?.flag()? {
-        Direction::Increasing
+        Monotonicity::Increasing
     } else {
-        Direction::Decreasing
+        Monotonicity::Decreasing
     };
     let weights = weights
         .as_deref()
@@ -117,7 +117,7 @@ pub fn calibrator(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let columns = columns(input.maybe("covariates"))?;
     let covariates: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
     let mode = input.at("mode")?;
-    let settings = Settings {
+    let settings = CalibratorSettings {
         algorithm: Algorithm::Peer1,
         mode: match mode.text()? {
             "monotone" => Mode::Monotone,

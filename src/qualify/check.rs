@@ -541,7 +541,7 @@ impl<'a> Check<'a> {
     }
 
     /// Ends a case: what the file expects and nobody compared is a failure.
-    pub fn finish(mut self, expected: &Node<'_>) -> Finished {
+    pub fn finish(mut self, expected: &Node<'_>) -> CaseResult {
         let mut unseen = Vec::new();
         {
             let seen = self.seen.borrow();
@@ -557,7 +557,7 @@ impl<'a> Check<'a> {
         if self.compared == 0 {
             self.fail(expected, "no comparison was made".to_owned());
         }
-        Finished {
+        CaseResult {
             failures: self.failures,
             worst: self.worst,
         }
@@ -566,7 +566,7 @@ impl<'a> Check<'a> {
 
 /// What comparing one case came to.
 #[derive(Debug)]
-pub struct Finished {
+pub struct CaseResult {
     /// All that failed.
     pub failures: Vec<Failure>,
     /// The closest to its tolerance.

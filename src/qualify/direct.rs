@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use clover_stats::calibrator::Selected;
+use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::crv1;
 use clover_stats::direct;
 use clover_stats::direct::ClusterWeights;
@@ -33,7 +33,7 @@ use clover_workflow::analyze::dataset::Dataset;
 use clover_workflow::analyze::dataset::Policy;
 use clover_workflow::analyze::dataset::Prompts;
 use clover_workflow::analyze::read;
-use clover_workflow::analyze::read::Fields;
+use clover_workflow::analyze::read::FieldNames;
 use clover_workflow::analyze::read::RESPONSE_LENGTH;
 
 /// Policies of the real sample.
@@ -252,9 +252,9 @@ pub(crate) fn arena_file(
 ) -> Result<read::Responses, Stop> {
     let arena = arena.ok_or_else(|| Stop::NotRun("needs the real sample: --arena DIR".into()))?;
     let text = arena.text(file).map_err(Stop::NotRun)?;
-    let fields = Fields {
+    let fields = FieldNames {
         covariates: covariates.to_vec(),
-        ..Fields::default()
+        ..FieldNames::default()
     };
     read::responses(file, &text, &fields).map_err(refused)
 }
@@ -393,7 +393,7 @@ pub fn bootstrap(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     for (replicate, node) in case.input.at("weights")?.elements()?.iter().enumerate() {
         check.numbers(node, &drawn.weights(replicate, order.len()))?;
     }
-    let given = Given(weights);
+    let given = CaseWeights(weights);
     let request = Request {
         replicates: Some(Replicates {
             weights: &given,
@@ -441,9 +441,9 @@ fn stream(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 }
 
 /// Weights as a case gives them.
-struct Given(Vec<Vec<f64>>);
+struct CaseWeights(Vec<Vec<f64>>);
 
-impl ClusterWeights for Given {
+impl ClusterWeights for CaseWeights {
     fn replicates(&self) -> usize {
         self.0.len()
     }
@@ -488,7 +488,7 @@ fn compare(case: &Case<'_>, check: &mut Check<'_>, analysis: &Analysis) -> Resul
         check.text(&node, policy.route.name())?;
     }
     if let Ok(calibration) = &analysis.calibration {
-        let selected: Selected = calibration.calibrator.selected;
+        let selected: CalibratorChoice = calibration.calibrator.selected;
         check.text(&expected.at("selected_mode")?, selected.name())?;
     }
     let variances = expected.at("oracle_variance")?;

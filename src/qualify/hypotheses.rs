@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 
 use clover_stats::inference;
 use clover_stats::multiplicity;
-use clover_stats::multiplicity::Correction;
+use clover_stats::multiplicity::MultiplicityCorrection;
 use clover_stats::multiplicity::PValues;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 use clover_stats::student;
 use clover_stats::student::Alternative;
 use clover_stats::student::MeanEstimate;
-use clover_stats::student::Tested;
+use clover_stats::student::MeanTest;
 
 use crate::check::Case;
 use crate::check::Check;
@@ -66,9 +66,9 @@ fn side(
     alternative: Alternative,
 ) -> Result<(), Stop> {
     let (statistic, p) = match estimate.test(null, alternative).map_err(refused)? {
-        Tested::Statistic { t, p } => (t, p),
-        Tested::NoVariance(Ordering::Equal) => (f64::NAN, f64::NAN),
-        Tested::NoVariance(side) => {
+        MeanTest::Statistic { t, p } => (t, p),
+        MeanTest::NoVariance(Ordering::Equal) => (f64::NAN, f64::NAN),
+        MeanTest::NoVariance(side) => {
             let against = matches!(
                 (alternative, side),
                 (Alternative::Less, Ordering::Greater) | (Alternative::Greater, Ordering::Less)
@@ -115,10 +115,10 @@ pub fn multipletests(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop>
     let level = case.input.at("alpha")?.number()?;
     let family = PValues::new(&p).map_err(refused)?;
     let corrections = [
-        ("fdr_bh", Correction::BenjaminiHochberg),
-        ("fdr_by", Correction::BenjaminiYekutieli),
-        ("holm", Correction::Holm),
-        ("bonferroni", Correction::Bonferroni),
+        ("fdr_bh", MultiplicityCorrection::BenjaminiHochberg),
+        ("fdr_by", MultiplicityCorrection::BenjaminiYekutieli),
+        ("holm", MultiplicityCorrection::Holm),
+        ("bonferroni", MultiplicityCorrection::Bonferroni),
     ];
     for (name, correction) in corrections {
         let expected = case.expected.at(name)?;

@@ -292,7 +292,7 @@ fn bundled(name: &str) -> Report {
         .iter()
         .find(|(known, _)| *known == name)
         .unwrap();
-    run(name, text, Some(&bundle::Bundled)).unwrap()
+    run(name, text, Some(&bundle::BundledSample)).unwrap()
 }
 
 /// Runs a case; whether the runner came to its end.

@@ -12,14 +12,14 @@ use clover_stats::offpolicy;
 use clover_stats::offpolicy::Draws;
 use clover_stats::offpolicy::Estimator;
 use clover_stats::offpolicy::Legacy;
-use clover_stats::offpolicy::Logged;
+use clover_stats::offpolicy::LoggedRows;
 use clover_stats::offpolicy::OffPolicy;
 use clover_stats::offpolicy::Outcome;
-use clover_stats::offpolicy::Parts;
 use clover_stats::offpolicy::Ranks;
 use clover_stats::offpolicy::Rewards;
+use clover_stats::offpolicy::RobustColumns;
 use clover_stats::overlap;
-use clover_stats::overlap::Threshold;
+use clover_stats::overlap::SurprisalThreshold;
 use clover_stats::peer_draws;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::Values;
@@ -28,8 +28,8 @@ use clover_stats::weights;
 use clover_stats::weights::CrossFitted;
 use clover_stats::weights::LogRatios;
 use clover_stats::weights::Objective;
-use clover_stats::weights::Settings;
 use clover_stats::weights::Stabiliser;
+use clover_stats::weights::StabiliserSettings;
 use serde_json::Value;
 
 use crate::check::Arena;
@@ -94,7 +94,7 @@ fn stabilised(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     {
         return Err(count.malformed("more than every fold of fold_ids"));
     }
-    let settings = Settings {
+    let settings = StabiliserSettings {
         ess_floor: config.maybe("ess_floor").map(|n| n.number()).transpose()?,
         variance_cap: config.maybe("var_cap").map(|n| n.number()).transpose()?,
         baseline: config.at("include_baseline")?.flag()?,
@@ -206,7 +206,7 @@ impl Log {
         let scores: Vec<f64> = rows.iter().map(|&row| self.scores[row]).collect();
         let labels: Vec<f64> = rows.iter().filter_map(|&row| self.labels[row]).collect();
         let own: Vec<usize> = rows.iter().map(|&row| folds[row]).collect();
-        let settings = calibrator::Settings {
+        let settings = calibrator::CalibratorSettings {
             algorithm: Algorithm::Peer0,
             mode,
         };
@@ -263,7 +263,7 @@ struct Answer {
     estimate: OffPolicy,
     legacy: Legacy,
     weights: Vec<f64>,
-    parts: Option<Parts>,
+    parts: Option<RobustColumns>,
     components: Vec<OffPolicy>,
     shares: Vec<f64>,
     has_df: bool,
@@ -293,7 +293,7 @@ struct Setting<'a> {
     log: &'a Log,
     folds: &'a [usize],
     calibrator: &'a Calibrator,
-    logged: &'a Logged<'a>,
+    logged: &'a LoggedRows<'a>,
 }
 
 impl Setting<'_> {
@@ -303,7 +303,7 @@ impl Setting<'_> {
 
     fn cross_fit(&self, raw: &[f64], outer: &[usize]) -> Result<CrossFitted, Stop> {
         let index = column(self.logged.out_of_fold())?;
-        let settings = Settings::default();
+        let settings = StabiliserSettings::default();
         weights::cross_fit(
             weigh(raw)?,
             index,
@@ -326,7 +326,7 @@ impl Setting<'_> {
             "snips" => self.weighted(Estimator::Snips, raw),
             "cal_ips_single_pass" => {
                 let index = column(self.logged.out_of_fold())?;
-                let (objective, settings) = (self.objective(), Settings::default());
+                let (objective, settings) = (self.objective(), StabiliserSettings::default());
                 let own = weigh(&raw)?;
                 let fitted = Stabiliser::fit(own, index, objective, self.folds, &settings);
                 let found = fitted
@@ -384,7 +384,7 @@ impl Setting<'_> {
         .map_err(refused)?;
         // The peer fits this component on shuffled folds, not on those of the calibrator.
         let shuffled = peer_draws::shuffled_folds(42, self.logged.len(), folds::FOLDS_DEFAULT);
-        let other = Logged::new(self.logged.rewards(), &shuffled, self.logged.prompts());
+        let other = LoggedRows::new(self.logged.rewards(), &shuffled, self.logged.prompts());
         let other = other.map_err(refused)?;
         let weighted_outcome = outcome(&other, Some(own))?;
         let (weighted, _) =
@@ -424,7 +424,7 @@ fn estimates(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let calibrator = log.calibrator(mode, &folds)?;
     let rewards = Rewards::of(&calibrator, column(&log.scores)?, &[]).map_err(refused)?;
     let prompts = Clusters::of(log.ids.iter()).map_err(refused)?;
-    let logged = Logged::new(&rewards, &folds, &prompts).map_err(refused)?;
+    let logged = LoggedRows::new(&rewards, &folds, &prompts).map_err(refused)?;
     let setting = Setting {
         arena: case.arena,
         slips: case.slips,
@@ -488,7 +488,7 @@ fn residuals(
     setting: &Setting<'_>,
     policy: &str,
     answer: &Answer,
-    parts: &Parts,
+    parts: &RobustColumns,
 ) -> Result<(), Stop> {
     let own = weigh(&answer.weights)?;
     let full = column(setting.logged.rewards().full())?;
@@ -572,7 +572,7 @@ fn diagnostics(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
             target,
             &log.base,
             lengths,
-            Threshold::Logged,
+            SurprisalThreshold::Logged,
             overlap::TYPICAL_MASS,
         );
         let found = found.map_err(refused)?;

@@ -2,7 +2,7 @@
 
 use clover_stats::overlap;
 use clover_stats::overlap::Coverage;
-use clover_stats::overlap::Threshold;
+use clover_stats::overlap::SurprisalThreshold;
 use clover_stats::sample::Values;
 use clover_stats::sample::Weights;
 
@@ -75,7 +75,13 @@ pub fn cle(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
         .map(|node| node.numbers())
         .transpose()?;
     let mass = input.at("target_typical_mass")?.number()?;
-    let found = overlap::coverage(&target, &base, tokens.as_deref(), Threshold::Logged, mass);
+    let found = overlap::coverage(
+        &target,
+        &base,
+        tokens.as_deref(),
+        SurprisalThreshold::Logged,
+        mass,
+    );
     let found = found.map_err(refused)?;
     check.number(&expected.at("threshold")?, found.threshold)?;
     check.number(

@@ -1,8 +1,8 @@
 //! `shrinkage` vectors: empirical Bayes with one pooled variance, and James-Stein.
 
 use clover_stats::pooling;
-use clover_stats::pooling::Estimator;
 use clover_stats::pooling::Group;
+use clover_stats::pooling::Tau2Estimator;
 use clover_stats::pooling::VarianceRule;
 use clover_stats::sample::Values;
 
@@ -37,8 +37,8 @@ pub fn shrinkage(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     check.number(&expected.at("mu0")?, spread.mean)?;
     check.number(&expected.at("Q")?, spread.q)?;
     for (name, estimator) in [
-        ("eb_dersimonian_laird", Estimator::DerSimonianLaird),
-        ("eb_paule_mandel", Estimator::PauleMandel),
+        ("eb_dersimonian_laird", Tau2Estimator::DerSimonianLaird),
+        ("eb_paule_mandel", Tau2Estimator::PauleMandel),
     ] {
         let want = expected.at(name)?;
         let pooled = pooling::pool(&groups, VarianceRule::Pooled, estimator)

@@ -4,11 +4,11 @@ use clover_stats::sample::Clusters;
 use clover_stats::sample::Values;
 use clover_stats::sample::Weights;
 use clover_stats::transport;
-use clover_stats::transport::Audit;
+use clover_stats::transport::AuditState;
 use clover_stats::transport::Doubt;
 use clover_stats::transport::Probe;
-use clover_stats::transport::State;
-use clover_stats::transport::Terms;
+use clover_stats::transport::TransportAudit;
+use clover_stats::transport::TransportTerms;
 
 use crate::check::Case;
 use crate::check::Check;
@@ -39,7 +39,7 @@ pub fn transport(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     compare(
         case,
         check,
-        &Rows {
+        &ProbeRows {
             scores: &predictions,
             predictions: &predictions,
             labels: &labels,
@@ -68,7 +68,7 @@ fn arena(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     compare(
         case,
         check,
-        &Rows {
+        &ProbeRows {
             scores: &probe.scores,
             predictions: &predictions,
             labels: &labels,
@@ -79,7 +79,7 @@ fn arena(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 }
 
 /// A probe's columns.
-struct Rows<'a> {
+struct ProbeRows<'a> {
     scores: &'a [f64],
     predictions: &'a [f64],
     labels: &'a [f64],
@@ -88,9 +88,9 @@ struct Rows<'a> {
 }
 
 /// Audits the rows under the terms of the case and compares the record.
-fn compare(case: &Case<'_>, check: &mut Check<'_>, rows: &Rows<'_>) -> Result<(), Stop> {
+fn compare(case: &Case<'_>, check: &mut Check<'_>, rows: &ProbeRows<'_>) -> Result<(), Stop> {
     let input = &case.input;
-    let mut terms = Terms::new(None);
+    let mut terms = TransportTerms::new(None);
     if let Some(margin) = input.maybe("delta_max") {
         terms.margin = Some(margin.number()?);
     }
@@ -145,8 +145,8 @@ fn compare(case: &Case<'_>, check: &mut Check<'_>, rows: &Rows<'_>) -> Result<()
 }
 
 fn numbers(
-    audit: &Audit,
-    terms: &Terms,
+    audit: &TransportAudit,
+    terms: &TransportTerms,
     expected: &Node<'_>,
     check: &mut Check<'_>,
 ) -> Result<(), Stop> {
@@ -178,18 +178,20 @@ fn numbers(
     Ok(())
 }
 
-fn state(state: State, expected: &Node<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
+fn state(state: AuditState, expected: &Node<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let (status, code) = match state {
-        State::Pass => ("PASS", ""),
-        State::Fail => ("FAIL", "unacceptable_mean_residual"),
-        State::Inconclusive(Doubt::FewClusters) => {
+        AuditState::Pass => ("PASS", ""),
+        AuditState::Fail => ("FAIL", "unacceptable_mean_residual"),
+        AuditState::Inconclusive(Doubt::FewClusters) => {
             ("INCONCLUSIVE", "insufficient_effective_clusters")
         }
-        State::Inconclusive(Doubt::CrossesMargin) => ("INCONCLUSIVE", "interval_crosses_margin"),
+        AuditState::Inconclusive(Doubt::CrossesMargin) => {
+            ("INCONCLUSIVE", "interval_crosses_margin")
+        }
         // The peer has no such doubt: it grades a width of zero.
-        State::Inconclusive(Doubt::EqualLabels) => ("INCONCLUSIVE", ""),
-        State::NotGraded => ("NOT_GRADED", "margin_not_declared"),
-        State::NotChecked => ("NOT_CHECKED", ""),
+        AuditState::Inconclusive(Doubt::EqualLabels) => ("INCONCLUSIVE", ""),
+        AuditState::NotGraded => ("NOT_GRADED", "margin_not_declared"),
+        AuditState::NotChecked => ("NOT_CHECKED", ""),
     };
     check.text(&expected.at("status")?, status)?;
     check.text(&expected.at("reason_code")?, code)?;

@@ -177,7 +177,13 @@ impl Chart {
         places.into_iter().map(named).collect()
     }
 
-    fn ticks(&self, out: &mut String, bars: bool, (across, x): Axis<'_>, (up, y): Axis<'_>) {
+    fn ticks(
+        &self,
+        out: &mut String,
+        bars: bool,
+        (across, x): AxisScale<'_>,
+        (up, y): AxisScale<'_>,
+    ) {
         for (place, name) in self.across_at(bars, across) {
             let (x, y) = (x(place), HEIGHT - BOTTOM + 18.0);
             put(
@@ -333,7 +339,7 @@ impl Series {
 }
 
 /// Ends of an axis and the place of a value on it.
-type Axis<'a> = ((f64, f64), &'a dyn Fn(f64) -> f64);
+type AxisScale<'a> = ((f64, f64), &'a dyn Fn(f64) -> f64);
 
 /// Shares of a whole, drawn as a ring.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use clover_projection::bundle::Bundle;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
-use clover_projection::bundle::Row;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
+use clover_projection::bundle::TableRow;
 
 use crate::shown;
 
@@ -129,7 +129,7 @@ fn entries(out: &mut String, bundle: &Bundle) {
     grid.put(out, &all);
 }
 
-fn part(out: &mut String, part: &Part) {
+fn part(out: &mut String, part: &Section) {
     put(out, &format!("\n## {}\n", part.title));
     put(out, &wrapped(&plain(part.about), ""));
     if !part.facts.is_empty() {
@@ -255,7 +255,7 @@ fn table(out: &mut String, table: &Table) {
     let digits: Vec<usize> = (0..table.columns.len())
         .map(|at| shown::digits(&table.rows, at))
         .collect();
-    let cells = |row: &Row| -> Vec<String> {
+    let cells = |row: &TableRow| -> Vec<String> {
         let texts = row.cells.iter().zip(&digits);
         let mut texts: Vec<String> = texts
             .map(|(cell, digits)| plain(&shown::cell(cell, *digits)))

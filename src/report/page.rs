@@ -9,8 +9,8 @@ use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Bundle;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Fact;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 
 use crate::forest::escaped;
@@ -151,7 +151,7 @@ impl Page {
         self.put("<li><a href=\"#entries\">Entries</a></li>\n</ol>\n</nav>\n</header>");
     }
 
-    fn part(&mut self, part: &Part) {
+    fn part(&mut self, part: &Section) {
         let id = part.part;
         self.put(&format!(
             "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n\

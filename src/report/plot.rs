@@ -2,8 +2,8 @@
 
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Plot;
-use clover_projection::bundle::Row;
 use clover_projection::bundle::Table;
+use clover_projection::bundle::TableRow;
 
 use crate::chart::Chart;
 use crate::chart::Mark;
@@ -25,7 +25,7 @@ pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
             before,
         } => {
             let digits = shown::digits(&table.rows, estimate);
-            let stood = |row: &Row| row.cells.get(before?)?.as_number();
+            let stood = |row: &TableRow| row.cells.get(before?)?.as_number();
             let rows = table.rows.iter().filter_map(|row| {
                 let drawn = forest_row(row, label, (estimate, digits), interval)?;
                 Some((drawn, stood(row)))
@@ -63,7 +63,7 @@ pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
 }
 
 fn forest_row(
-    row: &Row,
+    row: &TableRow,
     label: (usize, usize),
     (estimate, digits): (usize, usize),
     interval: Option<usize>,
@@ -95,7 +95,7 @@ fn reliability(
     weight: usize,
 ) -> Option<String> {
     let mut all: Vec<Series> = Vec::new();
-    let number = |row: &Row, at: usize| row.cells.get(at).and_then(Cell::as_number);
+    let number = |row: &TableRow, at: usize| row.cells.get(at).and_then(Cell::as_number);
     for row in &table.rows {
         let (Some(across), Some(up)) = (number(row, x), number(row, y)) else {
             continue;

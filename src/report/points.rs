@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Plot;
-use clover_projection::bundle::Row;
 use clover_projection::bundle::Table;
+use clover_projection::bundle::TableRow;
 
 use crate::forest::escaped;
 
@@ -33,11 +33,11 @@ struct Point {
     weight: f64,
 }
 
-fn number(row: &Row, at: usize) -> Option<f64> {
+fn number(row: &TableRow, at: usize) -> Option<f64> {
     row.cells.get(at)?.as_number()
 }
 
-fn ends(row: &Row, at: usize) -> Option<(f64, f64)> {
+fn ends(row: &TableRow, at: usize) -> Option<(f64, f64)> {
     match row.cells.get(at)? {
         Cell::Interval(low, high) => Some((low.value(), high.value())),
         _ => None,
@@ -143,7 +143,7 @@ pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
     else {
         return None;
     };
-    let point = |row: &Row| {
+    let point = |row: &TableRow| {
         Some(Point {
             x: number(row, x.0)?,
             y: number(row, dots.0)?,

@@ -2,7 +2,7 @@
 
 use clover_event::payload::Verdict;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Row;
+use clover_projection::bundle::TableRow;
 
 /// Most digits after the point.
 const DIGITS: usize = 4;
@@ -54,8 +54,8 @@ pub fn thousands(value: u64) -> String {
 }
 
 /// Digits that a column needs.
-pub fn digits(rows: &[Row], column: usize) -> usize {
-    let of = |row: &Row| match row.cells.get(column) {
+pub fn digits(rows: &[TableRow], column: usize) -> usize {
+    let of = |row: &TableRow| match row.cells.get(column) {
         Some(Cell::Number(number)) => digits_of(number.value()),
         Some(Cell::Interval(low, high)) => digits_of(low.value()).max(digits_of(high.value())),
         _ => 0,

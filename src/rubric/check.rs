@@ -80,7 +80,7 @@ impl Op {
 
 /// A patch that passed every check.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct CheckedPatch {
     /// What each changed leaf needs, in the order of the diff.
     pub classes: Vec<Class>,
     /// What changes, by path.
@@ -101,7 +101,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// [`PatchFault`] of the first check that fails.
-pub fn check(bytes: &[u8], context: &Context<'_>) -> Result<(Patch, Checked), PatchFault> {
+pub fn check(bytes: &[u8], context: &Context<'_>) -> Result<(Patch, CheckedPatch), PatchFault> {
     let patch = Patch::parse(bytes)?;
     let checked = check_patch(&patch, context)?;
     Ok((patch, checked))
@@ -111,7 +111,7 @@ pub fn check(bytes: &[u8], context: &Context<'_>) -> Result<(Patch, Checked), Pa
 ///
 /// # Errors
 /// [`PatchFault`] of the first check that fails.
-pub fn check_patch(patch: &Patch, context: &Context<'_>) -> Result<Checked, PatchFault> {
+pub fn check_patch(patch: &Patch, context: &Context<'_>) -> Result<CheckedPatch, PatchFault> {
     let values = typed(patch)?;
     let before = context.rubric.leaves();
     let mut after = before.clone();
@@ -154,7 +154,7 @@ pub fn check_patch(patch: &Patch, context: &Context<'_>) -> Result<Checked, Patc
         .filter(|change| needs_two_keys(change, before.get(&change.path)))
         .map(|change| change.path.clone())
         .collect();
-    Ok(Checked {
+    Ok(CheckedPatch {
         classes,
         diff,
         hash,

@@ -71,7 +71,7 @@ fn tags(of: &[&str]) -> BTreeSet<String> {
     of.iter().map(|tag| (*tag).to_owned()).collect()
 }
 
-fn checked(text: &str, unverified: Option<&BTreeSet<String>>) -> Result<Checked, PatchFault> {
+fn checked(text: &str, unverified: Option<&BTreeSet<String>>) -> Result<CheckedPatch, PatchFault> {
     let (families, none) = (Family::ALL.into(), BTreeSet::new());
     let context = Context {
         rubric: &rubric(),

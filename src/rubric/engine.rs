@@ -70,18 +70,18 @@ pub struct Verification {
 
 /// What the engine says of one raw answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scored {
+pub struct EngineScore {
     /// The score, 0 to 1.
     pub score: Micro,
     /// Whether the judge abstains; the score stays.
     pub abstain: bool,
     /// Rules whose condition held, in the order in which they were asked.
-    pub trace: Vec<Fired>,
+    pub trace: Vec<RuleFiring>,
 }
 
 /// A rule whose condition held, even where it changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fired {
+pub struct RuleFiring {
     /// Path of the rule in the rubric.
     pub path: String,
     /// The score before it.
@@ -111,11 +111,11 @@ impl Rules {
     ///
     /// # Errors
     /// [`EngineError`].
-    pub fn score(&self, base: Micro, evidence: &Evidence) -> Result<Scored, EngineError> {
+    pub fn score(&self, base: Micro, evidence: &Evidence) -> Result<EngineScore, EngineError> {
         if !(0..=1_000_000).contains(&base.value()) {
             return Err(EngineError::Base(base));
         }
-        let mut run = Run {
+        let mut run = ScoreInProgress {
             score: base.value(),
             trace: Vec::new(),
         };
@@ -129,14 +129,14 @@ impl Rules {
         if abstain {
             run.fire("abstention.triggers".to_owned(), run.score);
         }
-        Ok(Scored {
+        Ok(EngineScore {
             score: micro(run.score),
             abstain,
             trace: run.trace,
         })
     }
 
-    fn guard(&self, evidence: &Evidence, run: &mut Run) -> Result<(), EngineError> {
+    fn guard(&self, evidence: &Evidence, run: &mut ScoreInProgress) -> Result<(), EngineError> {
         if let Some((tokens, max)) = self.length_bias_cap
             && evidence.tokens.value() > tokens
         {
@@ -160,7 +160,12 @@ impl Rules {
 }
 
 impl Obligation {
-    fn ask(&self, name: &str, evidence: &Evidence, run: &mut Run) -> Result<(), EngineError> {
+    fn ask(
+        &self,
+        name: &str,
+        evidence: &Evidence,
+        run: &mut ScoreInProgress,
+    ) -> Result<(), EngineError> {
         let path = |leaf: &str| format!("obligations.{name}.{leaf}");
         if let Some(verification) = &self.verification {
             let required = self.required == Some(true);
@@ -226,14 +231,14 @@ impl Verification {
 }
 
 /// A score on its way.
-struct Run {
+struct ScoreInProgress {
     score: i64,
-    trace: Vec<Fired>,
+    trace: Vec<RuleFiring>,
 }
 
-impl Run {
+impl ScoreInProgress {
     fn fire(&mut self, path: String, after: i64) {
-        self.trace.push(Fired {
+        self.trace.push(RuleFiring {
             path,
             before: micro(self.score),
             after: micro(after),

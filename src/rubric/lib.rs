@@ -17,7 +17,7 @@ mod patch;
 pub mod prompt;
 
 pub use check::Change;
-pub use check::Checked;
+pub use check::CheckedPatch;
 pub use check::Context;
 pub use check::PATCH_LABEL;
 pub use check::between;

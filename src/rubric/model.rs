@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::yaml::Document;
-use clover_ground::yaml::Place;
+use clover_ground::yaml::NodePosition;
 use clover_ground::yaml::YamlError;
 use clover_num::Micro;
 use serde::Serialize;
@@ -115,7 +115,7 @@ impl Rubric {
         if bytes.len() > SIZE_MAX {
             let message = format!("expected at most {SIZE_MAX} bytes, found {}", bytes.len());
             return Err(YamlError {
-                place: Place::default(),
+                place: NodePosition::default(),
                 message,
             });
         }
@@ -348,18 +348,18 @@ pub(super) fn within(path: &str, key: &str) -> String {
 }
 
 /// Where a path stands, or the nearest above it.
-pub(super) fn place(document: &Document, path: &str) -> Place {
+pub(super) fn place(document: &Document, path: &str) -> NodePosition {
     let mut above = path;
     loop {
         if let Some(found) = document.place(above) {
-            return Place {
+            return NodePosition {
                 path: path.to_owned(),
                 ..found.clone()
             };
         }
         match above.rfind('.') {
             Some(at) => above = &above[..at],
-            None if above.is_empty() => return Place::default(),
+            None if above.is_empty() => return NodePosition::default(),
             None => above = "",
         }
     }

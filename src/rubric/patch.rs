@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use clover_ground::canon;
 use clover_ground::yaml::Document;
-use clover_ground::yaml::Place;
+use clover_ground::yaml::NodePosition;
 use clover_num::Micro;
 
 use super::leaf;
@@ -131,7 +131,7 @@ pub struct PatchFault {
     /// The check that it failed.
     pub code: Code,
     /// Where in the document.
-    pub place: Place,
+    pub place: NodePosition,
     /// What was expected and found.
     pub message: String,
 }
@@ -220,14 +220,14 @@ impl Patch {
     /// # Errors
     /// [`PatchFault`] with code `parse`, `keys`, `path` or `conflict`.
     pub fn parse(bytes: &[u8]) -> Result<Self, PatchFault> {
-        let parse = |place: Place, message: String| PatchFault {
+        let parse = |place: NodePosition, message: String| PatchFault {
             code: Code::Parse,
             place,
             message,
         };
         if bytes.len() > SIZE_MAX {
             let message = format!("expected at most {SIZE_MAX} bytes, found {}", bytes.len());
-            return Err(parse(Place::default(), message));
+            return Err(parse(NodePosition::default(), message));
         }
         let document = Document::parse(bytes).map_err(|error| parse(error.place, error.message))?;
         let root: canon::Value = document

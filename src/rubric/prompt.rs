@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use clover_ground::digest::Digest;
 
-use super::engine::Scored;
+use super::engine::EngineScore;
 use super::leaf::Value;
 use super::model::Rubric;
 
@@ -73,7 +73,7 @@ impl Firing {
     }
 
     /// Counts one row.
-    pub fn add(&mut self, scored: &Scored) {
+    pub fn add(&mut self, scored: &EngineScore) {
         self.rows += 1;
         for fired in &scored.trace {
             if let Some(count) = self.fired.get_mut(&fired.path) {

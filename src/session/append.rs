@@ -11,7 +11,7 @@ use clover_ground::digest::Digest;
 use clover_ground::sign::Signed;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Candidate;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
@@ -40,15 +40,15 @@ pub enum Submission {
         /// The kind of each.
         kinds: Vec<Kind>,
         /// Where each stands.
-        appended: Vec<Appended>,
+        appended: Vec<AppendedEvent>,
     },
     /// They were rehearsed.
-    Rehearsed(Vec<Rehearsed>),
+    Rehearsed(Vec<Rehearsal>),
 }
 
 impl Submission {
     /// The submission of commands that were appended.
-    pub fn of(commands: &[Command], appended: Vec<Appended>) -> Self {
+    pub fn of(commands: &[Command], appended: Vec<AppendedEvent>) -> Self {
         let kinds = commands.iter().map(|command| command.payload.kind());
         let kinds = kinds.collect();
         Self::Appended { kinds, appended }
@@ -118,7 +118,7 @@ pub fn append(
     ledger: &mut Ledger,
     commands: &[Command],
     signer: &Signer,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     append_with(watcher, ledger, commands, signer, &[])
 }
 
@@ -132,7 +132,7 @@ pub fn append_with(
     commands: &[Command],
     signer: &Signer,
     blobs: &[Vec<u8>],
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let appended = ledger.append_with_blobs(commands, signer, blobs)?;
     tell_of_pin(watcher, ledger);
     Ok(appended)
@@ -148,7 +148,7 @@ pub fn append_pair(
     first: &Command,
     second: impl FnOnce(EventId) -> Command,
     signer: &Signer,
-) -> Result<(Command, Vec<Appended>), SessionError> {
+) -> Result<(Command, Vec<AppendedEvent>), SessionError> {
     let number = next_author_seq(ledger, signer);
     let one = draft(ledger, first, signer, number).sign(signer)?;
     let second = second(EventId(Digest::sha256(one.body())));
@@ -167,7 +167,7 @@ pub fn append_each(
     watcher: &mut dyn Watcher,
     ledger: &mut Ledger,
     commands: &[(Command, &Signer)],
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let mut numbers = BTreeMap::new();
     let mut events = Vec::with_capacity(commands.len());
     for (command, signer) in commands {
@@ -223,7 +223,7 @@ pub fn next_author_seq(ledger: &Ledger, signer: &Signer) -> u64 {
 
 /// The canonical unsigned body of an event that was not appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rehearsed {
+pub struct Rehearsal {
     /// The id that it would have.
     pub id: EventId,
     /// Its bytes: one line of canonical JSON, UTF-8.
@@ -240,7 +240,7 @@ pub fn rehearse(
     commands: &[Command],
     signer: &Signer,
     (first, judged): (u64, usize),
-) -> Result<Vec<Rehearsed>, SessionError> {
+) -> Result<Vec<Rehearsal>, SessionError> {
     let mut rehearsed = Vec::with_capacity(commands.len());
     for (at, (author_seq, command)) in (first..).zip(commands).enumerate() {
         let draft = draft(ledger, command, signer, author_seq);
@@ -249,7 +249,7 @@ pub fn rehearse(
         if at < judged {
             check(ledger, draft, id)?;
         }
-        rehearsed.push(Rehearsed { id, body });
+        rehearsed.push(Rehearsal { id, body });
     }
     Ok(rehearsed)
 }

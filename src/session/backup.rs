@@ -143,7 +143,7 @@ fn sealed(
 
 /// A ledger that was restored.
 #[derive(Debug)]
-pub struct Restored {
+pub struct Restoration {
     /// Where it is.
     pub home: Home,
     /// The ledger.
@@ -166,7 +166,7 @@ pub fn restore(
     (from, into, keys): (&Path, &Path, &Path),
     identity: &Identity,
     options: &HomeOptions,
-) -> Result<Restored, SessionError> {
+) -> Result<Restoration, SessionError> {
     let home = Home::new(into.join(FOLDER));
     let is_new = !ambient::exists(into)?;
     let random = Digest::blake3(&ambient.random::<16>()?).to_hex();
@@ -197,7 +197,7 @@ pub fn restore(
     };
     let ledger = Ledger::open_anew(home.database(), ambient.clone(), &GOVERNED, opened)?;
     ledger.advance_pin()?;
-    Ok(Restored {
+    Ok(Restoration {
         home,
         ledger,
         keys,

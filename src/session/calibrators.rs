@@ -98,7 +98,7 @@ pub fn find(ledger: &Ledger, below: u64, name: Option<&str>) -> Result<Fit, Sess
 
 /// A calibrator that was fitted again from the rows that it names, and is the one on record.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct RefittedCalibrator {
     /// What is on record.
     pub fit: Fit,
     calibrator: Calibrator,
@@ -108,7 +108,7 @@ pub struct Loaded {
 
 /// What a calibrator says of a score.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Calibrated {
+pub struct CalibratedScore {
     /// The mean label that it expects, on the scale of labels.
     pub value: f64,
     /// Whether the score lies beyond every labelled score: there the curve goes on flat, and no label backs it.
@@ -120,7 +120,7 @@ pub struct Calibrated {
 /// # Errors
 /// [`EstimateError::OfIteration`] for a calibrator of an iteration, whose scores no rows of a file have;
 /// [`EstimateError::Changed`] where the rows give another one; and those of gathering rows.
-pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<Loaded, SessionError> {
+pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<RefittedCalibrator, SessionError> {
     let said = &fit.said;
     if let Some(of) = &said.terms.iteration {
         let iteration = of.iteration.clone();
@@ -148,7 +148,7 @@ pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<Loaded, SessionErr
     }
     let analysis = found.analysis;
     let calibration = analysis.calibration.map_err(|_| changed)?;
-    Ok(Loaded {
+    Ok(RefittedCalibrator {
         fit,
         calibrator: calibration.calibrator,
         judge: analysis.judge_scale,
@@ -156,7 +156,7 @@ pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<Loaded, SessionErr
     })
 }
 
-impl Loaded {
+impl RefittedCalibrator {
     /// Ends of the scale of scores.
     pub fn scores(&self) -> (f64, f64) {
         self.judge.unwrap_or(Scale::UNIT).ends()
@@ -182,11 +182,11 @@ impl Loaded {
 
     /// What it says of a score, with a value for each of [`covariates`](Self::covariates); `None` for a score outside its
     /// scale.
-    pub fn apply(&self, score: f64, covariates: &[f64]) -> Option<Calibrated> {
+    pub fn apply(&self, score: f64, covariates: &[f64]) -> Option<CalibratedScore> {
         // Where all scores were one value, every score stands in the middle.
         let unit = self.judge.map_or(Some(0.5), |scale| scale.to_unit(score))?;
         let range = &self.fit.said.score_range;
-        Some(Calibrated {
+        Some(CalibratedScore {
             value: self.output.level(self.calibrator.predict(unit, covariates)),
             is_beyond: score < range.low.value() || score > range.high.value(),
         })

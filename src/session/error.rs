@@ -12,7 +12,7 @@ use clover_ledger::LedgerError;
 use clover_store::StoreError;
 use clover_workflow::import::kept::Unread;
 use clover_workflow::iterate::course::CourseError;
-use clover_workflow::iterate::rows::RowsError;
+use clover_workflow::iterate::rows::IterationRowsError;
 
 use crate::backup::BackupError;
 use crate::confirm::ConfirmError;
@@ -189,8 +189,8 @@ families! {
     Restore: RestoreError,
 }
 
-impl From<RowsError> for SessionError {
-    fn from(error: RowsError) -> Self {
+impl From<IterationRowsError> for SessionError {
+    fn from(error: IterationRowsError) -> Self {
         Self::Course(error.into())
     }
 }

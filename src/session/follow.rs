@@ -17,7 +17,7 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::LedgerOptions;
 use clover_ledger::append::named_blobs;
-use clover_ledger::load::Parts;
+use clover_ledger::load::LogSource;
 use clover_store::OpenOptions;
 use clover_workflow::GOVERNED;
 
@@ -38,7 +38,7 @@ const STAGE: &str = "follow";
 const BATCHES_MAX: usize = 64;
 
 /// Where a published log is read.
-pub trait Publication {
+pub trait PublishedLog {
     /// Its newest checkpoint.
     fn head(&self) -> &SignedCheckpoint;
 
@@ -46,7 +46,7 @@ pub trait Publication {
     ///
     /// # Errors
     /// When it cannot be read.
-    fn parts(&self, from: u64) -> Result<Parts<'static>, PortError>;
+    fn parts(&self, from: u64) -> Result<LogSource<'static>, PortError>;
 
     /// One blob; `None` where it is not there.
     ///
@@ -65,7 +65,7 @@ pub fn follow(
     ambient: &Arc<Ambient>,
     home: &Home,
     ledger: &mut Ledger,
-    published: &dyn Publication,
+    published: &dyn PublishedLog,
     store: OpenOptions,
 ) -> Result<(), SessionError> {
     if !each(watcher, ledger, published)? {
@@ -89,9 +89,9 @@ pub fn follow(
 fn each(
     watcher: &mut dyn Watcher,
     ledger: &mut Ledger,
-    published: &dyn Publication,
+    published: &dyn PublishedLog,
 ) -> Result<bool, SessionError> {
-    let Parts {
+    let LogSource {
         lines, checkpoints, ..
     } = published.parts(ledger.size())?;
     if checkpoints.len() > BATCHES_MAX {

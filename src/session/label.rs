@@ -26,7 +26,7 @@ use clover_ground::seal::LabelOpening;
 use clover_ground::sign::KeyId;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
@@ -87,7 +87,7 @@ pub enum LabelError {
 
 /// Which label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LabelKey {
     /// The experiment.
     pub experiment: ExperimentId,
     /// The label design.
@@ -112,7 +112,7 @@ pub struct Statement {
 pub fn seal_label(
     keys: &mut dyn Keys,
     ledger: &Ledger,
-    place: Place,
+    place: LabelKey,
     value: Micro,
     (custodian, reveal_by): (&KeyId, Timestamp),
 ) -> Result<Statement, SessionError> {
@@ -140,7 +140,7 @@ pub fn seal_label(
 
 /// The recorded seal of a row.
 /// A sealed label, with its entry.
-fn sealed(ledger: &Ledger, place: &Place) -> Result<(u64, LabelSealed), SessionError> {
+fn sealed(ledger: &Ledger, place: &LabelKey) -> Result<(u64, LabelSealed), SessionError> {
     let fields = [place.design.as_str(), place.row.as_str()];
     let key = registry::natural_key_of(Kind::LabelSealed, &place.experiment, &fields);
     let read = match ledger.giver(&key)? {
@@ -167,7 +167,7 @@ fn sealed(ledger: &Ledger, place: &Place) -> Result<(u64, LabelSealed), SessionE
 pub fn accept(
     keys: &mut dyn Keys,
     ledger: &Ledger,
-    place: Place,
+    place: LabelKey,
 ) -> Result<Statement, SessionError> {
     let signer = keys.signer(ledger.state(), KeyNeed::runner(Kind::SealAccepted))?;
     let (_, sealed) = sealed(ledger, &place)?;
@@ -184,8 +184,8 @@ pub fn accept(
 
 /// A sealed label whose peek was charged, not opened yet.
 #[derive(Debug)]
-pub struct Peek {
-    place: Place,
+pub struct PaidPeek {
+    place: LabelKey,
     charge: EventId,
     sealed: LabelSealed,
     signer: Arc<Signer>,
@@ -199,7 +199,7 @@ pub struct Reveal {
     /// What was appended: the label and the read of it.
     pub commands: Vec<Command>,
     /// Where they stand.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
 }
 
 /// A label that may be opened: it is sealed, and its peek was charged.
@@ -209,9 +209,9 @@ pub struct Reveal {
 pub fn peek(
     keys: &mut dyn Keys,
     ledger: &Ledger,
-    place: Place,
+    place: LabelKey,
     charge: EventId,
-) -> Result<Peek, SessionError> {
+) -> Result<PaidPeek, SessionError> {
     let signer = keys.signer(ledger.state(), KeyNeed::runner(Kind::LabelRevealed))?;
     let (seq, sealed) = sealed(ledger, &place)?;
     let charged = check_charge(ledger, charge)?;
@@ -225,7 +225,7 @@ pub fn peek(
         }
         .into());
     }
-    Ok(Peek {
+    Ok(PaidPeek {
         place,
         charge,
         sealed,
@@ -247,7 +247,7 @@ fn check_charge(ledger: &Ledger, charge: EventId) -> Result<u64, SessionError> {
     }
 }
 
-impl Peek {
+impl PaidPeek {
     /// Opens the label, and appends it with the read of it.
     ///
     /// # Errors

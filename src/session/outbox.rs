@@ -15,7 +15,7 @@ use clover_ground::ambient::AmbientError;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::RuleName;
@@ -364,16 +364,16 @@ impl Outbox {
 
 /// What became of one batch.
 #[derive(Debug)]
-pub struct Taken {
+pub struct BatchResult {
     /// What the caller calls it.
     pub name: String,
     /// The batch.
     pub batch: SignedBatch,
     /// Where its events stand, or why none of them does.
-    pub outcome: Result<Vec<Appended>, SessionError>,
+    pub outcome: Result<Vec<AppendedEvent>, SessionError>,
 }
 
-impl Taken {
+impl BatchResult {
     /// Whether trying again would end the same: it stands, or its own bytes are refused.
     fn is_settled(&self) -> bool {
         match &self.outcome {
@@ -402,12 +402,12 @@ pub fn take(
     watcher: &mut dyn Watcher,
     ledger: &mut Ledger,
     batches: &[(String, SignedBatch)],
-) -> Result<Vec<Taken>, SessionError> {
-    let mut taken: Vec<Option<Taken>> = batches.iter().map(|_| None).collect();
+) -> Result<Vec<BatchResult>, SessionError> {
+    let mut taken: Vec<Option<BatchResult>> = batches.iter().map(|_| None).collect();
     loop {
         let mut is_further = false;
         for (slot, (name, batch)) in taken.iter_mut().zip(batches) {
-            if slot.as_ref().is_some_and(Taken::is_settled) {
+            if slot.as_ref().is_some_and(BatchResult::is_settled) {
                 continue;
             }
             let outcome = ledger.submit_with_blobs(batch.events.clone(), &batch.blobs);
@@ -417,7 +417,7 @@ pub fn take(
                 Err(error) if !error.is_final() => return outcome.map(|_| Vec::new()),
                 Err(_) => {}
             }
-            *slot = Some(Taken {
+            *slot = Some(BatchResult {
                 name: name.clone(),
                 batch: batch.clone(),
                 outcome,

@@ -15,7 +15,7 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerOptions;
 use clover_ledger::RuleName;
 use clover_ledger::load;
-use clover_ledger::load::Parts;
+use clover_ledger::load::LogSource;
 use clover_ledger::pin::PinError;
 use clover_ledger::verify::VerifyError;
 use clover_ledger::verify::VerifyOptions;
@@ -73,7 +73,7 @@ pub fn restore(
     watcher: &mut dyn Watcher,
     ambient: &Arc<Ambient>,
     into: &Path,
-    (parts, origin): (Parts<'_>, &Origin),
+    (parts, origin): (LogSource<'_>, &Origin),
     store: OpenOptions,
 ) -> Result<Home, SessionError> {
     let home = Home::new(into.join(FOLDER));
@@ -98,7 +98,7 @@ pub(crate) fn staged(
     watcher: &mut dyn Watcher,
     ambient: &Arc<Ambient>,
     stage: &Home,
-    (parts, origin): (Parts<'_>, &Origin),
+    (parts, origin): (LogSource<'_>, &Origin),
     store: OpenOptions,
 ) -> Result<(), SessionError> {
     ambient::create_private_dirs(stage.folder())?;

@@ -60,11 +60,11 @@ struct Writer {
 
 /// A shared folder.
 #[derive(Clone, Debug)]
-pub struct Shared {
+pub struct SharedFolder {
     folder: PathBuf,
 }
 
-impl Shared {
+impl SharedFolder {
     /// The folder at a path.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }

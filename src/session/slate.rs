@@ -15,10 +15,10 @@ use crate::error::SessionError;
 use crate::home::DATABASE;
 use crate::outbox;
 use crate::outbox::BYTES_MAX;
+use crate::outbox::BatchResult;
 use crate::outbox::EVENTS_MAX;
 use crate::outbox::Outbox;
 use crate::outbox::SignedBatch;
-use crate::outbox::Taken;
 use crate::ports::Watcher;
 use crate::ports::Work;
 use crate::stage::Stage;
@@ -40,13 +40,13 @@ pub struct Slate {
 
 /// A slate that was opened, with what waits written on it.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenSlate {
     /// The slate.
     pub slate: Slate,
     /// The ledger on it.
     pub ledger: Ledger,
     /// What no longer waits: it is recorded, or a rule refuses it at the head that is here.
-    pub ended: Vec<Taken>,
+    pub ended: Vec<BatchResult>,
     /// How many files still wait.
     pub waiting: usize,
 }
@@ -62,7 +62,7 @@ pub fn open(
     ledger: &Ledger,
     outbox: Outbox,
     options: OpenOptions,
-) -> Result<Opened, SessionError> {
+) -> Result<OpenSlate, SessionError> {
     let stage = Stage::new(outbox.folder(), "slate")?;
     let path = stage.folder().join(DATABASE);
     let mut slate = Slate {
@@ -94,7 +94,7 @@ pub fn open(
         ended.push(one);
     }
     slate.from = copy.size();
-    Ok(Opened {
+    Ok(OpenSlate {
         slate,
         ledger: copy,
         ended,

@@ -9,15 +9,15 @@ use clover_event::id::ItemId;
 use clover_event::id::SplitId;
 use clover_event::payload::intake::ImportFormat;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
-use clover_workflow::import::Rows;
+use clover_workflow::import::ImportRows;
 use clover_workflow::import::kept::KeptError;
 use clover_workflow::split;
 use clover_workflow::split::Apart;
-use clover_workflow::split::Parts;
+use clover_workflow::split::PartMembers;
 use clover_workflow::split::SplitError;
 
 use crate::append;
@@ -56,7 +56,7 @@ pub struct SplitRequest {
 #[derive(Clone, Debug)]
 pub struct SplitPlan {
     /// Which clusters are in which part.
-    pub parts: Parts,
+    pub parts: PartMembers,
     experiment: ExperimentId,
     events: Vec<Payload>,
 }
@@ -92,13 +92,13 @@ pub fn scored(
     home: &Home,
     ledger: &Ledger,
     experiment: &ExperimentId,
-) -> Result<Rows, SessionError> {
+) -> Result<ImportRows, SessionError> {
     match clusters(ledger, experiment) {
         Err(SessionError::Split(SplittingError::NoRows(_))) => {
             responses::scored(home, ledger, experiment)
         }
         Err(error) => Err(error),
-        Ok(_) => Ok(Rows::default()),
+        Ok(_) => Ok(ImportRows::default()),
     }
 }
 
@@ -106,7 +106,7 @@ pub fn scored(
 ///
 /// # Errors
 /// [`SplittingError`].
-pub fn plan_of(rows: &Rows, request: &SplitRequest) -> Result<SplitPlan, SplittingError> {
+pub fn plan_of(rows: &ImportRows, request: &SplitRequest) -> Result<SplitPlan, SplittingError> {
     let clusters = rows.rows.iter().map(|row| (row.item.clone(), None));
     planned(&clusters.collect(), request)
 }
@@ -119,7 +119,7 @@ pub fn take_in(
     ports: &mut dyn Ports,
     home: &Home,
     ledger: &mut Ledger,
-    (experiment, rows): (&ExperimentId, Rows),
+    (experiment, rows): (&ExperimentId, ImportRows),
 ) -> Result<(), SessionError> {
     let needs = [Kind::DataIngested, Kind::SplitsFormed].map(KeyNeed::runner);
     ports.check(ledger.state(), &needs)?;
@@ -153,7 +153,7 @@ pub fn form(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
     plan: SplitPlan,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::SplitsFormed))?;
     let events = plan.events.into_iter();
     let commands = events.map(|event| Command::new(event, Some(plan.experiment.clone())));

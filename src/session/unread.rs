@@ -3,7 +3,7 @@
 
 use clover_event::Draft;
 use clover_event::Header;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::id::Root;
 use clover_ground::ambient::Ambient;
 use clover_ground::note::SignedCheckpoint;
@@ -20,7 +20,7 @@ use crate::stage::Stage;
 
 /// What is known of a log that is not read.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct UnreadLog<'a> {
     /// A checkpoint whose signature was checked.
     pub seen: &'a SignedCheckpoint,
     /// The author's next number, where somebody says it.
@@ -40,7 +40,7 @@ pub fn sign(
     outbox: &Outbox,
     command: Command,
     signer: &Signer,
-    known: Known<'_>,
+    known: UnreadLog<'_>,
     blobs: Vec<Vec<u8>>,
 ) -> Result<(SignedBatch, usize), SessionError> {
     let _held = Stage::new(outbox.folder(), "slate")?;
@@ -66,7 +66,7 @@ pub fn sign(
         experiment: command.experiment,
         ledger: checkpoint.origin.as_str().into(),
         refs: command.refs,
-        seen: Some(Seen {
+        seen: Some(SeenCheckpoint {
             root: Root(checkpoint.root),
             size: Count::new(checkpoint.size).expect("BUG: a log is below 2^53"),
         }),

@@ -11,8 +11,8 @@ use crate::crv1;
 use crate::folds;
 use crate::inference::Interval;
 use crate::isotonic;
-use crate::isotonic::Bounds;
-use crate::isotonic::Direction;
+use crate::isotonic::ClipBounds;
+use crate::isotonic::Monotonicity;
 use crate::sample::Clusters;
 use crate::sample::Unfit;
 use crate::sample::Values;
@@ -62,7 +62,7 @@ fn left(
             Values::new("scores", &seen_x)?,
             Values::new("labels", &seen_y)?,
         );
-        let (bounds, rises) = (Bounds::default(), Direction::Increasing);
+        let (bounds, rises) = (ClipBounds::default(), Monotonicity::Increasing);
         let curve = isotonic::fit(seen.0, seen.1, None, bounds, rises)?;
         for row in (0..x.len()).filter(|&row| of_row[row] == fold) {
             let residual = y[row] - curve.at(x[row]);

@@ -9,12 +9,12 @@ use rayon::prelude::*;
 
 use crate::distribution;
 use crate::draws::Draws;
+use crate::monitor::ChartSide;
 use crate::monitor::Cusum;
 use crate::monitor::Ewma;
 use crate::monitor::InControl;
-use crate::monitor::Side;
 use crate::multiplicity;
-use crate::multiplicity::Correction;
+use crate::multiplicity::MultiplicityCorrection;
 use crate::multiplicity::PValues;
 use crate::sample::SampleError;
 use crate::sample::Thin;
@@ -47,13 +47,13 @@ pub struct Anchor<'a> {
 
 /// What became of one anchor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Screened {
+pub struct AnchorExcursion {
     /// Largest excursion, in standard deviations (of the average, for a moving average).
     pub excursion: f64,
     /// The row that it reached it on.
     pub row: usize,
     /// Its side.
-    pub side: Side,
+    pub side: ChartSide,
     /// Share of simulated series that go as far: `(1 + count) / (replicates + 1)`.
     pub p: f64,
     /// p adjusted over the anchors.
@@ -63,12 +63,12 @@ pub struct Screened {
 }
 
 /// The excursion of each row, up and down.
-fn excursions(chart: Chart, anchor: &Anchor<'_>) -> Result<Vec<(f64, Side)>, SampleError> {
+fn excursions(chart: Chart, anchor: &Anchor<'_>) -> Result<Vec<(f64, ChartSide)>, SampleError> {
     let larger = |up: f64, down: f64| {
         if up >= down {
-            (up, Side::Up)
+            (up, ChartSide::Up)
         } else {
-            (down, Side::Down)
+            (down, ChartSide::Down)
         }
     };
     Ok(match chart {
@@ -126,7 +126,7 @@ pub fn screen(
     q: f64,
     seed: [u8; 32],
     replicates: usize,
-) -> Result<Vec<Screened>, Unfit> {
+) -> Result<Vec<AnchorExcursion>, Unfit> {
     Thin::unless("anchors", anchors.len(), 1)?;
     Thin::unless("replicates", replicates, 99)?;
     let longest = anchors.iter().map(|anchor| anchor.series.len()).max();
@@ -138,7 +138,7 @@ pub fn screen(
     let mut found = Vec::with_capacity(anchors.len());
     for anchor in anchors {
         let rows = excursions(chart, anchor)?;
-        let mut largest = (0.0, Side::Up, 0);
+        let mut largest = (0.0, ChartSide::Up, 0);
         for (row, (excursion, side)) in rows.iter().enumerate() {
             if *excursion > largest.0 {
                 largest = (*excursion, *side, row);
@@ -146,7 +146,7 @@ pub fn screen(
         }
         let last = anchor.series.len() - 1;
         let as_far = null.iter().filter(|series| series[last] >= largest.0);
-        found.push(Screened {
+        found.push(AnchorExcursion {
             excursion: largest.0,
             row: largest.2,
             side: largest.1,
@@ -156,7 +156,11 @@ pub fn screen(
         });
     }
     let p: Vec<f64> = found.iter().map(|one| one.p).collect();
-    let family = multiplicity::correct(PValues::new(&p)?, Correction::BenjaminiHochberg, q)?;
+    let family = multiplicity::correct(
+        PValues::new(&p)?,
+        MultiplicityCorrection::BenjaminiHochberg,
+        q,
+    )?;
     for ((one, adjusted), reject) in found.iter_mut().zip(family.adjusted).zip(family.reject) {
         one.adjusted = adjusted;
         one.drifts = reject;
@@ -178,7 +182,7 @@ mod tests {
             .collect()
     }
 
-    fn run(series: &[Vec<f64>], chart: Chart) -> Vec<Screened> {
+    fn run(series: &[Vec<f64>], chart: Chart) -> Vec<AnchorExcursion> {
         let state = InControl::new(0.0, 1.0).unwrap();
         let anchors: Vec<Anchor<'_>> = series
             .iter()
@@ -204,7 +208,10 @@ mod tests {
                 "{drifting:?}"
             );
             assert!(drifting.len() <= 3, "{drifting:?}");
-            assert_eq!((found[4].side, found[17].side), (Side::Up, Side::Down));
+            assert_eq!(
+                (found[4].side, found[17].side),
+                (ChartSide::Up, ChartSide::Down)
+            );
             assert!(found[4].row >= 40);
         }
     }

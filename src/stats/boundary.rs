@@ -165,7 +165,7 @@ pub fn slopes(points: [f64; 4], values: [f64; 4]) -> Slopes {
 
 /// Labels and target mass in one tail of the labelled scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tail {
+pub struct TailCoverage {
     /// Where it begins: q.10 or q.90 of the labelled scores, type 7.
     pub edge: f64,
     /// Labelled scores strictly beyond the edge.
@@ -184,9 +184,9 @@ pub struct Support {
     /// Whether that mass is more than the scarcity of labels explains.
     pub range_exceeded: bool,
     /// The tail below q.10.
-    pub low: Tail,
+    pub low: TailCoverage,
     /// The tail above q.90.
-    pub high: Tail,
+    pub high: TailCoverage,
     /// REFUSE-LEVEL: the range exceeded, or a starved tail.
     pub refuse_level: bool,
 }
@@ -214,7 +214,7 @@ pub fn support(target: Values<'_>, labelled: Values<'_>) -> Support {
     let tail = |edge: f64, beyond: fn(f64, f64) -> bool| {
         let labels = sorted.iter().filter(|&&score| beyond(score, edge)).count();
         let mass = share(&|score| beyond(score, edge));
-        Tail {
+        TailCoverage {
             edge,
             labels,
             mass,

@@ -42,7 +42,7 @@ pub struct Level {
 
 /// One family.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Family {
+pub struct CrossedFamily {
     /// Variance between its slices, `T2_j`.
     pub between: f64,
     /// Its slices, by number.
@@ -51,7 +51,7 @@ pub struct Family {
 
 /// The joint fit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Crossed {
+pub struct CrossedFit {
     /// Common mean.
     pub mu: f64,
     /// Its standard error.
@@ -59,7 +59,7 @@ pub struct Crossed {
     /// Variance of a row within its slices, sigma2.
     pub within: f64,
     /// The families in the order given.
-    pub families: Vec<Family>,
+    pub families: Vec<CrossedFamily>,
     /// Steps taken.
     pub steps: usize,
     /// Whether every variance stopped changing.
@@ -129,7 +129,7 @@ fn solve(equations: &Equations, within: f64, between: &[f64]) -> Option<(Vec<f64
 /// # Errors
 /// [`Unfit::Invalid`] without families or for misaligned ones; [`Unfit::Thin`] for fewer than 3 rows, or rows
 /// that do not vary.
-pub fn fit(values: Values<'_>, families: &[Clusters]) -> Result<Crossed, Unfit> {
+pub fn fit(values: Values<'_>, families: &[Clusters]) -> Result<CrossedFit, Unfit> {
     if families.is_empty() {
         return Err(SampleError::Empty { column: "families" }.into());
     }
@@ -198,7 +198,7 @@ fn report(
     inverse: &Array2<f64>,
     steps: usize,
     converged: bool,
-) -> Crossed {
+) -> CrossedFit {
     let mu = shift + effects[0];
     let level = |at: usize, rows: usize| {
         let square = inverse[[0, 0]] + inverse[[at, at]] + 2.0 * inverse[[0, at]];
@@ -220,13 +220,13 @@ fn report(
                 rows[number as usize] += 1;
             }
             let levels = (start..end).zip(rows).map(|(at, rows)| level(at, rows));
-            Family {
+            CrossedFamily {
                 between,
                 levels: levels.collect(),
             }
         })
         .collect();
-    Crossed {
+    CrossedFit {
         mu,
         mu_standard_error: (within * inverse[[0, 0]]).sqrt(),
         within,

@@ -204,13 +204,13 @@ impl KsCounts {
 }
 
 /// A step of the pooled sample: up to the next value both distribution functions are constant.
-struct Step {
+struct DistanceStep {
     value: f64,
     difference: f64,
 }
 
 /// `F_a - F_b` at each pooled value, with weights; sums do not depend on the order of rows.
-fn steps(a: Values<'_>, wa: &[f64], b: Values<'_>, wb: &[f64]) -> Vec<Step> {
+fn steps(a: Values<'_>, wa: &[f64], b: Values<'_>, wb: &[f64]) -> Vec<DistanceStep> {
     let ordered = |x: Values<'_>, w: &[f64]| {
         let mut rows: Vec<(f64, f64)> = x
             .as_slice()
@@ -247,7 +247,7 @@ fn steps(a: Values<'_>, wa: &[f64], b: Values<'_>, wb: &[f64]) -> Vec<Step> {
             j += 1;
         }
         let difference = share(&a, i) - share(&b, j);
-        steps.push(Step { value, difference });
+        steps.push(DistanceStep { value, difference });
     }
     steps
 }
@@ -257,13 +257,13 @@ fn weighted_steps(
     wa: Weights<'_>,
     b: Values<'_>,
     wb: Weights<'_>,
-) -> Result<Vec<Step>, SampleError> {
+) -> Result<Vec<DistanceStep>, SampleError> {
     align("weights of a", wa.as_slice().len(), a.len())?;
     align("weights of b", wb.as_slice().len(), b.len())?;
     Ok(steps(a, wa.as_slice(), b, wb.as_slice()))
 }
 
-fn area(steps: &[Step]) -> f64 {
+fn area(steps: &[DistanceStep]) -> f64 {
     let terms: Vec<f64> = steps
         .windows(2)
         .map(|pair| pair[0].difference.abs() * (pair[1].value - pair[0].value))

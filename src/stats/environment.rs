@@ -7,7 +7,7 @@ use crate::crv1;
 use crate::distribution;
 use crate::inference::Interval;
 use crate::multiplicity;
-use crate::multiplicity::Correction;
+use crate::multiplicity::MultiplicityCorrection;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
 use crate::sample::Values;
@@ -38,7 +38,7 @@ pub struct Environment<'a> {
 
 /// What a test of an environment comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum EnvironmentVerdict {
     /// Rejected.
     Fail,
     /// Too few rows, or a bias of 0.05 could hide.
@@ -49,7 +49,7 @@ pub enum Verdict {
 
 /// The test of one environment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Finding {
+pub struct EnvironmentFinding {
     /// Rows.
     pub rows: usize,
     /// Clusters.
@@ -67,7 +67,7 @@ pub struct Finding {
     /// 2.8 SE.
     pub detectable_bias: Option<f64>,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: EnvironmentVerdict,
 }
 
 /// Tests every environment of one family at `level` (0.10) under a correction.
@@ -76,9 +76,9 @@ pub struct Finding {
 /// [`SampleError`] for no environments, misaligned clusters, a variance or level outside its range.
 pub fn test(
     family: &[Environment<'_>],
-    correction: Correction,
+    correction: MultiplicityCorrection,
     level: f64,
-) -> Result<Vec<Finding>, SampleError> {
+) -> Result<Vec<EnvironmentFinding>, SampleError> {
     if family.is_empty() {
         return Err(SampleError::Empty { column: "family" });
     }
@@ -100,7 +100,7 @@ pub fn test(
     Ok(findings)
 }
 
-fn raw(environment: &Environment<'_>) -> Result<Finding, SampleError> {
+fn raw(environment: &Environment<'_>) -> Result<EnvironmentFinding, SampleError> {
     let rows = environment.residuals.len();
     align("clusters", environment.clusters.of_row().len(), rows)?;
     let extra = environment.calibration_variance;
@@ -115,7 +115,7 @@ fn raw(environment: &Environment<'_>) -> Result<Finding, SampleError> {
         .standard_error()
         .map(|error| (error * error + extra).sqrt());
     let moved = standard_error.filter(|error| *error > 0.0);
-    Ok(Finding {
+    Ok(EnvironmentFinding {
         rows,
         clusters: found.clusters,
         mean: found.mean,
@@ -125,7 +125,7 @@ fn raw(environment: &Environment<'_>) -> Result<Finding, SampleError> {
         p: moved.map(|error| distribution::t_two_sided(found.mean / error, found.df())),
         p_adjusted: 1.0,
         detectable_bias: standard_error.map(|error| DETECTABLE * error),
-        verdict: Verdict::Inconclusive,
+        verdict: EnvironmentVerdict::Inconclusive,
     })
 }
 
@@ -136,18 +136,18 @@ pub fn verdict(
     p_adjusted: Option<f64>,
     detectable_bias: Option<f64>,
     level: f64,
-) -> Verdict {
+) -> EnvironmentVerdict {
     let Some(p_adjusted) = p_adjusted else {
-        return Verdict::Inconclusive;
+        return EnvironmentVerdict::Inconclusive;
     };
     if p_adjusted <= level {
-        return Verdict::Fail;
+        return EnvironmentVerdict::Fail;
     }
     let seen = detectable_bias.is_some_and(|bias| bias <= DETECTABLE_MAX);
     if rows >= ROWS_MIN && seen && p_adjusted > level {
-        return Verdict::Pass;
+        return EnvironmentVerdict::Pass;
     }
-    Verdict::Inconclusive
+    EnvironmentVerdict::Inconclusive
 }
 
 /// How rewards may be used in an environment.
@@ -169,12 +169,12 @@ pub enum Regime {
 /// addresses, if any; `patch_tried` whether such a patch was already tried and re-tested. An inconclusive
 /// environment keeps the global regime: only a failure selects another.
 pub fn regime(
-    verdict: Verdict,
+    verdict: EnvironmentVerdict,
     shared_hint: Option<f64>,
     patch_tried: bool,
     labels: usize,
 ) -> Regime {
-    if verdict != Verdict::Fail {
+    if verdict != EnvironmentVerdict::Fail {
         return Regime::Global;
     }
     if !patch_tried && shared_hint.is_some_and(|smd| smd.abs() >= HINT_SMD) {
@@ -217,18 +217,19 @@ mod tests {
                 calibration_variance: 0.0,
             })
             .collect();
-        let found = test(&family, Correction::BenjaminiHochberg, 0.10).unwrap();
-        let verdicts: Vec<Verdict> = found.iter().map(|finding| finding.verdict).collect();
+        let found = test(&family, MultiplicityCorrection::BenjaminiHochberg, 0.10).unwrap();
+        let verdicts: Vec<EnvironmentVerdict> =
+            found.iter().map(|finding| finding.verdict).collect();
         // A pass needs SE <= .05 / 2.8 = .0179; here SE = .2 / sqrt(n - 1).
         let want = [
-            Verdict::Pass,
-            Verdict::Inconclusive,
-            Verdict::Inconclusive,
-            Verdict::Fail,
+            EnvironmentVerdict::Pass,
+            EnvironmentVerdict::Inconclusive,
+            EnvironmentVerdict::Inconclusive,
+            EnvironmentVerdict::Fail,
         ];
         assert_eq!(verdicts, want);
-        assert!(test(&[], Correction::Holm, 0.10).is_err());
-        assert!(test(&family, Correction::Holm, f64::NAN).is_err());
+        assert!(test(&[], MultiplicityCorrection::Holm, 0.10).is_err());
+        assert!(test(&family, MultiplicityCorrection::Holm, f64::NAN).is_err());
     }
 
     #[test]
@@ -242,25 +243,34 @@ mod tests {
                 clusters,
                 calibration_variance: 0.0,
             }];
-            let found = test(&family, Correction::Bonferroni, 0.10).unwrap();
-            assert_eq!(found[0].verdict, Verdict::Inconclusive);
+            let found = test(&family, MultiplicityCorrection::Bonferroni, 0.10).unwrap();
+            assert_eq!(found[0].verdict, EnvironmentVerdict::Inconclusive);
             assert_eq!(found[0].p, None);
         }
     }
 
     #[test]
     fn regimes_follow_failures_in_order() {
-        assert_eq!(regime(Verdict::Pass, Some(0.9), false, 500), Regime::Global);
         assert_eq!(
-            regime(Verdict::Inconclusive, None, false, 0),
+            regime(EnvironmentVerdict::Pass, Some(0.9), false, 500),
             Regime::Global
         );
-        let attempt = regime(Verdict::Fail, Some(-0.2), false, 500);
-        assert_eq!(attempt, Regime::GlobalPatchAttempt);
-        assert_eq!(regime(Verdict::Fail, Some(0.5), true, 200), Regime::Local);
-        assert_eq!(regime(Verdict::Fail, Some(0.1), false, 199), Regime::None);
         assert_eq!(
-            regime(Verdict::Fail, Some(f64::NAN), false, 199),
+            regime(EnvironmentVerdict::Inconclusive, None, false, 0),
+            Regime::Global
+        );
+        let attempt = regime(EnvironmentVerdict::Fail, Some(-0.2), false, 500);
+        assert_eq!(attempt, Regime::GlobalPatchAttempt);
+        assert_eq!(
+            regime(EnvironmentVerdict::Fail, Some(0.5), true, 200),
+            Regime::Local
+        );
+        assert_eq!(
+            regime(EnvironmentVerdict::Fail, Some(0.1), false, 199),
+            Regime::None
+        );
+        assert_eq!(
+            regime(EnvironmentVerdict::Fail, Some(f64::NAN), false, 199),
             Regime::None
         );
     }

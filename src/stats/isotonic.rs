@@ -13,7 +13,7 @@ const SAME_X: f64 = 1e-15;
 
 /// Whether the fit may not fall or may not rise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum Monotonicity {
     /// Nondecreasing in x.
     Increasing,
     /// Nonincreasing in x.
@@ -22,14 +22,14 @@ pub enum Direction {
 
 /// Bounds that the fit is clipped to after pooling.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Bounds {
+pub struct ClipBounds {
     /// Lower bound, if any.
     pub low: Option<f64>,
     /// Upper bound, if any.
     pub high: Option<f64>,
 }
 
-impl Bounds {
+impl ClipBounds {
     /// Probabilities and scores: 0 to 1.
     pub const UNIT: Self = Self {
         low: Some(0.0),
@@ -179,12 +179,12 @@ fn pool(points: impl Iterator<Item = Point>) -> Vec<Block> {
 }
 
 /// `peer-1`: a knot at each end of each block of distinct clipped value. Points in order of x, with some weight.
-pub(crate) fn curve(points: &[Point], bounds: Bounds) -> Curve {
+pub(crate) fn curve(points: &[Point], bounds: ClipBounds) -> Curve {
     through(points.iter().copied(), bounds)
 }
 
 /// As [`curve`], of points as they come.
-fn through(points: impl Iterator<Item = Point>, bounds: Bounds) -> Curve {
+fn through(points: impl Iterator<Item = Point>, bounds: ClipBounds) -> Curve {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     let mut open: Option<(f64, f64, f64)> = None;
     let mut close = |run: (f64, f64, f64)| {
@@ -250,26 +250,26 @@ pub fn fit(
     x: Values<'_>,
     y: Values<'_>,
     weights: Option<Weights<'_>>,
-    bounds: Bounds,
-    direction: Direction,
+    bounds: ClipBounds,
+    direction: Monotonicity,
 ) -> Result<Curve, SampleError> {
     let y = Values::aligned("y", y.as_slice(), x.len())?;
     if let Some(weights) = weights {
         Weights::new("weights", weights.as_slice(), x.len())?;
     }
     let sign = match direction {
-        Direction::Increasing => 1.0,
-        Direction::Decreasing => -1.0,
+        Monotonicity::Increasing => 1.0,
+        Monotonicity::Decreasing => -1.0,
     };
     let bounds = match direction {
-        Direction::Increasing => bounds,
-        Direction::Decreasing => Bounds {
+        Monotonicity::Increasing => bounds,
+        Monotonicity::Decreasing => ClipBounds {
             low: bounds.high.map(|high| -high),
             high: bounds.low.map(|low| -low),
         },
     };
     let mut curve = fitted(x.as_slice(), y.as_slice(), weights, sign, bounds);
-    if direction == Direction::Decreasing {
+    if direction == Monotonicity::Decreasing {
         for y in &mut curve.y {
             *y = -*y;
         }
@@ -278,7 +278,13 @@ pub fn fit(
 }
 
 /// The curve through rows in order of (x, y, weight), those at one x summed.
-fn fitted(x: &[f64], y: &[f64], weights: Option<Weights<'_>>, sign: f64, bounds: Bounds) -> Curve {
+fn fitted(
+    x: &[f64],
+    y: &[f64],
+    weights: Option<Weights<'_>>,
+    sign: f64,
+    bounds: ClipBounds,
+) -> Curve {
     let xy = x.iter().zip(y).map(|(&x, &y)| (ordered(x), sign * y));
     match weights {
         None => {
@@ -359,7 +365,7 @@ mod tests {
         proptest::collection::vec(row, 1..13).prop_filter("some weight", weighty)
     }
 
-    fn fitted(rows: &[(f64, f64, f64)], bounds: Bounds, direction: Direction) -> Curve {
+    fn fitted(rows: &[(f64, f64, f64)], bounds: ClipBounds, direction: Monotonicity) -> Curve {
         let x: Vec<f64> = rows.iter().map(|row| row.0).collect();
         let y: Vec<f64> = rows.iter().map(|row| row.1).collect();
         let w: Vec<f64> = rows.iter().map(|row| row.2).collect();
@@ -369,7 +375,7 @@ mod tests {
     }
 
     fn rising(rows: &[(f64, f64, f64)]) -> Curve {
-        fitted(rows, Bounds::default(), Direction::Increasing)
+        fitted(rows, ClipBounds::default(), Monotonicity::Increasing)
     }
 
     fn bits(curve: &Curve) -> (Vec<u64>, Vec<u64>) {
@@ -524,15 +530,15 @@ mod tests {
 
         #[test]
         fn a_falling_fit_is_a_rising_one_turned_over(rows in rows()) {
-            let bounds = Bounds { low: Some(-1.0), high: Some(2.0) };
-            let turned = Bounds { low: Some(-2.0), high: Some(1.0) };
-            let falling = fitted(&rows, bounds, Direction::Decreasing);
+            let bounds = ClipBounds { low: Some(-1.0), high: Some(2.0) };
+            let turned = ClipBounds { low: Some(-2.0), high: Some(1.0) };
+            let falling = fitted(&rows, bounds, Monotonicity::Decreasing);
             let over: Rows = rows.iter().map(|row| (row.0, -row.1, row.2)).collect();
-            let rising = fitted(&over, turned, Direction::Increasing);
+            let rising = fitted(&over, turned, Monotonicity::Increasing);
             for (f, r) in falling.knots().1.iter().zip(rising.knots().1) {
                 prop_assert!((f + r).abs() < 1e-300);
             }
-            let free = fitted(&rows, Bounds::default(), Direction::Decreasing);
+            let free = fitted(&rows, ClipBounds::default(), Monotonicity::Decreasing);
             for row in rows.iter().filter(|row| row.2 > 0.0) {
                 prop_assert!((falling.at(row.0) - free.at(row.0).clamp(-1.0, 2.0)).abs() < 1e-15);
             }
@@ -617,11 +623,11 @@ mod tests {
         assert!((curve.at(1.5) - 1.625).abs() < 1e-15);
         let unit = fitted(
             &rows,
-            Bounds {
+            ClipBounds {
                 low: None,
                 high: Some(2.5),
             },
-            Direction::Increasing,
+            Monotonicity::Increasing,
         );
         assert!((unit.at(4.0) - 2.5).abs() < 1e-15);
     }

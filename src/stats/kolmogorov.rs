@@ -79,13 +79,13 @@ pub fn kolmogorov_sf(d: f64, n: usize) -> f64 {
 
 /// A square matrix times 10^(140 times its exponent).
 #[derive(Clone)]
-struct Scaled {
+struct ScaledMatrix {
     cells: Vec<f64>,
     size: usize,
     exponent: i32,
 }
 
-impl Scaled {
+impl ScaledMatrix {
     fn times(&self, other: &Self) -> Self {
         let size = self.size;
         let mut cells = vec![0.0; size * size];
@@ -124,7 +124,7 @@ fn durbin_cdf(d: f64, n: usize) -> f64 {
     let k = reach.ceil() as usize;
     let h = k as f64 - reach;
     let mut power = durbin_matrix(k, h);
-    let mut result: Option<Scaled> = None;
+    let mut result: Option<ScaledMatrix> = None;
     let mut left = n;
     while left > 0 {
         if left % 2 == 1 {
@@ -158,7 +158,7 @@ fn durbin_cdf(d: f64, n: usize) -> f64 {
 }
 
 /// The (2k - 1)-square matrix H of Marsaglia, Tsang and Wang, for d = (k - h) / n.
-fn durbin_matrix(k: usize, h: f64) -> Scaled {
+fn durbin_matrix(k: usize, h: f64) -> ScaledMatrix {
     let size = 2 * k - 1;
     let mut cells = vec![0.0; size * size];
     let mut h_power = 1.0;
@@ -181,7 +181,7 @@ fn durbin_matrix(k: usize, h: f64) -> Scaled {
             }
         }
     }
-    Scaled {
+    ScaledMatrix {
         cells,
         size,
         exponent: 0,

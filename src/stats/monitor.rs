@@ -42,7 +42,7 @@ fn parameter(name: &'static str, holds: bool, expected: &'static str) -> Result<
 
 /// On which side of the target a chart signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ChartSide {
     /// Above.
     Up,
     /// Below.
@@ -55,7 +55,7 @@ pub struct Signal {
     /// The row, from 0.
     pub row: usize,
     /// Its side; up where both sides signal at once.
-    pub side: Side,
+    pub side: ChartSide,
     /// Where the run that ended in the signal began: for a cumulative sum its first row above 0, the usual estimate of
     /// when the drift set in; for a moving average the signal itself.
     pub onset: usize,
@@ -126,13 +126,13 @@ impl Cusum {
             if path.signal.is_none() && up > self.interval {
                 path.signal = Some(Signal {
                     row,
-                    side: Side::Up,
+                    side: ChartSide::Up,
                     onset: up_since,
                 });
             } else if path.signal.is_none() && down > self.interval {
                 path.signal = Some(Signal {
                     row,
-                    side: Side::Down,
+                    side: ChartSide::Down,
                     onset: down_since,
                 });
             }
@@ -202,7 +202,11 @@ impl Ewma {
             let old = math::pow(1.0 - self.lambda, 2.0 * (row as f64 + 1.0));
             let half_width = self.reach * self.state.sd * (limit * (1.0 - old)).sqrt();
             if path.signal.is_none() && away.abs() > half_width {
-                let side = if away > 0.0 { Side::Up } else { Side::Down };
+                let side = if away > 0.0 {
+                    ChartSide::Up
+                } else {
+                    ChartSide::Down
+                };
                 path.signal = Some(Signal {
                     row,
                     side,
@@ -275,7 +279,7 @@ mod tests {
             assert!((path.down[row] - want).abs() < 1e-12, "{row}");
         }
         let signal = path.signal.unwrap();
-        assert_eq!((signal.row, signal.side), (28, Side::Up));
+        assert_eq!((signal.row, signal.side), (28, ChartSide::Up));
         // Seven rows above 0 up to the signal: the shift is put after row 22 of the book.
         assert_eq!(signal.onset, 22);
     }

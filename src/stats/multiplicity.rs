@@ -6,7 +6,7 @@ use crate::sample::unit;
 
 /// How a family of tests is corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Correction {
+pub enum MultiplicityCorrection {
     /// False discovery rate under independence or positive dependence (Benjamini and Hochberg 1995).
     BenjaminiHochberg,
     /// False discovery rate under any dependence (Benjamini and Yekutieli 2001).
@@ -42,7 +42,7 @@ impl<'a> PValues<'a> {
 
 /// A corrected family, in the order of its p-values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Corrected {
+pub struct FamilyCorrection {
     /// Adjusted p-values, at most 1.
     pub adjusted: Vec<f64>,
     /// Which hypotheses are rejected at the level.
@@ -60,31 +60,31 @@ pub struct Corrected {
 /// [`SampleError::Parameter`] for another level.
 pub fn correct(
     p: PValues<'_>,
-    correction: Correction,
+    correction: MultiplicityCorrection,
     level: f64,
-) -> Result<Corrected, SampleError> {
+) -> Result<FamilyCorrection, SampleError> {
     open_unit("level", level)?;
     let (order, sorted) = ranked(p.as_slice());
     let tests = sorted.len() as f64;
     let left = |rank: usize| (sorted.len() - rank) as f64;
     let rejected = match correction {
-        Correction::BenjaminiHochberg | Correction::BenjaminiYekutieli => {
+        MultiplicityCorrection::BenjaminiHochberg | MultiplicityCorrection::BenjaminiYekutieli => {
             // All up to the last on or below its threshold.
             let share = shares(sorted.len(), correction);
             let last = (0..sorted.len()).rfind(|&rank| sorted[rank] <= share(rank) * level);
             last.map_or(0, |rank| rank + 1)
         }
         // All before the first above its threshold.
-        Correction::Holm => (0..sorted.len())
+        MultiplicityCorrection::Holm => (0..sorted.len())
             .find(|&rank| sorted[rank] > level / left(rank))
             .unwrap_or(sorted.len()),
-        Correction::Bonferroni => sorted.partition_point(|p| *p <= level / tests),
+        MultiplicityCorrection::Bonferroni => sorted.partition_point(|p| *p <= level / tests),
     };
     let mut reject = vec![false; sorted.len()];
     for &row in &order[..rejected] {
         reject[row] = true;
     }
-    Ok(Corrected {
+    Ok(FamilyCorrection {
         adjusted: in_order(&order, &adjusted_sorted(&sorted, correction)),
         reject,
     })
@@ -94,7 +94,7 @@ pub fn correct(
 ///
 /// # Errors
 /// [`SampleError::OutOfRange`] for NaN and what lies outside [0, 1].
-pub fn adjusted(p: &[f64], correction: Correction) -> Result<Vec<f64>, SampleError> {
+pub fn adjusted(p: &[f64], correction: MultiplicityCorrection) -> Result<Vec<f64>, SampleError> {
     unit("p", p)?;
     let (order, sorted) = ranked(p);
     Ok(in_order(&order, &adjusted_sorted(&sorted, correction)))
@@ -118,8 +118,8 @@ fn in_order(order: &[usize], of_rank: &[f64]) -> Vec<f64> {
 }
 
 /// k / (m c) by rank from 0, of a step-up correction.
-fn shares(tests: usize, correction: Correction) -> impl Fn(usize) -> f64 {
-    let penalty = if correction == Correction::BenjaminiYekutieli {
+fn shares(tests: usize, correction: MultiplicityCorrection) -> impl Fn(usize) -> f64 {
+    let penalty = if correction == MultiplicityCorrection::BenjaminiYekutieli {
         (1..=tests).map(|k| 1.0 / k as f64).sum()
     } else {
         1.0
@@ -129,11 +129,11 @@ fn shares(tests: usize, correction: Correction) -> impl Fn(usize) -> f64 {
     move |rank| (rank + 1) as f64 / tests as f64 / penalty
 }
 
-fn adjusted_sorted(sorted: &[f64], correction: Correction) -> Vec<f64> {
+fn adjusted_sorted(sorted: &[f64], correction: MultiplicityCorrection) -> Vec<f64> {
     let tests = sorted.len() as f64;
     let mut adjusted = vec![1.0; sorted.len()];
     match correction {
-        Correction::BenjaminiHochberg | Correction::BenjaminiYekutieli => {
+        MultiplicityCorrection::BenjaminiHochberg | MultiplicityCorrection::BenjaminiYekutieli => {
             let share = shares(sorted.len(), correction);
             let mut least = 1.0_f64;
             for (rank, p) in sorted.iter().enumerate().rev() {
@@ -141,14 +141,14 @@ fn adjusted_sorted(sorted: &[f64], correction: Correction) -> Vec<f64> {
                 adjusted[rank] = least;
             }
         }
-        Correction::Holm => {
+        MultiplicityCorrection::Holm => {
             let mut most = 0.0_f64;
             for (rank, p) in sorted.iter().enumerate() {
                 most = most.max(p * (tests - rank as f64));
                 adjusted[rank] = most.min(1.0);
             }
         }
-        Correction::Bonferroni => {
+        MultiplicityCorrection::Bonferroni => {
             for (slot, p) in adjusted.iter_mut().zip(sorted) {
                 *slot = (p * tests).min(1.0);
             }
@@ -163,23 +163,26 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Correction; 4] = [
-        Correction::BenjaminiHochberg,
-        Correction::BenjaminiYekutieli,
-        Correction::Holm,
-        Correction::Bonferroni,
+    const ALL: [MultiplicityCorrection; 4] = [
+        MultiplicityCorrection::BenjaminiHochberg,
+        MultiplicityCorrection::BenjaminiYekutieli,
+        MultiplicityCorrection::Holm,
+        MultiplicityCorrection::Bonferroni,
     ];
 
     #[test]
     fn p_values_alone_agree_with_statsmodels_and_may_be_none() {
         // source: statsmodels 0.15.0 multipletests, fdr_bh, holm, bonferroni.
-        const WANT: [(Correction, [f64; 5]); 3] = [
+        const WANT: [(MultiplicityCorrection, [f64; 5]); 3] = [
             (
-                Correction::BenjaminiHochberg,
+                MultiplicityCorrection::BenjaminiHochberg,
                 [0.025, 0.05, 0.05, 0.025, 0.7],
             ),
-            (Correction::Holm, [0.04, 0.09, 0.09, 0.025, 0.7]),
-            (Correction::Bonferroni, [0.05, 0.2, 0.15, 0.025, 1.0]),
+            (MultiplicityCorrection::Holm, [0.04, 0.09, 0.09, 0.025, 0.7]),
+            (
+                MultiplicityCorrection::Bonferroni,
+                [0.05, 0.2, 0.15, 0.025, 1.0],
+            ),
         ];
         let p = [0.01, 0.04, 0.03, 0.005, 0.7];
         for (correction, want) in WANT {
@@ -201,8 +204,8 @@ mod tests {
             assert_eq!(refused.to_string(), "p row 1: expected a value in [0, 1]");
         }
         let p = PValues::new(&[0.2]).unwrap();
-        assert!(correct(p, Correction::Holm, 0.0).is_err());
-        assert!(correct(p, Correction::Holm, f64::NAN).is_err());
+        assert!(correct(p, MultiplicityCorrection::Holm, 0.0).is_err());
+        assert!(correct(p, MultiplicityCorrection::Holm, f64::NAN).is_err());
     }
 
     #[test]
@@ -217,8 +220,8 @@ mod tests {
             let corrected = correct(family, correction, 0.05).unwrap();
             corrected.reject.iter().filter(|reject| **reject).count()
         };
-        assert_eq!(rejections(Correction::BenjaminiHochberg), 4);
-        assert_eq!(rejections(Correction::Bonferroni), 3);
+        assert_eq!(rejections(MultiplicityCorrection::BenjaminiHochberg), 4);
+        assert_eq!(rejections(MultiplicityCorrection::Bonferroni), 3);
     }
 
     proptest! {

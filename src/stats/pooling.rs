@@ -101,7 +101,7 @@ pub enum VarianceRule {
 
 /// How tau2 is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Estimator {
+pub enum Tau2Estimator {
     /// Restricted maximum likelihood by fixed point from the DerSimonian-Laird start.
     Reml,
     /// Method of moments.
@@ -154,7 +154,7 @@ impl Shrunk {
 
 /// Heterogeneity of the groups before any pooling.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spread {
+pub struct Heterogeneity {
     /// Within-group variance over all groups, `s0^2`.
     pub within: f64,
     /// Sampling variance of each mean.
@@ -167,9 +167,9 @@ pub struct Spread {
 
 /// What pooling found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pooled {
+pub struct PoolingFit {
     /// The groups before pooling.
-    pub spread: Spread,
+    pub spread: Heterogeneity,
     /// Variance between groups.
     pub between: f64,
     /// Mean of the groups' distribution.
@@ -184,7 +184,7 @@ pub struct Pooled {
 #[derive(Clone, Debug, PartialEq)]
 pub struct JamesStein {
     /// The groups before shrinking.
-    pub spread: Spread,
+    pub spread: Heterogeneity,
     /// Share of each deviation from the weighted mean that is kept, in [0, 1].
     pub factor: f64,
     /// The groups in the order given; the standard errors are the raw ones.
@@ -195,7 +195,7 @@ pub struct JamesStein {
 ///
 /// # Errors
 /// [`SampleError::Empty`] without groups.
-pub fn spread(groups: &[Group], rule: VarianceRule) -> Result<Option<Spread>, SampleError> {
+pub fn spread(groups: &[Group], rule: VarianceRule) -> Result<Option<Heterogeneity>, SampleError> {
     if groups.is_empty() {
         return Err(SampleError::Empty { column: "groups" });
     }
@@ -218,7 +218,7 @@ pub fn spread(groups: &[Group], rule: VarianceRule) -> Result<Option<Spread>, Sa
         })
         .collect();
     let (mean, q, _) = weighted(groups, &variances, 0.0);
-    Ok(Some(Spread {
+    Ok(Some(Heterogeneity {
         within,
         variances,
         mean,
@@ -243,8 +243,8 @@ fn weighted(groups: &[Group], variances: &[f64], between: f64) -> (f64, f64, f64
 ///
 /// # Errors
 /// [`SampleError::Empty`] without groups.
-pub fn partial(groups: &[Group]) -> Result<Option<Pooled>, SampleError> {
-    pool(groups, VarianceRule::Moderated, Estimator::Reml)
+pub fn partial(groups: &[Group]) -> Result<Option<PoolingFit>, SampleError> {
+    pool(groups, VarianceRule::Moderated, Tau2Estimator::Reml)
 }
 
 /// Partial pooling under a variance rule and an estimator of tau2; `None` as in [`spread`].
@@ -254,14 +254,14 @@ pub fn partial(groups: &[Group]) -> Result<Option<Pooled>, SampleError> {
 pub fn pool(
     groups: &[Group],
     rule: VarianceRule,
-    estimator: Estimator,
-) -> Result<Option<Pooled>, SampleError> {
+    estimator: Tau2Estimator,
+) -> Result<Option<PoolingFit>, SampleError> {
     let Some(spread) = spread(groups, rule)? else {
         return Ok(None);
     };
     if let [only] = groups {
         let variance = spread.variances[0];
-        return Ok(Some(Pooled {
+        return Ok(Some(PoolingFit {
             between: 0.0,
             mu: only.mean,
             iteration: Iteration::None,
@@ -271,9 +271,9 @@ pub fn pool(
     }
     let start = dersimonian_laird(&spread);
     let (between, iteration) = match estimator {
-        Estimator::DerSimonianLaird => (start, Iteration::None),
-        Estimator::PauleMandel => (paule_mandel(groups, &spread), Iteration::None),
-        Estimator::Reml => match reml(groups, &spread.variances, start) {
+        Tau2Estimator::DerSimonianLaird => (start, Iteration::None),
+        Tau2Estimator::PauleMandel => (paule_mandel(groups, &spread), Iteration::None),
+        Tau2Estimator::Reml => match reml(groups, &spread.variances, start) {
             Some((between, steps)) => (between, Iteration::Converged(steps)),
             None => (start, Iteration::KeptStart),
         },
@@ -286,7 +286,7 @@ pub fn pool(
         Shrunk::new(group, v, weight, mean, square)
     });
     let groups = shrunk.collect();
-    Ok(Some(Pooled {
+    Ok(Some(PoolingFit {
         spread,
         between,
         mu,
@@ -296,7 +296,7 @@ pub fn pool(
 }
 
 /// max(0, (Q - (G - 1)) / (sum w - sum w^2 / sum w)).
-fn dersimonian_laird(spread: &Spread) -> f64 {
+fn dersimonian_laird(spread: &Heterogeneity) -> f64 {
     let weights: Vec<f64> = spread.variances.iter().map(|v| 1.0 / v).collect();
     let total = math::sum(&weights);
     let scale = total - math::dot(&weights, &weights) / total;
@@ -328,7 +328,7 @@ fn reml(groups: &[Group], variances: &[f64], start: f64) -> Option<(f64, usize)>
 }
 
 /// The root of the falling Q(tau2) = G - 1, by bisection to the last bit; 0 if Q(0) is not above it.
-fn paule_mandel(groups: &[Group], spread: &Spread) -> f64 {
+fn paule_mandel(groups: &[Group], spread: &Heterogeneity) -> f64 {
     let df = groups.len() as f64 - 1.0;
     if spread.q <= df {
         return 0.0;
@@ -495,7 +495,7 @@ mod tests {
             };
             let plain: Vec<Group> = raw.iter().map(group).collect();
             let other: Vec<Group> = raw.iter().map(moved).collect();
-            for estimator in [Estimator::DerSimonianLaird, Estimator::PauleMandel] {
+            for estimator in [Tau2Estimator::DerSimonianLaird, Tau2Estimator::PauleMandel] {
                 let a = pool(&plain, VarianceRule::Moderated, estimator).unwrap().unwrap();
                 let b = pool(&other, VarianceRule::Moderated, estimator).unwrap().unwrap();
                 for (a, b) in a.groups.iter().zip(&b.groups) {

@@ -60,7 +60,7 @@ pub struct Check {
 }
 
 /// An orthonormal basis of the columns kept, and the triangle that turns it back.
-struct Basis {
+struct OrthonormalBasis {
     columns: Vec<Vec<f64>>,
     /// R, row by row over the kept columns, upper triangular.
     triangle: Vec<Vec<f64>>,
@@ -68,8 +68,8 @@ struct Basis {
 }
 
 /// Gram-Schmidt with one re-orthogonalisation; a column that adds nothing is left out.
-fn basis(design: &[Vec<f64>]) -> Basis {
-    let mut found = Basis {
+fn basis(design: &[Vec<f64>]) -> OrthonormalBasis {
+    let mut found = OrthonormalBasis {
         columns: Vec::new(),
         triangle: Vec::new(),
         kept: Vec::new(),
@@ -103,7 +103,7 @@ fn basis(design: &[Vec<f64>]) -> Basis {
     found
 }
 
-impl Basis {
+impl OrthonormalBasis {
     /// R^-1 b; `triangle[j]` holds column j of R.
     fn back_substitute(&self, b: &[f64]) -> Vec<f64> {
         let mut x = b.to_vec();
@@ -198,7 +198,7 @@ fn thin_spread() -> Thin {
 }
 
 /// Coefficients of the kept columns and their HC3 covariance.
-fn hc3(residuals: Values<'_>, basis: &Basis) -> Result<(Vec<f64>, Array2<f64>), Thin> {
+fn hc3(residuals: Values<'_>, basis: &OrthonormalBasis) -> Result<(Vec<f64>, Array2<f64>), Thin> {
     let y = residuals.as_slice();
     let kept = basis.columns.len();
     let largest = y.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
@@ -244,12 +244,12 @@ fn hc3(residuals: Values<'_>, basis: &Basis) -> Result<(Vec<f64>, Array2<f64>), 
 }
 
 /// A factor of a covariance scaled to unit diagonal, so that the units of the terms do not matter.
-struct Scaled {
+struct ScaledFactor {
     scales: Vec<f64>,
     factor: spd::Factor,
 }
 
-fn scaled_factor(block: &Array2<f64>) -> Option<Scaled> {
+fn scaled_factor(block: &Array2<f64>) -> Option<ScaledFactor> {
     let scales: Vec<f64> = block.diag().iter().map(|of| of.sqrt()).collect();
     if scales.iter().any(|scale| scale.is_nan() || *scale <= 0.0) {
         return None;
@@ -258,10 +258,10 @@ fn scaled_factor(block: &Array2<f64>) -> Option<Scaled> {
         block[[row, column]] / (scales[row] * scales[column])
     });
     let factor = spd::factor(&unit)?;
-    Some(Scaled { scales, factor })
+    Some(ScaledFactor { scales, factor })
 }
 
-impl Scaled {
+impl ScaledFactor {
     /// b' V^-1 b.
     fn wald(&self, coefficients: &[f64]) -> f64 {
         let z: Vec<f64> = coefficients

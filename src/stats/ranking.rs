@@ -11,7 +11,7 @@ use crate::direct::Contrast;
 use crate::distribution;
 use crate::draws::Draws;
 use crate::multiplicity;
-use crate::multiplicity::Correction;
+use crate::multiplicity::MultiplicityCorrection;
 use crate::multiplicity::PValues;
 use crate::sample::SampleError;
 use crate::sample::Thin;
@@ -91,7 +91,7 @@ impl WinMatrix {
     pub fn of(
         policies: usize,
         contrasts: &[Contrast],
-        correction: Correction,
+        correction: MultiplicityCorrection,
         level: f64,
     ) -> Result<Self, SampleError> {
         let mut matrix = Self {
@@ -308,7 +308,8 @@ mod tests {
 
     #[test]
     fn a_matrix_mirrors_itself_and_leaves_open_what_is() {
-        let matrix = WinMatrix::of(3, &three(), Correction::BenjaminiHochberg, 0.05).unwrap();
+        let matrix =
+            WinMatrix::of(3, &three(), MultiplicityCorrection::BenjaminiHochberg, 0.05).unwrap();
         let marks = |row: usize| -> Vec<Option<Mark>> {
             (0..3)
                 .map(|column| matrix.cell(row, column).map(|win| win.mark))
@@ -322,11 +323,11 @@ mod tests {
         assert_eq!(ranks[0], RankInterval { best: 1, worst: 1 });
         assert_eq!(ranks[1], RankInterval { best: 2, worst: 3 });
         assert_eq!(ranks[2], RankInterval { best: 2, worst: 3 });
-        let none = WinMatrix::of(2, &[], Correction::Holm, 0.05).unwrap();
+        let none = WinMatrix::of(2, &[], MultiplicityCorrection::Holm, 0.05).unwrap();
         assert_eq!(none.ranks()[0], RankInterval { best: 1, worst: 2 });
         assert_eq!(none.cell(5, 0), None);
-        assert!(WinMatrix::of(2, &three(), Correction::Holm, 0.05).is_err());
-        assert!(WinMatrix::of(3, &three(), Correction::Holm, 0.0).is_err());
+        assert!(WinMatrix::of(2, &three(), MultiplicityCorrection::Holm, 0.05).is_err());
+        assert!(WinMatrix::of(3, &three(), MultiplicityCorrection::Holm, 0.0).is_err());
     }
 
     #[test]

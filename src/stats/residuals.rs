@@ -9,7 +9,7 @@ use crate::crv1;
 use crate::distribution;
 use crate::inference::Interval;
 use crate::multiplicity;
-use crate::multiplicity::Correction;
+use crate::multiplicity::MultiplicityCorrection;
 use crate::pooling;
 use crate::pooling::Group;
 use crate::pooling::Iteration;
@@ -87,7 +87,7 @@ impl<'a> Slices<'a> {
 
 /// A family as the audit reads it.
 #[derive(Clone, Copy, Debug)]
-pub struct Family<'a> {
+pub struct SliceFamily<'a> {
     /// Residuals of labelled rows.
     pub residuals: Values<'a>,
     /// Clusters of the same rows.
@@ -102,19 +102,19 @@ pub struct Family<'a> {
 
 /// How slices are tested.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Terms {
+pub struct SliceTerms {
     /// Correction within the family.
-    pub correction: Correction,
+    pub correction: MultiplicityCorrection,
     /// Level of the adjusted p, in (0, 1).
     pub level: f64,
     /// Labelled rows from which a slice is read by itself.
     pub rows_min: usize,
 }
 
-impl Default for Terms {
+impl Default for SliceTerms {
     fn default() -> Self {
         Self {
-            correction: Correction::BenjaminiHochberg,
+            correction: MultiplicityCorrection::BenjaminiHochberg,
             level: 0.10,
             rows_min: ROWS_MIN,
         }
@@ -172,7 +172,7 @@ pub struct Slice {
 
 /// The audit of one family.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Audit {
+pub struct SliceAudit {
     /// Slices in order, *other* last.
     pub slices: Vec<Slice>,
     /// Mean of the slices' distribution; `None` if nothing in the family varies.
@@ -211,7 +211,7 @@ pub fn raw(residuals: Values<'_>, clusters: &Clusters) -> Result<Raw, SampleErro
 /// [`SampleError::Parameter`] for a level outside (0, 1).
 pub fn adjust<'a>(
     slices: impl IntoIterator<Item = &'a mut Raw>,
-    correction: Correction,
+    correction: MultiplicityCorrection,
     level: f64,
 ) -> Result<(), SampleError> {
     open_unit("level", level)?;
@@ -244,7 +244,7 @@ pub fn classify(pooled: Option<&Shrunk>, exposure: f64, stakes: f64) -> Class {
 ///
 /// # Errors
 /// [`Unfit::Invalid`] for misaligned columns, exposures or stakes outside [0, 1], or a level outside (0, 1).
-pub fn audit(family: &Family<'_>, terms: &Terms) -> Result<Audit, Unfit> {
+pub fn audit(family: &SliceFamily<'_>, terms: &SliceTerms) -> Result<SliceAudit, Unfit> {
     let rows = family.residuals.len();
     align("clusters", family.clusters.of_row().len(), rows)?;
     align("slices", family.slices.of_row.len(), rows)?;
@@ -273,7 +273,7 @@ pub fn audit(family: &Family<'_>, terms: &Terms) -> Result<Audit, Unfit> {
     for slice in &mut slices {
         slice.class = classify(slice.pooled.as_ref(), slice.exposure, slice.stakes);
     }
-    Ok(Audit {
+    Ok(SliceAudit {
         slices,
         mu: pooled.as_ref().map(|pooled| pooled.mu),
         between: pooled.as_ref().map(|pooled| pooled.between),
@@ -281,15 +281,15 @@ pub fn audit(family: &Family<'_>, terms: &Terms) -> Result<Audit, Unfit> {
     })
 }
 
-fn picked(family: &Family<'_>, rows: &[usize]) -> Vec<f64> {
+fn picked(family: &SliceFamily<'_>, rows: &[usize]) -> Vec<f64> {
     rows.iter()
         .map(|&row| family.residuals.as_slice()[row])
         .collect()
 }
 
 fn slice(
-    family: &Family<'_>,
-    terms: &Terms,
+    family: &SliceFamily<'_>,
+    terms: &SliceTerms,
     number: usize,
     rows: &[usize],
 ) -> Result<Slice, SampleError> {
@@ -371,16 +371,16 @@ mod tests {
         stage
     }
 
-    fn audited(stage: &Stage, count: usize, exposures: &[f64], stakes: &[f64]) -> Audit {
+    fn audited(stage: &Stage, count: usize, exposures: &[f64], stakes: &[f64]) -> SliceAudit {
         let clusters = Clusters::singletons(stage.residuals.len()).unwrap();
-        let family = Family {
+        let family = SliceFamily {
             residuals: Values::new("eps", &stage.residuals).unwrap(),
             clusters: &clusters,
             slices: Slices::new(&stage.slices, count).unwrap(),
             exposures,
             stakes,
         };
-        audit(&family, &Terms::default()).unwrap()
+        audit(&family, &SliceTerms::default()).unwrap()
     }
 
     #[test]
@@ -466,7 +466,7 @@ mod tests {
                 }
             })
             .collect();
-        adjust(&mut slices, Correction::BenjaminiHochberg, 0.10).unwrap();
+        adjust(&mut slices, MultiplicityCorrection::BenjaminiHochberg, 0.10).unwrap();
         assert!((slices[0].p.unwrap() - 0.000_08).abs() < 5e-6);
         assert!((slices[0].p_adjusted - 0.000_67).abs() < 5e-6);
         assert!((slices[1].p.unwrap() - 0.047_58).abs() < 5e-6);
@@ -489,7 +489,7 @@ mod tests {
         fn bh_rejects_all_exactly_when_the_largest_p_is_at_most_q(
             p in prop::collection::vec(0.0..0.2_f64, 1..13),
         ) {
-            let adjusted = multiplicity::adjusted(&p, Correction::BenjaminiHochberg).unwrap();
+            let adjusted = multiplicity::adjusted(&p, MultiplicityCorrection::BenjaminiHochberg).unwrap();
             let all = adjusted.iter().all(|p| *p <= 0.10);
             let largest = p.iter().fold(0.0_f64, |a, b| a.max(*b));
             prop_assert_eq!(all, largest <= 0.10);

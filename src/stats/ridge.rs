@@ -14,7 +14,7 @@ const PENALTIES: usize = 13;
 
 /// Rows of a design that may repeat: each row of data names one of few distinct rows of columns.
 #[derive(Debug)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct DesignRows<'a> {
     /// The nonzero columns of each distinct row, in order: (column, value).
     pub(crate) distinct: &'a [Vec<(usize, f64)>],
     /// Which distinct row each row of data has.
@@ -39,7 +39,7 @@ pub(crate) struct Ridge {
 }
 
 /// Sums over the distinct rows that every penalty shares.
-struct Moments {
+struct RidgeSums {
     /// Total weight.
     weight: f64,
     /// Weighted mean of each column.
@@ -55,7 +55,7 @@ struct Moments {
 }
 
 /// Fits; the rows must not be empty.
-pub(crate) fn fit(rows: &Rows<'_>) -> Ridge {
+pub(crate) fn fit(rows: &DesignRows<'_>) -> Ridge {
     let moments = moments(rows);
     let mut best: Option<(f64, Ridge)> = None;
     for step in 0..PENALTIES {
@@ -83,7 +83,7 @@ pub(crate) fn fit(rows: &Rows<'_>) -> Ridge {
     )
 }
 
-fn moments(rows: &Rows<'_>) -> Moments {
+fn moments(rows: &DesignRows<'_>) -> RidgeSums {
     let columns = rows.columns;
     let mut of_distinct = vec![0.0; rows.distinct.len()];
     let mut labels = vec![0.0; rows.distinct.len()];
@@ -119,7 +119,7 @@ fn moments(rows: &Rows<'_>) -> Moments {
             gram[[i, j]] -= weight * mean[i] * mean[j];
         }
     }
-    Moments {
+    RidgeSums {
         weight,
         mean,
         label,
@@ -131,8 +131,8 @@ fn moments(rows: &Rows<'_>) -> Moments {
 
 /// Sum of squared left-out errors.
 fn left_out(
-    rows: &Rows<'_>,
-    moments: &Moments,
+    rows: &DesignRows<'_>,
+    moments: &RidgeSums,
     inverse: &Array2<f64>,
     coefficients: &[f64],
     intercept: f64,
@@ -203,7 +203,7 @@ mod tests {
         };
         let fit_at = |penalty: f64, keep: &dyn Fn(usize) -> bool| {
             let (of_row, label, weight) = rows(keep);
-            let rows = Rows {
+            let rows = DesignRows {
                 distinct: &distinct,
                 of_row: &of_row,
                 label: &label,

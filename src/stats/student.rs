@@ -31,7 +31,7 @@ pub enum Alternative {
 
 /// What a test of a mean came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Tested {
+pub enum MeanTest {
     /// A t statistic and its p.
     Statistic {
         /// (mean - null) / standard error.
@@ -43,7 +43,7 @@ pub enum Tested {
     NoVariance(Ordering),
 }
 
-impl Tested {
+impl MeanTest {
     /// The p-value; `None` without variance.
     pub fn p(self) -> Option<f64> {
         match self {
@@ -76,7 +76,7 @@ impl MeanEstimate {
     ///
     /// # Errors
     /// [`SampleError::Parameter`] for a null that is not finite.
-    pub fn test(&self, null: f64, alternative: Alternative) -> Result<Tested, SampleError> {
+    pub fn test(&self, null: f64, alternative: Alternative) -> Result<MeanTest, SampleError> {
         if !null.is_finite() {
             return Err(SampleError::Parameter {
                 name: "null",
@@ -86,7 +86,7 @@ impl MeanEstimate {
         if self.variance <= 0.0 {
             // Adding 0 makes one zero of the two.
             let side = (self.mean + 0.0).total_cmp(&(null + 0.0));
-            return Ok(Tested::NoVariance(side));
+            return Ok(MeanTest::NoVariance(side));
         }
         let t = (self.mean - null) / self.se();
         let p = match alternative {
@@ -94,7 +94,7 @@ impl MeanEstimate {
             Alternative::Less => distribution::t_cdf(t, self.df),
             Alternative::Greater => distribution::t_sf(t, self.df),
         };
-        Ok(Tested::Statistic { t, p })
+        Ok(MeanTest::Statistic { t, p })
     }
 
     /// The interval of confidence `level` in (0, 1) that matches an alternative: mean ± t se with the quantile at
@@ -202,11 +202,11 @@ mod tests {
         assert!(equal.variance.abs() <= 0.0);
         assert_eq!(
             equal.test(0.1, Alternative::Less).unwrap(),
-            Tested::NoVariance(Ordering::Equal)
+            MeanTest::NoVariance(Ordering::Equal)
         );
         assert_eq!(
             equal.test(0.0, Alternative::Less).unwrap(),
-            Tested::NoVariance(Ordering::Greater)
+            MeanTest::NoVariance(Ordering::Greater)
         );
         assert!(equal.test(f64::NAN, Alternative::Less).is_err());
         let interval = equal.interval(0.95, Alternative::TwoSided).unwrap();

@@ -86,7 +86,7 @@ pub struct Jackknife {
 
 /// How an audit is graded.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Terms {
+pub struct TransportTerms {
     /// Largest acceptable absolute mean residual, in label units; `None` grades nothing.
     pub margin: Option<f64>,
     /// Error rate of the whole family, in (0, 0.5).
@@ -110,7 +110,7 @@ pub enum MeanLabel {
     Unbounded,
 }
 
-impl Terms {
+impl TransportTerms {
     /// One audit at 5 % and the usual floor.
     pub fn new(margin: Option<f64>) -> Self {
         Self {
@@ -147,7 +147,7 @@ impl Terms {
 
 /// The state of a transport claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum AuditState {
     /// The interval lies within the margin.
     Pass,
     /// The interval lies wholly beyond the margin.
@@ -189,12 +189,12 @@ pub struct Width {
     /// Two-sided p that the mean residual is 0, unadjusted; `None` without spread.
     pub zero_null_p: Option<f64>,
     /// The state that this width gives.
-    pub state: State,
+    pub state: AuditState,
 }
 
 /// Mean residual in a bin of the predictions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bin {
+pub struct ResidualBin {
     /// Rows.
     pub rows: usize,
     /// Unweighted mean residual; `None` without rows.
@@ -203,9 +203,9 @@ pub struct Bin {
 
 /// A transport audit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Audit {
+pub struct TransportAudit {
     /// The state, decided by the wide width.
-    pub state: State,
+    pub state: AuditState,
     /// Weighted mean residual.
     pub mean: f64,
     /// Rows.
@@ -230,9 +230,9 @@ pub struct Audit {
 /// [`SampleError::Parameter`] for terms or a jackknife variance outside their ranges.
 pub fn audit(
     probe: &Probe<'_>,
-    terms: &Terms,
+    terms: &TransportTerms,
     jackknife: Option<Jackknife>,
-) -> Result<Audit, SampleError> {
+) -> Result<TransportAudit, SampleError> {
     terms.check()?;
     if jackknife.is_some_and(|j| !(j.variance >= 0.0 && j.variance.is_finite() && j.df >= 1.0)) {
         return Err(SampleError::Parameter {
@@ -272,7 +272,7 @@ pub fn audit(
         distribution::t_quantile(1.0 - 0.5 * terms.level(), own.df) * own.variance.sqrt()
     });
     let (narrow, wide) = (bounded(narrow, 0.0), bounded(wide, own));
-    Ok(Audit {
+    Ok(TransportAudit {
         state: wide.state,
         mean: mean.mean,
         rows: mean.rows,
@@ -284,7 +284,7 @@ pub fn audit(
 }
 
 /// A width that reaches as far as `reach` too. Without an interval, that of few clusters, it stays as it is.
-fn widened(of: Width, reach: Interval, effective_clusters: f64, terms: &Terms) -> Width {
+fn widened(of: Width, reach: Interval, effective_clusters: f64, terms: &TransportTerms) -> Width {
     let Some(plain) = of.interval else {
         return of;
     };
@@ -301,10 +301,10 @@ fn widened(of: Width, reach: Interval, effective_clusters: f64, terms: &Terms) -
 }
 
 /// A width of labels whose mean nothing bounds: no interval, and no pass.
-fn unbounded(of: Width, terms: &Terms) -> Width {
+fn unbounded(of: Width, terms: &TransportTerms) -> Width {
     let state = match terms.margin {
-        None => State::NotGraded,
-        Some(_) => State::Inconclusive(Doubt::EqualLabels),
+        None => AuditState::NotGraded,
+        Some(_) => AuditState::Inconclusive(Doubt::EqualLabels),
     };
     Width {
         half_width: None,
@@ -317,7 +317,7 @@ fn unbounded(of: Width, terms: &Terms) -> Width {
     }
 }
 
-fn width(mean: &crv1::ClusteredMean, error: Option<f64>, df: f64, terms: &Terms) -> Width {
+fn width(mean: &crv1::ClusteredMean, error: Option<f64>, df: f64, terms: &TransportTerms) -> Width {
     let critical = distribution::t_quantile(1.0 - 0.5 * terms.level(), df);
     let half_width = error.map(|error| critical * error);
     let interval = half_width.map(|half| Interval::around(mean.mean, half));
@@ -335,36 +335,44 @@ fn width(mean: &crv1::ClusteredMean, error: Option<f64>, df: f64, terms: &Terms)
     }
 }
 
-fn state(interval: Option<Interval>, effective_clusters: f64, terms: &Terms) -> State {
+fn state(
+    interval: Option<Interval>,
+    effective_clusters: f64,
+    terms: &TransportTerms,
+) -> AuditState {
     let Some(margin) = terms.margin else {
-        return State::NotGraded;
+        return AuditState::NotGraded;
     };
     let Some(Interval { low, high }) = interval else {
-        return State::Inconclusive(Doubt::FewClusters);
+        return AuditState::Inconclusive(Doubt::FewClusters);
     };
     // An interval wholly beyond the margin is evidence even from few clusters; few clusters only withhold a pass.
     if low > margin || high < -margin {
-        return State::Fail;
+        return AuditState::Fail;
     }
     if effective_clusters + ROUNDING < terms.effective_clusters_min {
-        return State::Inconclusive(Doubt::FewClusters);
+        return AuditState::Inconclusive(Doubt::FewClusters);
     }
     if low >= -margin && high <= margin {
-        return State::Pass;
+        return AuditState::Pass;
     }
-    State::Inconclusive(Doubt::CrossesMargin)
+    AuditState::Inconclusive(Doubt::CrossesMargin)
 }
 
 /// Mean residuals in quantile bins of `scores`, lowest first, for display; ties merge bins.
 ///
 /// # Errors
 /// [`SampleError::Misaligned`].
-pub fn bins(probe: &Probe<'_>, scores: Values<'_>, bins: usize) -> Result<Vec<Bin>, SampleError> {
+pub fn bins(
+    probe: &Probe<'_>,
+    scores: Values<'_>,
+    bins: usize,
+) -> Result<Vec<ResidualBin>, SampleError> {
     align("scores", scores.len(), probe.predictions.len())?;
     let residuals = probe.residuals();
     let found = |rows: &Vec<usize>| {
         let of_bin: Vec<f64> = rows.iter().map(|&row| residuals[row]).collect();
-        Bin {
+        ResidualBin {
             rows: rows.len(),
             mean: (!rows.is_empty()).then(|| math::mean(&of_bin)),
         }
@@ -374,7 +382,7 @@ pub fn bins(probe: &Probe<'_>, scores: Values<'_>, bins: usize) -> Result<Vec<Bi
 }
 
 /// Share of bins with at least three rows.
-pub fn occupancy(bins: &[Bin]) -> f64 {
+pub fn occupancy(bins: &[ResidualBin]) -> f64 {
     let filled = bins.iter().filter(|bin| bin.rows >= 3).count();
     filled as f64 / bins.len().max(1) as f64
 }
@@ -385,7 +393,11 @@ mod tests {
 
     use super::*;
 
-    fn audited(residuals: &[f64], terms: &Terms, jackknife: Option<Jackknife>) -> Audit {
+    fn audited(
+        residuals: &[f64],
+        terms: &TransportTerms,
+        jackknife: Option<Jackknife>,
+    ) -> TransportAudit {
         let predictions = vec![0.0; residuals.len()];
         let clusters = Clusters::singletons(residuals.len()).unwrap();
         let probe = Probe::new(
@@ -411,74 +423,74 @@ mod tests {
             None,
         )
         .unwrap();
-        let peers = Terms::new(Some(0.03));
+        let peers = TransportTerms::new(Some(0.03));
         let found = audit(&probe, &peers, None).unwrap();
-        assert_eq!(found.state, State::Pass);
+        assert_eq!(found.state, AuditState::Pass);
         assert!(found.wide.interval.unwrap().width() < 1e-12);
         // Clopper and Pearson, 0 of 90 at 95 %: 1 - .025^(1/90) = .04016 (their formula, by hand).
         let bound = Interval {
             low: 1.0 - 0.040_158,
             high: 1.0,
         };
-        let bounded = |margin: f64| Terms {
+        let bounded = |margin: f64| TransportTerms {
             mean_label: MeanLabel::Within(bound),
-            ..Terms::new(Some(margin))
+            ..TransportTerms::new(Some(margin))
         };
         let found = audit(&probe, &bounded(0.019), None).unwrap();
-        assert_eq!(found.state, State::Inconclusive(Doubt::CrossesMargin));
+        assert_eq!(found.state, AuditState::Inconclusive(Doubt::CrossesMargin));
         assert_eq!(
             found.narrow.state,
-            State::Inconclusive(Doubt::CrossesMargin)
+            AuditState::Inconclusive(Doubt::CrossesMargin)
         );
         let reach = found.wide.interval.unwrap();
         assert!((reach.low + 0.020_158).abs() < 1e-9 && (reach.high - 0.02).abs() < 1e-9);
         let found = audit(&probe, &bounded(0.03), None).unwrap();
-        assert_eq!(found.state, State::Pass);
+        assert_eq!(found.state, AuditState::Pass);
         let own = Jackknife {
             variance: 0.0004,
             df: 4.0,
         };
         let found = audit(&probe, &bounded(0.03), Some(own)).unwrap();
-        assert_eq!(found.state, State::Inconclusive(Doubt::CrossesMargin));
-        let unknown = Terms {
+        assert_eq!(found.state, AuditState::Inconclusive(Doubt::CrossesMargin));
+        let unknown = TransportTerms {
             mean_label: MeanLabel::Unbounded,
             ..peers
         };
         let found = audit(&probe, &unknown, None).unwrap();
-        assert_eq!(found.state, State::Inconclusive(Doubt::EqualLabels));
+        assert_eq!(found.state, AuditState::Inconclusive(Doubt::EqualLabels));
         assert_eq!(found.wide.interval, None);
     }
 
     #[test]
     fn one_cluster_never_passes() {
-        let found = audited(&[0.001], &Terms::new(Some(0.05)), None);
-        assert_eq!(found.state, State::Inconclusive(Doubt::FewClusters));
+        let found = audited(&[0.001], &TransportTerms::new(Some(0.05)), None);
+        assert_eq!(found.state, AuditState::Inconclusive(Doubt::FewClusters));
         assert_eq!(found.wide.interval, None);
-        let ungraded = audited(&[0.001], &Terms::new(None), None);
-        assert_eq!(ungraded.state, State::NotGraded);
+        let ungraded = audited(&[0.001], &TransportTerms::new(None), None);
+        assert_eq!(ungraded.state, AuditState::NotGraded);
     }
 
     #[test]
     fn few_clusters_can_fail_but_not_pass() {
-        let terms = Terms::new(Some(0.05));
+        let terms = TransportTerms::new(Some(0.05));
         let far: Vec<f64> = (0..10).map(|i| 0.5 + 0.001 * f64::from(i)).collect();
-        assert_eq!(audited(&far, &terms, None).state, State::Fail);
+        assert_eq!(audited(&far, &terms, None).state, AuditState::Fail);
         let near: Vec<f64> = (0..10).map(|i| 0.001 * f64::from(i)).collect();
-        let doubt = State::Inconclusive(Doubt::FewClusters);
+        let doubt = AuditState::Inconclusive(Doubt::FewClusters);
         assert_eq!(audited(&near, &terms, None).state, doubt);
     }
 
     #[test]
     fn the_wide_width_decides() {
-        let terms = Terms::new(Some(0.05));
+        let terms = TransportTerms::new(Some(0.05));
         let residuals: Vec<f64> = (0..100).map(|i| 0.1 * f64::from(i % 5) - 0.2).collect();
         let jackknife = Jackknife {
             variance: 0.03 * 0.03,
             df: 4.0,
         };
         let found = audited(&residuals, &terms, Some(jackknife));
-        assert_eq!(found.narrow.state, State::Pass);
-        assert_eq!(found.state, State::Inconclusive(Doubt::CrossesMargin));
+        assert_eq!(found.narrow.state, AuditState::Pass);
+        assert_eq!(found.state, AuditState::Inconclusive(Doubt::CrossesMargin));
         assert!(found.wide.half_width > found.narrow.half_width);
         for variance in [0.0, 1e-12, 1e-6, 1e-4, 1.0] {
             let found = audited(&residuals, &terms, Some(Jackknife { variance, df: 4.0 }));
@@ -498,16 +510,16 @@ mod tests {
                 &clusters,
                 Some(Weights::new("w", &weights, 80).unwrap()),
             );
-            let found = audit(&probe.unwrap(), &Terms::new(Some(0.05)), None).unwrap();
+            let found = audit(&probe.unwrap(), &TransportTerms::new(Some(0.05)), None).unwrap();
             assert!((found.narrow.df - 79.0).abs() <= 0.0);
         }
     }
 
     #[test]
     fn residuals_without_spread_have_no_p() {
-        let found = audited(&[0.1; 40], &Terms::new(Some(0.05)), None);
+        let found = audited(&[0.1; 40], &TransportTerms::new(Some(0.05)), None);
         assert_eq!(found.narrow.zero_null_p, None);
-        assert_eq!(found.state, State::Fail);
+        assert_eq!(found.state, AuditState::Fail);
     }
 
     #[test]
@@ -516,12 +528,12 @@ mod tests {
         let values = Values::new("y", &predictions).unwrap();
         let clusters = Clusters::singletons(2).unwrap();
         let probe = Probe::new(values, values, &clusters, None).unwrap();
-        let mut terms = Terms::new(Some(0.05));
+        let mut terms = TransportTerms::new(Some(0.05));
         terms.alpha = f64::NAN;
         assert!(audit(&probe, &terms, None).is_err());
-        let terms = Terms::new(Some(-0.05));
+        let terms = TransportTerms::new(Some(-0.05));
         assert!(audit(&probe, &terms, None).is_err());
-        let terms = Terms::new(Some(0.05));
+        let terms = TransportTerms::new(Some(0.05));
         let bad = Jackknife {
             variance: f64::NAN,
             df: 4.0,
@@ -550,7 +562,7 @@ mod tests {
                     &clusters,
                     Some(Weights::new("w", &weights, rows.len()).unwrap()),
                 );
-                audit(&probe.unwrap(), &Terms::new(Some(0.2)), None).unwrap()
+                audit(&probe.unwrap(), &TransportTerms::new(Some(0.2)), None).unwrap()
             };
             let mut turned = rows.clone();
             turned.reverse();

@@ -64,7 +64,7 @@ pub struct AccessList {
 /// What was released to a role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Released {
+pub struct ReleaseFacts {
     /// The class of data.
     pub class: &'static str,
     /// Lines that were written.
@@ -141,7 +141,7 @@ pub fn list(state: &State) -> View {
 
 /// What was released, and the file that holds it.
 pub fn released(ledger: &Ledger, class: Class, of: &Release, file: String) -> View {
-    let facts = Released {
+    let facts = ReleaseFacts {
         class: class.as_str(),
         count: of.count,
         rows: of.rows as u64,

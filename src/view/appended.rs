@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::event::Kind;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
-use crate::session::append::Rehearsed;
+use crate::session::append::Rehearsal;
 use crate::session::intake::bulk::Tally;
 use crate::view::View;
 use crate::view::text::thousands;
@@ -25,7 +25,7 @@ pub struct Stands {
 
 impl Stands {
     /// Of events that were appended.
-    pub fn of(appended: &[Appended]) -> Self {
+    pub fn of(appended: &[AppendedEvent]) -> Self {
         let already = appended.iter().filter(|of| of.already).count() as u64;
         Self {
             appended: appended.len() as u64 - already,
@@ -98,7 +98,7 @@ pub struct EventsRead {
 }
 
 /// The view after an append: one line an event.
-pub fn stands(ledger: &Ledger, kinds: &[Kind], appended: &[Appended]) -> View {
+pub fn stands(ledger: &Ledger, kinds: &[Kind], appended: &[AppendedEvent]) -> View {
     let mut view = View::of(&Stands::of(appended)).with_events(appended);
     for (of, kind) in appended.iter().zip(kinds) {
         let already = if of.already { "  already recorded" } else { "" };
@@ -160,7 +160,7 @@ pub fn and<T: Serialize>(view: View, more: &T) -> View {
 }
 
 /// The view of a dry run: the canonical unsigned bodies.
-pub fn bodies(rehearsed: &[Rehearsed]) -> View {
+pub fn bodies(rehearsed: &[Rehearsal]) -> View {
     let bodies = rehearsed.iter();
     let bodies = bodies.map(|of| String::from_utf8_lossy(&of.body).into_owned());
     let mut view = checked(bodies.collect());

@@ -136,7 +136,7 @@ pub struct AssumptionShown {
 /// A waiver that two keys agreed to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Waived {
+pub struct WaiverFacts {
     /// How the assumption stands after it: `waived`, where nothing speaks against it.
     pub status: &'static str,
 }
@@ -361,7 +361,7 @@ pub fn agreed(view: View, code: Assumption, agreement: &Agreement) -> View {
         return view;
     }
     let status = agreement.status.as_str();
-    let mut view = appended::and(view, &Waived { status });
+    let mut view = appended::and(view, &WaiverFacts { status });
     view.line(format!("{code} {status}"));
     view
 }
@@ -369,7 +369,7 @@ pub fn agreed(view: View, code: Assumption, agreement: &Agreement) -> View {
 /// The view of a waiver that both keys signed at once, from those of its proposal and its agreement.
 pub fn agreed_at_once(mut view: View, second: View, agreement: &Agreement) -> View {
     let status = agreement.status.as_str();
-    view = appended::and(view, &Waived { status });
+    view = appended::and(view, &WaiverFacts { status });
     view.blocks.extend(second.blocks);
     view.events.extend(second.events);
     view.checkpoint = second.checkpoint;

@@ -149,7 +149,7 @@ pub struct DecisionsShown {
 /// The four answers on one page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Summary {
+pub struct AuditSummary {
     /// Entries that were read.
     pub entries: u64,
     /// The root of their tree.
@@ -219,7 +219,7 @@ pub fn decisions(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
 /// [`LedgerError`].
 pub fn summary(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
     let read = read(ledger, state, Signers::default())?;
-    let facts = Summary {
+    let facts = AuditSummary {
         entries: state.size,
         root: ledger.root_at(state.size)?.to_base64(),
         signers: signed(state, &read),

@@ -47,7 +47,7 @@ pub struct BlobList {
 /// What became of a subject's key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Erased {
+pub struct ErasureFacts {
     /// Whether this run destroyed the key; else it was gone before.
     pub destroyed: bool,
 }
@@ -113,5 +113,5 @@ pub fn erased(mut view: View, subject: &Digest, destroyed: bool) -> View {
         "gone before"
     };
     view.line(format!("key of subject {subject}: {fate}"));
-    appended::and(view, &Erased { destroyed })
+    appended::and(view, &ErasureFacts { destroyed })
 }

@@ -7,7 +7,7 @@ use crate::event::id::IterationId;
 use crate::event::id::JudgeId;
 use crate::report::spark;
 use crate::session::calibrators::Fit;
-use crate::session::calibrators::Loaded;
+use crate::session::calibrators::RefittedCalibrator;
 use crate::view::View;
 use crate::view::text::thousands;
 use crate::view::word;
@@ -78,7 +78,7 @@ pub struct CalibratedScore {
 /// Scores that were calibrated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Applied {
+pub struct CalibratedScores {
     /// The digest of the calibrator.
     pub calibrator: String,
     /// The entry that says it.
@@ -148,7 +148,7 @@ fn range([low, high]: [f64; 2]) -> String {
 }
 
 /// One calibrator and its curve.
-pub fn show(loaded: &Loaded) -> View {
+pub fn show(loaded: &RefittedCalibrator) -> View {
     let covariates: Vec<_> = loaded.covariates().map(str::to_owned).collect();
     let (low, high) = loaded.scores();
     let curve = if covariates.is_empty() {
@@ -205,8 +205,8 @@ pub fn show(loaded: &Loaded) -> View {
 }
 
 /// What scores became; `rows` are shown one by one where they are few.
-pub fn applied(loaded: &Loaded, scores: Vec<CalibratedScore>) -> View {
-    let facts = Applied {
+pub fn applied(loaded: &RefittedCalibrator, scores: Vec<CalibratedScore>) -> View {
+    let facts = CalibratedScores {
         calibrator: loaded.fit.said.calibrator.to_hex(),
         seq: loaded.fit.seq,
         error: loaded.error(),

@@ -23,7 +23,7 @@ use crate::view::word;
 /// What the residual audit of an iteration found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Audited {
+pub struct AuditCounts {
     /// Slices whose shrunk interval does not cover 0, or that have rows and no interval.
     pub off_zero: u64,
     /// The entry.
@@ -41,7 +41,7 @@ pub struct Turn {
     /// Patches that were accepted in it.
     pub accepted: u64,
     /// What its residual audit found; `null` without one.
-    pub audited: Option<Audited>,
+    pub audited: Option<AuditCounts>,
     /// The entry that closed it; `null` while it is open.
     pub closed_seq: Option<u64>,
     /// Its name.
@@ -73,7 +73,7 @@ pub struct Peeks {
 /// A deviation from a manifest of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Deviated {
+pub struct DeviationFacts {
     /// The entry.
     pub seq: u64,
     /// What was done, in words.
@@ -87,7 +87,7 @@ pub struct CampaignShown {
     /// What to do next, in words.
     pub advice: String,
     /// Deviations from its manifests, by entry.
-    pub deviations: Vec<Deviated>,
+    pub deviations: Vec<DeviationFacts>,
     /// The experiment.
     pub experiment: ExperimentId,
     /// Iterations in the order of their opening.
@@ -104,8 +104,8 @@ pub struct CampaignShown {
     pub stop: bool,
 }
 
-impl From<campaign::Audited> for Audited {
-    fn from(of: campaign::Audited) -> Self {
+impl From<campaign::ResidualAudit> for AuditCounts {
+    fn from(of: campaign::ResidualAudit) -> Self {
         Self {
             off_zero: of.off_zero as u64,
             seq: of.seq,
@@ -119,7 +119,7 @@ impl From<&campaign::Turn> for Turn {
     fn from(of: &campaign::Turn) -> Self {
         Self {
             accepted: of.accepted as u64,
-            audited: of.audited.map(Audited::from),
+            audited: of.audited.map(AuditCounts::from),
             closed_seq: of.closed.map(|(_, seq)| seq),
             iteration: of.iteration.clone(),
             opened_seq: of.opened_seq,
@@ -177,10 +177,13 @@ fn advice(campaign: &Campaign, peeks: Option<&Peeks>) -> (String, String) {
 pub fn status(state: &State, experiment: &ExperimentId, campaign: &Campaign) -> View {
     let peeks = peeks(state, experiment);
     let (words, next) = advice(campaign, peeks.as_ref());
-    let deviations = campaign.deviations.iter().map(|(seq, what)| Deviated {
-        seq: *seq,
-        what: what.clone(),
-    });
+    let deviations = campaign
+        .deviations
+        .iter()
+        .map(|(seq, what)| DeviationFacts {
+            seq: *seq,
+            what: what.clone(),
+        });
     let facts = CampaignShown {
         advice: words,
         deviations: deviations.collect(),
@@ -203,7 +206,7 @@ pub fn status(state: &State, experiment: &ExperimentId, campaign: &Campaign) -> 
             peeks.left, peeks.amount, peeks.account, peeks.quarter
         ));
     }
-    for Deviated { seq, what } in &facts.deviations {
+    for DeviationFacts { seq, what } in &facts.deviations {
         view.sentence(format!("deviation at seq {seq}: {what}"));
     }
     view.sentence(facts.advice);
@@ -212,7 +215,7 @@ pub fn status(state: &State, experiment: &ExperimentId, campaign: &Campaign) -> 
 
 fn table(view: &mut View, turns: &[Turn]) {
     let rows = turns.iter().map(|turn| {
-        let audited = |pick: fn(&Audited) -> u64| {
+        let audited = |pick: fn(&AuditCounts) -> u64| {
             let found = turn.audited.as_ref();
             found.map_or("-".to_owned(), |of| format!("{}/{}", pick(of), of.slices))
         };

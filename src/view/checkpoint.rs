@@ -18,7 +18,7 @@ pub struct SignedNote {
 /// The pin, where it stands now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Pinned {
+pub struct PinFacts {
     /// Its file.
     pub pin: String,
 }
@@ -51,7 +51,7 @@ impl std::fmt::Display for Head {
 /// How two checkpoints stand to one another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Compared {
+pub struct CheckpointComparison {
     /// `agree`: both say the same. `order`: one has more entries than the other.
     pub comparison: &'static str,
     /// Whether the newer extends the older: `pass`, or `not_checked` where no proof is at hand; `null` where they agree.
@@ -85,7 +85,7 @@ pub fn show(signed: &SignedCheckpoint) -> View {
 /// The pin after it was moved.
 pub fn pinned(signed: &SignedCheckpoint, pin: String) -> View {
     let head = Head::from(signed.checkpoint());
-    let facts = Pinned { pin };
+    let facts = PinFacts { pin };
     let mut view = View::of(&facts).with_verdict("pinned");
     view.line(format!(
         "pinned {} entries · root {} · {}",
@@ -97,7 +97,7 @@ pub fn pinned(signed: &SignedCheckpoint, pin: String) -> View {
 
 /// Two checkpoints that say the same.
 pub fn agree(both: &Checkpoint) -> View {
-    let facts = Compared {
+    let facts = CheckpointComparison {
         comparison: "agree",
         consistency: None,
         older: both.into(),
@@ -110,7 +110,7 @@ pub fn agree(both: &Checkpoint) -> View {
 
 /// A checkpoint that follows another; whether it extends it may not have been checked.
 pub fn order(older: &Checkpoint, newer: &Checkpoint, is_proven: bool) -> View {
-    let facts = Compared {
+    let facts = CheckpointComparison {
         comparison: "order",
         consistency: Some(if is_proven { "pass" } else { "not_checked" }),
         older: older.into(),

@@ -13,11 +13,11 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::designs::Design;
-use crate::projection::splits::Formed;
+use crate::projection::splits::FormedSplit;
 use crate::projection::splits::Splits;
-use crate::session::confirm::Acceptance;
-use crate::session::confirm::Revealed;
-use crate::session::confirm::Waiting;
+use crate::session::confirm::AcceptanceCounts;
+use crate::session::confirm::RevealedLabels;
+use crate::session::confirm::SealedLabel;
 use crate::view::View;
 use crate::view::budget;
 use crate::view::budget::AccountRow;
@@ -129,8 +129,8 @@ fn at_head(mut view: View, ledger: &Ledger, is_new: bool) -> View {
 }
 
 /// Sealed labels of a design that their custodian accepted.
-pub fn accepted(ledger: &Ledger, of: &Acceptance, design: &DesignId) -> View {
-    let Acceptance { new, already } = *of;
+pub fn accepted(ledger: &Ledger, of: &AcceptanceCounts, design: &DesignId) -> View {
+    let AcceptanceCounts { new, already } = *of;
     let facts = LabelsAccepted {
         accepted: new as u64,
         already: already as u64,
@@ -143,7 +143,7 @@ pub fn accepted(ledger: &Ledger, of: &Acceptance, design: &DesignId) -> View {
 }
 
 /// Labels of a design that were opened.
-pub fn opened(ledger: &Ledger, of: &Revealed, design: &str) -> View {
+pub fn opened(ledger: &Ledger, of: &RevealedLabels, design: &str) -> View {
     let labels = of.labels.iter().map(|(row, value)| OpenedLabel {
         row: row.clone(),
         value_micro: *value,
@@ -168,7 +168,7 @@ pub fn opened(ledger: &Ledger, of: &Revealed, design: &str) -> View {
 
 fn design(
     (experiment, name, of): (&ExperimentId, &DesignId, &Design),
-    waiting: &[Waiting],
+    waiting: &[SealedLabel],
     now: Timestamp,
 ) -> SealedDesign {
     let mine = waiting.iter();
@@ -186,7 +186,7 @@ fn design(
     }
 }
 
-fn split_row(experiment: &ExperimentId, split: &SplitId, of: &Formed) -> SplitRow {
+fn split_row(experiment: &ExperimentId, split: &SplitId, of: &FormedSplit) -> SplitRow {
     let [confirm, dev, fit] = of.counts;
     SplitRow {
         experiment: experiment.clone(),
@@ -241,7 +241,7 @@ fn split_lines(view: &mut View, state: &State, rows: &[SplitRow]) {
 }
 
 /// What waits under seal, splits, and accounts with the peeks that are left.
-pub fn status(state: &State, waiting: &[Waiting], now: Timestamp) -> View {
+pub fn status(state: &State, waiting: &[SealedLabel], now: Timestamp) -> View {
     let sealed = label::all(state).filter(|(.., of)| of.sealed > 0);
     let designs: Vec<_> = sealed.map(|of| design(of, waiting, now)).collect();
     let facts = ConfirmStatus {

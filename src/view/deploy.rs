@@ -13,7 +13,7 @@ use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::deployments::Deployment;
 use crate::projection::deployments::Deployments;
-use crate::projection::deployments::OfExperiment;
+use crate::projection::deployments::ExperimentDeployments;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::appended;
@@ -99,7 +99,11 @@ pub fn checked(view: View, said: &GuardrailChecked) -> View {
     view
 }
 
-fn row(experiment: &ExperimentId, of: &OfExperiment, deployment: &Deployment) -> DeploymentRow {
+fn row(
+    experiment: &ExperimentId,
+    of: &ExperimentDeployments,
+    deployment: &Deployment,
+) -> DeploymentRow {
     let is_running = of.active == Some(deployment.id);
     let checked = of.checked.filter(|_| is_running);
     DeploymentRow {

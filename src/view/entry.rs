@@ -9,7 +9,7 @@ use crate::ground::note::ProofFile;
 use crate::ledger;
 use crate::ledger::Ledger;
 use crate::ledger::State;
-use crate::ledger::read::Read;
+use crate::ledger::read::LogEntry;
 use crate::view::View;
 use crate::view::text::COLUMNS;
 use crate::view::text::cut;
@@ -91,7 +91,7 @@ pub enum EntryForm {
 ///
 /// # Errors
 /// Where its body is no JSON, which no ledger that verifies holds.
-pub fn facts(read: &Read) -> Result<EntryFacts, serde_json::Error> {
+pub fn facts(read: &LogEntry) -> Result<EntryFacts, serde_json::Error> {
     Ok(EntryFacts {
         seq: read.stored.seq,
         recorded_at: read.stored.recorded_at.to_string(),
@@ -116,7 +116,7 @@ pub fn head() -> String {
 }
 
 /// An entry as a line of a list.
-pub fn row(state: &State, read: &Read) -> String {
+pub fn row(state: &State, read: &LogEntry) -> String {
     let holder = state.keyring.keys.get(&read.event.header.author);
     let holder = holder.map_or("?", |record| record.holder.as_str());
     let data = canon::to_bytes(&read.event.payload).unwrap_or_default();
@@ -132,7 +132,7 @@ pub fn row(state: &State, read: &Read) -> String {
 }
 
 /// The entry line of a stored entry.
-fn line(read: &Read) -> Vec<u8> {
+fn line(read: &LogEntry) -> Vec<u8> {
     let mut line = Vec::new();
     ledger::write_stored(&mut line, &read.stored.as_ref());
     line
@@ -142,7 +142,7 @@ fn line(read: &Read) -> Vec<u8> {
 ///
 /// # Errors
 /// As [`facts`].
-pub fn show(state: &State, read: &Read, form: EntryForm) -> Result<View, serde_json::Error> {
+pub fn show(state: &State, read: &LogEntry, form: EntryForm) -> Result<View, serde_json::Error> {
     let line = line(read);
     let facts = EntryShown {
         entry: facts(read)?,
@@ -158,7 +158,7 @@ pub fn show(state: &State, read: &Read, form: EntryForm) -> Result<View, serde_j
     Ok(view)
 }
 
-fn readable(view: &mut View, state: &State, read: &Read, facts: &EntryShown) {
+fn readable(view: &mut View, state: &State, read: &LogEntry, facts: &EntryShown) {
     let header = &read.event.header;
     let record = state.keyring.keys.get(&header.author);
     let holder = record.map(|record| format!("{} ({})", record.holder, record.roles));
@@ -189,7 +189,7 @@ fn readable(view: &mut View, state: &State, read: &Read, facts: &EntryShown) {
 }
 
 /// A proof; `file` is where it was written, else it is shown.
-pub fn proven(read: &Read, proof: &ProofFile, file: Option<String>) -> View {
+pub fn proven(read: &LogEntry, proof: &ProofFile, file: Option<String>) -> View {
     let checkpoint = proof.checkpoint().checkpoint();
     let facts = InclusionProof {
         seq: read.stored.seq,

@@ -133,7 +133,7 @@ fn broken(text: &str, room: usize) -> Vec<String> {
 
 /// A decision as it was computed again.
 #[derive(Clone, Debug)]
-pub struct Explained {
+pub struct Explanation {
     /// What it says.
     pub payload: Payload,
     /// The table of the gates behind it; empty where there are none.
@@ -141,7 +141,7 @@ pub struct Explained {
 }
 
 /// Adds inputs, numbers, gates and verdict of a decision.
-pub(super) fn put(view: &mut View, of: &Explained) {
+pub(super) fn put(view: &mut View, of: &Explanation) {
     let value = View::of(&of.payload).facts().clone();
     let members: Vec<(&String, &Value)> = value.as_object().into_iter().flatten().collect();
     let part = |is_part: fn(&str) -> bool| -> Vec<(&String, &Value)> {

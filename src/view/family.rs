@@ -11,7 +11,7 @@ use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::State;
 use crate::num::math;
-use crate::projection::gates::Closed;
+use crate::projection::gates::FamilyClosing;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Family;
@@ -44,7 +44,7 @@ pub struct Member {
 /// One family, without what its members show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Terms {
+pub struct FamilyTerms {
     /// Its error rate, in millionths.
     pub alpha_micro: i64,
     /// Alpha of its members together, in millionths.
@@ -66,13 +66,13 @@ pub struct Terms {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FamilyList {
     /// The families.
-    pub families: BTreeMap<FamilyId, Terms>,
+    pub families: BTreeMap<FamilyId, FamilyTerms>,
 }
 
 /// What members that test one hypothesis say of it together. It decides nothing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Merged {
+pub struct HypothesisEvidence {
     /// Digest of the hypothesis.
     pub h0_digest: Digest,
     /// Logarithm of their mean e-value over all places of the family.
@@ -104,11 +104,11 @@ pub struct FamilyShown {
     /// Its name.
     pub family: FamilyId,
     /// What it was opened with, and how it stands.
-    pub terms: Terms,
+    pub terms: FamilyTerms,
     /// Its members in order of registration.
     pub members: Vec<Member>,
     /// Members of one hypothesis, together.
-    pub merged: Vec<Merged>,
+    pub merged: Vec<HypothesisEvidence>,
     /// The loop of its gates; `null` where it is none.
     pub r#loop: Option<Generations>,
     /// The alpha that the next member may have, in millionths; `null` where none may join.
@@ -123,8 +123,8 @@ pub struct Holds {
     pub holds: Vec<ManifestId>,
 }
 
-fn terms(of: &Family, closed: Option<&Closed>) -> Terms {
-    Terms {
+fn terms(of: &Family, closed: Option<&FamilyClosing>) -> FamilyTerms {
+    FamilyTerms {
         alpha_micro: of.alpha,
         alpha_taken_micro: of.spent(),
         method: of.method,
@@ -241,7 +241,7 @@ fn next_alpha(of: &Family) -> String {
 }
 
 /// What each member has shown, past what it ends, and what the closing found.
-fn members((of, gates): (&Family, &Gates), closed: Option<&Closed>) -> Vec<Member> {
+fn members((of, gates): (&Family, &Gates), closed: Option<&FamilyClosing>) -> Vec<Member> {
     let members = of.joined.iter().map(|(manifest, alpha)| {
         let gate = gates.by_id.get(manifest);
         let decided = gate.and_then(|gate| gate.decided);
@@ -276,9 +276,9 @@ fn member_table(view: &mut View, members: &[Member]) {
     view.table(&head, rows);
 }
 
-fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
+fn merged(state: &State, id: &FamilyId) -> Vec<HypothesisEvidence> {
     let merged = family::merged(state, id).into_iter();
-    let merged = merged.map(|of| Merged {
+    let merged = merged.map(|of| HypothesisEvidence {
         h0_digest: of.h0_digest,
         log_e: of.log_e,
         members: of.members,
@@ -310,7 +310,7 @@ fn together(view: &mut View, facts: &FamilyShown) {
 }
 
 /// What the generations of a loop say together.
-fn looped(view: &mut View, found: &Generations, terms: &Terms) {
+fn looped(view: &mut View, found: &Generations, terms: &FamilyTerms) {
     let alpha = terms.alpha_micro as f64 / 1e6;
     view.line(format!(
         "the loop, {} of {} members one after the other: is any candidate better?",

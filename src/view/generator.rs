@@ -21,8 +21,8 @@ use crate::ledger::State;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
+use crate::projection::generators::GeneratorRun;
 use crate::projection::generators::Generators;
-use crate::projection::generators::Run;
 use crate::projection::generators::RunState;
 use crate::session::deploy::generator::Objective;
 use crate::session::deploy::generator::RunRollback;
@@ -270,7 +270,7 @@ pub fn rolled_back(mut view: View, done: &RunRollback) -> View {
     ))
 }
 
-fn row(experiment: &ExperimentId, run: &Run) -> RunRow {
+fn row(experiment: &ExperimentId, run: &GeneratorRun) -> RunRow {
     let validated = run.validated.map(|of| ValidatedAt {
         seq: of.seq,
         verdict: of.verdict,
@@ -293,7 +293,7 @@ fn row(experiment: &ExperimentId, run: &Run) -> RunRow {
 
 /// One run: what was frozen, and what came of it.
 pub fn show(
-    (experiment, run): (&ExperimentId, &Run),
+    (experiment, run): (&ExperimentId, &GeneratorRun),
     opened: &GeneratorRunOpened,
     said: Option<&GeneratorValidated>,
 ) -> View {

@@ -8,11 +8,11 @@ use crate::ledger::Ledger;
 use crate::num::Micro;
 use crate::session::intake::InputFile;
 use crate::session::intake::counts::Counts;
-use crate::session::intake::counts::Pair;
+use crate::session::intake::counts::IntakeCounts;
 use crate::view::View;
 use crate::view::text::thousands;
-use crate::workflow::import::Rows;
-use crate::workflow::import::plan::Plan;
+use crate::workflow::import::ImportRows;
+use crate::workflow::import::plan::ImportPlan;
 
 /// Events of one sort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -110,8 +110,8 @@ pub struct FilesRehearsed {
     pub time: TimeGrade,
 }
 
-impl From<Pair> for NewAndAlready {
-    fn from(of: Pair) -> Self {
+impl From<IntakeCounts> for NewAndAlready {
+    fn from(of: IntakeCounts) -> Self {
         Self {
             new: of.new,
             already: of.already,
@@ -132,7 +132,7 @@ impl From<&Counts> for EventCounts {
 }
 
 impl FileImported {
-    fn of(rows: &Rows, counts: &Counts) -> Self {
+    fn of(rows: &ImportRows, counts: &Counts) -> Self {
         Self {
             file: rows.file.clone(),
             rows: rows.rows.len() as u64,
@@ -144,7 +144,7 @@ impl FileImported {
 }
 
 impl FileRehearsed {
-    fn of(rows: &Rows, plan: &Plan) -> Self {
+    fn of(rows: &ImportRows, plan: &ImportPlan) -> Self {
         let policies = rows.policies();
         Self {
             file: FileImported::of(rows, &Counts::of(plan)),
@@ -206,7 +206,7 @@ fn cell(of: &NewAndAlready) -> String {
 }
 
 /// What files would add, and how they were read.
-pub fn rehearsed(files: &[InputFile], plans: &[Plan]) -> View {
+pub fn rehearsed(files: &[InputFile], plans: &[ImportPlan]) -> View {
     let each = files.iter().zip(plans);
     let facts = FilesRehearsed {
         files: each

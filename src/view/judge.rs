@@ -9,7 +9,7 @@ use crate::event::id::Root;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::ScoreReplayed;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::session::judge::history::JudgeHistory;
@@ -20,7 +20,7 @@ use crate::view::text::thousands;
 /// What a run of a judge did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Scored {
+pub struct JudgeRun {
     /// The judge.
     pub judge: JudgeId,
     /// Rows that were scored and are on record now.
@@ -30,13 +30,13 @@ pub struct Scored {
     /// Rows whose score differs from the one on record, which stands.
     pub conflicts: u64,
     /// Rows that the judge declined: they have no score, and the next run asks about them again.
-    pub declined: Vec<Declined>,
+    pub declined: Vec<DeclinedRow>,
 }
 
 /// A row that a judge declined.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Declined {
+pub struct DeclinedRow {
     /// Whose response.
     pub policy: PolicyId,
     /// To what.
@@ -50,10 +50,10 @@ pub struct Declined {
 /// Declined rows that people are shown; more are counted.
 const DECLINED_SHOWN: usize = 10;
 
-impl Scored {
+impl JudgeRun {
     /// Of a run.
     pub fn of(judge: JudgeId, counts: RunCounts) -> Self {
-        let declined = counts.declined.into_iter().map(|row| Declined {
+        let declined = counts.declined.into_iter().map(|row| DeclinedRow {
             policy: row.policy,
             item: row.item,
             draw: row.draw,
@@ -112,7 +112,7 @@ impl Scored {
 /// Whether a judge says the same again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Rescored {
+pub struct JudgeStability {
     /// The judge.
     pub judge: JudgeId,
     /// Rows that were scored again.
@@ -123,7 +123,7 @@ pub struct Rescored {
     pub keys_root: Root,
 }
 
-impl Rescored {
+impl JudgeStability {
     /// Of what is on record.
     pub fn of(said: &ScoreReplayed) -> Self {
         Self {
@@ -135,7 +135,7 @@ impl Rescored {
     }
 
     /// The view where nothing differs.
-    pub fn view(&self, appended: &[Appended]) -> View {
+    pub fn view(&self, appended: &[AppendedEvent]) -> View {
         let mut view = View::of(self).with_events(appended);
         view.pairs([
             ("judge", self.judge.to_string()),
@@ -171,7 +171,7 @@ pub struct JudgeShown {
     /// Rows on record.
     pub rows: u64,
     /// The newest re-score; `null` before the first.
-    pub replayed: Option<Replayed>,
+    pub replayed: Option<Rescore>,
     /// The entry that registered it.
     pub registered_seq: u64,
 }
@@ -179,7 +179,7 @@ pub struct JudgeShown {
 /// A re-score.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Replayed {
+pub struct Rescore {
     /// Rows.
     pub keys: u64,
     /// Rows among them whose score differed.
@@ -197,7 +197,7 @@ impl From<&JudgeHistory> for JudgeShown {
             model: of.registered.model.as_str().to_owned(),
             extractor: of.registered.extractor.as_str().to_owned(),
             rows: of.records,
-            replayed: replayed.map(|(keys, mismatches)| Replayed { keys, mismatches }),
+            replayed: replayed.map(|(keys, mismatches)| Rescore { keys, mismatches }),
             registered_seq: of.seq,
         }
     }

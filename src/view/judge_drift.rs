@@ -6,15 +6,15 @@ use crate::event::id::AnchorSetId;
 use crate::event::id::JudgeId;
 use crate::event::id::ManifestId;
 use crate::event::payload::Verdict;
-use crate::event::payload::drift::Charted;
 use crate::event::payload::drift::DriftSide;
 use crate::event::payload::drift::DriftTerms;
 use crate::event::payload::drift::DriftVerdicts;
 use crate::event::payload::drift::JudgeDriftChecked;
 use crate::event::payload::drift::PolicyDrift;
+use crate::event::payload::drift::ResidualChart;
 use crate::event::payload::drift::RowsDrift;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Probability;
@@ -84,7 +84,7 @@ pub fn shown(found: &DriftCheck) -> View {
 }
 
 /// The same once it is on record.
-pub fn recorded(view: View, appended: &[Appended], stale_gates: &[ManifestId]) -> View {
+pub fn recorded(view: View, appended: &[AppendedEvent], stale_gates: &[ManifestId]) -> View {
     let next = stale_gates
         .first()
         .map_or("clover assume show CJE.D1-R3".to_owned(), |id| {
@@ -93,14 +93,14 @@ pub fn recorded(view: View, appended: &[Appended], stale_gates: &[ManifestId]) -
     view.with_events(appended).with_next(next)
 }
 
-fn side(of: &Charted) -> &'static str {
+fn side(of: &ResidualChart) -> &'static str {
     match of.side {
         DriftSide::Down => "down",
         DriftSide::Up => "up",
     }
 }
 
-fn series(name: &str, rows: u64, change: String, of: &Charted) -> Vec<String> {
+fn series(name: &str, rows: u64, change: String, of: &ResidualChart) -> Vec<String> {
     let drifts = if of.drifts { "drifts" } else { "in control" };
     vec![
         name.to_owned(),

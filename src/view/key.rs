@@ -104,7 +104,7 @@ pub struct LogKey {
 /// A request for a key that was made here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Requested {
+pub struct RequestedKey {
     /// Its id: SHA-256 of its public key, in hex.
     pub key_id: String,
     /// Who will hold it.
@@ -142,7 +142,7 @@ pub fn fingerprint(id: &KeyId) -> String {
 
 /// The request that was made of a key here.
 pub fn requested(request: &KeyRequest, key_file: &Path, out: &Path) -> View {
-    let facts = Requested {
+    let facts = RequestedKey {
         key_id: request.key_id.to_string(),
         holder: request.holder.to_string(),
         roles: request.roles.as_slice().to_vec(),

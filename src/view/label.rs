@@ -16,7 +16,7 @@ use crate::view::appended;
 /// A label that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Revealed {
+pub struct LabelValue {
     /// The label, in millionths.
     pub value_micro: Micro,
 }
@@ -77,7 +77,7 @@ pub struct DesignList {
 
 /// Adds to the view of a reveal what the label is.
 pub fn revealed(view: View, value: Micro) -> View {
-    let mut view = appended::and(view, &Revealed { value_micro: value });
+    let mut view = appended::and(view, &LabelValue { value_micro: value });
     view.line(format!("value {value}"));
     view
 }

@@ -9,7 +9,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::verify::Report;
 use crate::session::Home;
-use crate::session::backup::Restored;
+use crate::session::backup::Restoration;
 use crate::view::View;
 use crate::view::text::escape;
 use crate::view::text::thousands;
@@ -18,7 +18,7 @@ use crate::view::verify::VerifyReport;
 /// An export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Exported {
+pub struct ExportFacts {
     /// Its folder; `null` where entry lines went to standard output.
     pub folder: Option<String>,
     /// Entries in it.
@@ -87,7 +87,7 @@ pub struct LedgerImported {
 }
 
 /// An export under a checkpoint; one that went to standard output is shown already.
-pub fn exported(facts: &Exported, checkpoint: &Checkpoint) -> View {
+pub fn exported(facts: &ExportFacts, checkpoint: &Checkpoint) -> View {
     let mut view = View::of(facts);
     if let Some(folder) = &facts.folder {
         let root = checkpoint.root.to_base64();
@@ -132,7 +132,7 @@ pub fn backed_up(ledger: &Ledger, made: Backup<'_>) -> View {
 }
 
 /// A ledger that was restored.
-pub fn restored(restored: &Restored) -> View {
+pub fn restored(restored: &Restoration) -> View {
     let ledger = &restored.ledger;
     let keys = restored.keys.iter();
     let facts = LedgerRestored {

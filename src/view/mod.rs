@@ -72,7 +72,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 
 /// Event ids that a view lists; more are counted.
 const IDS_MAX: usize = 1_000;
@@ -292,7 +292,7 @@ impl View {
 
     /// The events that were appended, by their ids.
     #[must_use]
-    pub fn with_events(mut self, appended: &[Appended]) -> Self {
+    pub fn with_events(mut self, appended: &[AppendedEvent]) -> Self {
         let ids = appended.iter().take(IDS_MAX);
         self.events = ids.map(|appended| appended.id.to_string()).collect();
         self

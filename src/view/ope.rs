@@ -16,7 +16,7 @@ use crate::report::chart::Series;
 use crate::report::spark;
 use crate::view::View;
 use crate::view::values;
-use crate::workflow::ope::Target;
+use crate::workflow::ope::TargetDiagnosis;
 
 /// Points of a weight panel's curve.
 const POINTS: usize = 200;
@@ -30,13 +30,13 @@ pub struct OpeFacts {
     /// Whose responses were logged.
     pub logger: PolicyId,
     /// The policies that they are weighted for.
-    pub policies: Vec<PolicyFacts>,
+    pub policies: Vec<OffPolicyFacts>,
 }
 
 /// One policy by the logged responses of another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PolicyFacts {
+pub struct OffPolicyFacts {
     /// Its name.
     pub policy: PolicyId,
     /// Its value by responses of its own, in label units; `null` where there is none or its level is withheld.
@@ -50,11 +50,11 @@ pub struct PolicyFacts {
 /// The view: each policy with its value by its own responses.
 pub fn shown(
     logger: &PolicyId,
-    computed: &[(&Target, Option<f64>)],
+    computed: &[(&TargetDiagnosis, Option<f64>)],
     recorded: Option<View>,
     unrecorded: &'static str,
 ) -> View {
-    let policies = computed.iter().map(|(of, direct)| PolicyFacts {
+    let policies = computed.iter().map(|(of, direct)| OffPolicyFacts {
         policy: of.diagnosed.policy.clone(),
         direct: *direct,
         diagnosed: of.diagnosed.clone(),
@@ -72,7 +72,7 @@ pub fn shown(
     values::on_record(view, &facts, recorded, unrecorded)
 }
 
-fn policy(view: &mut View, of: &Target, direct: Option<f64>) {
+fn policy(view: &mut View, of: &TargetDiagnosis, direct: Option<f64>) {
     view.gap();
     view.line(of.diagnosed.policy.to_string());
     let head = ["estimator", "value", "interval", "verdict"];
@@ -116,7 +116,7 @@ fn reasons(diagnosed: &OpeDiagnosed, estimator: &str) -> (String, String) {
     }
 }
 
-fn rows(of: &Target, direct: Option<f64>) -> Vec<Vec<String>> {
+fn rows(of: &TargetDiagnosis, direct: Option<f64>) -> Vec<Vec<String>> {
     let line = |name: &str, estimate: Option<&OpeEstimated>, value: String| {
         let interval = estimate.and_then(|of| of.interval);
         let interval = interval.map_or("-".to_owned(), |at| {
@@ -283,7 +283,7 @@ fn decades(ccdf: &[(f64, f64)]) -> String {
 }
 
 /// Complementary distributions of ratios and stabilised weights on logarithmic axes.
-pub fn panel(computed: &[Target]) -> Chart {
+pub fn panel(computed: &[TargetDiagnosis]) -> Chart {
     let thinned = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
         let step = points.len().div_ceil(POINTS).max(1);
         let positive = points.iter().filter(|(weight, _)| *weight > 1e-12);

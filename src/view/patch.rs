@@ -17,18 +17,18 @@ use crate::event::payload::synthesis::DevObjectiveQueried;
 use crate::event::payload::synthesis::GateAnswer;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::State;
 use crate::num::Finite;
 use crate::projection::decisions;
 use crate::projection::iterations::Candidate;
 use crate::projection::iterations::Iterations;
-use crate::rubric::Checked;
+use crate::rubric::CheckedPatch;
 use crate::rubric::Patch;
 use crate::session::append::Submission;
 use crate::session::iterate::Bench as Opened;
 use crate::session::iterate::propose::Proposal;
-use crate::session::iterate::rescore::Asking;
+use crate::session::iterate::rescore::RescoreRequest;
 use crate::view::View;
 use crate::view::appended;
 use crate::view::appended::Stands;
@@ -94,7 +94,7 @@ pub struct PatchChecked {
 /// A patch that was proposed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Proposed {
+pub struct PatchProposal {
     /// What its checks found.
     pub patch: PatchChecked,
 }
@@ -114,7 +114,7 @@ pub struct ReviewCounts {
 /// A proposed patch in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Listed {
+pub struct PatchListing {
     /// Its id.
     pub patch: PatchId,
     /// Its iteration.
@@ -140,13 +140,13 @@ pub struct Listed {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PatchList {
     /// By iteration and name.
-    pub patches: Vec<Listed>,
+    pub patches: Vec<PatchListing>,
 }
 
 /// A review that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Reviewed {
+pub struct PatchReview {
     /// What reviewers concluded, this one included.
     pub reviews: ReviewCounts,
 }
@@ -165,7 +165,7 @@ pub struct Objective {
     pub candidate: Digest,
 }
 
-fn facts(bench: &Bench, patch: &Patch, checked: &Checked) -> PatchChecked {
+fn facts(bench: &Bench, patch: &Patch, checked: &CheckedPatch) -> PatchChecked {
     let said = patches::diff_of(&checked.diff).into_iter();
     let diff = said.zip(&checked.classes).map(|(change, class)| Change {
         from: bench.rubric.at(&change.path).map(ToString::to_string),
@@ -189,7 +189,7 @@ fn facts(bench: &Bench, patch: &Patch, checked: &Checked) -> PatchChecked {
 }
 
 /// What a patch would change, leaf by leaf.
-pub fn diff(bench: &Bench, patch: &Patch, checked: &Checked) -> View {
+pub fn diff(bench: &Bench, patch: &Patch, checked: &CheckedPatch) -> View {
     let mut view = View::of(&facts(bench, patch, checked));
     for change in &checked.diff {
         let was = bench.rubric.at(&change.path).map(ToString::to_string);
@@ -205,8 +205,8 @@ pub fn diff(bench: &Bench, patch: &Patch, checked: &Checked) -> View {
 /// What the checks of a patch found. `file` and `iteration` are what to propose, and where.
 pub fn checked(
     bench: &Bench,
-    (patch, checked): (&Patch, &Checked),
-    asking: Option<&Asking>,
+    (patch, checked): (&Patch, &CheckedPatch),
+    asking: Option<&RescoreRequest>,
     (file, iteration): (&Path, Option<&str>),
 ) -> View {
     let asks = asking.map(|of| JudgeAsks {
@@ -258,9 +258,9 @@ pub fn checked(
 }
 
 /// Adds to the view of a proposal what its checks found, and gives its facts.
-pub fn proposed(view: View, of: &Proposal) -> (View, StandsAnd<Proposed>) {
+pub fn proposed(view: View, of: &Proposal) -> (View, StandsAnd<PatchProposal>) {
     let (patch, checked) = (&of.patch, &of.checked);
-    let more = Proposed {
+    let more = PatchProposal {
         patch: facts(&of.bench, patch, checked),
     };
     let mut view = appended::and(view, &more);
@@ -292,7 +292,7 @@ pub fn list(state: &State, iteration: Option<&IterationId>) -> View {
     let all = all.filter(|(id, _)| iteration.is_none_or(|wanted| wanted == *id));
     let all = all.flat_map(|(id, it)| {
         let each = it.candidates.iter();
-        each.map(move |(patch, of)| Listed {
+        each.map(move |(patch, of)| PatchListing {
             patch: patch.clone(),
             iteration: id.clone(),
             family: of.family.clone(),
@@ -341,7 +341,7 @@ pub fn reviewed(view: View, state: &State, id: &IterationId, name: &PatchId) -> 
     let reviews = counts(of);
     let mut view = appended::and(
         view,
-        &Reviewed {
+        &PatchReview {
             reviews: reviews.clone(),
         },
     );
@@ -360,7 +360,7 @@ pub fn objective(
     bench: &Opened,
     said: &DevObjectiveQueried,
     receipt: EventId,
-    appended: &[Appended],
+    appended: &[AppendedEvent],
 ) -> View {
     let found = Objective {
         risk_improve_dev: said.risk_improve,

@@ -23,7 +23,7 @@ use crate::workflow::estimate::compute::Found;
 /// A plan, and where it stands on record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Planned {
+pub struct PlanFacts {
     /// The plan.
     pub plan: PlanRecorded,
     /// Where its event stands; absent where nothing was to be appended.
@@ -39,7 +39,7 @@ pub fn show(found: &Found, planned: PlanRecorded, recorded: Option<View>) -> Vie
     let stands = recorded
         .as_ref()
         .map(|view| Stands::deserialize(view.facts()).expect("BUG: this is a view of an append"));
-    let facts = Planned {
+    let facts = PlanFacts {
         plan: planned,
         recorded: stands,
     };

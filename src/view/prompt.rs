@@ -11,7 +11,7 @@ use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::releases::Commit;
 use crate::projection::releases::Releases;
-use crate::projection::rubrics::Registered;
+use crate::projection::rubrics::RubricRegistration;
 use crate::projection::rubrics::Rubrics;
 use crate::view::View;
 use crate::view::appended;
@@ -37,7 +37,7 @@ pub struct CommittedVersion {
 /// A patch that is committed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Committed {
+pub struct PromptCommit {
     /// The version that it brought.
     pub prompt: CommittedVersion,
 }
@@ -113,9 +113,9 @@ pub struct PromptFiles {
     pub files: Vec<String>,
 }
 
-fn version(experiment: &ExperimentId, version: &str, hashes: [Digest; 2]) -> Committed {
+fn version(experiment: &ExperimentId, version: &str, hashes: [Digest; 2]) -> PromptCommit {
     let [rubric_hash, prompt_hash] = hashes;
-    Committed {
+    PromptCommit {
         prompt: CommittedVersion {
             experiment: experiment.clone(),
             version: version.to_owned(),
@@ -173,7 +173,7 @@ pub fn already(experiment: &ExperimentId, old: &Commit) -> View {
 pub fn shown(
     state: &State,
     experiment: &ExperimentId,
-    registered: &Registered,
+    registered: &RubricRegistration,
 ) -> Option<PromptShown> {
     let rubric = patches::rubric_of(registered)?;
     let releases = state.fold::<Releases>().of(experiment);
@@ -199,7 +199,7 @@ pub fn shown(
 fn row(
     state: &State,
     experiment: &ExperimentId,
-    registered: &Registered,
+    registered: &RubricRegistration,
     is_head: bool,
 ) -> Option<PromptRow> {
     let PromptShown { version, .. } = shown(state, experiment, registered)?;

@@ -24,7 +24,7 @@ pub struct RecalibrationFacts {
 /// A dry run of a recalibration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Rehearsed {
+pub struct RecalibrationRehearsal {
     /// The canonical unsigned body of each event, as text.
     pub bodies: Vec<String>,
     /// What was found, as it would be recorded.
@@ -33,14 +33,14 @@ pub struct Rehearsed {
 
 /// A recalibration with what was asked.
 #[derive(Clone, Debug)]
-pub struct Recalibrated<'a> {
+pub struct RecalibrationPage<'a> {
     prompt: &'a str,
     judge: &'a str,
     said: RecalibrationCompleted,
     verdict: Verdict,
 }
 
-impl<'a> Recalibrated<'a> {
+impl<'a> RecalibrationPage<'a> {
     /// What was found of a version under a judge, both as they were named.
     pub fn of(prompt: &'a str, judge: &'a str, found: &Recalibration) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl<'a> Recalibrated<'a> {
     /// The view of a dry run, from that of its body.
     pub fn rehearsed(self, bodies: View) -> View {
         let all = bodies.facts()["bodies"].as_array().into_iter().flatten();
-        let facts = Rehearsed {
+        let facts = RecalibrationRehearsal {
             bodies: all
                 .filter_map(Value::as_str)
                 .map(ToOwned::to_owned)

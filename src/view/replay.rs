@@ -7,34 +7,34 @@ use crate::event::Kind;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::explained;
-use crate::view::explained::Explained;
+use crate::view::explained::Explanation;
 use crate::workflow::recompute::Elsewhere;
-use crate::workflow::recompute::Outcome;
+use crate::workflow::recompute::Recomputation;
 
 /// Differences that are shown without `--explain`.
 const SHOWN: usize = 3;
 
 /// One event, computed again.
 #[derive(Clone, Debug)]
-pub struct Replayed {
+pub struct ReplayedEvent {
     /// Its entry.
     pub seq: u64,
     /// Its kind.
     pub kind: Kind,
     /// How that ended.
-    pub outcome: Outcome,
+    pub outcome: Recomputation,
     /// What it is on one page, where that was asked for.
-    pub page: Option<Explained>,
+    pub page: Option<Explanation>,
 }
 
-impl Replayed {
+impl ReplayedEvent {
     fn word(&self) -> &'static str {
         match self.outcome {
-            Outcome::Identical => "identical",
-            Outcome::Within => "within 1e-9",
-            Outcome::Differs(_) => "DIFFERS",
-            Outcome::Gone(_) => "cannot be computed again",
-            Outcome::Told(_) => "a person's word",
+            Recomputation::Identical => "identical",
+            Recomputation::Within => "within 1e-9",
+            Recomputation::Differs(_) => "DIFFERS",
+            Recomputation::Gone(_) => "cannot be computed again",
+            Recomputation::Told(_) => "a person's word",
         }
     }
 }
@@ -99,10 +99,10 @@ pub struct DifferenceFacts {
     pub recomputed: Value,
 }
 
-impl From<&Replayed> for ReplayedFacts {
-    fn from(of: &Replayed) -> Self {
+impl From<&ReplayedEvent> for ReplayedFacts {
+    fn from(of: &ReplayedEvent) -> Self {
         let differences = match &of.outcome {
-            Outcome::Differs(differences) => differences.as_slice(),
+            Recomputation::Differs(differences) => differences.as_slice(),
             _ => &[],
         };
         let differences = differences.iter().map(|of| DifferenceFacts {
@@ -116,21 +116,21 @@ impl From<&Replayed> for ReplayedFacts {
             outcome: of.word(),
             differences: differences.collect(),
             why: match &of.outcome {
-                Outcome::Gone(why) | Outcome::Told(why) => Some(why.clone()),
+                Recomputation::Gone(why) | Recomputation::Told(why) => Some(why.clone()),
                 _ => None,
             },
         }
     }
 }
 
-fn facts(replayed: &[Replayed], others: &[(Elsewhere, u64)]) -> ReplayFacts {
-    let count = |is: fn(&Outcome) -> bool| {
+fn facts(replayed: &[ReplayedEvent], others: &[(Elsewhere, u64)]) -> ReplayFacts {
+    let count = |is: fn(&Recomputation) -> bool| {
         let found = replayed.iter().filter(|of| is(&of.outcome));
         found.count() as u64
     };
-    let differ = count(|of| matches!(of, Outcome::Differs(_)));
-    let gone = count(|of| matches!(of, Outcome::Gone(_)));
-    let told = count(|of| matches!(of, Outcome::Told(_)));
+    let differ = count(|of| matches!(of, Recomputation::Differs(_)));
+    let gone = count(|of| matches!(of, Recomputation::Gone(_)));
+    let told = count(|of| matches!(of, Recomputation::Told(_)));
     let elsewhere = others.iter().map(|(of, events)| ElsewhereFacts {
         kind: of.kind.as_str(),
         events: *events,
@@ -148,7 +148,7 @@ fn facts(replayed: &[Replayed], others: &[(Elsewhere, u64)]) -> ReplayFacts {
 }
 
 /// What was computed again, and with `explain` every number that differs.
-pub fn view(replayed: &[Replayed], others: &[(Elsewhere, u64)], explain: bool) -> View {
+pub fn view(replayed: &[ReplayedEvent], others: &[(Elsewhere, u64)], explain: bool) -> View {
     let facts = facts(replayed, others);
     let mut view = View::of(&facts);
     let rows = facts.events.iter().map(|of| {
@@ -195,9 +195,9 @@ pub fn view(replayed: &[Replayed], others: &[(Elsewhere, u64)], explain: bool) -
     view
 }
 
-fn remarks(view: &mut View, of: &Replayed, explain: bool) {
+fn remarks(view: &mut View, of: &ReplayedEvent, explain: bool) {
     match &of.outcome {
-        Outcome::Differs(differences) => {
+        Recomputation::Differs(differences) => {
             let shown = if explain { differences.len() } else { SHOWN };
             for one in differences.iter().take(shown) {
                 view.sentence(format!(
@@ -213,10 +213,10 @@ fn remarks(view: &mut View, of: &Replayed, explain: bool) {
                 ));
             }
         }
-        Outcome::Gone(why) | Outcome::Told(why) => {
+        Recomputation::Gone(why) | Recomputation::Told(why) => {
             view.sentence(format!("seq {}  {why}", of.seq));
         }
-        Outcome::Identical | Outcome::Within => {}
+        Recomputation::Identical | Recomputation::Within => {}
     }
     if let Some(page) = &of.page {
         view.gap();

@@ -10,7 +10,7 @@ use crate::event::payload::report::ReportPart;
 use crate::event::payload::report::ReportPublished;
 use crate::ground::shell;
 use crate::projection::bundle::Bundle;
-use crate::projection::bundle::Part;
+use crate::projection::bundle::Section;
 use crate::view::View;
 use crate::view::appended;
 
@@ -55,7 +55,7 @@ pub struct PartShown {
 }
 
 impl PartShown {
-    fn of(part: &Part) -> Self {
+    fn of(part: &Section) -> Self {
         let rows = part.tables.iter().map(|table| table.rows.len()).sum();
         let rows: usize = rows;
         Self {
@@ -116,7 +116,7 @@ impl IterationReport {
 /// What a publication says beside where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Published {
+pub struct PublicationFacts {
     /// The digest of the bundle, in hex.
     pub bundle_hash: String,
     /// What the report does not show.
@@ -234,7 +234,7 @@ pub fn published(mut view: View, bundle: &Bundle, written: Option<(String, usize
         view.line(format!("{file}: {bytes} bytes"));
     }
     view.line(format!("bundle {}", bundle.digest()));
-    let facts = Published {
+    let facts = PublicationFacts {
         bundle_hash: bundle.digest().to_hex(),
         gaps: GapShown::all(&bundle.gaps()),
     };

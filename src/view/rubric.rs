@@ -19,7 +19,7 @@ use crate::workflow::dead;
 /// A rubric that was registered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Registered {
+pub struct RubricRegistration {
     /// Hash of its leaves.
     pub rubric_hash: Digest,
 }
@@ -112,7 +112,7 @@ pub struct RulesFired {
 
 /// Counts over the rows of one file or iteration.
 #[derive(Clone, Debug)]
-pub struct Counted {
+pub struct RuleCounts {
     /// Its name.
     pub name: String,
     /// How often each rule fired.
@@ -132,7 +132,7 @@ pub fn registered(
     if is_dry {
         return view.with_next(next);
     }
-    let mut view = appended::and(view, &Registered { rubric_hash: hash });
+    let mut view = appended::and(view, &RubricRegistration { rubric_hash: hash });
     view.line(format!("rubric {version}  hash {hash}"));
     view.with_next(next)
 }
@@ -219,7 +219,7 @@ pub fn list(state: &State) -> View {
 }
 
 /// How often the rules of a rubric fire over what was counted, oldest first.
-pub fn dead(rubric: &Rubric, counted: &[Counted]) -> View {
+pub fn dead(rubric: &Rubric, counted: &[RuleCounts]) -> View {
     let firings: Vec<&Firing> = counted.iter().map(|of| &of.firing).collect();
     let rules = rubric.rule_paths().into_iter().map(|path| RuleFired {
         standing: dead::standing(&path, &firings).as_str(),

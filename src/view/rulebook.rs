@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::ledger::keyring::Keyring;
 use crate::ledger::rulebooks;
-use crate::ledger::rulebooks::Adopted;
 use crate::ledger::rulebooks::Question;
+use crate::ledger::rulebooks::RulebookAdoption;
 use crate::ledger::rules::FORMAT;
 use crate::view::View;
 
@@ -21,8 +21,8 @@ pub struct NamedRulebook {
 
 impl NamedRulebook {
     /// Every rulebook of a ledger.
-    pub fn all(adopted: &[Adopted]) -> Vec<Self> {
-        let of = |of: &Adopted| Self {
+    pub fn all(adopted: &[RulebookAdoption]) -> Vec<Self> {
+        let of = |of: &RulebookAdoption| Self {
             seq: of.seq,
             version: of.version,
         };

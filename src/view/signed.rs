@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::event::Seen;
+use crate::event::SeenCheckpoint;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::session::outbox::SignedBatch;
 use crate::store::StoreError;
@@ -59,7 +59,7 @@ pub struct FileTaken {
 /// Files of signed events that were taken in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Submitted {
+pub struct SubmissionFacts {
     /// Events that are new.
     pub appended: u64,
     /// Events that stood in the ledger already.
@@ -73,7 +73,11 @@ impl FileTaken {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn new(ledger: &Ledger, file: String, appended: &[Appended]) -> Result<Self, StoreError> {
+    pub fn new(
+        ledger: &Ledger,
+        file: String,
+        appended: &[AppendedEvent],
+    ) -> Result<Self, StoreError> {
         let reader = ledger.store().reader();
         let results = appended.iter().map(|one| {
             let stored = reader.entry(one.seq)?;
@@ -90,7 +94,7 @@ impl FileTaken {
 }
 
 /// An event that was signed into a file.
-pub fn signed(batch: &SignedBatch, file: &Path, seen: Seen, waiting: usize) -> View {
+pub fn signed(batch: &SignedBatch, file: &Path, seen: SeenCheckpoint, waiting: usize) -> View {
     let (author, author_seq) = batch.first();
     let facts = SignedEvents {
         file: file.display().to_string(),
@@ -135,7 +139,7 @@ pub fn submitted(ledger: &Ledger, files: Vec<FileTaken>) -> View {
     let already = results().filter(|one| one.already).count() as u64;
     let appended = results().count() as u64 - already;
     let events = results().map(|one| one.id.clone()).collect();
-    let facts = Submitted {
+    let facts = SubmissionFacts {
         appended,
         already,
         files,

@@ -5,12 +5,12 @@ use serde::Serialize;
 use crate::event::id::SplitId;
 use crate::event::payload::intake::PartRoot;
 use crate::event::payload::intake::SplitPart;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::view::View;
 use crate::workflow::split;
 use crate::workflow::split::Apart;
-use crate::workflow::split::Parts;
+use crate::workflow::split::PartMembers;
 
 /// A split of clusters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,7 +39,7 @@ pub(super) fn gap(seconds: Option<u64>) -> String {
 }
 
 /// A split that nothing is on record of yet: what a dry run shows.
-pub fn planned(split: &SplitId, parts: &Parts, apart: Apart) -> View {
+pub fn planned(split: &SplitId, parts: &PartMembers, apart: Apart) -> View {
     let part = |part: SplitPart| split::root(&parts.members[&part]);
     let facts = SplitFormed {
         split: split.clone(),
@@ -67,7 +67,7 @@ pub fn planned(split: &SplitId, parts: &Parts, apart: Apart) -> View {
 }
 
 /// The same split, on record.
-pub fn formed(mut view: View, ledger: &Ledger, appended: &[Appended]) -> View {
+pub fn formed(mut view: View, ledger: &Ledger, appended: &[AppendedEvent]) -> View {
     view.verdict = "appended";
     if appended.iter().all(|one| one.already) {
         view.line("recorded already");

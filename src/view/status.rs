@@ -80,7 +80,7 @@ pub struct Status {
 
 /// What only the caller knows: files, and the ledger beside its state.
 #[derive(Debug)]
-pub struct Beside {
+pub struct Surroundings {
     /// The database.
     pub database: String,
     /// The root of the tree, in base64.
@@ -96,7 +96,7 @@ pub struct Beside {
 }
 
 /// What stands in a ledger; `now` says which quarter counts.
-pub fn status(state: &State, beside: Beside, failing: &[Standing], now: Timestamp) -> View {
+pub fn status(state: &State, beside: Surroundings, failing: &[Standing], now: Timestamp) -> View {
     let keyring = &state.keyring;
     let live = keyring.live().count() as u64;
     let facts = Status {

@@ -23,7 +23,7 @@ pub struct OwnerKey {
 /// A new ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Founded {
+pub struct NewLedger {
     /// Its folder.
     pub folder: String,
     /// The name of its log.
@@ -43,7 +43,7 @@ pub struct Founded {
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub enum Found {
+pub enum CheckResult {
     /// As it must be.
     #[serde(rename = "ok")]
     Good,
@@ -55,7 +55,7 @@ pub enum Found {
     Bad,
 }
 
-impl Found {
+impl CheckResult {
     fn as_str(self) -> &'static str {
         match self {
             Self::Good => "ok",
@@ -72,7 +72,7 @@ pub struct Check {
     /// What was checked.
     pub check: &'static str,
     /// How it ended.
-    pub found: Found,
+    pub found: CheckResult,
     /// What was seen.
     pub seen: String,
 }
@@ -88,7 +88,7 @@ pub struct Checks {
 /// A demonstration of which everything held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Demonstrated {
+pub struct Demonstration {
     /// The folder of its ledger.
     pub folder: String,
     /// Events that it appended from its fixture.
@@ -106,7 +106,7 @@ pub fn founded(
     let keyring = &ledger.state().keyring;
     let log_key = keyring.log_key().map(ToString::to_string);
     let separation = keyring.separation().map(|of| of.to_string());
-    let facts = Founded {
+    let facts = NewLedger {
         folder: home.folder().display().to_string(),
         origin: keyring.origin.clone(),
         log_key: log_key.unwrap_or_default(),
@@ -154,7 +154,7 @@ pub fn checked(checks: Vec<Check>) -> View {
         ]
     });
     view.table(&["", "check", "seen"], rows);
-    if facts.checks.iter().all(|of| of.found != Found::Bad) {
+    if facts.checks.iter().all(|of| of.found != CheckResult::Bad) {
         return view.with_verdict("good");
     }
     view.exit = Exit::Unexpected;
@@ -163,6 +163,6 @@ pub fn checked(checks: Vec<Check>) -> View {
 }
 
 /// A demonstration that held, whose steps were shown as they went.
-pub fn demonstrated(facts: &Demonstrated) -> View {
+pub fn demonstrated(facts: &Demonstration) -> View {
     View::of(facts).with_verdict("held")
 }

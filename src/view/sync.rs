@@ -23,7 +23,7 @@ pub struct FileRefused {
 /// What the copy that publishes did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Served {
+pub struct PublisherSync {
     /// The shared folder.
     pub folder: String,
     /// Entries that this copy lacked and took from the folder.
@@ -39,7 +39,7 @@ pub struct Served {
 /// What a reader's copy did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Followed {
+pub struct ReaderSync {
     /// The shared folder.
     pub folder: String,
     /// Entries that are new here.
@@ -66,7 +66,7 @@ fn headed(view: &mut View, ledger: &Ledger) {
 }
 
 /// The answer of the copy that publishes.
-pub fn served(ledger: &Ledger, facts: &Served) -> View {
+pub fn served(ledger: &Ledger, facts: &PublisherSync) -> View {
     let mut view = View::of(facts).with_verdict("published");
     if facts.fetched > 0 {
         let fetched = thousands(facts.fetched);
@@ -88,7 +88,7 @@ pub fn served(ledger: &Ledger, facts: &Served) -> View {
 }
 
 /// The answer of a reader's copy.
-pub fn followed(ledger: &Ledger, facts: &Followed) -> View {
+pub fn followed(ledger: &Ledger, facts: &ReaderSync) -> View {
     let mut view = View::of(facts).with_verdict("followed");
     view.line(format!(
         "fetched {} entries from {}",

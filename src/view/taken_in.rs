@@ -8,10 +8,10 @@ use crate::event::id::DesignId;
 use crate::event::id::FieldId;
 use crate::event::id::PolicyId;
 use crate::event::id::RaterId;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::num::Micro;
-use crate::session::intake::Request;
+use crate::session::intake::IntakeRequest;
 use crate::session::intake::counts;
 use crate::session::intake::labels::LabelPlan;
 use crate::session::intake::responses::RowsPlan;
@@ -21,15 +21,15 @@ use crate::view::text::thousands;
 /// New and already recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NewAndAlready {
+pub struct TakenCounts {
     /// What is new.
     pub new: u64,
     /// What was there.
     pub already: u64,
 }
 
-impl NewAndAlready {
-    fn of(pair: counts::Pair) -> Self {
+impl TakenCounts {
+    fn of(pair: counts::IntakeCounts) -> Self {
         Self {
             new: pair.new,
             already: pair.already,
@@ -58,11 +58,11 @@ pub struct LabelsTakenIn {
     /// Labels that were rounded to the sixth decimal.
     pub rounded: u64,
     /// Open labels.
-    pub open: NewAndAlready,
+    pub open: TakenCounts,
     /// The design of open labels.
     pub open_design: Option<DesignId>,
     /// Sealed labels.
-    pub sealed: NewAndAlready,
+    pub sealed: TakenCounts,
     /// The design of sealed labels.
     pub sealed_design: Option<DesignId>,
     /// Policies whose rows are labelled.
@@ -75,7 +75,7 @@ pub struct LabelsTakenIn {
 
 impl LabelsTakenIn {
     /// Of a plan.
-    pub fn of(file: &str, rounded: u64, request: &Request, plan: &LabelPlan) -> Self {
+    pub fn of(file: &str, rounded: u64, request: &IntakeRequest, plan: &LabelPlan) -> Self {
         let counts = plan.counts();
         let labels = &plan.labels.labels;
         let values = labels.iter().map(|label| label.value);
@@ -85,9 +85,9 @@ impl LabelsTakenIn {
             labelled: labels.len() as u64,
             unlabelled: plan.labels.unlabelled,
             rounded,
-            open: NewAndAlready::of(counts.labels),
+            open: TakenCounts::of(counts.labels),
             open_design: request.ask.open.as_ref().map(|(design, _)| design.clone()),
-            sealed: NewAndAlready::of(counts.sealed),
+            sealed: TakenCounts::of(counts.sealed),
             sealed_design: request.ask.seal.clone(),
             policies: labels.iter().map(|of| of.row.policy.clone()).collect(),
             raters: labels.iter().map(|of| of.rater.clone()).collect(),
@@ -116,7 +116,7 @@ impl LabelsTakenIn {
             let names: Vec<_> = of.iter().map(PolicyId::as_str).collect();
             names.join(", ")
         };
-        let of = |counts: NewAndAlready, design: &Option<DesignId>| match design {
+        let of = |counts: TakenCounts, design: &Option<DesignId>| match design {
             Some(design) if counts.new + counts.already > 0 => {
                 format!("{} in {design}", counts.words())
             }
@@ -151,7 +151,7 @@ pub struct RowsTakenIn {
     /// The files.
     pub files: Vec<String>,
     /// Rows.
-    pub rows: NewAndAlready,
+    pub rows: TakenCounts,
     /// Whose responses are new.
     pub policies: BTreeSet<PolicyId>,
     /// Fields that are kept beside new rows, public.
@@ -162,11 +162,11 @@ pub struct RowsTakenIn {
 
 impl RowsTakenIn {
     /// Of the plans of files.
-    pub fn of(plans: &[&RowsPlan], appended: &[Appended]) -> Self {
+    pub fn of(plans: &[&RowsPlan], appended: &[AppendedEvent]) -> Self {
         let rows = || plans.iter().flat_map(|plan| &plan.rows.rows);
         Self {
             files: plans.iter().map(|plan| plan.rows.file.clone()).collect(),
-            rows: NewAndAlready {
+            rows: TakenCounts {
                 new: rows().count() as u64,
                 already: plans.iter().map(|plan| plan.already).sum(),
             },
@@ -184,7 +184,7 @@ impl RowsTakenIn {
     }
 
     /// The view of rows that are on record.
-    pub fn recorded(&self, ledger: &Ledger, appended: &[Appended]) -> View {
+    pub fn recorded(&self, ledger: &Ledger, appended: &[AppendedEvent]) -> View {
         let mut view = View::of(self).with_events(appended);
         self.show(&mut view);
         on_record(&mut view, ledger, self.rows.new > 0);

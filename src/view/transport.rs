@@ -46,7 +46,7 @@ pub struct AuditsFacts {
 /// What an audit would open first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Waiting {
+pub struct WaitingLabels {
     /// The design of the probes.
     pub design: DesignId,
     /// Its labels that are sealed.
@@ -54,8 +54,8 @@ pub struct Waiting {
 }
 
 /// What a dry run of an audit would open.
-pub fn waiting(account: &str, design: &DesignId, waiting: u64, outlook: &Outlook) -> View {
-    let mut view = View::of(&Waiting {
+pub fn waiting(account: &str, design: &DesignId, waiting: u64, outlook: &AuditOutlook) -> View {
+    let mut view = View::of(&WaitingLabels {
         design: design.clone(),
         waiting,
     });
@@ -68,7 +68,7 @@ pub fn waiting(account: &str, design: &DesignId, waiting: u64, outlook: &Outlook
 
 /// What the probes of an audit can show, before they are paid for.
 #[derive(Clone, Debug)]
-pub struct Outlook {
+pub struct AuditOutlook {
     /// Largest acceptable mean residual.
     pub margin: Micro,
     /// Probability that the audit of each policy passes where nothing is wrong.
@@ -79,7 +79,7 @@ pub struct Outlook {
     pub without: Vec<PolicyId>,
 }
 
-impl Outlook {
+impl AuditOutlook {
     /// In words, to be asked about.
     pub fn words(&self) -> String {
         let margin = self.margin;

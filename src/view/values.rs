@@ -10,7 +10,7 @@ use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::direct::Scale;
 use crate::stats::inference::Interval;
-use crate::stats::multiplicity::Correction;
+use crate::stats::multiplicity::MultiplicityCorrection;
 use crate::view::View;
 use crate::view::appended::Stands;
 use crate::workflow::analyze::Calibration;
@@ -106,23 +106,25 @@ pub fn on_record<T: Serialize>(
 }
 
 /// The correction of a family, for a column.
-pub(super) fn correction(of: Correction) -> &'static str {
+pub(super) fn correction(of: MultiplicityCorrection) -> &'static str {
     match of {
-        Correction::BenjaminiHochberg => "BH",
-        Correction::BenjaminiYekutieli => "BY",
-        Correction::Bonferroni => "Bonferroni",
-        Correction::Holm => "Holm",
+        MultiplicityCorrection::BenjaminiHochberg => "BH",
+        MultiplicityCorrection::BenjaminiYekutieli => "BY",
+        MultiplicityCorrection::Bonferroni => "Bonferroni",
+        MultiplicityCorrection::Holm => "Holm",
     }
 }
 
 /// What a correction holds.
-pub(super) fn promise(of: Correction) -> &'static str {
+pub(super) fn promise(of: MultiplicityCorrection) -> &'static str {
     match of {
-        Correction::BenjaminiHochberg => "holds the share of false findings",
-        Correction::BenjaminiYekutieli => {
+        MultiplicityCorrection::BenjaminiHochberg => "holds the share of false findings",
+        MultiplicityCorrection::BenjaminiYekutieli => {
             "holds the share of false findings, however the pairs depend on each other"
         }
-        Correction::Bonferroni | Correction::Holm => "holds the chance of any false finding",
+        MultiplicityCorrection::Bonferroni | MultiplicityCorrection::Holm => {
+            "holds the chance of any false finding"
+        }
     }
 }
 

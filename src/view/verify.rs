@@ -135,7 +135,7 @@ impl From<&Report> for VerifyReport {
 /// A log that was verified.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Verified {
+pub struct Verification {
     /// What was found.
     pub report: VerifyReport,
     /// The line that says it all.
@@ -144,7 +144,7 @@ pub struct Verified {
 
 /// What a verification found; `next` shows the first finding.
 pub fn verified(report: &Report, next: String) -> View {
-    let facts = Verified {
+    let facts = Verification {
         report: report.into(),
         line: report.verdict_line(),
     };

@@ -13,15 +13,15 @@ use clover_rubric::Rubric;
 use clover_rubric::prompt::Firing;
 
 use crate::iterate::rows;
-use crate::iterate::rows::RowsError;
-use crate::iterate::rows::Which;
+use crate::iterate::rows::IterationRowsError;
+use crate::iterate::rows::RowsQuery;
 
 /// Iterations in a row in which a dead rule is rare.
 pub const TURNS: usize = 2;
 
 /// What a rule does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RuleActivity {
     /// Rare in the two newest iterations.
     Dead,
     /// Rare in some.
@@ -30,7 +30,7 @@ pub enum Standing {
     Live,
 }
 
-impl Standing {
+impl RuleActivity {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,15 +42,15 @@ impl Standing {
 }
 
 /// How a rule stands by what was counted, oldest first.
-pub fn standing(path: &str, firings: &[&Firing]) -> Standing {
+pub fn standing(path: &str, firings: &[&Firing]) -> RuleActivity {
     let rare = |firing: &&Firing| firing.rare().contains(&path);
     let newest = firings.len().checked_sub(TURNS);
     if newest.is_some_and(|from| firings[from..].iter().all(rare)) {
-        Standing::Dead
+        RuleActivity::Dead
     } else if firings.iter().any(rare) {
-        Standing::Rare
+        RuleActivity::Rare
     } else {
-        Standing::Live
+        RuleActivity::Live
     }
 }
 
@@ -71,14 +71,14 @@ pub struct Turn {
 /// first, at most `most`; the log is read below `below`.
 ///
 /// # Errors
-/// [`RowsError`].
+/// [`IterationRowsError`].
 pub fn turns(
     history: &dyn History,
     (state, experiment): (&State, &ExperimentId),
     rubric: &Rubric,
     (opened_before, below): (u64, u64),
     most: usize,
-) -> Result<Vec<Turn>, RowsError> {
+) -> Result<Vec<Turn>, IterationRowsError> {
     let all = state.fold::<Iterations>().by_id.iter();
     let mine = all.filter(|(_, it)| it.experiment == *experiment && it.opened_seq < opened_before);
     let mut mine: Vec<_> = mine.collect();
@@ -100,7 +100,7 @@ fn turn(
     iteration: &IterationId,
     rubric: &Rubric,
     below: u64,
-) -> Result<Option<Turn>, RowsError> {
+) -> Result<Option<Turn>, IterationRowsError> {
     let mut records = Records::default();
     let record = records.of(history, iteration, below)?;
     let Some((record, through)) = record.and_then(|of| {
@@ -109,7 +109,7 @@ fn turn(
     }) else {
         return Ok(None);
     };
-    let which = Which {
+    let which = RowsQuery {
         experiment,
         iteration,
         through,
@@ -143,13 +143,13 @@ mod tests {
             standing("guards.a", &all.iter().collect::<Vec<_>>())
         };
         // One in a thousand is enough to live.
-        assert_eq!(stands(&[(1, 1000), (1, 1000)]), Standing::Live);
-        assert_eq!(stands(&[(0, 999), (1, 1001)]), Standing::Dead);
-        assert_eq!(stands(&[(0, 10), (5, 10)]), Standing::Rare);
+        assert_eq!(stands(&[(1, 1000), (1, 1000)]), RuleActivity::Live);
+        assert_eq!(stands(&[(0, 999), (1, 1001)]), RuleActivity::Dead);
+        assert_eq!(stands(&[(0, 10), (5, 10)]), RuleActivity::Rare);
         // Older iterations bring nothing back and kill nothing.
-        assert_eq!(stands(&[(5, 10), (0, 10), (0, 10)]), Standing::Dead);
-        assert_eq!(stands(&[(0, 10), (0, 10), (5, 10)]), Standing::Rare);
-        assert_eq!(stands(&[(0, 10)]), Standing::Rare);
-        assert_eq!(stands(&[]), Standing::Live);
+        assert_eq!(stands(&[(5, 10), (0, 10), (0, 10)]), RuleActivity::Dead);
+        assert_eq!(stands(&[(0, 10), (0, 10), (5, 10)]), RuleActivity::Rare);
+        assert_eq!(stands(&[(0, 10)]), RuleActivity::Rare);
+        assert_eq!(stands(&[]), RuleActivity::Live);
     }
 }

@@ -13,7 +13,6 @@ use clover_event::id::PolicyId;
 use clover_event::id::Root;
 use clover_event::id::RowId;
 use clover_event::payload::Verdict;
-use clover_event::payload::drift::Charted;
 use clover_event::payload::drift::DriftChart;
 use clover_event::payload::drift::DriftPlan;
 use clover_event::payload::drift::DriftSide;
@@ -22,6 +21,7 @@ use clover_event::payload::drift::DriftVerdicts;
 use clover_event::payload::drift::JudgeDriftChecked;
 use clover_event::payload::drift::JudgeVersion;
 use clover_event::payload::drift::PolicyDrift;
+use clover_event::payload::drift::ResidualChart;
 use clover_event::payload::drift::RowsDrift;
 use clover_event::payload::iteration::AnchorRows;
 use clover_event::payload::label::row_of_draw;
@@ -32,13 +32,13 @@ use clover_ledger::LedgerError;
 use clover_num::Micro;
 use clover_num::Probability;
 use clover_projection::drifts::anchors::AnchorLog;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_stats::anchors;
 use clover_stats::anchors::Anchor;
+use clover_stats::anchors::AnchorExcursion;
 use clover_stats::anchors::Chart;
-use clover_stats::anchors::Screened;
+use clover_stats::monitor::ChartSide;
 use clover_stats::monitor::InControl;
-use clover_stats::monitor::Side;
 use clover_stats::rank::PairCounts;
 use clover_stats::rank::TauMethod;
 use clover_stats::sample::SampleError;
@@ -94,7 +94,7 @@ pub enum DriftError {
 
 /// Which anchors.
 #[derive(Clone, Copy, Debug)]
-pub struct Which<'a> {
+pub struct AnchorQuery<'a> {
     /// The set.
     pub anchors: &'a AnchorSetId,
     /// The experiment.
@@ -122,7 +122,7 @@ pub struct AnchorRow {
 
 /// Anchors as a log holds them.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct AnchorHistory {
     /// The set.
     pub anchors: AnchorSetId,
     /// The judge.
@@ -151,14 +151,14 @@ pub struct Heard {
 /// Rows of one policy: all that the judge scored, else those that it had scored when the set was registered.
 fn rows_of(
     log: &AnchorLog,
-    which: &Which<'_>,
+    which: &AnchorQuery<'_>,
     of: &AnchorRows,
     set: u64,
 ) -> Result<Vec<AnchorRow>, DriftError> {
     let all = |before: u64| -> Vec<AnchorRow> {
         let mine = log.scores.iter();
         let mine = mine.filter(|score| score.seq < before && score.said.policy == of.policy);
-        mine.map(|Said { said, .. }| AnchorRow {
+        mine.map(|LogStatement { said, .. }| AnchorRow {
             id: row_of_draw(&said.policy, &said.item, said.draw),
             policy: said.policy.clone(),
             item: said.item.clone(),
@@ -188,7 +188,10 @@ fn rows_of(
 ///
 /// # Errors
 /// [`DriftError`].
-pub fn recorded(history: &dyn History, which: &Which<'_>) -> Result<Recorded, DriftError> {
+pub fn recorded(
+    history: &dyn History,
+    which: &AnchorQuery<'_>,
+) -> Result<AnchorHistory, DriftError> {
     let (anchors, judge) = (which.anchors, which.judge);
     let mut log = AnchorLog::through(history, which.experiment, (anchors, judge), which.through)?;
     let set = log.set.take();
@@ -201,7 +204,7 @@ pub fn recorded(history: &dyn History, which: &Which<'_>) -> Result<Recorded, Dr
     let same = |(of, scores): (Root, Vec<Micro>)| {
         (of == root && scores.len() == rows.len()).then_some(scores)
     };
-    Ok(Recorded {
+    Ok(AnchorHistory {
         anchors: which.anchors.clone(),
         judge: which.judge.clone(),
         earlier: log.earlier.into_iter().filter_map(same).collect(),
@@ -221,7 +224,7 @@ fn root(rows: &[AnchorRow]) -> Root {
 /// # Errors
 /// [`DriftError::Scores`], or [`DriftError::Unfit`] for a plan out of range.
 pub fn check(
-    found: &Recorded,
+    found: &AnchorHistory,
     heard: Heard,
     terms: DriftTerms,
 ) -> Result<JudgeDriftChecked, DriftError> {
@@ -265,7 +268,7 @@ fn pass_if(holds: bool) -> Verdict {
 }
 
 /// The tripwire: the judge that answers is the one that was registered, and every score since names it.
-fn version(found: &Recorded, asked: Option<&JudgeVersion>) -> Verdict {
+fn version(found: &AnchorHistory, asked: Option<&JudgeVersion>) -> Verdict {
     if found.unversioned > 0 {
         return Verdict::Fail;
     }
@@ -276,7 +279,10 @@ fn version(found: &Recorded, asked: Option<&JudgeVersion>) -> Verdict {
 }
 
 /// Tau-b of recorded and new scores, and its p.
-fn ranks(found: &Recorded, scores: &[Micro]) -> Result<(Option<f64>, Option<f64>), DriftError> {
+fn ranks(
+    found: &AnchorHistory,
+    scores: &[Micro],
+) -> Result<(Option<f64>, Option<f64>), DriftError> {
     let before: Vec<f64> = found.rows.iter().map(|row| unit(row.recorded)).collect();
     let after: Vec<f64> = scores.iter().copied().map(unit).collect();
     if before.len() < 2 {
@@ -288,7 +294,7 @@ fn ranks(found: &Recorded, scores: &[Micro]) -> Result<(Option<f64>, Option<f64>
 }
 
 /// Changes of each row by check, the newest last.
-fn changes(found: &Recorded, scores: &[Micro]) -> Vec<Vec<f64>> {
+fn changes(found: &AnchorHistory, scores: &[Micro]) -> Vec<Vec<f64>> {
     let change =
         |row: usize, new: Micro| (new.value() - found.rows[row].recorded.value()) as f64 / 1e6;
     (0..found.rows.len())
@@ -304,7 +310,7 @@ fn screen(
     series: &[(Vec<f64>, f64)],
     plan: &DriftPlan,
     family: &str,
-) -> Result<Vec<Screened>, DriftError> {
+) -> Result<Vec<AnchorExcursion>, DriftError> {
     let parameter = unit(plan.chart_micro);
     let chart = match plan.chart {
         DriftChart::Cusum => Chart::Cusum { k: parameter },
@@ -329,23 +335,23 @@ fn screen(
     )?)
 }
 
-fn charted(of: &Screened) -> Charted {
-    Charted {
+fn charted(of: &AnchorExcursion) -> ResidualChart {
+    ResidualChart {
         check: size(of.row + 1),
         drifts: of.drifts,
         excursion: finite(of.excursion),
         p: Probability::new(of.p).unwrap_or(Probability::ONE),
         p_adjusted: Probability::new(of.adjusted).unwrap_or(Probability::ONE),
         side: match of.side {
-            Side::Up => DriftSide::Up,
-            Side::Down => DriftSide::Down,
+            ChartSide::Up => DriftSide::Up,
+            ChartSide::Down => DriftSide::Down,
         },
     }
 }
 
 /// Mean changes of both policies, whose deviation in control shrinks with the square root of their rows.
 fn by_policy(
-    found: &Recorded,
+    found: &AnchorHistory,
     scores: &[Micro],
     plan: &DriftPlan,
 ) -> Result<Vec<PolicyDrift>, DriftError> {
@@ -379,7 +385,11 @@ fn by_policy(
 }
 
 /// Changes of single rows.
-fn by_row(found: &Recorded, scores: &[Micro], plan: &DriftPlan) -> Result<RowsDrift, DriftError> {
+fn by_row(
+    found: &AnchorHistory,
+    scores: &[Micro],
+    plan: &DriftPlan,
+) -> Result<RowsDrift, DriftError> {
     let sd = unit(plan.sd_micro);
     let series: Vec<(Vec<f64>, f64)> = changes(found, scores)
         .into_iter()

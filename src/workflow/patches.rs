@@ -27,10 +27,10 @@ use clover_ground::yaml::YamlError;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked as Answer;
 use clover_ledger::Fact;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer as Answer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
@@ -39,10 +39,10 @@ use clover_num::Count;
 use clover_projection::iterations::Iteration;
 use clover_projection::iterations::Iterations;
 use clover_projection::manifests::Manifests;
-use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
 use clover_rubric::Change;
-use clover_rubric::Checked;
+use clover_rubric::CheckedPatch;
 use clover_rubric::Code;
 use clover_rubric::Context;
 use clover_rubric::Family;
@@ -88,7 +88,7 @@ pub fn leaves_of(rubric: &Rubric) -> Vec<RubricLeaf> {
 }
 
 /// The rubric that events hold; `None` where they hold none.
-pub fn rubric_of(registered: &Registered) -> Option<Rubric> {
+pub fn rubric_of(registered: &RubricRegistration) -> Option<Rubric> {
     rubric_with(&registered.leaves)
 }
 
@@ -210,7 +210,7 @@ impl Bench {
         &self,
         yaml: &[u8],
         unverified: Option<&BTreeSet<String>>,
-    ) -> Result<(Patch, Checked), PatchFault> {
+    ) -> Result<(Patch, CheckedPatch), PatchFault> {
         let context = Context {
             rubric: &self.rubric,
             families: &self.families,
@@ -248,7 +248,7 @@ pub struct Authorship {
 pub fn propose(
     yaml: &str,
     iteration: &IterationId,
-    (patch, checked): (&Patch, &Checked),
+    (patch, checked): (&Patch, &CheckedPatch),
     by: Authorship,
 ) -> PatchProposed {
     let id = patch.id.parse::<PatchId>();

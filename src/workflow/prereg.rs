@@ -19,8 +19,8 @@ use clover_projection::decisions::thresholds_of;
 use clover_projection::gates;
 use clover_projection::manifests;
 use clover_projection::manifests::Fault;
-use clover_stats::eprocess::Needed;
-use clover_stats::eprocess::Threshold;
+use clover_stats::eprocess::EvalueThreshold;
+use clover_stats::eprocess::ObservationsNeeded;
 use clover_stats::eprocess::horizon;
 use clover_stats::planner;
 use clover_stats::planner::AuditPlan;
@@ -267,10 +267,10 @@ fn bets(manifest: &Manifest, test: &Test, report: &mut Report) {
     match design::of(manifest, test, None, None, design::looks(test)) {
         Ok(design) => {
             let alpha = u32::try_from(test.alpha_micro.value()).unwrap_or(0);
-            let needed = horizon::observations(&design, Threshold::of_level(alpha));
+            let needed = horizon::observations(&design, EvalueThreshold::of_level(alpha));
             let needed = match needed {
-                Needed::Observations(needed) => Some(needed as f64),
-                Needed::TooMany => None,
+                ObservationsNeeded::Observations(needed) => Some(needed as f64),
+                ObservationsNeeded::TooMany => None,
             };
             report.measure("units that the registered bettor needs at best", needed);
             let strata = design.terms().strata.iter().map(|one| one.predicted);

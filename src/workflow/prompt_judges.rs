@@ -20,9 +20,9 @@ use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -33,14 +33,14 @@ use clover_projection::decisions::AllDecisions;
 use clover_projection::decisions::composite_of;
 use clover_projection::iterations::Iteration;
 use clover_projection::iterations::Iterations;
+use clover_projection::judges::ExperimentJudges;
 use clover_projection::judges::Judges;
-use clover_projection::judges::OfExperiment;
 use clover_projection::releases::Releases;
 use clover_projection::rubrics::Rubrics;
 
 use crate::patches;
 use crate::prompts;
-use crate::prompts::Rendered;
+use crate::prompts::JudgePrompt;
 
 /// The questions `rescored_anew`, `rescored_before` and `judged_prompt`.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl Rule for PromptJudges {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let place = Place { state, experiment };
+        let place = PromptContext { state, experiment };
         let payload = &event.event.payload;
         if state.asks(Question::RescoredAnew) {
             breaches.take(RuleName::Predicate, place.check_step(payload));
@@ -70,19 +70,19 @@ impl Rule for PromptJudges {
 }
 
 /// The state before an event, and its experiment.
-struct Place<'a> {
+struct PromptContext<'a> {
     state: &'a State,
     experiment: &'a ExperimentId,
 }
 
 /// A candidate that changes what the judge is told.
-struct Changed<'a> {
+struct PromptChange<'a> {
     it: &'a Iteration,
-    prompt: Rendered,
+    prompt: JudgePrompt,
 }
 
-impl<'a> Place<'a> {
-    fn judges(&self) -> Option<&'a OfExperiment> {
+impl<'a> PromptContext<'a> {
+    fn judges(&self) -> Option<&'a ExperimentJudges> {
         self.state.fold::<Judges>().of(self.experiment)
     }
 
@@ -113,7 +113,7 @@ impl<'a> Place<'a> {
         &self,
         iteration: &IterationId,
         candidate: Digest,
-    ) -> Result<Option<Changed<'a>>, Unmet> {
+    ) -> Result<Option<PromptChange<'a>>, Unmet> {
         let Some(it) = self.state.fold::<Iterations>().by_id.get(iteration) else {
             // The rule `predicate` says that it was never opened.
             return Ok(None);
@@ -134,11 +134,11 @@ impl<'a> Place<'a> {
         }
         let prompt = prompts::rendered(&after, Some(plan));
         let is_changed = prompt.hash != prompts::rendered(&base, Some(plan)).hash;
-        Ok(is_changed.then_some(Changed { it, prompt }))
+        Ok(is_changed.then_some(PromptChange { it, prompt }))
     }
 
     /// The judge that a candidate is asked of: that of the iteration, told what the candidate changes.
-    fn judge_of(&self, changed: &Changed<'_>) -> Result<JudgeRegistered, Unmet> {
+    fn judge_of(&self, changed: &PromptChange<'_>) -> Result<JudgeRegistered, Unmet> {
         let plan = patches::plan_of(self.state, changed.it);
         let named = plan.and_then(|plan| plan.design.as_ref()?.judge.as_ref());
         let judge = self.judges().and_then(|of| of.of_plan(named));
@@ -158,7 +158,7 @@ impl<'a> Place<'a> {
         asked.required("scores.recomputed of the judge that was told what the candidate changes")
     }
 
-    fn check_step(&self, payload: &Payload) -> Checked {
+    fn check_step(&self, payload: &Payload) -> RuleAnswer {
         match payload {
             Payload::ScoresRecomputed(said) => self.check_recomputed(said),
             Payload::CalibratorFitted(said) => self.check_fitted(&said.terms),
@@ -170,7 +170,7 @@ impl<'a> Place<'a> {
 
     /// Scores under a candidate come from the judge that was told what it changes, or from what was read where it changes
     /// nothing that a judge is told.
-    fn check_recomputed(&self, said: &ScoresRecomputed) -> Checked {
+    fn check_recomputed(&self, said: &ScoresRecomputed) -> RuleAnswer {
         let word = |of: Option<&JudgeId>| of.map_or("none".to_owned(), JudgeId::to_string);
         let Some(changed) = self.changed(&said.iteration, said.candidate)? else {
             let is_read = said.judge.is_none() && said.rescored.value() == 0;
@@ -217,7 +217,7 @@ impl<'a> Place<'a> {
     }
 
     /// The calibrator of a candidate is fitted on the scores of the judge that was asked anew.
-    fn check_fitted(&self, terms: &EstimateTerms) -> Checked {
+    fn check_fitted(&self, terms: &EstimateTerms) -> RuleAnswer {
         let Some(of) = &terms.iteration else {
             return Ok(());
         };
@@ -236,7 +236,7 @@ impl<'a> Place<'a> {
         iteration: &IterationId,
         candidate: Digest,
         found: &JudgeId,
-    ) -> Checked {
+    ) -> RuleAnswer {
         let judge = self.asked(iteration, candidate)?;
         ensure!(
             judge == found,
@@ -247,7 +247,7 @@ impl<'a> Place<'a> {
     }
 
     /// Nothing is measured of a candidate before the judge was asked anew; that it was not, p0 may say.
-    fn check_gate(&self, said: &GateEvaluated) -> Checked {
+    fn check_gate(&self, said: &GateEvaluated) -> RuleAnswer {
         let says_no = matches!(&said.evidence, Evidence::P0(of) if !of.valid);
         if says_no || self.changed(&said.iteration, said.candidate)?.is_none() {
             return Ok(());
@@ -255,7 +255,7 @@ impl<'a> Place<'a> {
         self.asked(&said.iteration, said.candidate).map(|_| ())
     }
 
-    fn check_battery(&self, said: &BatteryEvaluated) -> Checked {
+    fn check_battery(&self, said: &BatteryEvaluated) -> RuleAnswer {
         let Some(candidate) = said.candidate else {
             return Ok(());
         };
@@ -266,7 +266,7 @@ impl<'a> Place<'a> {
     }
 
     /// Whoever sees confirm labels chooses no answer any more.
-    fn check_answered(&self, said: &ScoreRecorded) -> Checked {
+    fn check_answered(&self, said: &ScoreRecorded) -> RuleAnswer {
         let of = self.judges();
         let judge = of.and_then(|of| of.judges.get(&said.judge));
         let Some((of, _)) = of.zip(judge).filter(|(_, judge)| judge.said.of.is_some()) else {
@@ -294,7 +294,7 @@ impl<'a> Place<'a> {
 
     /// What an iteration changed of a prompt runs on the judge that was told so, and so does every later version with that
     /// prompt.
-    fn check_runs(&self, said: &DeploymentActivated) -> Checked {
+    fn check_runs(&self, said: &DeploymentActivated) -> RuleAnswer {
         let versions = &said.versions;
         let prompt_hash = versions.prompt_hash;
         let of = self.judges();

@@ -27,7 +27,7 @@ use clover_projection::releases::APPROVALS_MIN;
 use clover_projection::releases::Acceptance;
 use clover_projection::releases::Releases;
 use clover_projection::releases::STAKES_MICRO;
-use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
 use clover_rubric::Rubric;
 use clover_rubric::RubricFault;
@@ -69,7 +69,7 @@ pub fn version_after(version: &str) -> String {
 
 /// What the judge is told of a rubric in an iteration whose extractor knows these topics.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
+pub struct JudgePrompt {
     /// Hash of the text under its template.
     pub hash: Digest,
     /// The text.
@@ -77,14 +77,14 @@ pub struct Rendered {
 }
 
 /// What the judge is told.
-pub fn rendered(rubric: &Rubric, plan: Option<&IterationPlan>) -> Rendered {
+pub fn rendered(rubric: &Rubric, plan: Option<&IterationPlan>) -> JudgePrompt {
     let topics = plan.and_then(|plan| Some(plan.design.as_ref()?.topics.iter()));
     let topics: BTreeSet<String> = topics
         .into_iter()
         .flatten()
         .map(|topic| topic.as_str().to_owned())
         .collect();
-    Rendered {
+    JudgePrompt {
         hash: prompt::hash(rubric, &topics),
         text: prompt::render(rubric, &topics),
     }
@@ -111,7 +111,7 @@ pub fn plan_of<'a>(state: &'a State, accepted: &Acceptance) -> Option<&'a Iterat
 pub fn plan_told<'a>(
     state: &'a State,
     experiment: &ExperimentId,
-    registered: &Registered,
+    registered: &RubricRegistration,
 ) -> Option<&'a IterationPlan> {
     let releases = state.fold::<Releases>().of(experiment);
     let commit = releases.and_then(|of| of.commit(registered.id));
@@ -125,14 +125,22 @@ pub fn plan_told<'a>(
 }
 
 /// What the judge is told in a version of an experiment; `None` where its leaves are no rubric.
-pub fn told(state: &State, experiment: &ExperimentId, registered: &Registered) -> Option<Rendered> {
+pub fn told(
+    state: &State,
+    experiment: &ExperimentId,
+    registered: &RubricRegistration,
+) -> Option<JudgePrompt> {
     let rubric = patches::rubric_of(registered)?;
     Some(rendered(&rubric, plan_told(state, experiment, registered)))
 }
 
 /// Hashes under which a version may have been judged: its own, and where a patch brought it, that of its rubric under the
 /// version number that its iteration started from, which its gates saw.
-pub fn judged_as(state: &State, experiment: &ExperimentId, registered: &Registered) -> Vec<Digest> {
+pub fn judged_as(
+    state: &State,
+    experiment: &ExperimentId,
+    registered: &RubricRegistration,
+) -> Vec<Digest> {
     let on_trial = || {
         let releases = state.fold::<Releases>().of(experiment)?;
         let commit = releases.commit(registered.id)?;
@@ -176,7 +184,7 @@ pub fn two_key(state: &State, experiment: &ExperimentId, accepted: &Acceptance) 
 }
 
 /// The rubric that the next commit of an experiment follows.
-pub fn head<'a>(state: &'a State, experiment: &ExperimentId) -> Option<&'a Registered> {
+pub fn head<'a>(state: &'a State, experiment: &ExperimentId) -> Option<&'a RubricRegistration> {
     state.fold::<Rubrics>().in_force(experiment)
 }
 
@@ -189,7 +197,7 @@ fn refusal(expected: impl Into<String>, found: impl Into<String>) -> Unmet {
 fn follows(
     state: &State,
     experiment: &ExperimentId,
-    (accepted, head): (&Acceptance, &Registered),
+    (accepted, head): (&Acceptance, &RubricRegistration),
 ) -> Result<(), Unmet> {
     let it = state.fold::<Iterations>().by_id.get(&accepted.iteration);
     let base = it.map(|it| it.rubric_hash);

@@ -13,8 +13,8 @@ use clover_event::payload::intake::ClusterRule;
 use clover_event::payload::intake::DataIngested;
 use clover_event::payload::intake::ListedBy;
 use clover_event::payload::intake::PartRoot;
-use clover_event::payload::intake::Separation;
 use clover_event::payload::intake::SplitPart;
+use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::intake::SplitsFormed;
 use clover_event::payload::intake::SplitsListed;
 use clover_ground::merkle::Frontier;
@@ -22,7 +22,7 @@ use clover_ground::time::Timestamp;
 use clover_ledger::History;
 use clover_num::Count;
 use clover_projection::reader::LogReader;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_projection::splits::GAP_SECONDS_MIN;
 use clover_projection::splits::cluster_leaf;
 use clover_stats::folds;
@@ -70,7 +70,7 @@ pub enum SplitError {
 
 /// The members of an ingested row that a split reads.
 #[derive(Deserialize)]
-struct Row {
+struct SplitRow {
     item: ItemId,
     #[serde(default)]
     sampled_at: Option<Timestamp>,
@@ -88,12 +88,12 @@ pub fn clusters(
 ) -> Result<BTreeMap<ItemId, Option<Timestamp>>, KeptError> {
     let entries = LogReader::below(history, below).of(experiment);
     let mut clusters: BTreeMap<ItemId, Option<Timestamp>> = BTreeMap::new();
-    for Said { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
+    for LogStatement { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
         let bytes = history.blob(&said.rows.blake3)?;
         let bytes = bytes.ok_or(Unread::Absent { seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty()) {
-            let row: Row = serde_json::from_slice(line).map_err(|error| Unread::Damaged {
+            let row: SplitRow = serde_json::from_slice(line).map_err(|error| Unread::Damaged {
                 seq,
                 what: error.to_string(),
             })?;
@@ -106,7 +106,7 @@ pub fn clusters(
 
 /// Members of each part, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct PartMembers {
     /// By part.
     pub members: BTreeMap<SplitPart, Vec<ItemId>>,
     /// Clusters in the gap or outside the time of both.
@@ -121,7 +121,7 @@ pub fn parts(
     clusters: &BTreeMap<ItemId, Option<Timestamp>>,
     seed: u64,
     apart: Apart,
-) -> Result<Parts, SplitError> {
+) -> Result<PartMembers, SplitError> {
     let mut members: BTreeMap<_, Vec<ItemId>> =
         SplitPart::ALL.map(|part| (part, Vec::new())).into();
     let mut left_out = 0;
@@ -162,7 +162,7 @@ pub fn parts(
     let empty = members.iter().find(|(_, members)| members.is_empty());
     match empty {
         Some((part, _)) => Err(SplitError::Empty(*part)),
-        None => Ok(Parts { members, left_out }),
+        None => Ok(PartMembers { members, left_out }),
     }
 }
 
@@ -183,7 +183,7 @@ fn count(value: u64) -> Count {
 }
 
 /// By which rule listings say that their clusters fall into parts.
-pub fn listed_by(seed: Count, separation: Separation) -> ListedBy {
+pub fn listed_by(seed: Count, separation: SplitSeparation) -> ListedBy {
     ListedBy {
         cluster_rule: ClusterRule::Blake2bMod3,
         seed,
@@ -192,10 +192,10 @@ pub fn listed_by(seed: Count, separation: Separation) -> ListedBy {
 }
 
 /// The events that form a split, in their order.
-pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &Parts) -> Vec<Payload> {
+pub fn events(split: &SplitId, seed: Count, apart: Apart, parts: &PartMembers) -> Vec<Payload> {
     let separation = match apart {
-        Apart::Hashed => Separation::Hashed,
-        Apart::Time { .. } => Separation::Time,
+        Apart::Hashed => SplitSeparation::Hashed,
+        Apart::Time { .. } => SplitSeparation::Time,
     };
     let by = listed_by(seed, separation);
     let mut events = Vec::new();

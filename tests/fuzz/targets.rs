@@ -26,7 +26,7 @@ use clover::ground::time::Timestamp;
 use clover::ground::words;
 use clover::ground::yaml::Document;
 use clover::ledger::verify;
-use clover::ledger::verify::Lines;
+use clover::ledger::verify::EntryLines;
 use clover::ledger::verify::Signatures;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Micro;
@@ -40,7 +40,7 @@ use clover::rubric::extract::recorded::Traces;
 use clover::workflow::RULEBOOK;
 use clover::workflow::analyze::dataset::Policy;
 use clover::workflow::analyze::read;
-use clover::workflow::analyze::read::Fields;
+use clover::workflow::analyze::read::FieldNames;
 use clover::workflow::judge::builtin;
 use clover::workflow::patches::Bench;
 
@@ -255,7 +255,7 @@ pub fn prose(bytes: &[u8]) {
 
 pub fn ledger_lines(bytes: &[u8]) {
     let verify = |signatures| {
-        let lines = Lines {
+        let lines = EntryLines {
             lines: Box::new(BufReader::new(bytes)),
             checkpoint: None,
             blobs: None,
@@ -280,9 +280,9 @@ pub fn responses(bytes: &[u8]) {
         return;
     };
     for covariates in [Vec::new(), vec![read::RESPONSE_LENGTH.to_owned()]] {
-        let fields = Fields {
+        let fields = FieldNames {
             covariates,
-            ..Fields::default()
+            ..FieldNames::default()
         };
         let found = match read::responses("here", text, &fields) {
             Ok(found) => found,

@@ -13,7 +13,7 @@ use clover::event::Entry;
 use clover::event::Header;
 use clover::event::Kind;
 use clover::event::Payload;
-use clover::event::Seen;
+use clover::event::SeenCheckpoint;
 use clover::event::header;
 use clover::event::id::EventId;
 use clover::event::id::Root;
@@ -1202,9 +1202,11 @@ fn payload() -> impl Strategy<Value = (Kind, Value, Payload)> {
 }
 
 fn draft() -> impl Strategy<Value = (Kind, Value, Draft)> {
-    let seen = (any::<[u8; 32]>(), 0..=INTEGER_MAX.unsigned_abs()).prop_map(|(root, size)| Seen {
-        root: Root(Digest(root)),
-        size: Count::new(size).unwrap(),
+    let seen = (any::<[u8; 32]>(), 0..=INTEGER_MAX.unsigned_abs()).prop_map(|(root, size)| {
+        SeenCheckpoint {
+            root: Root(Digest(root)),
+            size: Count::new(size).unwrap(),
+        }
     });
     let experiment = option::of("[ -~\u{e9}]{1,40}");
     let refs = vec(any::<[u8; 32]>(), 0..4);

@@ -44,7 +44,7 @@ fn child() {
     }
 }
 
-fn ack(appended: &[clover::ledger::Appended]) {
+fn ack(appended: &[clover::ledger::AppendedEvent]) {
     let lines: String = appended
         .iter()
         .map(|appended| format!("ACK {} {}\n", appended.seq, appended.id))

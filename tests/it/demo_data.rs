@@ -20,7 +20,7 @@ use clover::rubric::Rubric;
 use clover::rubric::engine::Rules;
 use clover::rubric::extract::vocabulary;
 use clover::stats::calibrator::Mode;
-use clover::stats::residuals::Terms;
+use clover::stats::residuals::SliceTerms;
 use clover::workflow::iterate::compute::Anchor;
 use clover::workflow::iterate::compute::Candidate;
 use clover::workflow::iterate::compute::IterationRows;
@@ -30,22 +30,22 @@ use clover::workflow::iterate::compute::audit;
 use clover::workflow::iterate::compute::evidence::Models;
 use clover::workflow::iterate::compute::fit;
 use clover::workflow::iterate::compute::fit::Settings;
-use clover::workflow::iterate::compute::rows::Scored;
+use clover::workflow::iterate::compute::rows::RubricScores;
 use clover::workflow::iterate::compute::uncertainty;
 use clover::workflow::predicate;
 use clover::workflow::simulate::Kind;
-use clover::workflow::simulate::Row;
+use clover::workflow::simulate::SimulatedRow;
 use clover::workflow::simulate::files;
 use clover::workflow::simulate::files::File;
 use clover::workflow::simulate::iteration::Design;
-use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::ShippedDataset;
 use clover::workflow::simulate::shipped::shipped;
 use clover::workflow::simulate::truth;
 use clover::workflow::split;
 use clover::workflow::split::Apart;
 
 /// The rubric, and the rubric with the patch.
-fn rules(of: &Shipped) -> (Rules, Rules) {
+fn rules(of: &ShippedDataset) -> (Rules, Rules) {
     let rubric = Rubric::parse(of.rubric.as_bytes()).unwrap();
     let none = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let context = Context {
@@ -63,7 +63,7 @@ fn rules(of: &Shipped) -> (Rules, Rules) {
     (rubric.rules(), checked.rubric.rules())
 }
 
-fn truth_of(of: &Shipped) -> File {
+fn truth_of(of: &ShippedDataset) -> File {
     let world = of.world();
     let (before, after) = rules(of);
     let worth = truth::of_rules(&world, (&before, &after), truth::FRESH_MIN, &mut |_| {});
@@ -73,7 +73,7 @@ fn truth_of(of: &Shipped) -> File {
     }
 }
 
-fn folder(of: &Shipped) -> PathBuf {
+fn folder(of: &ShippedDataset) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures/demo")
         .join(of.name)
@@ -105,14 +105,14 @@ fn the_shipped_data_are_what_their_worlds_say() {
     }
 }
 
-fn scores(rows: &[Row], rules: &Rules) -> Vec<f64> {
+fn scores(rows: &[SimulatedRow], rules: &Rules) -> Vec<f64> {
     rows.iter()
         .map(|row| truth::score(row, rules).unwrap())
         .collect()
 }
 
 /// The rows of an iteration with this data set, split under seed 1.
-fn table(of: &Shipped) -> (Table, Candidate) {
+fn table(of: &ShippedDataset) -> (Table, Candidate) {
     let (world, rows, (before, after)) = (of.world(), of.rows(), rules(of));
     let (t1, _, t2) = world.times();
     let clusters: BTreeMap<_, _> = rows
@@ -125,11 +125,11 @@ fn table(of: &Shipped) -> (Table, Candidate) {
         gap_seconds: split::GAP_SECONDS_DEFAULT,
     };
     let parts = split::parts(&clusters, 1, apart).unwrap();
-    let part = |row: &Row| {
+    let part = |row: &SimulatedRow| {
         let holds = |part: &SplitPart| parts.members[part].contains(&row.item);
         SplitPart::ALL.into_iter().find(holds)
     };
-    let cell = |row: &Row| {
+    let cell = |row: &SimulatedRow| {
         if of.by_domain {
             row.slice / 2
         } else {
@@ -140,15 +140,15 @@ fn table(of: &Shipped) -> (Table, Candidate) {
     let mut anchors = Vec::new();
     let mut patched = Vec::new();
     for (policy, kind) in [("low", Kind::AnchorLow), ("high", Kind::AnchorHigh)] {
-        let rows: Vec<Row> = (0..files::ANCHOR_ROWS)
+        let rows: Vec<SimulatedRow> = (0..files::ANCHOR_ROWS)
             .map(|number| world.row(kind, number))
             .collect();
         anchors.push(Anchor {
             policy: policy.parse().unwrap(),
-            scored: Scored::of(scores(&rows, &before)),
+            scored: RubricScores::of(scores(&rows, &before)),
             covariates: Vec::new(),
         });
-        patched.push(Scored::of(scores(&rows, &after)));
+        patched.push(RubricScores::of(scores(&rows, &after)));
     }
     let names: Vec<String> = rows.iter().map(|row| row.item.to_string()).collect();
     let table = Table::new(IterationRows {
@@ -160,7 +160,7 @@ fn table(of: &Shipped) -> (Table, Candidate) {
             .map(|row| Some(row.label.value() as f64 / 1e6))
             .collect(),
         inclusion: vec![Some(1.0); rows.len()],
-        scored: Scored::of(scores(&rows, &before)),
+        scored: RubricScores::of(scores(&rows, &before)),
         slices: vec![SliceFamily {
             id: "cell".parse().unwrap(),
             slices: (0..cells)
@@ -176,14 +176,14 @@ fn table(of: &Shipped) -> (Table, Candidate) {
     let candidate = Candidate {
         patch: Digest::sha256(b"patch"),
         kappa: 3,
-        scored: Scored::of(scores(&rows, &after)),
+        scored: RubricScores::of(scores(&rows, &after)),
         anchors: patched,
     };
     (table.unwrap(), candidate)
 }
 
 /// Gates that do not pass on dev and on confirm, and the change of squared error on each.
-fn decided(of: &Shipped) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
+fn decided(of: &ShippedDataset) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
     let (table, candidate) = table(of);
     let mut thresholds: Thresholds = Design::standard([1, 1, 1]).thresholds;
     thresholds.eta_micro = Micro::new(of.eta_micro).unwrap();
@@ -195,7 +195,7 @@ fn decided(of: &Shipped) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
         seed: 1,
     };
     let base = fit::fit(&table, &table.data().scored, settings).unwrap();
-    let audited = audit::audit(&table, &base, &Terms::default()).unwrap();
+    let audited = audit::audit(&table, &base, &SliceTerms::default()).unwrap();
     let classified = audit::classified(&audited);
     let seeds: Vec<u64> = (1..=uncertainty::FOLD_SEEDS as u64).collect();
     let share = uncertainty::uncertainty(&table, &base, settings, &seeds).unwrap();

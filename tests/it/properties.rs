@@ -3,13 +3,13 @@
 use clover::stats::calibrator;
 use clover::stats::calibrator::Algorithm;
 use clover::stats::calibrator::Calibrator;
+use clover::stats::calibrator::CalibratorSettings;
 use clover::stats::calibrator::Frame;
 use clover::stats::calibrator::IndexParts;
-use clover::stats::calibrator::Labelled;
+use clover::stats::calibrator::LabelledRows;
 use clover::stats::calibrator::Mode;
 use clover::stats::calibrator::Model;
 use clover::stats::calibrator::Problem;
-use clover::stats::calibrator::Settings;
 use clover::stats::direct;
 use clover::stats::direct::Bootstrap;
 use clover::stats::direct::Exponential;
@@ -55,7 +55,7 @@ fn sample() -> impl Strategy<Value = Sample> {
     })
 }
 
-fn settings() -> impl Strategy<Value = (Settings, bool)> {
+fn settings() -> impl Strategy<Value = (CalibratorSettings, bool)> {
     let algorithm = prop_oneof![Just(Algorithm::Peer1), Just(Algorithm::Centroid1)];
     // A fixed mode: the automatic choice looks at all labels.
     let mode = prop_oneof![
@@ -63,11 +63,12 @@ fn settings() -> impl Strategy<Value = (Settings, bool)> {
         Just((Mode::TwoStage, false)),
         Just((Mode::TwoStage, true)),
     ];
-    (algorithm, mode)
-        .prop_map(|(algorithm, (mode, covariate))| (Settings { algorithm, mode }, covariate))
+    (algorithm, mode).prop_map(|(algorithm, (mode, covariate))| {
+        (CalibratorSettings { algorithm, mode }, covariate)
+    })
 }
 
-fn fit(sample: &Sample, settings: Settings, covariate: bool) -> Calibrator {
+fn fit(sample: &Sample, settings: CalibratorSettings, covariate: bool) -> Calibrator {
     let covariates: Vec<&[f64]> = if covariate {
         vec![&sample.lengths]
     } else {
@@ -185,7 +186,7 @@ proptest! {
 
     #[test]
     fn scores_alone_are_calibrated_monotonically(sample in sample(), algorithm in settings()) {
-        let settings = Settings { mode: Mode::Monotone, ..algorithm.0 };
+        let settings = CalibratorSettings { mode: Mode::Monotone, ..algorithm.0 };
         let fitted = fit(&sample, settings, false);
         let mut last = 0.0;
         for step in -10..=110_i32 {
@@ -212,7 +213,7 @@ proptest! {
         mode in prop_oneof![Just(Mode::Auto), Just(Mode::TwoStage), Just(Mode::Monotone)],
         seed: [u8; 32],
     ) {
-        let settings = Settings { algorithm: Algorithm::Peer1, mode };
+        let settings = CalibratorSettings { algorithm: Algorithm::Peer1, mode };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| replicated(&sample, settings, seed))
@@ -230,7 +231,7 @@ proptest! {
 }
 
 /// A bootstrap of two policies on the sample's rows as prompts: the first labelled, the second borrowing.
-fn replicated(sample: &Sample, settings: Settings, seed: [u8; 32]) -> Bootstrap {
+fn replicated(sample: &Sample, settings: CalibratorSettings, seed: [u8; 32]) -> Bootstrap {
     let rows = sample.scores.len();
     // The borrower's scores mirror those of the labelled one.
     let scores: Vec<f64> = sample
@@ -259,7 +260,7 @@ fn replicated(sample: &Sample, settings: Settings, seed: [u8; 32]) -> Bootstrap 
         fit_row: None,
     });
     let table = Table::new(&[first.collect(), second.collect()], rows).unwrap();
-    let labels = Labelled::new(
+    let labels = LabelledRows::new(
         labelled.iter().map(|&row| frame.of_row()[row]).collect(),
         labelled.iter().map(|&row| sample.labels[row]).collect(),
         (0..labelled.len()).map(|row| row % FOLDS).collect(),

@@ -7,7 +7,7 @@ use base64ct::Encoding;
 use clover::event::Draft;
 use clover::event::Header;
 use clover::event::Payload;
-use clover::event::Seen;
+use clover::event::SeenCheckpoint;
 use clover::event::entry;
 use clover::event::header::PAYLOAD_TYPE;
 use clover::event::id::Base64Bytes;
@@ -103,7 +103,7 @@ impl Log {
     fn header(&self, signer: &Signer, author_seq: u64, at: Timestamp) -> Header {
         let seen = (self.frontier.size() > 0).then(|| {
             let newest = self.checkpoints.last().unwrap().checkpoint();
-            Seen {
+            SeenCheckpoint {
                 root: Root(newest.root),
                 size: Count::new(newest.size).unwrap(),
             }

@@ -15,8 +15,8 @@ use clover::report::page;
 use clover::workflow::bundle;
 use clover::workflow::estimate::rows::NoCovariates;
 use clover::workflow::recompute::Context;
-use clover::workflow::recompute::Outcome;
-use clover::workflow::recompute::Shared;
+use clover::workflow::recompute::Recomputation;
+use clover::workflow::recompute::RecomputeCache;
 use serde_json::Value;
 use serde_json::json;
 
@@ -143,13 +143,13 @@ fn published_reports_of_every_layout_are_written_again() {
         say(&mut test, report.into());
         assert_eq!(laid_out(&test.ledger, through, layout).to_bytes(), bytes);
         test.check_all();
-        let (mut covariates, mut shared) = (NoCovariates, Shared::default());
+        let (mut covariates, mut shared) = (NoCovariates, RecomputeCache::default());
         let mut context =
             Context::new(&test.ledger, &mut covariates, &mut shared).over(&test.ledger);
         let seq = through + 1;
         let read = test.ledger.entry(seq).unwrap().unwrap();
         let (outcome, _) = context.replay(seq, &read.event).unwrap().unwrap();
-        assert_eq!(outcome, Outcome::Identical, "{layout:?}");
+        assert_eq!(outcome, Recomputation::Identical, "{layout:?}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Floors, lengths, words, and what a lint cannot say.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
@@ -613,4 +614,85 @@ fn every_dependency_is_explained() {
         let declared: Vec<_> = declared.into_iter().collect();
         assert_eq!(declared, explained(heading), "{heading}");
     }
+}
+
+/// A verb's module holds one of each by this name.
+const OF_A_VERB: &[&str] = &["Args", "Verb"];
+/// Names that one crate still defines twice. The list only gets shorter.
+const TWICE: &[(&str, &str)] = &[("root", "Asked"), ("workflow", "Ask")];
+/// Names of types that do not say what the thing is.
+const VAGUE: &[&str] = &[
+    "Asked", "Common", "Found", "Gone", "Held", "Kept", "Known", "Line", "Of", "Part", "Parts",
+    "Place", "Places", "Row", "Rows", "Said", "Shown", "Taken", "Told", "Which",
+];
+/// Words in -ed that may name a type: a noun, and the states of a body under its signature.
+const IN_ED: &[&str] = &["Seed", "Signed", "Unverified", "Verified"];
+/// Folders that still hold such names. The list only gets shorter.
+const VAGUE_STILL: &[&str] = &[
+    "src/session/judge/",
+    "src/stats/direct/",
+    "src/store/",
+    "src/view/estimate/",
+    "src/workflow/estimate/",
+];
+
+/// The type that a line defines. An associated type is none: its trait names it.
+fn defined(line: &str) -> Option<&str> {
+    let code = code(line);
+    let rest = match code.trim_start().strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.trim_start(),
+        None => code.trim_start(),
+    };
+    let (word, rest) = rest.split_once(' ')?;
+    let is_type = ["struct", "enum", "trait", "union"].contains(&word)
+        || (word == "type" && !code.starts_with(' '));
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+    let name = &rest[..end.unwrap_or(rest.len())];
+    // A macro's type has no name yet.
+    (is_type && !name.is_empty()).then_some(name)
+}
+
+/// Member, name and file of each type; what no member holds is of the package at the root.
+fn types() -> Vec<(String, String, String)> {
+    let members = members();
+    let mut types = Vec::new();
+    for (file, text) in sources("src") {
+        let home = |member: &&String| file.starts_with(&format!("src/{member}/"));
+        let member = members.iter().find(home).map_or("root", String::as_str);
+        for name in untested(&text).into_iter().filter_map(defined) {
+            types.push((member.to_owned(), name.to_owned(), file.clone()));
+        }
+    }
+    types
+}
+
+#[test]
+fn a_crate_gives_each_type_name_once() {
+    let types = types();
+    assert!(types.len() > 1000, "types are read");
+    let mut files = BTreeMap::<(&str, &str), Vec<&str>>::new();
+    for (member, name, file) in &types {
+        let of_a_verb = file.starts_with("src/cli/") && OF_A_VERB.contains(&name.as_str());
+        if !of_a_verb {
+            files.entry((member, name)).or_default().push(file);
+        }
+    }
+    files.retain(|_, files| files.len() > 1);
+    let found: Vec<_> = files.keys().copied().collect();
+    assert_eq!(found, TWICE, "one noun a type: {files:#?}");
+}
+
+#[test]
+fn types_have_no_vague_names() {
+    let mut wrong = Vec::new();
+    for (_, name, file) in types() {
+        let still = VAGUE_STILL.iter().any(|folder| file.starts_with(folder));
+        let is_word = !name[1..].contains(char::is_uppercase);
+        let is_participle = is_word && name.ends_with("ed") && !IN_ED.contains(&name.as_str());
+        if (is_participle || VAGUE.contains(&name.as_str())) && !still {
+            wrong.push(format!("{file}: {name}"));
+        }
+    }
+    assert!(wrong.is_empty(), "a noun says what it is: {wrong:#?}");
 }

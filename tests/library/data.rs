@@ -14,7 +14,7 @@ use clover::num::Micro;
 use clover::session::append::Intent;
 use clover::session::confirm;
 use clover::session::intake::InputFile;
-use clover::session::intake::Request;
+use clover::session::intake::IntakeRequest;
 use clover::session::intake::import;
 use clover::session::iterate::open;
 use clover::session::iterate::open::AnchorTerms;
@@ -26,18 +26,18 @@ use clover::session::split;
 use clover::session::split::SplitRequest;
 use clover::workflow::import::Brings;
 use clover::workflow::import::How;
-use clover::workflow::import::Rows;
+use clover::workflow::import::ImportRows;
 use clover::workflow::import::cje;
-use clover::workflow::import::plan::Ask;
+use clover::workflow::import::plan::ImportTerms;
 use clover::workflow::patches;
-use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::ShippedDataset;
 use clover::workflow::split::Apart;
 use serde_json::json;
 
 use super::desk::Desk;
 
 /// Takes in a data set: the experiment and its rubric, rows with scores, a split, labels and anchors.
-pub(crate) fn take_in(desk: &mut Desk, of: &Shipped) -> Result<(), Box<dyn Error>> {
+pub(crate) fn take_in(desk: &mut Desk, of: &ShippedDataset) -> Result<(), Box<dyn Error>> {
     let experiment: ExperimentId = of.name.parse()?;
     register(desk, of, &experiment)?;
     let (file, mut request) = judge(desk, of, &experiment)?;
@@ -84,7 +84,7 @@ pub(crate) fn take_in(desk: &mut Desk, of: &Shipped) -> Result<(), Box<dyn Error
 /// Registers the experiment, its rubric, the account of peeks and the label designs.
 fn register(
     desk: &mut Desk,
-    of: &Shipped,
+    of: &ShippedDataset,
     experiment: &ExperimentId,
 ) -> Result<(), Box<dyn Error>> {
     let about = json!({"title": of.name, "purpose": "an example"});
@@ -107,9 +107,9 @@ fn register(
 /// The judge scores every row; answers with the rows and how they are taken in, without labels.
 fn judge(
     desk: &mut Desk,
-    of: &Shipped,
+    of: &ShippedDataset,
     experiment: &ExperimentId,
-) -> Result<(InputFile, Request), Box<dyn Error>> {
+) -> Result<(InputFile, IntakeRequest), Box<dyn Error>> {
     let files: BTreeMap<_, _> = of
         .files()
         .into_iter()
@@ -139,8 +139,8 @@ fn judge(
         bytes: files["responses/base_responses.jsonl"].clone(),
         rows: base,
     };
-    let request = Request {
-        ask: Ask {
+    let request = IntakeRequest {
+        ask: ImportTerms {
             experiment: experiment.clone(),
             judge: "builtin".parse()?,
             rater: "oracle".parse()?,
@@ -156,7 +156,7 @@ fn judge(
 }
 
 /// Rows of a file whose name says the policy.
-fn rows(path: &str, bytes: &[u8]) -> Result<Rows, Box<dyn Error>> {
+fn rows(path: &str, bytes: &[u8]) -> Result<ImportRows, Box<dyn Error>> {
     let stem = path
         .rsplit('/')
         .next()
@@ -175,7 +175,11 @@ fn rows(path: &str, bytes: &[u8]) -> Result<Rows, Box<dyn Error>> {
 }
 
 /// Appends what a file says that is new.
-fn import_rows(desk: &mut Desk, request: &Request, file: &InputFile) -> Result<(), Box<dyn Error>> {
+fn import_rows(
+    desk: &mut Desk,
+    request: &IntakeRequest,
+    file: &InputFile,
+) -> Result<(), Box<dyn Error>> {
     let files = std::slice::from_ref(file);
     let plans = import::plans(&desk.ledger, files, &request.ask)?;
     import::import(

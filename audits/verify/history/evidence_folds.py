@@ -5,7 +5,7 @@ from formats.fields import decode_base64, micros, parse_vkey
 from events.shapes import OF_LEDGER
 from events.commitments import key_id_of
 from history.rulebooks import RULEBOOK_NEWEST, RULEBOOK_UNNAMED
-from history.records import Account, Key, Seal, Split, row_of_draw
+from history.records import Account, Key, Seal, Split, draw_of_row, row_of_draw
 from history.labels import matching_seals, shown_of
 from history.iteration_folds import iteration_decision
 
@@ -125,9 +125,16 @@ def open_probe(state, entry):
             record_.first_probe = entry.position
 
 
+def probe(state, key, policy):
+    """A design for audits has a label of a policy, open or sealed."""
+    if policy is not None and key[0] is not None and state.designs.get(key) == "audit":
+        state.probed.setdefault(key, set()).add(policy)
+
+
 def label_recorded(state, entry, data):
     key = (entry.experiment, data["design"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
+    probe(state, key, data["policy"])
     open_probe(state, entry)
     readable_outcome(state, entry, data)
     label_service(state, entry, row_of_draw(data["policy"], data["item"], data["draw"]), data["purpose"])
@@ -140,6 +147,7 @@ def label_sealed(state, entry, data):
     if block:
         block[0], block[2] = block[0] + 1, max(block[2], micros(data["reveal_by"]))
     state.sealed_of[key] = state.sealed_of.get(key, 0) + 1
+    probe(state, key, (draw_of_row(data["row"]) or (None,))[0])
     label_service(state, entry, data["row"], "sealed")
     state.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
 

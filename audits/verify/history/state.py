@@ -52,6 +52,7 @@ class State:
         self.designs, self.first_label = {}, {}   # purpose; seq of the first label
         self.design_seqs, self.protocols = {}, {}
         self.first_open, self.probes = {}, {}     # seq of the first label that could be seen; those of unused probes
+        self.probed = {}                          # (experiment, design) of audits -> policies that it has labels of
         self.open_of, self.sealed_of, self.revealed_of = {}, {}, {}     # how many labels
         self.governed = set()                     # experiments with a registered design
         self.seals, self.accepted = {}, set()     # (experiment, design, row) -> seals; those that were accepted

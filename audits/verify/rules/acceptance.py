@@ -83,9 +83,8 @@ def ending_problem(state, e):
         return None
     decided, outcome = state.decisions.get(e.data["iteration"], Decisions()), e.data["outcome"]
     if outcome == "tainted":
-        if it.experiment != e.experiment or it.closed is not None or taint_problem(state, e, decided):
-            return None
-        return "a tainted iteration", "one that is not"
+        if it.experiment == e.experiment and it.closed is None and not taint_problem(state, e, decided):
+            return "a tainted iteration", "one that is not"
     sealed = decided.sealed[2] if decided.sealed else []
     saved = bool(it.block) and it.block.saves() and not it.block.whole()
     judged = bool(decided.unsealed) and (saved or not any(missing_gate(decided, one["candidate"]) for one in sealed))
@@ -94,6 +93,7 @@ def ending_problem(state, e):
     kept_back = state.asks("confirm_rows") and shut != shown and day < e.recorded_at
     stops = outcome == "stopped" or (outcome == "transport_failed" and state.asks("end_after_peek"))
     stops = stops or (outcome == "sdp_changed" and state.asks("judged_peek"))
+    stops = stops or (outcome == "tainted" and state.asks("tainted_peek"))
     if stops and decided.unsealed and not judged and not kept_back:
         return "every gate of every sealed candidate", "some missing"
     if outcome == "paused_for_labels" and not decided.paused:

@@ -139,19 +139,71 @@ def opened_probe(state, e):
     return state.first_open.get((e.experiment, e.data["design"])) if asks else None
 
 
+def stood(version, seq):
+    """Whether a version was in force before an entry."""
+    signed = version.countersigned or not version.needs
+    return version.since is not None and version.since < seq and signed
+
+
 def plans_before(record_, opened):
     """Whether a plan of audits was in force before an entry, as it is now."""
     current = record_.in_force()
-    stood = (version for version in reversed(record_.versions) if version.since is not None and version.since < opened
-             and (version.countersigned or not version.needs))
-    then = next(stood, None)
+    then = next((version for version in reversed(record_.versions) if stood(version, opened)), None)
     return bool(then and current and then.manifest.get("transport") == current.manifest.get("transport"))
+
+
+def first_plan(state, e, opened):
+    """(record, still in force) of the plan that was in force first before an entry; (None, False) where there was none."""
+    found = []
+    for name in sorted(state.manifests, key=lambda name: name.encode("utf-8")):
+        record_ = state.manifests[name]
+        version = next((version for version in reversed(record_.versions) if stood(version, opened)), None)
+        by = state.manifests.get(record_.superseded_by)
+        replaced = by.versions[0].seq if by and by.versions else None
+        if record_.experiment != e.experiment or version is None or "transport" not in version.manifest:
+            continue
+        if replaced is not None and replaced <= opened:
+            continue
+        plans = (of for of in record_.versions if "transport" in of.manifest and of.since is not None)
+        found.append((min(of.since for of in plans if of.countersigned or not of.needs), record_))
+    if not found:
+        return None, False
+    record_ = min(found, key=lambda pair: pair[0])[1]
+    return record_, not record_.superseded_by and plans_before(record_, opened)
+
+
+def audit_grades(state, e):
+    """An audit is graded by the plan that was in force first, before a probe of its design was open, else as is usual."""
+    opened, audit = state.first_open.get((e.experiment, e.data["design"])), e.data["audit"]
+    if opened is None:
+        return "a label of the design that is open", "none"
+    record_, stands = first_plan(state, e, opened)
+    if record_ is not None and stands:
+        current = record_.in_force()
+        if audit.get("manifest") != current.digest:
+            return "the digest %s of the plan that was in force first" % current.digest, str(audit.get("manifest"))
+        numbers = {name: current.manifest["transport"][name] for name in GRADED}
+        same = numbers == {name: audit.get(name) for name in GRADED}
+        return None if same else ("the thresholds that it registers", "others")
+    if audit.get("manifest") is not None:
+        return "no manifest: none that is in force planned audits before a probe was open", audit["manifest"]
+    if record_ is not None:
+        passes = e.data["state"] == "pass"
+        return ("no pass: its plan was changed after a probe was open", "a pass") if passes else None
+    least = len(state.probed.get((e.experiment, e.data["design"]), ()))
+    if audit.get("margin_micro") is None:
+        return "a margin", "none"
+    usual = audit["margin_micro"] <= 50_000 and audit["alpha_micro"] <= 50_000 and audit["clusters_min"] >= 20
+    if not usual or audit["family_size"] < least:
+        return "the usual numbers or stricter ones, and a family of at least %d" % least, "others"
 
 
 def rule_thresholds(state, e):
     """Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones."""
     if e.experiment is None:
         return None
+    if e.kind == "transport.tested" and state.asks("first_plan"):
+        return audit_grades(state, e)
     if e.kind == "judge.drift_checked":
         of, usual = "drift", DRIFT_USUAL
         found, digest = e.data["terms"]["plan"], e.data["terms"].get("manifest")

@@ -16,7 +16,7 @@ use crate::ledger::Ledger;
 use crate::session::Home;
 use crate::session::confirm as session;
 use crate::session::confirm::Peek;
-use crate::session::confirm::Revealed;
+use crate::session::confirm::RevealedLabels;
 use crate::session::ports::Seat;
 use crate::view::View;
 use crate::view::confirm as views;
@@ -28,7 +28,7 @@ pub(super) enum Verb {
     Status,
     /// Accept, as the custodian, every sealed label of a design
     #[command(after_help = "Example:\n  clover confirm seal probes --experiment arena")]
-    Seal(SealArgs),
+    Seal(ConfirmSealArgs),
     /// Charge a peek, then open and reveal every label of a design
     #[command(
         after_help = "Example:\n  clover confirm unseal probes --account confirm-peeks --for 'transport audit' --yes"
@@ -37,7 +37,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct SealArgs {
+pub(super) struct ConfirmSealArgs {
     /// The label design
     pub design: String,
     /// The experiment; default the one that is open
@@ -51,7 +51,7 @@ pub(super) struct SealArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct UnsealArgs {
     #[command(flatten)]
-    pub seal: SealArgs,
+    pub seal: ConfirmSealArgs,
     /// The account of peeks
     #[arg(long, value_name = "ID", default_value = "confirm-peeks")]
     pub account: String,
@@ -77,7 +77,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     }
 }
 
-struct Place {
+struct DesignName {
     experiment: ExperimentId,
     design: DesignId,
 }
@@ -86,19 +86,19 @@ fn place(
     ctx: &mut Ctx<'_>,
     home: &Home,
     ledger: &Ledger,
-    args: &SealArgs,
-) -> Result<Place, CliError> {
+    args: &ConfirmSealArgs,
+) -> Result<DesignName, CliError> {
     let design = args.design.parse().map_err(|error| {
         let message = format!("design {:?}: {error}", args.design);
         CliError::usage(message, "clover label design list")
     })?;
     let experiment = current::experiment(ctx, home, ledger.state(), args.experiment.as_deref())?;
-    Ok(Place { experiment, design })
+    Ok(DesignName { experiment, design })
 }
 
-fn accept(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<View, CliError> {
+fn accept(ctx: &mut Ctx<'_>, args: &ConfirmSealArgs) -> Result<View, CliError> {
     let (home, mut ledger) = home::open_to_write(ctx)?;
-    let Place { experiment, design } = place(ctx, &home, &ledger, args)?;
+    let DesignName { experiment, design } = place(ctx, &home, &ledger, args)?;
     let ports = &mut ctx.ports().with_identity(args.identity.as_deref());
     let accepted = session::accept(ports, &mut ledger, &experiment, &design)?;
     Ok(views::accepted(&ledger, &accepted, &design))
@@ -110,8 +110,8 @@ pub(super) fn open(
     home: &Home,
     ledger: &mut Ledger,
     args: &UnsealArgs,
-) -> Result<Revealed, CliError> {
-    let Place { experiment, design } = place(ctx, home, ledger, &args.seal)?;
+) -> Result<RevealedLabels, CliError> {
+    let DesignName { experiment, design } = place(ctx, home, ledger, &args.seal)?;
     let own = || {
         let purpose = shell::quoted(&args.purpose);
         format!(

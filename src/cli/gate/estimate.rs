@@ -2,7 +2,7 @@
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::gate::EstimateArgs;
+use crate::cli::gate::GateEstimateArgs;
 use crate::cli::gate::gate_id;
 use crate::cli::home;
 use crate::cli::submit;
@@ -12,7 +12,7 @@ use crate::session::gate::estimate;
 use crate::view::View;
 use crate::view::gate::steps;
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateArgs) -> Result<View, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &GateEstimateArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let Some(design) = &args.design else {
         return drawn(ctx, &id, args.through);

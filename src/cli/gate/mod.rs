@@ -30,7 +30,7 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover gate open m-1 --units units.txt --judge judge-1 --custodian cleo"
     )]
-    Open(OpenArgs),
+    Open(GateOpenArgs),
     /// Observe the next units from their recorded scores, up to where the test ends
     #[command(after_help = "Example:\n  clover gate observe m-1 --all --from outcomes.jsonl")]
     Observe(ObserveArgs),
@@ -42,7 +42,7 @@ pub(super) enum Verb {
     Decide(OneArgs),
     /// Beside the verdict: what labels of a sample say, asymptotically; it decides nothing
     #[command(after_help = "Example:\n  clover gate estimate m-1 --design audit-1")]
-    Estimate(EstimateArgs),
+    Estimate(GateEstimateArgs),
     /// Go on with the evidence of the undecided gate that the manifest names
     #[command(after_help = "Example:\n  clover gate continue m-2")]
     Continue(OneArgs),
@@ -54,7 +54,7 @@ pub(super) enum Verb {
     Revoke(RevokeArgs),
     /// A gate's whole life on one page, replayed from the log
     #[command(after_help = "Example:\n  clover gate show m-1 -o wealth.svg")]
-    Show(ShowArgs),
+    Show(GateShowArgs),
     /// Number and Merkle root of units, for a manifest's section data
     #[command(after_help = "Example:\n  clover gate root units.txt")]
     Root(RootArgs),
@@ -70,7 +70,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct OpenArgs {
+pub(super) struct GateOpenArgs {
     /// The gate: its manifest's name
     pub id: String,
     /// Names of its units, one a line, each with its stratum after a tab where they have some; - for standard input
@@ -150,7 +150,7 @@ pub(super) struct RevokeArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct EstimateArgs {
+pub(super) struct GateEstimateArgs {
     /// The gate, which is decided
     pub id: String,
     /// The design whose labels are read; without it the units drawn for labels are printed
@@ -165,7 +165,7 @@ pub(super) struct EstimateArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct GateShowArgs {
     /// The gate
     pub id: String,
     /// Write a plot

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::gate::OpenArgs;
+use crate::cli::gate::GateOpenArgs;
 use crate::cli::gate::RootArgs;
 use crate::cli::gate::gate_id;
 use crate::cli::home;
@@ -24,7 +24,7 @@ use crate::workflow::gates::steps::Confirm;
 
 const HELP: &str = "clover gate open --help";
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &GateOpenArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let units = units(ctx, &args.units)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -116,7 +116,7 @@ pub(super) fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<UnitFile, CliError
     })
 }
 
-fn sources(args: &OpenArgs, manifest: &Manifest) -> Result<Vec<GateSource>, CliError> {
+fn sources(args: &GateOpenArgs, manifest: &Manifest) -> Result<Vec<GateSource>, CliError> {
     let Some(metric) = &manifest.metric else {
         return Ok(Vec::new());
     };
@@ -145,7 +145,7 @@ fn sources(args: &OpenArgs, manifest: &Manifest) -> Result<Vec<GateSource>, CliE
 }
 
 /// Where the values of a metric come from; a word without `=` is the main metric's.
-fn source(args: &OpenArgs, main: &MetricId, name: &MetricId) -> Result<GateSource, CliError> {
+fn source(args: &GateOpenArgs, main: &MetricId, name: &MetricId) -> Result<GateSource, CliError> {
     let of = |words: &[String]| -> Option<String> {
         let mut words = words.iter().map(|word| match word.split_once('=') {
             Some((metric, value)) => (metric.to_owned(), value.to_owned()),

@@ -2,14 +2,14 @@
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::gate::ShowArgs;
+use crate::cli::gate::GateShowArgs;
 use crate::cli::gate::gate_id;
 use crate::cli::home;
 use crate::ground::ambient;
 use crate::view::View;
 use crate::view::gate::page::Page;
 
-pub(super) fn run(ctx: &mut Ctx<'_>, args: &ShowArgs) -> Result<View, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &GateShowArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let (_, ledger, view) = home::view(ctx)?;
     let page = Page::read(&ledger, view.state(&ledger), &id)?;

@@ -21,15 +21,15 @@ use crate::ground::seed::SeedTree;
 use crate::ground::shell;
 use crate::num::Micro;
 use crate::projection::manifests::Family;
+use crate::projection::manifests::ManifestRecord;
 use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
 use crate::stats::eprocess::Design;
 use crate::stats::eprocess::Looks;
 use crate::stats::eprocess::Stratum;
 use crate::view::View;
 use crate::view::gate::simulate::A_A;
 use crate::view::gate::simulate::CHARTS;
-use crate::view::gate::simulate::Simulated;
+use crate::view::gate::simulate::GateSimulation;
 use crate::view::gate::simulate::SimulatedLine;
 use crate::view::gate::simulate::SimulatedPaths;
 use crate::view::gate::simulate::Simulation;
@@ -38,8 +38,8 @@ use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
 use crate::workflow::gates::simulate;
 use crate::workflow::gates::simulate::Mean;
-use crate::workflow::gates::simulate::Plan;
 use crate::workflow::gates::simulate::Shape;
+use crate::workflow::gates::simulate::SimulationPlan;
 
 /// Streams beyond which nothing more is learnt.
 const STREAMS_MAX: u64 = 1_000_000;
@@ -51,20 +51,20 @@ const UNITS: u64 = 50_000_000;
 const UNITS_MAX: u64 = 10_000_000_000;
 
 /// What is asked: how many gates a line, from which seed, and how far it has come.
-struct Asked<'w> {
+struct SimulationRequest<'w> {
     streams: usize,
     seed: u64,
-    told: Told<'w>,
+    told: SimulationProgress<'w>,
 }
 
 /// How many of all gates are done.
-struct Told<'w> {
+struct SimulationProgress<'w> {
     done: AtomicU64,
     all: u64,
     progress: Mutex<Progress<'w>>,
 }
 
-impl Told<'_> {
+impl SimulationProgress<'_> {
     fn one(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         // A thread that cannot show progress at once goes on without.
@@ -132,7 +132,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &SimulateArgs) -> Result<View, CliErr
     simulated.extend(same_arms(&asked, &design, manifest));
     drop(asked);
     let alpha = design.alpha();
-    let found = Simulated {
+    let found = GateSimulation {
         gate: id.clone(),
         monte_carlo_error: (alpha * (1.0 - alpha) / streams as f64).sqrt(),
         paths,
@@ -176,7 +176,7 @@ fn asked<'w>(
     args: &SimulateArgs,
     design: &Design,
     lines: &[(&str, i64)],
-) -> Result<Asked<'w>, CliError> {
+) -> Result<SimulationRequest<'w>, CliError> {
     let streams = streams(args, design.terms().max_n)?;
     // Of every line its shapes, where there are strata thrice with one more, and those of the same arms.
     let shapes = Shape::ALL.len();
@@ -185,12 +185,12 @@ fn asked<'w>(
         _ => lines.len() * 3 * (shapes + 1) + shapes,
     };
     let paths = streams.min(simulate::paths_of(design).0 as u64);
-    let told = Told {
+    let told = SimulationProgress {
         done: AtomicU64::new(0),
         all: rows as u64 * streams + lines.len() as u64 * paths,
         progress: Mutex::new(ctx.progress("gates simulated")),
     };
-    Ok(Asked {
+    Ok(SimulationRequest {
         streams: usize::try_from(streams).unwrap_or(usize::MAX),
         seed: args.seed,
         told,
@@ -199,7 +199,11 @@ fn asked<'w>(
 
 /// What the gate says of two arms that are the same: their scores differ by the judge's noise alone. Where the scores are
 /// registered to be without noise, they do not differ.
-fn same_arms(args: &Asked<'_>, design: &Design, manifest: &Manifest) -> Vec<SimulatedLine> {
+fn same_arms(
+    args: &SimulationRequest<'_>,
+    design: &Design,
+    manifest: &Manifest,
+) -> Vec<SimulatedLine> {
     let noise = manifest.metric.as_ref().and_then(|metric| metric.noise);
     let shapes = match noise {
         Some(Noise::None) => vec![Shape::Same],
@@ -234,7 +238,7 @@ fn without_strata(manifest: &Manifest, test: &Test, family: Option<&Family>) -> 
 
 /// What came of each effect and shape.
 fn table(
-    args: &Asked<'_>,
+    args: &SimulationRequest<'_>,
     (design, plain): (&Design, Option<&Design>),
     lines: &[(&str, i64)],
 ) -> Vec<SimulatedLine> {
@@ -251,21 +255,21 @@ fn registered(manifests: &Manifests, id: &str) -> Result<(Manifest, String), Cli
     let next = format!("clover prereg show {id}", id = shell::word(&id));
     let record = manifests.by_id.get(&id);
     let version = record
-        .and_then(Record::in_force)
+        .and_then(ManifestRecord::in_force)
         .ok_or_else(|| CliError::not_found(format!("no manifest {id} in force"), &next))?;
     Ok((version.manifest.clone(), next))
 }
 
 /// Paths under the null and under the effect, of differences that are all or nothing: no others spread as wide.
 fn paths(
-    args: &Asked<'_>,
+    args: &SimulationRequest<'_>,
     (design, shown): (&Design, &Design),
     lines: &[(&str, i64)],
 ) -> Vec<SimulatedPaths> {
     let path = |line: &(&str, i64)| {
         let (name, effect) = *line;
         let label = format!("gate/simulate/{name}/paths");
-        let plan = Plan {
+        let plan = SimulationPlan {
             effect,
             mean: Mean::Recorded,
             seed: SeedTree::of_number(args.seed).child(&label).seed(),
@@ -282,7 +286,7 @@ fn paths(
 /// The same of a design with a control variate: of strata that are as predicted and of strata that are alike, and of the
 /// first by the design without.
 fn with_strata(
-    args: &Asked<'_>,
+    args: &SimulationRequest<'_>,
     (design, plain): (&Design, Option<&Design>),
     lines: &[(&str, i64)],
 ) -> Vec<SimulatedLine> {
@@ -305,7 +309,7 @@ fn with_strata(
 
 /// A line for each effect and shape, named by how its strata are.
 fn runs(
-    args: &Asked<'_>,
+    args: &SimulationRequest<'_>,
     (design, strata): (&Design, &[Stratum]),
     (lines, named): (&[(&str, i64)], Option<&'static str>),
 ) -> Vec<SimulatedLine> {
@@ -321,14 +325,14 @@ fn runs(
 
 /// What came of one effect and shape.
 fn line(
-    args: &Asked<'_>,
+    args: &SimulationRequest<'_>,
     (design, strata): (&Design, &[Stratum]),
     (of, named): ((&str, i64), Option<&'static str>),
     (shape, mean): (Shape, Mean),
 ) -> SimulatedLine {
     let (name, effect) = of;
     let label = format!("gate/simulate/{name}/{}", shape.as_str());
-    let plan = Plan {
+    let plan = SimulationPlan {
         effect,
         mean,
         seed: SeedTree::of_number(args.seed).child(&label).seed(),

@@ -5,11 +5,11 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::event::id::IterationId;
 use crate::ledger::Ledger;
-use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::IterationRecord;
 use crate::session::iterate::Bench;
 use crate::session::iterate::bench;
 use crate::workflow::iterate::course::CourseError;
-use crate::workflow::iterate::rows::RowsError;
+use crate::workflow::iterate::rows::IterationRowsError;
 
 /// An iteration's name.
 pub(in crate::cli) fn named(name: &str) -> Result<IterationId, CliError> {
@@ -26,7 +26,7 @@ pub(in crate::cli) fn recorded(
     ledger: &Ledger,
     id: &IterationId,
     below: u64,
-) -> Result<Record, CliError> {
+) -> Result<IterationRecord, CliError> {
     Ok(bench::recorded(ledger, id, below)?)
 }
 
@@ -34,14 +34,18 @@ pub(in crate::cli) fn recorded(
 pub(in crate::cli) fn failed(error: CourseError) -> CliError {
     let next = "clover iterate list";
     match error {
-        CourseError::Rows(RowsError::Ledger(error)) => error.into(),
-        CourseError::Rows(RowsError::Missing { what, next }) => CliError::refused(what, next),
-        CourseError::Rows(RowsError::Unread(error)) => error.into(),
-        CourseError::Rows(error @ RowsError::Evidence { .. }) => CliError::refused(
+        CourseError::Rows(IterationRowsError::Ledger(error)) => error.into(),
+        CourseError::Rows(IterationRowsError::Missing { what, next }) => {
+            CliError::refused(what, next)
+        }
+        CourseError::Rows(IterationRowsError::Unread(error)) => error.into(),
+        CourseError::Rows(error @ IterationRowsError::Evidence { .. }) => CliError::refused(
             error.to_string(),
             "clover judge run --judge ID --rows PATH --known FILE",
         ),
-        CourseError::Rows(RowsError::Unfit(error)) => CliError::refused(error.to_string(), next),
+        CourseError::Rows(IterationRowsError::Unfit(error)) => {
+            CliError::refused(error.to_string(), next)
+        }
         CourseError::Unfit(error) => {
             let message = format!("too little to go on: {error}");
             CliError::refused(message, "clover iterate show ID")

@@ -6,7 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
 use crate::cli::iterate::run;
-use crate::cli::iterate::run::Asked;
+use crate::cli::iterate::run::StepOptions;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::submit;
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Args {
 
 /// How an iteration ended.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(in crate::cli) enum Outcome {
+pub(in crate::cli) enum CloseOutcome {
     Accepted,
     NoCandidate,
     NoneAccepted,
@@ -36,12 +36,12 @@ pub(in crate::cli) enum Outcome {
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct CloseArgs {
+pub(in crate::cli) struct IterateCloseArgs {
     /// The iteration
     pub id: String,
     /// How it ended; default what its decisions say
     #[arg(long, value_enum, hide_possible_values = true)]
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<CloseOutcome>,
     /// Why
     #[arg(long)]
     pub reason: Option<String>,
@@ -53,20 +53,20 @@ pub(in crate::cli) struct CloseArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<View, CliError> {
+pub(super) fn close(ctx: &mut Ctx<'_>, args: &IterateCloseArgs) -> Result<View, CliError> {
     let outcome = match args.outcome {
         None => {
             let bench = bench::open(ctx, &args.id)?;
-            return run::step(ctx, bench, Step::Close, &Asked::default());
+            return run::step(ctx, bench, Step::Close, &StepOptions::default());
         }
-        Some(Outcome::Accepted) => IterationOutcome::Accepted,
-        Some(Outcome::NoCandidate) => IterationOutcome::NoCandidate,
-        Some(Outcome::NoneAccepted) => IterationOutcome::NoneAccepted,
-        Some(Outcome::PausedForLabels) => IterationOutcome::PausedForLabels,
-        Some(Outcome::SdpChanged) => IterationOutcome::SdpChanged,
-        Some(Outcome::Stopped) => IterationOutcome::Stopped,
-        Some(Outcome::Tainted) => IterationOutcome::Tainted,
-        Some(Outcome::TransportFailed) => IterationOutcome::TransportFailed,
+        Some(CloseOutcome::Accepted) => IterationOutcome::Accepted,
+        Some(CloseOutcome::NoCandidate) => IterationOutcome::NoCandidate,
+        Some(CloseOutcome::NoneAccepted) => IterationOutcome::NoneAccepted,
+        Some(CloseOutcome::PausedForLabels) => IterationOutcome::PausedForLabels,
+        Some(CloseOutcome::SdpChanged) => IterationOutcome::SdpChanged,
+        Some(CloseOutcome::Stopped) => IterationOutcome::Stopped,
+        Some(CloseOutcome::Tainted) => IterationOutcome::Tainted,
+        Some(CloseOutcome::TransportFailed) => IterationOutcome::TransportFailed,
     };
     let word = args.outcome.as_ref().and_then(ValueEnum::to_possible_value);
     let word = word.map_or_else(String::new, |of| of.get_name().to_owned());
@@ -88,7 +88,7 @@ pub(super) fn close(ctx: &mut Ctx<'_>, args: &CloseArgs) -> Result<View, CliErro
         "end {} as {word}: nothing goes on in it, and its peek is not given back",
         args.id
     );
-    let consent = submit::Consent {
+    let consent = submit::StepConsent {
         question: &question,
         yes: args.yes,
         again: "the same command with",

@@ -6,7 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
 use crate::cli::iterate::run;
-use crate::cli::iterate::run::Asked;
+use crate::cli::iterate::run::StepOptions;
 use crate::cli::patch;
 use crate::cli::submit;
 use crate::projection::iterations::step::Step;
@@ -21,7 +21,7 @@ pub(in crate::cli) struct Args {
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct ProposeArgs {
+pub(in crate::cli) struct IterateProposeArgs {
     /// The iteration
     pub id: String,
     /// Patches, YAML
@@ -43,13 +43,13 @@ pub(super) fn cards(ctx: &mut Ctx<'_>, id: &str) -> Result<View, CliError> {
     if bench.due() == Some(Step::Propose) && bench.record.cards_due() == 0 {
         return Ok(steps::cards(&bench));
     }
-    run::step(ctx, bench, Step::Cards, &Asked::default())
+    run::step(ctx, bench, Step::Cards, &StepOptions::default())
 }
 
-pub(super) fn propose(ctx: &mut Ctx<'_>, args: &ProposeArgs) -> Result<View, CliError> {
+pub(super) fn propose(ctx: &mut Ctx<'_>, args: &IterateProposeArgs) -> Result<View, CliError> {
     let mut all = Vec::with_capacity(args.files.len());
     for file in &args.files {
-        let one = patch::ProposeArgs {
+        let one = patch::PatchProposeArgs {
             file: file.clone(),
             iteration: args.id.clone(),
             inputs: args.inputs.clone(),

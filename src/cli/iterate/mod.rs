@@ -17,7 +17,7 @@ pub(super) use crate::view::iterate::gates::gate_table;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::iterate::run::Asked;
+use crate::cli::iterate::run::StepOptions;
 use crate::projection::iterations::step::Step;
 use crate::view::View;
 
@@ -30,7 +30,7 @@ pub(super) enum Verb {
     Anchors(open::AnchorArgs),
     /// Open an iteration; every number comes from its manifest
     #[command(after_help = "Example:\n  clover iterate open it-1 --manifest m-1 --peeks 3")]
-    Open(open::OpenArgs),
+    Open(open::IterateOpenArgs),
     /// Iterations, how far they are, and what was proposed
     #[command(after_help = "Example:\n  clover iterate list")]
     List,
@@ -51,7 +51,7 @@ pub(super) enum Verb {
     Cards(ground::Args),
     /// Propose patches
     #[command(after_help = "Example:\n  clover iterate propose it-1 patch.yaml")]
-    Propose(ground::ProposeArgs),
+    Propose(ground::IterateProposeArgs),
     /// Judge every patch by gates P0 to P7 on dev
     #[command(after_help = "Example:\n  clover iterate gate it-1")]
     Gate(gates::Args),
@@ -68,7 +68,7 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover iterate close it-1 --outcome stopped --reason 'the judge is replaced'"
     )]
-    Close(end::CloseArgs),
+    Close(end::IterateCloseArgs),
     /// One iteration: inputs, numbers, gates, verdict
     #[command(after_help = "Example:\n  clover iterate show it-1")]
     Show(show::Args),
@@ -81,35 +81,35 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::List => open::list(ctx),
         Verb::Run(args) => run::run(ctx, args),
         Verb::Score(args) => score::score(ctx, args),
-        Verb::Fit(args) => one(ctx, &args.id, Step::Fit, &Asked::default()),
-        Verb::Audit(args) => one(ctx, &args.id, Step::Audit, &Asked::default()),
+        Verb::Fit(args) => one(ctx, &args.id, Step::Fit, &StepOptions::default()),
+        Verb::Audit(args) => one(ctx, &args.id, Step::Audit, &StepOptions::default()),
         Verb::Cards(args) => ground::cards(ctx, &args.id),
         Verb::Propose(args) => ground::propose(ctx, args),
         Verb::Gate(args) => one(ctx, &args.id, Step::Gate, &asking(&args.program)),
         Verb::Seal(args) => one(ctx, &args.id, Step::Seal, &asking(&args.program)),
         Verb::Confirm(args) => {
-            let asked = Asked {
+            let asked = StepOptions {
                 confirm: Some(&args.confirm),
                 program: Some(&args.program),
             };
             one(ctx, &args.confirm.id, Step::Confirm, &asked)
         }
-        Verb::Accept(args) => one(ctx, &args.id, Step::Accept, &Asked::default()),
+        Verb::Accept(args) => one(ctx, &args.id, Step::Accept, &StepOptions::default()),
         Verb::Close(args) => end::close(ctx, args),
         Verb::Show(args) => show::show(ctx, args),
     }
 }
 
 /// One step by name.
-fn one(ctx: &mut Ctx<'_>, id: &str, step: Step, asked: &Asked<'_>) -> Result<View, CliError> {
+fn one(ctx: &mut Ctx<'_>, id: &str, step: Step, asked: &StepOptions<'_>) -> Result<View, CliError> {
     let bench = bench::open(ctx, id)?;
     run::step(ctx, bench, step, asked)
 }
 
 /// With the judge's program.
-fn asking(program: &program::Program) -> Asked<'_> {
-    Asked {
+fn asking(program: &program::Program) -> StepOptions<'_> {
+    StepOptions {
         program: Some(program),
-        ..Asked::default()
+        ..StepOptions::default()
     }
 }

@@ -19,7 +19,7 @@ use crate::view::View;
 use crate::view::iterate::open as views;
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct OpenArgs {
+pub(in crate::cli) struct IterateOpenArgs {
     /// Its name, one in the whole ledger
     pub id: String,
     /// The manifest, of template iteration
@@ -36,7 +36,7 @@ pub(in crate::cli) struct OpenArgs {
     pub dry_run: bool,
 }
 
-pub(super) fn open(ctx: &mut Ctx<'_>, args: &OpenArgs) -> Result<View, CliError> {
+pub(super) fn open(ctx: &mut Ctx<'_>, args: &IterateOpenArgs) -> Result<View, CliError> {
     let usage = "clover iterate open --help";
     let wrong =
         |what: &str, text: &str, error| CliError::usage(format!("{what} {text:?}: {error}"), usage);

@@ -124,7 +124,7 @@ pub(in crate::cli) fn port(
             if !program.command.is_empty() {
                 same_files(ctx, judge, program)?;
             }
-            let plan = command::Plan {
+            let plan = command::ChildPlan {
                 command: program.command.clone(),
                 folder: ctx.folder().to_owned(),
                 limit: Duration::from_secs(program.timeout),

@@ -49,12 +49,12 @@ pub(in crate::cli) struct Args {
 
 /// What a step's options say: of the look at confirm, and of the judge's program.
 #[derive(Default)]
-pub(super) struct Asked<'a> {
+pub(super) struct StepOptions<'a> {
     pub confirm: Option<&'a ConfirmArgs>,
     pub program: Option<&'a Program>,
 }
 
-impl Asked<'_> {
+impl StepOptions<'_> {
     /// The ports of a step.
     fn ports<'c, 'w>(&self, ctx: &'c mut Ctx<'w>, bench: &Bench) -> CliPorts<'c, 'w> {
         let mut ports = ctx.ports();
@@ -77,7 +77,7 @@ pub(super) fn step(
     ctx: &mut Ctx<'_>,
     mut bench: Bench,
     step: Step,
-    asked: &Asked<'_>,
+    asked: &StepOptions<'_>,
 ) -> Result<View, CliError> {
     bench.only(step)?;
     let design = asked.confirm.map(ConfirmArgs::design).transpose()?;
@@ -103,7 +103,12 @@ fn last(args: &Args) -> Result<Step, CliError> {
 
 /// Finds every key that the steps up to the last need, where the look at confirm is among them: a peek is not charged for
 /// gates that nobody here may judge.
-fn keys(ctx: &mut Ctx<'_>, bench: &Bench, asked: &Asked<'_>, last: Step) -> Result<(), CliError> {
+fn keys(
+    ctx: &mut Ctx<'_>,
+    bench: &Bench,
+    asked: &StepOptions<'_>,
+    last: Step,
+) -> Result<(), CliError> {
     let due = bench.due();
     let looks = due.is_some_and(|due| (Step::Gate..=Step::Confirm).contains(&due));
     if !looks || last < Step::Confirm {
@@ -158,7 +163,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let last = last(args)?;
     let patches = documents(ctx, &args.propose)?;
     let mut bench = bench::open(ctx, &args.confirm.id)?;
-    let asked = Asked {
+    let asked = StepOptions {
         confirm: Some(&args.confirm),
         program: Some(&args.program),
     };

@@ -5,7 +5,7 @@ use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
 use crate::cli::iterate::program::Program;
 use crate::cli::iterate::run;
-use crate::cli::iterate::run::Asked;
+use crate::cli::iterate::run::StepOptions;
 use crate::projection::iterations::step::Step;
 use crate::view::View;
 use crate::view::iterate::steps;
@@ -23,9 +23,9 @@ pub(super) fn score(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     if !bench.record.is_callable() && bench.record.closed.is_none() {
         return Ok(steps::unasked(&bench));
     }
-    let asked = Asked {
+    let asked = StepOptions {
         program: Some(&args.program),
-        ..Asked::default()
+        ..StepOptions::default()
     };
     run::step(ctx, bench, Step::Score, &asked)
 }

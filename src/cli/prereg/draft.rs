@@ -7,7 +7,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::prereg::NewArgs;
+use crate::cli::prereg::PreregNewArgs;
 use crate::cli::simulate::in_range;
 use crate::event::payload::BlobRef;
 use crate::event::payload::MediaType;
@@ -64,7 +64,7 @@ pub(super) fn basis(
 }
 
 /// Drafts a plan, and writes it with what it rests on.
-pub(super) fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
+pub(super) fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliError> {
     let price = args.label_price.as_deref().map(price).transpose()?;
     let (home, ledger, view) = home::view(ctx)?;
     let state = view.state(&ledger);

@@ -21,8 +21,8 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Template;
 use crate::ground::ambient;
 use crate::ledger::State;
+use crate::projection::manifests::ManifestRecord;
 use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Record;
 use crate::session::SessionError;
 use crate::session::append::Intent;
 use crate::session::gate::plan::FamilyShare;
@@ -44,21 +44,21 @@ pub(super) enum Verb {
     #[command(
         after_help = "Example:\n  clover prereg new --template transport -o plan.yaml\n  clover prereg new --template iteration --from-data -o plan.yaml"
     )]
-    New(NewArgs),
+    New(PreregNewArgs),
     /// Check a manifest and its sizes, or one of agent-eval; nothing is recorded
     #[command(after_help = "Example:\n  clover prereg check plan.yaml")]
-    Check(CheckArgs),
+    Check(PreregCheckArgs),
     /// Register a manifest, or countersign it as custodian of its confirm data
     #[command(
         after_help = "Example:\n  clover prereg sign plan.yaml --countersign --custodian cleo"
     )]
-    Sign(SignArgs),
+    Sign(PreregSignArgs),
     /// Show a manifest: versions, first look, exposures, deviations
     #[command(after_help = "Example:\n  clover prereg show m-1")]
-    Show(ShowArgs),
+    Show(PreregShowArgs),
     /// What changed since the version in force at the first look
     #[command(after_help = "Example:\n  clover prereg diff m-1 --from 1 --to 3")]
-    Diff(DiffArgs),
+    Diff(PreregDiffArgs),
     /// Register a new version of a manifest; its class is computed
     #[command(
         after_help = "Example:\n  clover prereg amend plan.yaml --reason 'more units were found'"
@@ -76,7 +76,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct NewArgs {
+pub(super) struct PreregNewArgs {
     /// gate, iteration, sgd, transport or workflow
     #[arg(long, value_name = "NAME")]
     pub template: String,
@@ -101,13 +101,13 @@ pub(super) struct NewArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct CheckArgs {
+pub(super) struct PreregCheckArgs {
     /// The manifest, YAML; - for standard input
     pub file: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct SignArgs {
+pub(super) struct PreregSignArgs {
     /// The manifest, YAML; - for standard input
     pub file: PathBuf,
     /// Countersign it too; alone where it is registered already
@@ -125,13 +125,13 @@ pub(super) struct SignArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
+pub(super) struct PreregShowArgs {
     /// The manifest
     pub id: String,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DiffArgs {
+pub(super) struct PreregDiffArgs {
     /// The manifest
     pub id: String,
     /// The older version; the one in force at the first look when absent
@@ -201,7 +201,7 @@ pub(super) fn manifest_of(ctx: &mut Ctx<'_>, file: &Path) -> Result<Manifest, Cl
     Ok(plan.manifest)
 }
 
-fn new(ctx: &mut Ctx<'_>, args: &NewArgs) -> Result<View, CliError> {
+fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliError> {
     let named = |template: &Template| template.as_str() == args.template;
     let Some(template) = Template::ALL.into_iter().find(named) else {
         let names = Template::ALL.map(Template::as_str).join(", ");
@@ -247,7 +247,7 @@ fn named(id: &str) -> Result<ManifestId, CliError> {
 }
 
 /// A recorded manifest by its name.
-fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a Record), CliError> {
+fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a ManifestRecord), CliError> {
     let id = named(id)?;
     match state.fold::<Manifests>().by_id.get(&id) {
         Some(record) => Ok((id, record)),
@@ -255,7 +255,7 @@ fn find<'a>(state: &'a State, id: &str) -> Result<(ManifestId, &'a Record), CliE
     }
 }
 
-fn sign(ctx: &mut Ctx<'_>, args: &SignArgs) -> Result<View, CliError> {
+fn sign(ctx: &mut Ctx<'_>, args: &PreregSignArgs) -> Result<View, CliError> {
     let plan = plan::load(ctx, &args.file)?;
     plan.refuse_faults()?;
     let basis: Vec<_> = draft::basis(ctx, &args.file, &plan.manifest)?

@@ -13,7 +13,7 @@ use crate::event::payload::manifest::Manifest;
 use crate::ground::shell;
 use crate::ground::written;
 use crate::ground::yaml::Document;
-use crate::ground::yaml::Place;
+use crate::ground::yaml::NodePosition;
 use crate::ground::yaml::YamlError;
 use crate::view::View;
 use crate::view::prereg::file;
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     source: String,
 }
 
-pub(super) fn at(source: &str, place: Place, message: String) -> CliError {
+pub(super) fn at(source: &str, place: NodePosition, message: String) -> CliError {
     let fault = Fault {
         line: place.line.max(1),
         column: place.column,
@@ -69,12 +69,12 @@ fn parse(bytes: &[u8], file: &Path) -> Result<Plan, CliError> {
 
 impl Plan {
     /// Where a field stands, or the nearest field around it.
-    fn place(&self, path: &str) -> Place {
+    fn place(&self, path: &str) -> NodePosition {
         let mut around = path;
         loop {
             if let Some(place) = self.document.place(around) {
                 let path = path.to_owned();
-                return Place {
+                return NodePosition {
                     path,
                     ..place.clone()
                 };

@@ -23,16 +23,16 @@ pub(in crate::cli) enum Verb {
     #[command(
         after_help = "Example:\n  clover prereg plan seal m-1 plan.md --salt-file plan.salt --reveal-by 2026-12-31T00:00:00Z"
     )]
-    Seal(SealArgs),
+    Seal(PreregSealArgs),
     /// Show the plan that was sealed
     #[command(
         after_help = "Example:\n  clover prereg plan reveal m-1 plan.md --salt-file plan.salt"
     )]
-    Reveal(RevealArgs),
+    Reveal(PreregRevealArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct SealArgs {
+pub(in crate::cli) struct PreregSealArgs {
     /// The manifest
     pub id: String,
     /// The plan
@@ -49,7 +49,7 @@ pub(in crate::cli) struct SealArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct RevealArgs {
+pub(in crate::cli) struct PreregRevealArgs {
     /// The manifest
     pub id: String,
     /// The plan
@@ -69,7 +69,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     }
 }
 
-fn seal(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<View, CliError> {
+fn seal(ctx: &mut Ctx<'_>, args: &PreregSealArgs) -> Result<View, CliError> {
     let plan = ctx.read(&args.file)?;
     let reveal_by = record::time(&args.reveal_by)?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
@@ -94,7 +94,7 @@ fn seal(ctx: &mut Ctx<'_>, args: &SealArgs) -> Result<View, CliError> {
     )))
 }
 
-fn reveal(ctx: &mut Ctx<'_>, args: &RevealArgs) -> Result<View, CliError> {
+fn reveal(ctx: &mut Ctx<'_>, args: &PreregRevealArgs) -> Result<View, CliError> {
     let plan = ctx.read(&args.file)?;
     let salt = ctx.read(&args.salt_file)?;
     let shown = args.salt_file.display();

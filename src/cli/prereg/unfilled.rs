@@ -29,7 +29,7 @@ pub(super) struct Gap {
 pub(super) fn gaps(bytes: &[u8], document: &Document) -> Vec<Gap> {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.lines().collect();
-    let gap = |place: &crate::ground::yaml::Place| {
+    let gap = |place: &crate::ground::yaml::NodePosition| {
         let line = lines.get(place.line - 1).copied().unwrap_or_default();
         let comment = line.split_once(" #").map(|(_, comment)| comment.trim());
         let comment = match comment {

@@ -3,11 +3,11 @@
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::prereg::DiffArgs;
+use crate::cli::prereg::PreregDiffArgs;
 use crate::cli::prereg::find;
 use crate::event::id::ManifestId;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
+use crate::projection::manifests::ManifestRecord;
+use crate::projection::manifests::ManifestVersion;
 use crate::view::View;
 use crate::view::prereg::record;
 use crate::view::prereg::show_command;
@@ -19,7 +19,11 @@ pub(super) fn show(ctx: &mut Ctx<'_>, id: &str) -> Result<View, CliError> {
     Ok(record::show(state, (&id, record)))
 }
 
-fn version<'a>(id: &ManifestId, record: &'a Record, number: u64) -> Result<&'a Version, CliError> {
+fn version<'a>(
+    id: &ManifestId,
+    record: &'a ManifestRecord,
+    number: u64,
+) -> Result<&'a ManifestVersion, CliError> {
     let mut versions = record.versions.iter();
     let found = versions.find(|version| version.manifest.version.value() == number);
     found.ok_or_else(|| {
@@ -28,7 +32,7 @@ fn version<'a>(id: &ManifestId, record: &'a Record, number: u64) -> Result<&'a V
     })
 }
 
-pub(super) fn diff(ctx: &mut Ctx<'_>, args: &DiffArgs) -> Result<View, CliError> {
+pub(super) fn diff(ctx: &mut Ctx<'_>, args: &PreregDiffArgs) -> Result<View, CliError> {
     let (_, ledger, view) = home::view(ctx)?;
     let (id, record) = find(view.state(&ledger), &args.id)?;
     let looked = record.first_look.as_ref().and_then(|look| look.digest);

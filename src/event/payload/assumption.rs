@@ -192,7 +192,8 @@ impl BridgeKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Assessed {
+#[cfg_attr(feature = "schema", schemars(rename = "Assessed"))]
+pub enum Assessment {
     /// It fails.
     Fail,
     /// The evidence does not decide.
@@ -226,7 +227,7 @@ pub struct BridgeAssessed {
     /// The protocol that it is about.
     pub sdp_version: ProtocolId,
     /// What it came to.
-    pub status: Assessed,
+    pub status: Assessment,
 }
 
 /// A person proposes to go on for a time without an assumption that does not hold; a second key agrees or not.

@@ -19,9 +19,9 @@ use crate::id::Text;
 use crate::payload::Verdict;
 use crate::payload::predicate::Anchors;
 use crate::payload::predicate::Blast;
+use crate::payload::predicate::EnvironmentTests;
 use crate::payload::predicate::RowsRead;
 use crate::payload::predicate::Thresholds;
-use crate::payload::predicate::Transported;
 
 /// What runs together: no part of it changes without a new deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +92,8 @@ pub enum RecalibrationMode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Recalibrated {
+#[cfg_attr(feature = "schema", schemars(rename = "Recalibrated"))]
+pub struct RecalibrationInputs {
     /// The program that computed it.
     pub build: Text,
     /// What was read.
@@ -102,7 +103,7 @@ pub struct Recalibrated {
     /// What transport and anchors were held to: as guardrails are.
     pub thresholds: Thresholds,
     /// Residuals on the fresh labels: of all of them, and by environment.
-    pub transport: Transported,
+    pub transport: EnvironmentTests,
 }
 
 /// A calibrator holds on fresh labels for what is to be deployed.
@@ -118,7 +119,7 @@ pub struct RecalibrationCompleted {
     pub commit: EventId,
     /// What it was computed from; absent where it rests on a `transport.tested`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub computed: Option<Recalibrated>,
+    pub computed: Option<RecalibrationInputs>,
     /// The label design of the fresh labels.
     pub design: DesignId,
     /// The judge.
@@ -182,7 +183,7 @@ pub struct LiveEvidence {
     pub anchors: Option<Anchors>,
     /// Environments, on fresh labels.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub environments: Option<Transported>,
+    pub environments: Option<EnvironmentTests>,
     /// Green slices, on fresh labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub greens: Option<Vec<GreenBound>>,

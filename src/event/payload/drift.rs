@@ -131,7 +131,8 @@ pub enum DriftSide {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Charted {
+#[cfg_attr(feature = "schema", schemars(rename = "Charted"))]
+pub struct ResidualChart {
     /// The check with the largest excursion, from 1.
     pub check: Count,
     /// Whether it left its state in control: `p_adjusted` is at most q.
@@ -152,7 +153,7 @@ pub struct Charted {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyDrift {
     /// Its chart, among those of both policies.
-    pub charted: Charted,
+    pub charted: ResidualChart,
     /// Mean of new less recorded scores in this check.
     pub mean_change: Finite,
     /// The policy.
@@ -175,7 +176,7 @@ pub struct RowsDrift {
     /// The row with the smallest p.
     pub worst: RowId,
     /// Its chart, among those of all rows.
-    pub worst_charted: Charted,
+    pub worst_charted: ResidualChart,
 }
 
 /// What a check says, by what was looked at.

@@ -15,10 +15,10 @@ use crate::id::Root;
 use crate::id::RunId;
 use crate::id::Text;
 use crate::payload::Verdict;
+use crate::payload::predicate::EnvironmentTests;
 use crate::payload::predicate::Gaming;
 use crate::payload::predicate::RowsRead;
 use crate::payload::predicate::Thresholds;
-use crate::payload::predicate::Transported;
 
 /// A generator may be tuned: the judge that runs is frozen for it, with so many questions to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,7 +153,7 @@ pub struct GeneratorValidated {
     /// What the checks were held to: as guardrails are.
     pub thresholds: Thresholds,
     /// Residuals of the frozen judge on labelled outputs of the new policy, and of the old.
-    pub transport: Transported,
+    pub transport: EnvironmentTests,
     /// What all of it comes to.
     pub verdict: Verdict,
     /// What each check says.

@@ -127,7 +127,7 @@ pub struct ListedBy {
     /// Seed of the hash.
     pub seed: Count,
     /// How confirm is kept apart.
-    pub separation: Separation,
+    pub separation: SplitSeparation,
 }
 
 /// Clusters of one part of a split that is being formed, in ascending order of their bytes.
@@ -163,14 +163,15 @@ pub struct PartRoot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Separation {
+#[cfg_attr(feature = "schema", schemars(rename = "Separation"))]
+pub enum SplitSeparation {
     /// By hash, a quarter of the clusters: not separated in time.
     Hashed,
     /// A later block of time after a gap.
     Time,
 }
 
-impl Separation {
+impl SplitSeparation {
     /// The word in events.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -210,7 +211,7 @@ pub struct SplitsFormed {
     /// Seed of the hash.
     pub seed: Count,
     /// How confirm is kept apart.
-    pub separation: Separation,
+    pub separation: SplitSeparation,
     /// The split.
     pub split: SplitId,
     /// End of the time of fit and dev, exclusive.

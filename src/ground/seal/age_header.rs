@@ -34,12 +34,12 @@ pub(super) struct Header<'a> {
 }
 
 /// The lines of a header, within its size limit.
-struct Lines<'a> {
+struct HeaderLines<'a> {
     file: &'a [u8],
     at: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> HeaderLines<'a> {
     /// The next line without its newline.
     fn next(&mut self) -> Result<&'a [u8], AgeError> {
         let rest = &self.file[self.at..self.file.len().min(AGE_HEADER_MAX)];
@@ -60,7 +60,7 @@ impl<'a> Header<'a> {
         if file.starts_with(b"-----BEGIN AGE ENCRYPTED FILE-----") {
             return Err(AgeError::Header("armored text; the binary form is needed"));
         }
-        let mut lines = Lines { file, at: 0 };
+        let mut lines = HeaderLines { file, at: 0 };
         if !file.starts_with(AGE_VERSION_LINE) || lines.next()? != AGE_VERSION_LINE {
             return Err(AgeError::Header(
                 "the first line is not age-encryption.org/v1",
@@ -124,7 +124,7 @@ impl<'a> Header<'a> {
 }
 
 /// Reads a stanza whose first line, after the arrow, is `words`.
-fn read_stanza<'a>(words: &'a [u8], lines: &mut Lines<'a>) -> Result<Stanza<'a>, AgeError> {
+fn read_stanza<'a>(words: &'a [u8], lines: &mut HeaderLines<'a>) -> Result<Stanza<'a>, AgeError> {
     let mut arguments: Vec<&[u8]> = words.split(|byte| *byte == b' ').collect();
     let graphic = |word: &&[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_graphic);
     if !arguments.iter().all(graphic) {

@@ -1,41 +1,41 @@
 //! Judging prepared events in order and taking them into memory.
 
 use clover_event::Payload;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::entry;
 use clover_event::header;
-use clover_event::header::Decoded;
+use clover_event::header::DecodedBody;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::time::Timestamp;
 use clover_store::Reader;
 
-use crate::append::Appended;
+use crate::append::AppendedEvent;
 use crate::append::Batch;
-use crate::append::Before;
-use crate::append::Prepared;
+use crate::append::BatchStart;
+use crate::append::PreparedEvent;
 use crate::append::forbid_breach;
 use crate::append::need_breach;
 use crate::append::plan;
 use crate::append::read_breach;
 use crate::append::says_breach;
 use crate::catch_up;
+use crate::claim::Body;
 use crate::claim::Claim;
-use crate::claim::Said;
 use crate::error::LedgerError;
 use crate::fold::AtHand;
 use crate::fold::Breach;
 use crate::fold::Candidate;
-use crate::fold::Computing;
 use crate::fold::Fact;
+use crate::fold::RuleComputation;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
 use crate::fold::said;
-use crate::history::Before as History;
+use crate::history::EarlierLog as History;
 use crate::open;
 use crate::open::Head;
 use crate::read;
-use crate::read::Measured;
+use crate::read::Measurement;
 use crate::rule_names::RuleName;
 use crate::rules;
 use crate::state::State;
@@ -45,9 +45,9 @@ use crate::state::State;
 pub(super) fn admit(
     head: &mut Head,
     reader: Reader<'_>,
-    prepared: &[Box<Prepared>],
+    prepared: &[Box<PreparedEvent>],
     batch: &mut Batch,
-    computing: &mut Computing,
+    computing: &mut RuleComputation,
 ) -> Result<(), LedgerError> {
     let rulebook = head.state.rulebook();
     let (first, recorded_at) = (head.size(), batch.recorded_at);
@@ -58,7 +58,7 @@ pub(super) fn admit(
         let index = prepared.index;
         let claim = Claim::new(seq, recorded_at, prepared.signed.signer(), &prepared.said);
         judge_header(&head.state, reader, &claim, index, &batch.before)?;
-        let Said::Event(event) = &prepared.said else {
+        let Body::Event(event) = &prepared.said else {
             unreachable!("BUG: a payload that does not decode was refused");
         };
         let candidate = Candidate {
@@ -95,7 +95,7 @@ pub(super) fn admit(
         }
         head.state.apply(&VerifiedEvent::new(candidate));
         wanted.push((index, seq, facts));
-        batch.appended.push(Appended {
+        batch.appended.push(AppendedEvent {
             seq,
             id: event.id,
             already: false,
@@ -108,15 +108,15 @@ pub(super) fn admit(
 }
 
 /// What stands before an entry: the file's, then those of the batch that are not written yet.
-fn history<'a>(reader: Reader<'a>, first: u64, earlier: &'a [Box<Prepared>]) -> History<'a> {
+fn history<'a>(reader: Reader<'a>, first: u64, earlier: &'a [Box<PreparedEvent>]) -> History<'a> {
     let kept = (first..).zip(earlier);
     History {
         reader: Some(reader),
         stored: first,
         kept: kept
             .filter_map(|(seq, one)| match &one.said {
-                Said::Event(event) => Some((seq, event)),
-                Said::Broken(_) => None,
+                Body::Event(event) => Some((seq, event)),
+                Body::Broken(_) => None,
             })
             .collect(),
         blobs: None,
@@ -146,9 +146,10 @@ fn facts_of(
 
 /// Leaf hashes of the lines that these events become. On this thread alone: the others sign what comes next, and whoever
 /// asked for their help would wait until all of that is signed.
-fn leaves(first: u64, recorded_at: Timestamp, prepared: &[Box<Prepared>]) -> Vec<Digest> {
-    let numbered: Vec<(u64, &Prepared)> = (first..).zip(prepared.iter().map(Box::as_ref)).collect();
-    let line = |(seq, event): &(u64, &Prepared)| {
+fn leaves(first: u64, recorded_at: Timestamp, prepared: &[Box<PreparedEvent>]) -> Vec<Digest> {
+    let numbered: Vec<(u64, &PreparedEvent)> =
+        (first..).zip(prepared.iter().map(Box::as_ref)).collect();
+    let line = |(seq, event): &(u64, &PreparedEvent)| {
         let (mut line, signed) = (Vec::new(), &event.signed);
         let (body, author, signature) = (signed.body(), signed.signer(), signed.signature());
         entry::write_line(&mut line, *seq, recorded_at, body, &author, signature);
@@ -188,7 +189,7 @@ fn judge_header(
     reader: Reader<'_>,
     claim: &Claim<'_>,
     index: usize,
-    before: &Before,
+    before: &BatchStart,
 ) -> Result<(), LedgerError> {
     let mut breaches = Vec::new();
     rules::header(state, claim, &mut breaches);
@@ -223,7 +224,7 @@ fn judge_header(
 /// Judges the root in `seen` against the kept checkpoint of that size.
 fn judge_seen(
     reader: Reader<'_>,
-    seen: Seen,
+    seen: SeenCheckpoint,
     breaches: &mut Vec<Breach>,
 ) -> Result<(), LedgerError> {
     let size = seen.size.value();
@@ -252,7 +253,7 @@ fn judge_seen(
 fn judge_facts(
     head: &mut Head,
     reader: Reader<'_>,
-    wanted: &[Wanted],
+    wanted: &[EventFacts],
     batch: &mut Batch,
 ) -> Result<(), LedgerError> {
     let looks_up = |fact: &Fact| {
@@ -273,7 +274,7 @@ fn judge_facts(
 fn look_up(
     head: &mut Head,
     reader: Reader<'_>,
-    wanted: &[Wanted],
+    wanted: &[EventFacts],
     batch: &mut Batch,
 ) -> Result<(), LedgerError> {
     let (given, values) = (&mut batch.given, &batch.values);
@@ -361,9 +362,9 @@ impl Givers {
 /// What the stored entries measured whose values the batch reads, in one pass over them.
 fn stored_values(
     under: crate::under::Under<'_>,
-    wanted: &[Wanted],
+    wanted: &[EventFacts],
     givers: &Givers,
-) -> Result<Vec<(u64, Measured)>, LedgerError> {
+) -> Result<Vec<(u64, Measurement)>, LedgerError> {
     let first = wanted.first().map_or(0, |(_, seq, _)| *seq);
     let read = |fact: &Fact| match fact {
         Fact::Reads { digest, .. } => givers.get(digest).filter(|seq| *seq < first),
@@ -377,24 +378,24 @@ fn stored_values(
 }
 
 /// Index and position of an event, and its facts.
-type Wanted = (usize, u64, Vec<Fact>);
+type EventFacts = (usize, u64, Vec<Fact>);
 
 /// What stored entries measured, by position, ascending.
-type Stored = [(u64, Measured)];
+type Measurements = [(u64, Measurement)];
 /// The facts of a batch, what stored entries measured, and of a value that was read before this append the entry and what
 /// it says.
-type Told<'a> = (&'a [Wanted], &'a Stored, Option<(u64, i64)>);
+type BatchFacts<'a> = (&'a [EventFacts], &'a Measurements, Option<(u64, i64)>);
 /// A breach, and the entry that is in the way of the one judged.
-type Refused = (Breach, Option<u64>);
+type Refusal = (Breach, Option<u64>);
 
 /// Judges a fact by what the entry that gave its digest holds.
 fn judge_entry(
     reader: Reader<'_>,
-    (wanted, stored, before): Told<'_>,
+    (wanted, stored, before): BatchFacts<'_>,
     giver: &impl Fn(&Digest) -> Option<u64>,
     seq: u64,
     fact: &Fact,
-) -> Result<Option<Refused>, LedgerError> {
+) -> Result<Option<Refusal>, LedgerError> {
     Ok(match fact {
         Fact::Needs { digest, rule, .. } if *rule == RuleName::Refs => match giver(digest) {
             Some(giver) if recorded(reader, wanted, giver, digest)?.is_none() => {
@@ -433,7 +434,7 @@ fn judge_entry(
 /// `digest` is not the event of that id.
 fn recorded(
     reader: Reader<'_>,
-    batch: &[Wanted],
+    batch: &[EventFacts],
     seq: u64,
     digest: &Digest,
 ) -> Result<Option<u64>, LedgerError> {
@@ -451,7 +452,7 @@ fn recorded(
     let stored = reader.entry(seq)?;
     let stored = stored.filter(|stored| Digest::sha256(&stored.body) == *digest);
     Ok(stored.map(|stored| match header::decode(&stored.body) {
-        Ok(Decoded {
+        Ok(DecodedBody {
             payload: Ok(Payload::ScoreRecorded(score)),
             ..
         }) => said(score.score_micro.value()),
@@ -460,7 +461,7 @@ fn recorded(
 }
 
 /// What the entry at `seq`, stored or in this batch, says under `digest`.
-fn measured(batch: &[Wanted], stored: &Stored, seq: u64, digest: &Digest) -> Option<i64> {
+fn measured(batch: &[EventFacts], stored: &Measurements, seq: u64, digest: &Digest) -> Option<i64> {
     let first = batch.first().map_or(0, |(_, seq, _)| *seq);
     let in_batch = seq
         .checked_sub(first)

@@ -25,7 +25,7 @@ use clover_event::Event;
 use clover_event::PAYLOAD_TYPE;
 use clover_event::Payload;
 use clover_event::header;
-use clover_event::header::Decoded;
+use clover_event::header::DecodedBody;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_ground::digest::Digest;
@@ -42,13 +42,13 @@ use rayon::prelude::*;
 
 use crate::catch_up;
 use crate::claim;
-use crate::claim::Said;
+use crate::claim::Body;
 use crate::error::LedgerError;
-use crate::fold::Computing;
+use crate::fold::RuleComputation;
 use crate::open::Head;
 use crate::open::Ledger;
 use crate::pin::PinError;
-use crate::read::Recorded;
+use crate::read::RecordedValues;
 use crate::rules;
 
 /// Something to be said, not signed yet.
@@ -86,7 +86,7 @@ pub type SignedEvent = Signed<Unverified>;
 
 /// Where an event stands now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendedEvent {
     /// Its position.
     pub seq: u64,
     /// Its id.
@@ -101,17 +101,17 @@ pub(super) const SPREAD_MIN: usize = 32;
 const PART_LEN: usize = 1_024;
 
 /// A signed event with everything derived from its bytes alone.
-pub(super) struct Prepared {
+pub(super) struct PreparedEvent {
     index: usize,
     signed: Signed<Verified>,
-    said: Said,
+    said: Body,
     natural_key: Option<Digest>,
     blobs: Vec<(Digest, u64)>,
     /// Made by this call, which has found its natural key to be new.
     is_own: bool,
 }
 
-impl Prepared {
+impl PreparedEvent {
     pub(super) fn from_signed(
         index: usize,
         signed: Signed<Verified>,
@@ -122,7 +122,7 @@ impl Prepared {
     }
 
     /// Of an event that was made elsewhere.
-    fn foreign(index: usize, signed: Signed<Verified>, decoded: Decoded) -> Box<Self> {
+    fn foreign(index: usize, signed: Signed<Verified>, decoded: DecodedBody) -> Box<Self> {
         let experiment = decoded.header.experiment.as_ref();
         let payload = decoded.payload.as_ref().ok();
         Box::new(Self {
@@ -149,14 +149,14 @@ where
 }
 
 /// Events of a batch, a part at a time. It knows how many parts are left.
-type Parts<'p> = Box<dyn ExactSizeIterator<Item = Result<Part, LedgerError>> + Send + 'p>;
-type Part = Vec<Box<Prepared>>;
+type BatchParts<'p> = Box<dyn ExactSizeIterator<Item = Result<BatchPart, LedgerError>> + Send + 'p>;
+type BatchPart = Vec<Box<PreparedEvent>>;
 
 /// Takes the parts in order. While one is taken the next is prepared on another thread: signing keeps the other cores busy
 /// where rules and rows need one alone.
 fn each_ahead(
-    parts: Parts<'_>,
-    mut take: impl FnMut(Part) -> Result<(), LedgerError>,
+    parts: BatchParts<'_>,
+    mut take: impl FnMut(BatchPart) -> Result<(), LedgerError>,
 ) -> Result<(), LedgerError> {
     std::thread::scope(|scope| {
         let mut parts = parts;
@@ -183,8 +183,8 @@ fn each_ahead(
 /// caches hold.
 fn in_parts<'p, T: Send + 'p>(
     mut items: impl ExactSizeIterator<Item = T> + Send + 'p,
-    prepare: impl Fn(T) -> Result<Box<Prepared>, LedgerError> + Send + Sync + 'p,
-) -> Parts<'p> {
+    prepare: impl Fn(T) -> Result<Box<PreparedEvent>, LedgerError> + Send + Sync + 'p,
+) -> BatchParts<'p> {
     let parts = 0..items.len().div_ceil(PART_LEN);
     Box::new(parts.map(move |_| {
         let part: Vec<T> = items.by_ref().take(PART_LEN).collect();
@@ -193,11 +193,12 @@ fn in_parts<'p, T: Send + 'p>(
 }
 
 /// What one transaction came to; the flag of an error says whether memory moved past the file.
-type Tried = Result<(Vec<Appended>, Option<SignedCheckpoint>), (LedgerError, bool)>;
+type TransactionResult =
+    Result<(Vec<AppendedEvent>, Option<SignedCheckpoint>), (LedgerError, bool)>;
 
 /// What an answer to a submission still waits for.
 enum Slot {
-    Known(Appended),
+    Known(AppendedEvent),
     New,
     /// The same as the submission of this index in the same batch.
     SameAs(usize),
@@ -213,8 +214,8 @@ impl Ledger {
         &mut self,
         commands: impl Into<Cow<'c, [Command]>>,
         signer: &Signer,
-    ) -> Result<Vec<Appended>, LedgerError> {
-        self.append_all(commands.into(), signer, &[], Recorded::default())
+    ) -> Result<Vec<AppendedEvent>, LedgerError> {
+        self.append_all(commands.into(), signer, &[], RecordedValues::default())
     }
 
     /// As [`Ledger::append`], of commands made of values that were read already. Rules hold the commands against them as
@@ -226,8 +227,8 @@ impl Ledger {
         &mut self,
         commands: impl Into<Cow<'c, [Command]>>,
         signer: &Signer,
-        values: Recorded,
-    ) -> Result<Vec<Appended>, LedgerError> {
+        values: RecordedValues,
+    ) -> Result<Vec<AppendedEvent>, LedgerError> {
         let values = values.of(self.store.path());
         self.append_all(commands.into(), signer, &[], values)
     }
@@ -241,8 +242,8 @@ impl Ledger {
         commands: &[Command],
         signer: &Signer,
         blobs: &[Vec<u8>],
-    ) -> Result<Vec<Appended>, LedgerError> {
-        self.append_all(commands.into(), signer, blobs, Recorded::default())
+    ) -> Result<Vec<AppendedEvent>, LedgerError> {
+        self.append_all(commands.into(), signer, blobs, RecordedValues::default())
     }
 
     fn append_all(
@@ -250,20 +251,20 @@ impl Ledger {
         commands: Cow<'_, [Command]>,
         signer: &Signer,
         blobs: &[Vec<u8>],
-        values: Recorded,
-    ) -> Result<Vec<Appended>, LedgerError> {
+        values: RecordedValues,
+    ) -> Result<Vec<AppendedEvent>, LedgerError> {
         self.in_transaction(blobs, values, |head, reader, recorded_at| {
             let (slots, keys) = plan::known_commands(head, reader, &commands)?;
             let numbering = plan::Numbering::new(head, signer, recorded_at);
-            let numbered = plan::Numbered::new(numbering.first, &slots, commands);
+            let numbered = plan::NumberedCommands::new(numbering.first, &slots, commands);
             let prepare = move |(author_seq, index, command): (u64, usize, Command)| {
                 let draft = numbering.draft(author_seq, command);
                 let body = draft
                     .to_body()
                     .map_err(|source| LedgerError::Body { index, source })?;
-                Ok(Box::new(Prepared {
+                Ok(Box::new(PreparedEvent {
                     index,
-                    said: Said::Event(Event {
+                    said: Body::Event(Event {
                         id: EventId(Digest::sha256(&body)),
                         header: draft.header,
                         v: draft.payload.kind().version(),
@@ -284,7 +285,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError`]; then nothing was appended.
-    pub fn submit(&mut self, events: Vec<SignedEvent>) -> Result<Vec<Appended>, LedgerError> {
+    pub fn submit(&mut self, events: Vec<SignedEvent>) -> Result<Vec<AppendedEvent>, LedgerError> {
         self.submit_with_blobs(events, &[])
     }
 
@@ -296,8 +297,8 @@ impl Ledger {
         &mut self,
         events: Vec<SignedEvent>,
         blobs: &[Vec<u8>],
-    ) -> Result<Vec<Appended>, LedgerError> {
-        self.in_transaction(blobs, Recorded::default(), |head, reader, _| {
+    ) -> Result<Vec<AppendedEvent>, LedgerError> {
+        self.in_transaction(blobs, RecordedValues::default(), |head, reader, _| {
             plan::signed(head, reader, events)
         })
     }
@@ -314,13 +315,16 @@ impl Ledger {
         taken: (Timestamp, &SignedCheckpoint),
     ) -> Result<(), LedgerError> {
         let plan = |head: &Head, reader: Reader<'_>, _| plan::signed(head, reader, events);
-        let result = self.try_transaction(blobs, Recorded::default(), plan, Some(taken));
+        let result = self.try_transaction(blobs, RecordedValues::default(), plan, Some(taken));
         self.after_transaction(result).map(drop)
     }
 
-    pub(super) fn append_genesis(&mut self, genesis: Box<Prepared>) -> Result<(), LedgerError> {
-        self.in_transaction(&[], Recorded::default(), |_, _, _| {
-            let part: Parts<'_> = Box::new(std::iter::once(Ok(vec![genesis])));
+    pub(super) fn append_genesis(
+        &mut self,
+        genesis: Box<PreparedEvent>,
+    ) -> Result<(), LedgerError> {
+        self.in_transaction(&[], RecordedValues::default(), |_, _, _| {
+            let part: BatchParts<'_> = Box::new(std::iter::once(Ok(vec![genesis])));
             Ok((vec![Slot::New], part))
         })
         .map(drop)
@@ -331,7 +335,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]; then no blob was stored.
     pub fn put_blobs(&mut self, blobs: &[Vec<u8>]) -> Result<(), LedgerError> {
-        self.in_transaction(blobs, Recorded::default(), |_, _, _| {
+        self.in_transaction(blobs, RecordedValues::default(), |_, _, _| {
             Ok((Vec::new(), Box::new(std::iter::empty())))
         })
         .map(drop)
@@ -370,9 +374,13 @@ impl Ledger {
     fn in_transaction<'p>(
         &mut self,
         blobs: &[Vec<u8>],
-        values: Recorded,
-        plan: impl FnOnce(&Head, Reader<'_>, Timestamp) -> Result<(Vec<Slot>, Parts<'p>), LedgerError>,
-    ) -> Result<Vec<Appended>, LedgerError> {
+        values: RecordedValues,
+        plan: impl FnOnce(
+            &Head,
+            Reader<'_>,
+            Timestamp,
+        ) -> Result<(Vec<Slot>, BatchParts<'p>), LedgerError>,
+    ) -> Result<Vec<AppendedEvent>, LedgerError> {
         if self.log_key.is_none() {
             return Err(LedgerError::LogKey(
                 "is missing: this ledger was opened to be read".to_owned(),
@@ -382,7 +390,10 @@ impl Ledger {
         self.after_transaction(result)
     }
 
-    fn after_transaction(&mut self, result: Tried) -> Result<Vec<Appended>, LedgerError> {
+    fn after_transaction(
+        &mut self,
+        result: TransactionResult,
+    ) -> Result<Vec<AppendedEvent>, LedgerError> {
         match result {
             Ok((appended, checkpoint)) => {
                 self.after_commit(checkpoint.as_ref());
@@ -391,7 +402,7 @@ impl Ledger {
             Err((error, touched)) => {
                 if touched {
                     // State moved past what was committed; what stands in the file is read again.
-                    self.computing = Computing::default();
+                    self.computing = RuleComputation::default();
                     self.reload()?;
                 }
                 Err(error)
@@ -402,10 +413,14 @@ impl Ledger {
     fn try_transaction<'p>(
         &mut self,
         blobs: &[Vec<u8>],
-        values: Recorded,
-        plan: impl FnOnce(&Head, Reader<'_>, Timestamp) -> Result<(Vec<Slot>, Parts<'p>), LedgerError>,
+        values: RecordedValues,
+        plan: impl FnOnce(
+            &Head,
+            Reader<'_>,
+            Timestamp,
+        ) -> Result<(Vec<Slot>, BatchParts<'p>), LedgerError>,
         taken: Option<(Timestamp, &SignedCheckpoint)>,
-    ) -> Tried {
+    ) -> TransactionResult {
         let Self {
             store,
             ambient,
@@ -439,7 +454,7 @@ impl Ledger {
         let rows = txn
             .rows(slots.len())
             .map_err(|error| touched(error.into()))?;
-        let take = |part: Part| {
+        let take = |part: BatchPart| {
             let first = head.size();
             admit::admit(head, txn.reader(), &part, &mut batch, computing)?;
             write::write_part(&rows, head, recorded_at, first, &part)
@@ -492,7 +507,7 @@ impl Ledger {
 }
 
 /// The ledger as it was before a batch.
-struct Before {
+struct BatchStart {
     size: u64,
     root: Digest,
     recorded_at: Option<Timestamp>,
@@ -500,20 +515,20 @@ struct Before {
 
 /// What one transaction adds.
 struct Batch {
-    before: Before,
+    before: BatchStart,
     recorded_at: Timestamp,
-    appended: Vec<Appended>,
+    appended: Vec<AppendedEvent>,
     tiles: Vec<Tile>,
     /// Digests that the tail does not hold yet.
     given: Vec<(Digest, u64)>,
     /// Values that were read for it.
-    values: Recorded,
+    values: RecordedValues,
 }
 
 impl Batch {
-    fn new(head: &Head, recorded_at: Timestamp, values: Recorded) -> Self {
+    fn new(head: &Head, recorded_at: Timestamp, values: RecordedValues) -> Self {
         Self {
-            before: Before {
+            before: BatchStart {
                 size: head.size(),
                 root: head.root(),
                 recorded_at: head.state.keyring.recorded_at,
@@ -563,14 +578,14 @@ fn recorded_at(
     }
 }
 
-fn answers(slots: Vec<Slot>, new: Vec<Appended>) -> Vec<Appended> {
+fn answers(slots: Vec<Slot>, new: Vec<AppendedEvent>) -> Vec<AppendedEvent> {
     let mut new = new.into_iter();
-    let mut out: Vec<Appended> = Vec::with_capacity(slots.len());
+    let mut out: Vec<AppendedEvent> = Vec::with_capacity(slots.len());
     for slot in slots {
         out.push(match slot {
             Slot::Known(appended) => appended,
             Slot::New => new.next().expect("BUG: every new slot was appended"),
-            Slot::SameAs(earlier) => Appended {
+            Slot::SameAs(earlier) => AppendedEvent {
                 already: true,
                 ..out[earlier]
             },

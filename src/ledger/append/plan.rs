@@ -9,9 +9,9 @@ use clover_event::Header;
 use clover_event::Kind;
 use clover_event::PAYLOAD_TYPE;
 use clover_event::Payload;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::header;
-use clover_event::header::Decoded;
+use clover_event::header::DecodedBody;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
@@ -20,10 +20,10 @@ use clover_ground::time::Timestamp;
 use clover_store::Reader;
 use smol_str::SmolStr;
 
-use crate::append::Appended;
+use crate::append::AppendedEvent;
+use crate::append::BatchParts;
 use crate::append::Command;
-use crate::append::Parts;
-use crate::append::Prepared;
+use crate::append::PreparedEvent;
 use crate::append::SignedEvent;
 use crate::append::Slot;
 use crate::append::in_parts;
@@ -126,7 +126,7 @@ fn same_data(
     index: usize,
     command: &Command,
     seq: u64,
-) -> Result<Appended, LedgerError> {
+) -> Result<AppendedEvent, LedgerError> {
     let gone = || LedgerError::Integrity {
         seq,
         found: "no entry where the index points".to_owned(),
@@ -140,7 +140,7 @@ fn same_data(
     if decoded.payload.as_ref() == Ok(&command.payload)
         && decoded.header.experiment == command.experiment
     {
-        return Ok(Appended {
+        return Ok(AppendedEvent {
             seq,
             id,
             already: true,
@@ -177,7 +177,7 @@ pub(super) struct Numbering {
     author: KeyId,
     ledger: SmolStr,
     now: Timestamp,
-    seen: Seen,
+    seen: SeenCheckpoint,
 }
 
 impl Numbering {
@@ -212,7 +212,7 @@ impl Numbering {
 }
 
 /// The new ones of a batch's commands, numbered, with their place in it.
-pub(super) struct Numbered<'c> {
+pub(super) struct NumberedCommands<'c> {
     commands: Commands<'c>,
     /// Places of the new ones, ascending.
     new: std::vec::IntoIter<usize>,
@@ -225,7 +225,7 @@ enum Commands<'c> {
     Given(std::iter::Enumerate<std::vec::IntoIter<Command>>),
 }
 
-impl<'c> Numbered<'c> {
+impl<'c> NumberedCommands<'c> {
     /// Numbered from `first` on.
     pub(super) fn new(first: u64, slots: &[Slot], commands: Cow<'c, [Command]>) -> Self {
         let new = (slots.iter().enumerate()).filter(|(_, slot)| matches!(slot, Slot::New));
@@ -241,7 +241,7 @@ impl<'c> Numbered<'c> {
     }
 }
 
-impl Iterator for Numbered<'_> {
+impl Iterator for NumberedCommands<'_> {
     type Item = (u64, usize, Command);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -260,7 +260,7 @@ impl Iterator for Numbered<'_> {
     }
 }
 
-impl ExactSizeIterator for Numbered<'_> {}
+impl ExactSizeIterator for NumberedCommands<'_> {}
 
 pub(super) fn author_seq_conflict(
     index: usize,
@@ -289,8 +289,8 @@ pub(super) fn known_signed(
     reader: Reader<'_>,
     index: usize,
     signed: &SignedEvent,
-    decoded: &Decoded,
-) -> Result<Option<Appended>, LedgerError> {
+    decoded: &DecodedBody,
+) -> Result<Option<AppendedEvent>, LedgerError> {
     let Header {
         author, author_seq, ..
     } = decoded.header;
@@ -313,7 +313,7 @@ pub(super) fn known_signed(
         && stored.signature == *signed.signature()
         && stored.author == signed.signer()
     {
-        return Ok(Some(Appended {
+        return Ok(Some(AppendedEvent {
             seq,
             id: decoded.id,
             already: true,
@@ -328,9 +328,9 @@ pub(super) fn signed<'p>(
     head: &Head,
     reader: Reader<'_>,
     events: Vec<SignedEvent>,
-) -> Result<(Vec<Slot>, Parts<'p>), LedgerError> {
+) -> Result<(Vec<Slot>, BatchParts<'p>), LedgerError> {
     let mut slots = Vec::with_capacity(events.len());
-    let mut fresh: Vec<(usize, SignedEvent, Decoded)> = Vec::new();
+    let mut fresh: Vec<(usize, SignedEvent, DecodedBody)> = Vec::new();
     let mut in_batch: BTreeMap<(KeyId, u64), usize> = BTreeMap::new();
     for (index, signed) in events.into_iter().enumerate() {
         let decoded =
@@ -358,7 +358,7 @@ pub(super) fn signed<'p>(
 /// Public keys for a foreign batch: those in force and those that the batch itself adds.
 pub(super) fn batch_keys(
     head: &Head,
-    fresh: &[(usize, SignedEvent, Decoded)],
+    fresh: &[(usize, SignedEvent, DecodedBody)],
 ) -> BTreeMap<KeyId, Arc<PublicKey>> {
     let mut keys = BTreeMap::new();
     for (_, _, decoded) in fresh {
@@ -379,8 +379,8 @@ pub(super) fn verify_foreign(
     keys: &BTreeMap<KeyId, Arc<PublicKey>>,
     index: usize,
     signed: SignedEvent,
-    decoded: Decoded,
-) -> Result<Box<Prepared>, LedgerError> {
+    decoded: DecodedBody,
+) -> Result<Box<PreparedEvent>, LedgerError> {
     let refuse = |breach| LedgerError::Refused {
         index,
         breach,
@@ -408,5 +408,5 @@ pub(super) fn verify_foreign(
             error.to_string(),
         ))
     })?;
-    Ok(Prepared::foreign(index, signed, decoded))
+    Ok(PreparedEvent::foreign(index, signed, decoded))
 }

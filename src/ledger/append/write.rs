@@ -12,9 +12,9 @@ use clover_store::StoredSnapshot;
 use clover_store::WriteTxn;
 
 use crate::append::Batch;
-use crate::append::Prepared;
+use crate::append::PreparedEvent;
 use crate::checkpoint;
-use crate::claim::Said;
+use crate::claim::Body;
 use crate::error::LedgerError;
 use crate::fold::Candidate;
 use crate::fold::VerifiedEvent;
@@ -92,7 +92,7 @@ pub(super) fn write_part(
     head: &Head,
     recorded_at: Timestamp,
     first: u64,
-    part: &[Box<Prepared>],
+    part: &[Box<PreparedEvent>],
 ) -> Result<(), LedgerError> {
     let entries = || entries(first, part, recorded_at);
     rows.append_entries(entries())?;
@@ -149,18 +149,21 @@ pub(crate) fn index(txn: &WriteTxn<'_>, head: &mut Head) -> Result<(), LedgerErr
 }
 
 /// The events of a part with their positions.
-fn events(first: u64, part: &[Box<Prepared>]) -> impl Iterator<Item = (u64, &Prepared, &Event)> {
+fn events(
+    first: u64,
+    part: &[Box<PreparedEvent>],
+) -> impl Iterator<Item = (u64, &PreparedEvent, &Event)> {
     (first..)
         .zip(part)
         .filter_map(|(seq, prepared)| match &prepared.said {
-            Said::Event(event) => Some((seq, prepared.as_ref(), event)),
-            Said::Broken(_) => None,
+            Body::Event(event) => Some((seq, prepared.as_ref(), event)),
+            Body::Broken(_) => None,
         })
 }
 
 fn entries(
     first: u64,
-    part: &[Box<Prepared>],
+    part: &[Box<PreparedEvent>],
     recorded_at: Timestamp,
 ) -> impl Iterator<Item = EntryRef<'_>> {
     events(first, part).map(move |(seq, prepared, event)| EntryRef {

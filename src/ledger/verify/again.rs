@@ -4,7 +4,7 @@ use crate::error::LedgerError;
 use crate::fold::AtHand;
 use crate::fold::Breach;
 use crate::fold::Candidate;
-use crate::history::Before;
+use crate::history::EarlierLog;
 use crate::verify::VerifyError;
 use crate::verify::file::FileView;
 use crate::verify::judge::Judge;
@@ -25,7 +25,7 @@ impl Judge<'_> {
         }
         let reader = self.file.as_ref().map(FileView::reader);
         let (kept, blobs) = (&self.kept, self.blobs);
-        let history = || Before {
+        let history = || EarlierLog {
             reader,
             stored: candidate.seq,
             kept: kept.iter().map(|(seq, event)| (*seq, event)).collect(),

@@ -25,7 +25,7 @@ use rayon::prelude::*;
 use crate::checkpoint;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
-use crate::lines::Lines;
+use crate::lines::LeafLines;
 use crate::rule_names::RuleName;
 use crate::verify::Progress;
 use crate::verify::VerifyError;
@@ -119,7 +119,7 @@ fn walk_tree(
     judge: &mut Judge<'_>,
     progress: Progress<'_>,
 ) -> Result<(), VerifyError> {
-    let mut lines = Lines::default();
+    let mut lines = LeafLines::default();
     let mut result = Ok(());
     read_entries(store, size, &mut |entry| {
         let fault = match entry {
@@ -147,7 +147,7 @@ fn walk_tree(
     take_lines(judge, &mut lines)
 }
 
-fn take_lines(judge: &mut Judge<'_>, lines: &mut Lines) -> Result<(), VerifyError> {
+fn take_lines(judge: &mut Judge<'_>, lines: &mut LeafLines) -> Result<(), VerifyError> {
     for leaf in lines.leaves() {
         judge.take_leaf(leaf)?;
     }
@@ -166,12 +166,12 @@ pub(super) fn read_entries(
             if entry.seq.saturating_sub(next) > GAP_MAX {
                 let after = entry.seq;
                 give(Err(format!("no entry {next}; the next one is {after}")));
-                return Err(Stop::Done);
+                return Err(FileWalkEnd::Done);
             }
             while next < entry.seq {
                 next += 1;
                 if !give(Err(format!("no entry {}", next - 1))) {
-                    return Err(Stop::Done);
+                    return Err(FileWalkEnd::Done);
                 }
             }
         }
@@ -179,24 +179,24 @@ pub(super) fn read_entries(
         if give(entry.map_err(|error| error.to_string())) {
             Ok(())
         } else {
-            Err(Stop::Done)
+            Err(FileWalkEnd::Done)
         }
     });
     match result {
-        Ok(()) | Err(Stop::Done) => {}
-        Err(Stop::Store(error)) => {
+        Ok(()) | Err(FileWalkEnd::Done) => {}
+        Err(FileWalkEnd::Store(error)) => {
             // SQLite cannot go on: that is a finding at the place where it stopped.
             give(Err(error.to_string()));
         }
     }
 }
 
-enum Stop {
+enum FileWalkEnd {
     Done,
     Store(StoreError),
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for FileWalkEnd {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clover_event::Event;
 use clover_event::PAYLOAD_TYPE;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_ground::ambient::Ambient;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
@@ -18,12 +18,12 @@ use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
 use clover_ground::time::Timestamp;
 
+use crate::claim::Body;
 use crate::claim::Claim;
-use crate::claim::Said;
 use crate::fold::Breach;
 use crate::fold::Candidate;
-use crate::fold::Computing;
 use crate::fold::Fact;
+use crate::fold::RuleComputation;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
 use crate::rule_names::RuleName;
@@ -41,7 +41,7 @@ use crate::verify::sorter::Op;
 use crate::verify::sorter::Record;
 use crate::verify::sorter::Sorter;
 use crate::verify::times::Times;
-use crate::verify::work::Digested;
+use crate::verify::work::EntryDigest;
 use crate::verify::work::Signature;
 
 /// Rules whose breach keeps an entry from changing state: nobody with the right to say it said it.
@@ -79,7 +79,7 @@ pub(super) struct Judge<'a> {
     /// The entries do not even match the log's own checkpoints: changed in place, not another history.
     pub(super) own_root_broken: bool,
     pub(super) identity: bool,
-    pub(super) computing: Computing,
+    pub(super) computing: RuleComputation,
     /// Entries that came as lines and are read again.
     pub(super) kept: Vec<(u64, Event)>,
     /// Entries that nobody here can compute again.
@@ -128,7 +128,7 @@ impl<'a> Judge<'a> {
             divergence: None,
             own_root_broken: false,
             identity: false,
-            computing: Computing::default(),
+            computing: RuleComputation::default(),
             kept: Vec::new(),
             out_of_hand: 0,
             unrecorded: 0,
@@ -152,7 +152,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Takes the next entry.
-    pub(super) fn take(&mut self, entry: Digested) -> Result<(), VerifyError> {
+    pub(super) fn take(&mut self, entry: EntryDigest) -> Result<(), VerifyError> {
         let leaf = entry.leaf;
         if !self.options.tree_only {
             self.judge(self.position, entry)?;
@@ -218,8 +218,8 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn judge(&mut self, seq: u64, entry: Digested) -> Result<(), VerifyError> {
-        let Digested {
+    fn judge(&mut self, seq: u64, entry: EntryDigest) -> Result<(), VerifyError> {
+        let EntryDigest {
             envelope,
             body,
             signature,
@@ -359,7 +359,7 @@ impl<'a> Judge<'a> {
     fn judge_seen_root(
         &mut self,
         seq: u64,
-        seen: Seen,
+        seen: SeenCheckpoint,
         breaches: &mut Vec<Breach>,
     ) -> Result<(), VerifyError> {
         let size = seen.size.value();
@@ -398,14 +398,14 @@ impl<'a> Judge<'a> {
         seq: u64,
         judged: bool,
         recorded_at: Timestamp,
-        said: &Said,
+        said: &Body,
         blobs: &[(Digest, u64)],
         mut facts: Vec<Fact>,
         mut breaches: Vec<Breach>,
     ) -> Result<(), VerifyError> {
         let retired = breaches.iter().any(|breach| breach.rule == RuleName::Kind);
         let event = match said {
-            Said::Event(event) if !retired => event,
+            Body::Event(event) if !retired => event,
             _ => {
                 if judged {
                     breaches.extend(rules::opening(seq, said.kind()));

@@ -81,7 +81,7 @@ impl VerifyOptions {
 pub type BlobSource<'a> = &'a dyn Fn(&Digest) -> Result<Option<Vec<u8>>, AmbientError>;
 
 /// Entry lines and what came with them.
-pub struct Lines<'a> {
+pub struct EntryLines<'a> {
     /// One entry line per line.
     pub lines: Box<dyn BufRead + Send + 'a>,
     /// The signed checkpoint over them, when there is one.
@@ -134,13 +134,13 @@ pub fn verify_store(
 /// # Errors
 /// [`VerifyError`] when the lines cannot be read.
 pub fn verify_lines(
-    lines: Lines<'_>,
+    lines: EntryLines<'_>,
     options: &VerifyOptions,
     rulebook: &'static Rulebook,
     ambient: &Arc<Ambient>,
     progress: Progress<'_>,
 ) -> Result<Report, VerifyError> {
-    let Lines {
+    let EntryLines {
         lines,
         checkpoint,
         blobs,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::fold::Breach;
 use crate::rule_names::RuleName;
 use crate::rulebooks;
-use crate::rulebooks::Adopted;
+use crate::rulebooks::RulebookAdoption;
 
 /// Findings kept in a report; more are counted only.
 const KEPT_MAX: usize = 10_000;
@@ -103,7 +103,7 @@ pub struct Report {
     /// Remarks that are no findings.
     pub notes: Vec<String>,
     /// Rulebooks with the entry that names each; each judges the entries after it.
-    pub rulebooks: Vec<Adopted>,
+    pub rulebooks: Vec<RulebookAdoption>,
     /// Questions of newer rulebooks that some entry was not asked.
     pub not_asked: Vec<&'static str>,
     /// Roles are kept apart: `solo` or `strict`.

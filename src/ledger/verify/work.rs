@@ -1,6 +1,6 @@
 //! The parallel half of verification: what can be said of an entry from its bytes alone.
 //!
-//! A reader thread fills chunks, workers turn raw entries into [`Digested`] ones, the calling thread takes
+//! A reader thread fills chunks, workers turn raw entries into [`EntryDigest`] ones, the calling thread takes
 //! them in order. Signatures are checked here under any key whose id is its hash; whether that key might
 //! sign is judged later, in order.
 
@@ -29,11 +29,11 @@ use clover_store::StoredEntry;
 
 use crate::catch_up;
 use crate::claim;
-use crate::claim::Said;
+use crate::claim::Body;
 use crate::fold::Candidate;
 use crate::fold::Fact;
 use crate::fold::Rulebook;
-use crate::lines::Lines;
+use crate::lines::LeafLines;
 use crate::verify::Signatures;
 use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
@@ -77,12 +77,12 @@ pub(super) enum Signature {
 }
 
 /// An entry with everything that its bytes alone tell.
-pub(super) struct Digested {
+pub(super) struct EntryDigest {
     pub leaf: Digest,
     /// The envelope, or why the line is none.
     pub envelope: Result<Envelope, String>,
     /// The body, or why it is none; `None` where only the tree is checked.
-    pub body: Option<Result<Said, String>>,
+    pub body: Option<Result<Body, String>>,
     pub signature: Signature,
     pub blobs: Vec<(Digest, u64)>,
     pub facts: Vec<Fact>,
@@ -167,7 +167,7 @@ pub(super) fn run<S>(
     source: S,
     options: &VerifyOptions,
     rulebook: &'static Rulebook,
-    mut take: impl FnMut(Digested) -> Result<(), VerifyError>,
+    mut take: impl FnMut(EntryDigest) -> Result<(), VerifyError>,
 ) -> Result<(), VerifyError>
 where
     S: FnOnce(&mut dyn FnMut(Raw) -> bool) -> Result<(), VerifyError> + Send,
@@ -181,7 +181,7 @@ where
     let (to_workers, chunks) = mpsc::sync_channel::<(u64, Vec<Raw>)>(queue);
     // Held by the workers alone: when judging stops they stop, and then nobody is left for the reader.
     let chunks = Arc::new(Mutex::new(chunks));
-    let (to_judge, digested) = mpsc::sync_channel::<(u64, Vec<Digested>)>(queue);
+    let (to_judge, digested) = mpsc::sync_channel::<(u64, Vec<EntryDigest>)>(queue);
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || read(source, chunk_len, &to_workers));
         for _ in 0..workers {
@@ -255,13 +255,13 @@ fn digest_chunk(
     options: &VerifyOptions,
     rulebook: &'static Rulebook,
     directory: &Directory,
-) -> Vec<Digested> {
+) -> Vec<EntryDigest> {
     let since = options.since_size();
-    let mut pending = Pending::default();
+    let mut pending = PendingSignatures::default();
     let mut chunk = Vec::with_capacity(raw.len());
     let leaves = leaves(&raw);
     for (position, (raw, (leaf, fault))) in (first..).zip(raw.into_iter().zip(leaves)) {
-        let mut digested = Digested {
+        let mut digested = EntryDigest {
             leaf,
             envelope: Err(String::new()),
             body: None,
@@ -297,7 +297,7 @@ fn digest_chunk(
 
 /// Signatures of a chunk that are to be checked.
 #[derive(Default)]
-struct Pending {
+struct PendingSignatures {
     /// What stands before bodies in their encodings, one after the other.
     heads: Vec<u8>,
     /// Keys, each as often as the author changes.
@@ -315,7 +315,7 @@ struct PendingItem {
     key: usize,
 }
 
-impl Pending {
+impl PendingSignatures {
     /// Makes the author's key the last one. False when nobody knows it yet.
     fn know(&mut self, author: KeyId, directory: &Directory) -> bool {
         if self.keys.last().is_none_or(|last| last.id() != author) {
@@ -346,7 +346,7 @@ impl Pending {
         });
     }
 
-    fn check(&self, chunk: &mut [Digested], how: Signatures) {
+    fn check(&self, chunk: &mut [EntryDigest], how: Signatures) {
         let batch = self.items.iter().map(|item| BatchItem {
             message: [&self.heads[item.head.clone()], &item.body],
             signature: item.signature,
@@ -374,7 +374,7 @@ impl Pending {
 }
 
 /// Body and signature of an entry.
-type Parts = Option<(Vec<u8>, [u8; 64])>;
+type SignedBody = Option<(Vec<u8>, [u8; 64])>;
 
 /// Fills in what the bytes of an entry tell beside its leaf, and gives body and signature.
 fn digest(
@@ -384,15 +384,15 @@ fn digest(
     rulebook: &'static Rulebook,
     directory: &Directory,
     fault: Option<String>,
-    digested: &mut Digested,
-) -> Parts {
+    digested: &mut EntryDigest,
+) -> SignedBody {
     let (body, signature) = take_apart(raw, tree_only, fault, digested)?;
     digested.body = match header::decode(&body) {
         Err(error) => Some(Err(error.to_string())),
-        Ok(decoded) => Some(Ok(Said::from(decoded))),
+        Ok(decoded) => Some(Ok(Body::from(decoded))),
     };
     if let Some(Ok(said)) = &digested.body
-        && let Said::Event(event) = said
+        && let Body::Event(event) = said
         && let Ok(envelope) = &digested.envelope
     {
         directory.learn(&event.payload);
@@ -412,7 +412,7 @@ fn digest(
 /// The leaf of each entry, and what is wrong with its line or reading, if anything is.
 fn leaves(raw: &[Raw]) -> Vec<(Digest, Option<String>)> {
     let mut found = Vec::with_capacity(raw.len());
-    let mut lines = Lines::default();
+    let mut lines = LeafLines::default();
     for some in raw.chunks(LEAVES_AT_ONCE) {
         let mut faults = Vec::with_capacity(some.len());
         for raw in some {
@@ -435,7 +435,12 @@ fn leaves(raw: &[Raw]) -> Vec<(Digest, Option<String>)> {
 }
 
 /// Fills in the envelope, or the fault that was found; body and signature where they are to be looked at.
-fn take_apart(raw: Raw, tree_only: bool, fault: Option<String>, digested: &mut Digested) -> Parts {
+fn take_apart(
+    raw: Raw,
+    tree_only: bool,
+    fault: Option<String>,
+    digested: &mut EntryDigest,
+) -> SignedBody {
     if let Some(why) = fault {
         digested.envelope = Err(why);
         return None;

@@ -4,7 +4,7 @@ use clover_event::payload::assumption::Assumption;
 
 /// Something that one diagnostic says of an assumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct AssumptionPart {
     /// Whether the assumption is untested without it; else it only ever stands against.
     pub is_required: bool,
     /// Whether a failure of it stays.
@@ -13,8 +13,8 @@ pub struct Part {
     pub name: &'static str,
 }
 
-const fn required(name: &'static str) -> Part {
-    Part {
+const fn required(name: &'static str) -> AssumptionPart {
+    AssumptionPart {
         is_required: true,
         is_sticky: false,
         name,
@@ -22,8 +22,8 @@ const fn required(name: &'static str) -> Part {
 }
 
 /// A part that is required, and whose failure nothing later undoes.
-const fn lasting(name: &'static str) -> Part {
-    Part {
+const fn lasting(name: &'static str) -> AssumptionPart {
+    AssumptionPart {
         is_required: true,
         is_sticky: true,
         name,
@@ -31,8 +31,8 @@ const fn lasting(name: &'static str) -> Part {
 }
 
 /// A part that only ever stands against, and whose failure nothing later undoes.
-const fn against(name: &'static str) -> Part {
-    Part {
+const fn against(name: &'static str) -> AssumptionPart {
+    AssumptionPart {
         is_required: false,
         is_sticky: true,
         name,
@@ -41,7 +41,7 @@ const fn against(name: &'static str) -> Part {
 
 /// One assumption.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Its code.
     pub code: Assumption,
     /// What shows whether it holds.
@@ -49,19 +49,19 @@ pub struct Entry {
     /// What to do where it does not.
     pub mitigation: &'static str,
     /// What is looked at.
-    pub parts: &'static [Part],
+    pub parts: &'static [AssumptionPart],
     /// What it says.
     pub statement: &'static str,
     /// What needs it.
     pub used_by: &'static str,
 }
 
-impl Entry {
+impl CatalogueEntry {
     /// A part by its name.
     ///
     /// # Panics
     /// When it has none of that name: updates name parts that are here.
-    pub fn part(&self, name: &str) -> &'static Part {
+    pub fn part(&self, name: &str) -> &'static AssumptionPart {
         let mut parts = self.parts.iter();
         parts
             .find(|part| part.name == name)
@@ -73,7 +73,7 @@ impl Entry {
 ///
 /// # Panics
 /// Never: a test holds that every code has one.
-pub fn entry(code: Assumption) -> &'static Entry {
+pub fn entry(code: Assumption) -> &'static CatalogueEntry {
     let mut entries = CATALOGUE.iter();
     entries
         .find(|entry| entry.code == code)
@@ -84,7 +84,7 @@ macro_rules! catalogue {
     ($($code:ident: $statement:literal, used by $used_by:literal, shown by $diagnostic:literal, else $mitigation:literal,
        parts $parts:expr;)*) => {
         /// Every assumption, in order of its code.
-        pub(super) const CATALOGUE: &[Entry] = &[$(Entry {
+        pub(super) const CATALOGUE: &[CatalogueEntry] = &[$(CatalogueEntry {
             code: Assumption::$code,
             diagnostic: $diagnostic,
             mitigation: $mitigation,

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde::Serialize;
 
-pub use catalogue::Entry;
+pub use catalogue::CatalogueEntry;
 pub use catalogue::entry;
 pub use rules::Bridge;
 pub use rules::GOVERNED;
@@ -91,7 +91,7 @@ pub struct Evidence {
 /// The agreement of a second key to a waiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Agreed {
+pub struct Agreement {
     /// Who agreed.
     pub author: KeyId,
     /// The event.
@@ -103,7 +103,7 @@ pub struct Agreed {
 #[serde(deny_unknown_fields)]
 pub struct Waiver {
     /// The second key's agreement.
-    pub agreed: Option<Agreed>,
+    pub agreed: Option<Agreement>,
     /// Who proposed it.
     pub author: KeyId,
     /// When it ends.
@@ -119,7 +119,7 @@ pub struct Waiver {
 /// One assumption, of the ledger or of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Row {
+pub struct AssumptionRow {
     /// The newest waiver that two keys agreed to.
     pub granted: Option<Waiver>,
     /// What was found, by part.
@@ -129,7 +129,7 @@ pub struct Row {
 }
 
 /// Rows that anything was said of; all others are untested.
-pub type Rows = BTreeMap<Assumption, Row>;
+pub type AssumptionRows = BTreeMap<Assumption, AssumptionRow>;
 
 /// What says that a judge contradicted itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,7 +164,7 @@ pub struct Contradiction {
 /// What is known of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfExperiment {
+pub struct ExperimentAssumptions {
     /// The first time that its judge contradicted itself.
     pub contradicted: Option<Contradiction>,
     /// Whether a label design is registered in it.
@@ -174,7 +174,7 @@ pub struct OfExperiment {
     /// Patches that add to obligations, by hash, until they are judged.
     pub obliging: BTreeSet<String>,
     /// Its rows.
-    pub rows: Rows,
+    pub rows: AssumptionRows,
 }
 
 /// A registered version of the label protocol.
@@ -194,23 +194,31 @@ pub struct SdpVersion {
 #[serde(deny_unknown_fields)]
 pub struct Assumptions {
     /// Rows of experiments.
-    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+    pub by_experiment: BTreeMap<ExperimentId, ExperimentAssumptions>,
     /// Rows of the whole ledger.
-    pub of_ledger: Rows,
+    pub of_ledger: AssumptionRows,
     /// Versions of the label protocol, in the order of their registration.
     pub sdp: Vec<SdpVersion>,
 }
 
 impl Assumptions {
     /// A row, when anything was said of it.
-    pub fn row(&self, code: Assumption, experiment: Option<&ExperimentId>) -> Option<&Row> {
+    pub fn row(
+        &self,
+        code: Assumption,
+        experiment: Option<&ExperimentId>,
+    ) -> Option<&AssumptionRow> {
         if code.is_of_ledger() {
             return self.of_ledger.get(&code);
         }
         self.by_experiment.get(experiment?)?.rows.get(&code)
     }
 
-    fn row_mut(&mut self, code: Assumption, experiment: Option<&ExperimentId>) -> Option<&mut Row> {
+    fn row_mut(
+        &mut self,
+        code: Assumption,
+        experiment: Option<&ExperimentId>,
+    ) -> Option<&mut AssumptionRow> {
         let rows = if code.is_of_ledger() {
             &mut self.of_ledger
         } else {
@@ -370,11 +378,12 @@ impl Fold for Assumptions {
                     .values_mut()
                     .flat_map(|of| of.rows.values_mut());
                 let mut rows = self.of_ledger.values_mut().chain(of);
-                let waits =
-                    |row: &&mut Row| row.proposed.as_ref().is_some_and(|of| of.id == new.waiver);
+                let waits = |row: &&mut AssumptionRow| {
+                    row.proposed.as_ref().is_some_and(|of| of.id == new.waiver)
+                };
                 if let Some(row) = rows.find(waits) {
                     row.granted = row.proposed.take().map(|waiver| Waiver {
-                        agreed: Some(Agreed {
+                        agreed: Some(Agreement {
                             author: header.author,
                             seq: event.seq(),
                         }),

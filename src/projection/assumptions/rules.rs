@@ -19,9 +19,9 @@ use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -29,9 +29,9 @@ use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
+use crate::assumptions::AssumptionRow;
 use crate::assumptions::Assumptions;
 use crate::assumptions::Contradiction;
-use crate::assumptions::Row;
 use crate::assumptions::Waiver;
 use crate::decisions::AllDecisions;
 use crate::designs::Designs;
@@ -133,7 +133,7 @@ fn changed(
 }
 
 /// An open iteration whose protocol was replaced only closes, and as `sdp_changed`; no other does so.
-fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> Checked {
+fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> RuleAnswer {
     match &event.event.payload {
         Payload::IterationOpened(_) => check_a0(state),
         Payload::IterationClosed(said) => {
@@ -185,7 +185,7 @@ fn is_owed(state: &State, iteration: &IterationId, payload: &Payload) -> bool {
 }
 
 /// A protocol that takes the place of another is in force from its registration on at the earliest.
-fn check_effective(state: &State, event: &Candidate<'_>, new: &SdpVersionRegistered) -> Checked {
+fn check_effective(state: &State, event: &Candidate<'_>, new: &SdpVersionRegistered) -> RuleAnswer {
     let is_first = state.fold::<Assumptions>().sdp.is_empty();
     if is_first || !state.asks(Question::EffectiveLater) {
         return Ok(());
@@ -202,7 +202,7 @@ fn check_effective(state: &State, event: &Candidate<'_>, new: &SdpVersionRegiste
 }
 
 /// An iteration opens while A0 does not fail.
-fn check_a0(state: &State) -> Checked {
+fn check_a0(state: &State) -> RuleAnswer {
     if let Some(seq) = state.fold::<Assumptions>().failed(Assumption::A0, None) {
         return unmet("A0 that does not fail", format!("fail since seq {seq}"));
     }
@@ -274,7 +274,7 @@ fn contradicted<'a>(
 }
 
 /// Whether an experiment may take a governed step.
-fn check_blocked(state: &State, event: &Candidate<'_>) -> Checked {
+fn check_blocked(state: &State, event: &Candidate<'_>) -> RuleAnswer {
     if !is_governed(state, &event.event.payload) {
         return Ok(());
     }
@@ -300,7 +300,7 @@ fn is_human(state: &State, author: &KeyId) -> bool {
     key.is_none_or(|key| key.human)
 }
 
-fn check_assessed(state: &State, event: &Candidate<'_>, new: &BridgeAssessed) -> Checked {
+fn check_assessed(state: &State, event: &Candidate<'_>, new: &BridgeAssessed) -> RuleAnswer {
     let Some(newest) = state.fold::<Assumptions>().sdp.last() else {
         return unmet(
             "a registered protocol",
@@ -331,7 +331,7 @@ fn check_assessed(state: &State, event: &Candidate<'_>, new: &BridgeAssessed) ->
     Ok(())
 }
 
-fn check_human(state: &State, event: &Candidate<'_>) -> Checked {
+fn check_human(state: &State, event: &Candidate<'_>) -> RuleAnswer {
     ensure!(
         is_human(state, &event.event.header.author),
         "a key that a person holds",
@@ -341,7 +341,7 @@ fn check_human(state: &State, event: &Candidate<'_>) -> Checked {
 }
 
 /// From the first registered protocol on, people label by the one in force.
-fn check_protocol(state: &State, event: &Candidate<'_>, protocol: &str) -> Checked {
+fn check_protocol(state: &State, event: &Candidate<'_>, protocol: &str) -> RuleAnswer {
     let assumptions = state.fold::<Assumptions>();
     let Some(force) = assumptions.sdp_in_force(event.recorded_at) else {
         // Before the first one anybody labels by any.
@@ -359,7 +359,7 @@ fn check_protocol(state: &State, event: &Candidate<'_>, protocol: &str) -> Check
 }
 
 /// A label is one of a design by the protocol in force.
-fn check_label(state: &State, event: &Candidate<'_>, design: &DesignId) -> Checked {
+fn check_label(state: &State, event: &Candidate<'_>, design: &DesignId) -> RuleAnswer {
     // Without an experiment the rule `experiment` refuses it.
     let Some(experiment) = &event.event.header.experiment else {
         return Ok(());
@@ -377,7 +377,11 @@ fn check_label(state: &State, event: &Candidate<'_>, design: &DesignId) -> Check
 }
 
 /// What no waiver covers.
-fn check_waivable(state: &State, code: Assumption, experiment: Option<&ExperimentId>) -> Checked {
+fn check_waivable(
+    state: &State,
+    code: Assumption,
+    experiment: Option<&ExperimentId>,
+) -> RuleAnswer {
     ensure!(
         code != Assumption::H1,
         "another assumption: a confirm block that was touched is never waived",
@@ -400,7 +404,7 @@ fn check_waivable(state: &State, code: Assumption, experiment: Option<&Experimen
     Ok(())
 }
 
-fn check_waived(state: &State, event: &Candidate<'_>, new: &AssumptionWaived) -> Checked {
+fn check_waived(state: &State, event: &Candidate<'_>, new: &AssumptionWaived) -> RuleAnswer {
     let experiment = event.event.experiment();
     match (new.code.is_of_ledger(), experiment) {
         (true, Some(found)) => {
@@ -430,13 +434,14 @@ fn waiting<'a>(
         Some(experiment) => &assumptions.by_experiment.get(experiment)?.rows,
         None => &assumptions.of_ledger,
     };
-    let proposed = |(code, row): (&Assumption, &'a Row)| Some((*code, row.proposed.as_ref()?));
+    let proposed =
+        |(code, row): (&Assumption, &'a AssumptionRow)| Some((*code, row.proposed.as_ref()?));
     rows.iter()
         .filter_map(proposed)
         .find(|(_, waiver)| waiver.id == new.waiver)
 }
 
-fn check_agreed(state: &State, event: &Candidate<'_>, new: &AssumptionCountersigned) -> Checked {
+fn check_agreed(state: &State, event: &Candidate<'_>, new: &AssumptionCountersigned) -> RuleAnswer {
     let header = &event.event.header;
     let experiment = header.experiment.as_ref();
     let assumptions = state.fold::<Assumptions>();

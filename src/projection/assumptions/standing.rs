@@ -6,9 +6,9 @@ use clover_ground::time::Timestamp;
 use clover_ledger::State;
 
 use crate::access::Access;
+use crate::assumptions::AssumptionRow;
 use crate::assumptions::Assumptions;
 use crate::assumptions::Evidence;
-use crate::assumptions::Row;
 use crate::assumptions::Status;
 use crate::assumptions::Waiver;
 use crate::assumptions::entry;
@@ -60,7 +60,7 @@ pub fn standing(
     code: Assumption,
     experiment: Option<&ExperimentId>,
 ) -> Standing {
-    let untouched = Row::default();
+    let untouched = AssumptionRow::default();
     let row = state.fold::<Assumptions>().row(code, experiment);
     let row = row.unwrap_or(&untouched);
     let tainted = taint(state, code, experiment);

@@ -3,7 +3,7 @@
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::payload::Verdict;
-use clover_event::payload::assumption::Assessed;
+use clover_event::payload::assumption::Assessment;
 use clover_event::payload::assumption::Assumption;
 use clover_event::payload::assumption::BridgeAssessed;
 use clover_event::payload::assumption::BridgeKind;
@@ -11,7 +11,7 @@ use clover_event::payload::audit::CoverageChecked;
 use clover_event::payload::audit::OuaEstimated;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimated::CalibratorKind;
-use clover_event::payload::intake::Separation;
+use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::overlap::OverlapGrade;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateEvaluated;
@@ -22,7 +22,7 @@ use clover_event::payload::rubric::LeafValue;
 use clover_ground::time::Timestamp;
 use clover_num::Finite;
 
-use crate::assumptions::OfExperiment;
+use crate::assumptions::ExperimentAssumptions;
 use crate::assumptions::Status;
 use crate::batteries;
 
@@ -83,8 +83,8 @@ fn says(code: Assumption, part: &'static str, status: Status) -> Update {
 }
 
 /// What the loss of a patch that adds to obligations says of them all.
-fn obliged(found: &GateEvaluated, of: Option<&OfExperiment>, say: &mut dyn FnMut(Update)) {
-    let obliges = |of: &&OfExperiment| of.obliging.contains(&found.candidate.to_hex());
+fn obliged(found: &GateEvaluated, of: Option<&ExperimentAssumptions>, say: &mut dyn FnMut(Update)) {
+    let obliges = |of: &&ExperimentAssumptions| of.obliging.contains(&found.candidate.to_hex());
     if let (Some(of), Evidence::P1(loss)) = (of.filter(obliges), &found.evidence) {
         let status = improving(with_one_more(of.obligations, loss));
         say(says(Assumption::CloverJ1, "obligations", status));
@@ -103,7 +103,11 @@ fn bridged(found: &BridgeAssessed) -> Update {
 }
 
 /// Gives what a payload says, given what is known of its experiment. The next kind's line goes here.
-pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn FnMut(Update)) {
+pub(super) fn found(
+    payload: &Payload,
+    of: Option<&ExperimentAssumptions>,
+    say: &mut dyn FnMut(Update),
+) {
     use Assumption::CjeJ1;
     use Assumption::CloverJ2;
     use Assumption::H1;
@@ -165,8 +169,8 @@ pub(super) fn found(payload: &Payload, of: Option<&OfExperiment>, say: &mut dyn 
         }
         Payload::SplitsFormed(formed) => {
             let status = match formed.separation {
-                Separation::Hashed => Status::Warn,
-                Separation::Time => Status::Pass,
+                SplitSeparation::Hashed => Status::Warn,
+                SplitSeparation::Time => Status::Pass,
             };
             say(says(H1, "separation", status));
         }
@@ -274,12 +278,12 @@ fn graded(grade: OverlapGrade) -> Status {
     }
 }
 
-fn assessed(status: Assessed) -> Status {
+fn assessed(status: Assessment) -> Status {
     match status {
-        Assessed::Fail => Status::Fail,
-        Assessed::Inconclusive => Status::Inconclusive,
-        Assessed::Pass => Status::Pass,
-        Assessed::Warn => Status::Warn,
+        Assessment::Fail => Status::Fail,
+        Assessment::Inconclusive => Status::Inconclusive,
+        Assessment::Pass => Status::Pass,
+        Assessment::Warn => Status::Warn,
     }
 }
 

@@ -14,8 +14,8 @@ use clover_event::payload::estimated::TransportState;
 use clover_event::payload::ope::OpeDiagnosed;
 use clover_event::payload::overlap::Admissibility;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
@@ -28,7 +28,7 @@ use crate::audits::BOUNDED_AUDIT;
 const DIRECT: &str = "direct";
 
 /// What one claim is about.
-struct Asked<'a> {
+struct ClaimSubject<'a> {
     experiment: &'a ExperimentId,
     judge: &'a JudgeId,
     policy: &'a PolicyId,
@@ -36,7 +36,7 @@ struct Asked<'a> {
 }
 
 /// A claim stands on what the log holds: a passed audit, own labels in the fit, and no failed audit.
-fn check_supported(state: &State, of: &Asked<'_>, claim: Claim) -> Checked {
+fn check_supported(state: &State, of: &ClaimSubject<'_>, claim: Claim) -> RuleAnswer {
     let audits = state.fold::<Audits>();
     let standing = audits.standing(of.experiment, of.judge, of.policy, of.calibrator);
     let found = standing.map(|of| of.state);
@@ -67,7 +67,7 @@ pub(super) fn check_contrast(
     state: &State,
     experiment: &ExperimentId,
     said: &ContrastRecorded,
-) -> Checked {
+) -> RuleAnswer {
     if !state.asks(Question::CheckedClaims) {
         return Ok(());
     }
@@ -78,7 +78,7 @@ pub(super) fn check_contrast(
         return unmet(wanted, "a comparison without them");
     };
     for (policy, claim) in [(&said.first, first), (&said.second, second)] {
-        let asked = Asked {
+        let asked = ClaimSubject {
             experiment,
             judge: &said.terms.judge,
             policy,
@@ -109,11 +109,11 @@ pub(super) fn check_estimate(
     state: &State,
     experiment: &ExperimentId,
     said: &EstimateRecorded,
-) -> Checked {
+) -> RuleAnswer {
     if !state.asks(Question::CheckedClaims) {
         return Ok(());
     }
-    let asked = Asked {
+    let asked = ClaimSubject {
         experiment,
         judge: &said.terms.judge,
         policy: &said.policy,
@@ -132,7 +132,7 @@ pub(super) fn check_estimate(
 }
 
 /// An audit reaches as far as the bound of nearly constant labels, and passes nothing by a width of zero.
-pub(super) fn check_audit(state: &State, said: &TransportTested) -> Checked {
+pub(super) fn check_audit(state: &State, said: &TransportTested) -> RuleAnswer {
     if !state.asks(Question::CheckedClaims) {
         return Ok(());
     }
@@ -160,7 +160,7 @@ pub(super) fn check_diagnosed(
     state: &State,
     experiment: &ExperimentId,
     said: &OpeDiagnosed,
-) -> Checked {
+) -> RuleAnswer {
     let has_direct_level = said.draws;
     if !state.asks(Question::CheckedClaims) || !has_direct_level {
         return Ok(());

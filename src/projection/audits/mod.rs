@@ -27,10 +27,10 @@ use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
@@ -67,14 +67,14 @@ pub struct Newest {
 /// Audits of one policy under one judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Audited {
+pub struct PolicyAudits {
     /// The audit that failed and was not answered by new labels of the policy in a fit.
     pub failed_seq: Option<u64>,
     /// The newest.
     pub newest: Option<Newest>,
 }
 
-impl Audited {
+impl PolicyAudits {
     /// The audit that stands for or against an estimate by this calibrator: a failure whatever the calibrator, else the
     /// newest audit of this very one.
     pub fn standing(&self, calibrator: Option<Digest>) -> Option<TransportStanding> {
@@ -98,9 +98,9 @@ impl Audited {
 /// The audits of one experiment, by judge and policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfExperiment {
+pub struct ExperimentAudits {
     /// By judge, then policy.
-    pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, Audited>>,
+    pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, PolicyAudits>>,
     /// Policies with labels in each fitted calibrator, by judge.
     pub labelled: BTreeMap<JudgeId, BTreeMap<Digest, BTreeSet<PolicyId>>>,
 }
@@ -110,7 +110,7 @@ pub struct OfExperiment {
 #[serde(transparent)]
 pub struct Audits {
     /// By experiment.
-    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+    pub by_experiment: BTreeMap<ExperimentId, ExperimentAudits>,
 }
 
 impl Audits {
@@ -307,7 +307,7 @@ impl Rule for Transport {
 }
 
 /// Probes belong to a registered audit design; sealed ones were opened all together, under a charge.
-fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTested) -> Checked {
+fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTested) -> RuleAnswer {
     let design = state
         .fold::<Designs>()
         .design(experiment, &tested.design)
@@ -348,7 +348,7 @@ fn check_contrast(
     state: &State,
     experiment: &ExperimentId,
     contrast: &ContrastRecorded,
-) -> Checked {
+) -> RuleAnswer {
     let judge = &contrast.terms.judge;
     let audits = state.fold::<Audits>();
     let mut failed = None;
@@ -381,7 +381,11 @@ fn check_contrast(
 }
 
 /// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.
-fn check_off_policy(state: &State, experiment: &ExperimentId, estimate: &OpeEstimated) -> Checked {
+fn check_off_policy(
+    state: &State,
+    experiment: &ExperimentId,
+    estimate: &OpeEstimated,
+) -> RuleAnswer {
     let judge = &estimate.terms.estimate.judge;
     let audits = state.fold::<Audits>();
     let standing = audits.standing(experiment, judge, &estimate.policy, None);
@@ -407,7 +411,7 @@ fn check_estimate(
     state: &State,
     experiment: &ExperimentId,
     estimate: &EstimateRecorded,
-) -> Checked {
+) -> RuleAnswer {
     let standing = state.fold::<Audits>().standing(
         experiment,
         &estimate.terms.judge,

@@ -26,12 +26,12 @@ pub struct AttackedRows {
 }
 
 /// The same while it is read.
-struct Of<'a> {
+struct AttackedReader<'a> {
     judge: &'a JudgeId,
     rows: AttackedRows,
 }
 
-impl Model for Of<'_> {
+impl Model for AttackedReader<'_> {
     fn take(&mut self, _: u64, event: &Event) {
         match &event.payload {
             Payload::ScoreRecorded(said) if said.judge == *self.judge => {
@@ -58,7 +58,7 @@ impl AttackedRows {
     ) -> Result<Self, LedgerError> {
         let rows = Self::default();
         let entries = LogReader::below(history, below).of(experiment);
-        Ok(entries.into_model(Of { judge, rows })?.rows)
+        Ok(entries.into_model(AttackedReader { judge, rows })?.rows)
     }
 
     /// The score of a draw; of several, the first.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use rules::ATTACKS;
-pub use rules::Attacked;
+pub use rules::BatteryRule;
 pub use rules::EDITS;
 pub use rules::EXPLOITS_MAX;
 pub use rules::SEEDS_MIN;

@@ -17,8 +17,8 @@ use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
@@ -91,9 +91,9 @@ const TOLERANCE: (f64, f64) = (0.05, 0.02);
 
 /// The rule `battery`.
 #[derive(Clone, Copy, Debug)]
-pub struct Attacked;
+pub struct BatteryRule;
 
-impl Rule for Attacked {
+impl Rule for BatteryRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
@@ -131,7 +131,11 @@ pub fn verdict(said: &BatteryEvaluated) -> Verdict {
     }
 }
 
-fn check_evaluated(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) -> Checked {
+fn check_evaluated(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &BatteryEvaluated,
+) -> RuleAnswer {
     let live = live(state, experiment, &said.iteration)?;
     live.check_going_on("a battery")?;
     ensure!(
@@ -157,7 +161,7 @@ fn check_evaluated(state: &State, experiment: &ExperimentId, said: &BatteryEvalu
 }
 
 /// The rubric that was attacked.
-fn check_attacked(expected: Digest, said: &BatteryEvaluated) -> Checked {
+fn check_attacked(expected: Digest, said: &BatteryEvaluated) -> RuleAnswer {
     ensure!(
         said.rubric_hash == expected,
         format!("rubric_hash {expected}"),
@@ -172,7 +176,7 @@ fn check_candidate(
     live: &Live<'_>,
     said: &BatteryEvaluated,
     candidate: Digest,
-) -> Checked {
+) -> RuleAnswer {
     live.check_sealed("a battery")?;
     live.check_candidate(candidate)?;
     let of = state.fold::<Batteries>().of(&said.iteration);
@@ -189,7 +193,7 @@ fn check_candidate(
 }
 
 /// Attacks, chains and slices of a battery.
-fn check_listed(said: &BatteryEvaluated) -> Checked {
+fn check_listed(said: &BatteryEvaluated) -> RuleAnswer {
     let attacks = &said.attacks;
     if !attacks
         .windows(2)
@@ -233,7 +237,7 @@ fn check_listed(said: &BatteryEvaluated) -> Checked {
 }
 
 /// Every known exploit is measured or counted as unscored, and what became worse is counted.
-fn check_measured(said: &BatteryEvaluated, known: u64) -> Checked {
+fn check_measured(said: &BatteryEvaluated, known: u64) -> RuleAnswer {
     let exploits = &said.exploits;
     let ordered = exploits
         .windows(2)
@@ -290,7 +294,11 @@ fn operators(chain: &str) -> Option<bool> {
     (steps.len() <= DEPTH_MAX).then_some(violates)
 }
 
-fn check_discovered(state: &State, experiment: &ExperimentId, said: &ExploitDiscovered) -> Checked {
+fn check_discovered(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &ExploitDiscovered,
+) -> RuleAnswer {
     live(state, experiment, &said.iteration)?;
     ensure!(
         said.uplift_micro.value() > EXPLOIT_MICRO,
@@ -329,7 +337,7 @@ fn check_discovered(state: &State, experiment: &ExperimentId, said: &ExploitDisc
 }
 
 /// A card shows what the battery of the rubric in force measured in its slice, and nothing where none measured it.
-fn check_stressed(state: &State, said: &CardPublished) -> Checked {
+fn check_stressed(state: &State, said: &CardPublished) -> RuleAnswer {
     let of = state.fold::<Batteries>().of(&said.iteration);
     let card = &said.card;
     let known = of
@@ -346,7 +354,7 @@ fn check_stressed(state: &State, said: &CardPublished) -> Checked {
 
 /// P7 says what the battery of its candidate measured. In an iteration whose calibrators are on record, of a ledger with
 /// an adversary, it names that battery, and without one it says that nobody looked. No other gate names one.
-fn check_gate(state: &State, said: &GateEvaluated) -> Checked {
+fn check_gate(state: &State, said: &GateEvaluated) -> RuleAnswer {
     let word = |id: Option<EventId>| id.map_or("none".to_owned(), |id| id.to_string());
     let Evidence::P7(gaming) = &said.evidence else {
         ensure!(

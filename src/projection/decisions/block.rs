@@ -15,10 +15,10 @@ use clover_event::payload::label::LabelRevealed;
 use clover_event::payload::label::LabelSealed;
 use clover_event::registry;
 use clover_ground::time::Timestamp;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
@@ -63,7 +63,7 @@ pub struct Block {
 /// For which labels a charge paid first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Paid {
+pub struct PeekPayment {
     /// The design; `None` for those of a confirm block.
     pub design: Option<DesignId>,
     /// Their experiment.
@@ -77,7 +77,7 @@ pub struct Blocks {
     /// By experiment.
     pub by_experiment: BTreeMap<ExperimentId, Block>,
     /// By charge.
-    pub paid: BTreeMap<EventId, Paid>,
+    pub paid: BTreeMap<EventId, PeekPayment>,
 }
 
 impl Fold for Blocks {
@@ -126,10 +126,10 @@ impl Fold for Blocks {
 
 impl Blocks {
     /// Which labels a reveal is of.
-    fn label_of(&self, experiment: &ExperimentId, design: &DesignId) -> Paid {
+    fn label_of(&self, experiment: &ExperimentId, design: &DesignId) -> PeekPayment {
         let block = self.by_experiment.get(experiment);
         let confirm = block.is_some_and(|block| block.designs.contains(design));
-        Paid {
+        PeekPayment {
             design: (!confirm).then(|| design.clone()),
             experiment: experiment.clone(),
         }
@@ -141,7 +141,7 @@ pub(super) fn check_paid(
     state: &State,
     experiment: &ExperimentId,
     said: &LabelRevealed,
-) -> Checked {
+) -> RuleAnswer {
     if !state.asks(Question::OneCharge) {
         return Ok(());
     }
@@ -199,7 +199,7 @@ pub fn check_unsealing(
     experiment: &ExperimentId,
     confirm_root: Root,
     at: Timestamp,
-) -> Checked {
+) -> RuleAnswer {
     let all = state.fold::<AllDecisions>();
     if let Some(seq) = all.roots.get(&confirm_root.0.to_hex()) {
         let found = format!("one unsealed at seq {seq}");
@@ -229,7 +229,7 @@ pub fn check_unsealing(
 }
 
 /// An unsealing is paid from the account that the plan names, and from no other.
-pub(super) fn check_account(state: &State, it: &Iteration, account: &AccountId) -> Checked {
+pub(super) fn check_account(state: &State, it: &Iteration, account: &AccountId) -> RuleAnswer {
     let plan = plan_of(state, it).and_then(|plan| plan.design.as_ref());
     let named = &plan
         .required("a plan that names its peek_account")?
@@ -243,7 +243,11 @@ pub(super) fn check_account(state: &State, it: &Iteration, account: &AccountId) 
 }
 
 /// A confirm label is sealed before the iteration opens that it is to judge: later, its candidates may be known.
-pub(super) fn check_early(state: &State, experiment: &ExperimentId, said: &LabelSealed) -> Checked {
+pub(super) fn check_early(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &LabelSealed,
+) -> RuleAnswer {
     let is_asked =
         state.asks(Question::SealedBefore) && is_confirm(state, experiment, &said.design);
     if !is_asked {
@@ -262,7 +266,7 @@ pub(super) fn check_early(state: &State, experiment: &ExperimentId, said: &Label
 }
 
 /// A gate on confirm reads every label of its block.
-pub(super) fn check_whole(state: &State, it: &Iteration) -> Checked {
+pub(super) fn check_whole(state: &State, it: &Iteration) -> RuleAnswer {
     if !state.asks(Question::ConfirmRows) {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use clover_event::payload::predicate::SealedHypothesis;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
+use clover_ledger::RuleAnswer;
 use clover_ledger::unmet;
 
 use crate::decisions::composite_of;
@@ -11,7 +11,7 @@ use crate::iterations::CandidateState;
 use crate::iterations::Iteration;
 
 /// Hypotheses are patches that stand, one a family, and at most one composite of two of them, in order of hash.
-pub(super) fn check(it: &Iteration, sealed: &[SealedHypothesis]) -> Checked {
+pub(super) fn check(it: &Iteration, sealed: &[SealedHypothesis]) -> RuleAnswer {
     if !sealed
         .windows(2)
         .all(|pair| pair[0].candidate < pair[1].candidate)

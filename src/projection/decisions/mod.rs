@@ -22,12 +22,12 @@ pub(crate) use rules::Live;
 pub use rules::Predicate;
 pub(crate) use rules::live;
 pub use sealing::COMPOSITE_LABEL;
-pub use sealing::Sealing;
+pub use sealing::SealingRules;
 pub use sealing::acceptable;
 pub use sealing::composite_of;
 pub use sealing::stopped;
 pub use select::ACCEPTED_MAX;
-pub use select::Ranked;
+pub use select::RankedCandidate;
 pub use select::select;
 pub use terms::thresholds_of;
 
@@ -102,7 +102,7 @@ pub struct GateSaid {
 /// What is known of a candidate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Judged {
+pub struct CandidateDecision {
     /// Its gates, in the order in which they were evaluated.
     pub gates: Vec<GateSaid>,
     /// Kolmogorov-Smirnov count over the logs.
@@ -111,7 +111,7 @@ pub struct Judged {
     pub risk_improve: Option<Finite>,
 }
 
-impl Judged {
+impl CandidateDecision {
     /// What a gate said.
     pub fn said(&self, gate: GateId, split: GateSplit) -> Option<&GateSaid> {
         let is = |said: &&GateSaid| said.gate == gate && said.split == split;
@@ -132,14 +132,14 @@ pub struct Once {
 /// What was sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sealed {
+pub struct SealedSet {
     /// Hypotheses.
     pub hypotheses: Vec<SealedHypothesis>,
     /// Its event.
     pub once: Once,
 }
 
-impl Sealed {
+impl SealedSet {
     /// Whether a candidate is among them.
     pub fn holds(&self, candidate: Digest) -> bool {
         self.hypotheses.iter().any(|one| one.candidate == candidate)
@@ -149,7 +149,7 @@ impl Sealed {
 /// A patch that was written from something that was never published to whoever writes patches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tainted {
+pub struct TaintedPatch {
     /// What it was written from.
     pub input: Digest,
     /// The patch.
@@ -158,7 +158,7 @@ pub struct Tainted {
     pub seq: u64,
 }
 
-impl Tainted {
+impl TaintedPatch {
     /// In words.
     pub fn line(&self) -> String {
         let Self { input, patch, seq } = self;
@@ -182,13 +182,13 @@ pub struct Decisions {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calibrators: BTreeMap<String, Digest>,
     /// Candidates by hash.
-    pub candidates: BTreeMap<String, Judged>,
+    pub candidates: BTreeMap<String, CandidateDecision>,
     /// What a patch may be written from beside receipts: digests of published cards, and the hash of the rubric.
     pub published: Vec<Digest>,
     /// Answers of the dev objective.
     pub receipts: Vec<EventId>,
     /// The first patch that was written from anything else.
-    pub tainted: Option<Tainted>,
+    pub tainted: Option<TaintedPatch>,
     /// Where scores under a candidate were recorded, by its digits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub recomputed: BTreeMap<String, u64>,
@@ -197,7 +197,7 @@ pub struct Decisions {
     /// The pause for labels.
     pub paused: Option<Once>,
     /// What was sealed.
-    pub sealed: Option<Sealed>,
+    pub sealed: Option<SealedSet>,
     /// The unsealing of confirm.
     pub unsealed: Option<Once>,
 }
@@ -210,7 +210,7 @@ impl Decisions {
     }
 
     /// What is known of a candidate.
-    pub fn candidate(&self, hash: Digest) -> Option<&Judged> {
+    pub fn candidate(&self, hash: Digest) -> Option<&CandidateDecision> {
         self.candidates.get(&hash.to_hex())
     }
 
@@ -225,7 +225,7 @@ impl Decisions {
     fn proposed(&mut self, seq: u64, said: &PatchProposed) {
         let strange = said.inputs.iter().find(|input| !self.is_published(**input));
         if let (Some(input), None) = (strange, &self.tainted) {
-            self.tainted = Some(Tainted {
+            self.tainted = Some(TaintedPatch {
                 input: *input,
                 patch: said.patch.clone(),
                 seq,
@@ -340,7 +340,7 @@ impl Fold for AllDecisions {
             }
             Payload::CandidatesSealed(said) => {
                 let of = self.by_id.entry(said.iteration.clone()).or_default();
-                of.sealed.get_or_insert(Sealed {
+                of.sealed.get_or_insert(SealedSet {
                     hypotheses: said.hypotheses.clone(),
                     once,
                 });

@@ -5,8 +5,8 @@ use clover_event::id::IterationId;
 use clover_event::payload::manifest::Slice;
 use clover_event::payload::record::ReviewOutcome;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
@@ -30,7 +30,7 @@ fn high_stakes(state: &State, it: &Iteration) -> Result<Option<String>, Unmet> {
 
 /// Each of some patches of an iteration with high stakes has a review that accepts it and none that disputes it; of one key
 /// the newest counts.
-pub(super) fn check(state: &State, it: &Iteration, patches: &[Digest]) -> Checked {
+pub(super) fn check(state: &State, it: &Iteration, patches: &[Digest]) -> RuleAnswer {
     let Some(because) = high_stakes(state, it)? else {
         return Ok(());
     };
@@ -56,7 +56,7 @@ pub(super) fn check(state: &State, it: &Iteration, patches: &[Digest]) -> Checke
 ///
 /// # Errors
 /// [`Unmet`](clover_ledger::Unmet): which review was expected, and what was found.
-pub fn check_reviewed(state: &State, iteration: &IterationId, patches: &[Digest]) -> Checked {
+pub fn check_reviewed(state: &State, iteration: &IterationId, patches: &[Digest]) -> RuleAnswer {
     let it = state.fold::<Iterations>().by_id.get(iteration);
     let it = it.required(&format!("an iteration {iteration}"))?;
     check(state, it, patches)

@@ -20,9 +20,9 @@ use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -99,7 +99,7 @@ impl Live<'_> {
     }
 
     /// An iteration that was paused takes no further step.
-    pub(crate) fn check_going_on(&self, what: &str) -> Checked {
+    pub(crate) fn check_going_on(&self, what: &str) -> RuleAnswer {
         if let Some(seq) = self.seq(|of| Some(of.paused.as_ref()?.seq)) {
             return unmet(
                 format!("{what} in an iteration that goes on"),
@@ -110,7 +110,7 @@ impl Live<'_> {
     }
 
     /// Nothing of the kind comes once confirm was unsealed.
-    pub(crate) fn check_sealed(&self, what: &str) -> Checked {
+    pub(crate) fn check_sealed(&self, what: &str) -> RuleAnswer {
         let unsealed = self.seq(|of| Some(of.unsealed.as_ref()?.seq));
         if let Some(seq) = unsealed.or(self.it.unsealed_seq) {
             return unmet(
@@ -122,7 +122,7 @@ impl Live<'_> {
     }
 
     /// A candidate is a patch of the iteration that stands, or a composite of two.
-    pub(crate) fn check_candidate(&self, candidate: Digest) -> Checked {
+    pub(crate) fn check_candidate(&self, candidate: Digest) -> RuleAnswer {
         ensure!(
             is_candidate(self.it, candidate),
             "a patch that stands, or a composite of two",
@@ -132,7 +132,7 @@ impl Live<'_> {
     }
 
     /// Nothing of the kind comes once candidates were sealed.
-    fn check_not_sealed(&self, what: &str) -> Checked {
+    fn check_not_sealed(&self, what: &str) -> RuleAnswer {
         if let Some(seq) = self.seq(|of| Some(of.sealed.as_ref()?.once.seq)) {
             return unmet(
                 format!("{what} before sealing"),
@@ -142,7 +142,7 @@ impl Live<'_> {
         Ok(())
     }
 
-    fn check_before_classification(&self) -> Checked {
+    fn check_before_classification(&self) -> RuleAnswer {
         if let Some(seq) = self.classified() {
             return unmet(
                 "an audit before slices were classified",
@@ -152,7 +152,7 @@ impl Live<'_> {
         Ok(())
     }
 
-    fn check_after_classification(&self) -> Checked {
+    fn check_after_classification(&self) -> RuleAnswer {
         ensure!(
             self.classified().is_some(),
             "slices.classified first",
@@ -163,19 +163,19 @@ impl Live<'_> {
 }
 
 /// Where a step of an iteration stands: the state before it, and its experiment.
-struct Place<'a> {
+struct StepContext<'a> {
     state: &'a State,
     experiment: &'a ExperimentId,
 }
 
-impl Place<'_> {
+impl StepContext<'_> {
     /// A step of an open iteration that was not paused, and what is asked of it.
     fn check_step(
         &self,
         id: &IterationId,
         what: &str,
-        then: impl FnOnce(&Live<'_>) -> Checked,
-    ) -> Checked {
+        then: impl FnOnce(&Live<'_>) -> RuleAnswer,
+    ) -> RuleAnswer {
         let live = live(self.state, self.experiment, id)?;
         live.check_going_on(what)?;
         then(&live)
@@ -186,15 +186,15 @@ impl Place<'_> {
         &self,
         terms: &EstimateTerms,
         what: &str,
-        then: impl FnOnce(&Live<'_>, &IterationTerms) -> Checked,
-    ) -> Checked {
+        then: impl FnOnce(&Live<'_>, &IterationTerms) -> RuleAnswer,
+    ) -> RuleAnswer {
         match &terms.iteration {
             Some(of) => self.check_step(&of.iteration, what, |live| then(live, of)),
             None => Ok(()),
         }
     }
 
-    fn check(&self, payload: &Payload) -> Checked {
+    fn check(&self, payload: &Payload) -> RuleAnswer {
         let early = |live: &Live<'_>| live.check_before_classification();
         match payload {
             Payload::CalibratorFitted(said) => {
@@ -251,14 +251,14 @@ impl Rule for Predicate {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let place = Place { state, experiment };
+        let place = StepContext { state, experiment };
         breaches.take(RuleName::Predicate, place.check(&event.event.payload));
     }
 }
 
 /// One calibrator of the rubric that the iteration starts from, before slices are classified by it; then one of each
 /// candidate.
-fn check_fitted(live: &Live<'_>, of: &IterationTerms) -> Checked {
+fn check_fitted(live: &Live<'_>, of: &IterationTerms) -> RuleAnswer {
     if let Some(calibrator) = live.calibrator(of.candidate) {
         let found = calibrator.to_string();
         return unmet("one calibrator of each candidate", found);
@@ -281,7 +281,7 @@ fn check_fitted(live: &Live<'_>, of: &IterationTerms) -> Checked {
 }
 
 /// Scores under a candidate, once, before a calibrator is fitted on them, of every row that was read.
-fn check_recomputed(state: &State, live: &Live<'_>, said: &ScoresRecomputed) -> Checked {
+fn check_recomputed(state: &State, live: &Live<'_>, said: &ScoresRecomputed) -> RuleAnswer {
     let known = live.decided.and_then(|of| {
         let key = said.candidate.to_hex();
         of.recomputed.get(&key).copied()
@@ -308,7 +308,7 @@ fn check_recomputed(state: &State, live: &Live<'_>, said: &ScoresRecomputed) -> 
 }
 
 /// What is said of the calibrator in force is said of the one that was fitted, before slices are classified by it.
-fn check_in_force(live: &Live<'_>, calibrator: Digest) -> Checked {
+fn check_in_force(live: &Live<'_>, calibrator: Digest) -> RuleAnswer {
     let known = live.calibrator(None);
     if known != Some(calibrator) {
         let word = known.map_or("the rubric in force, fitted first".to_owned(), |of| {
@@ -321,7 +321,7 @@ fn check_in_force(live: &Live<'_>, calibrator: Digest) -> Checked {
 
 /// A gate names the calibrators that were fitted for it, and none where one of the two was not fitted: a candidate whose
 /// rows cannot be scored has none.
-fn check_compares(live: &Live<'_>, said: &GateEvaluated) -> Checked {
+fn check_compares(live: &Live<'_>, said: &GateEvaluated) -> RuleAnswer {
     let fitted = (live.calibrator(None), live.calibrator(Some(said.candidate)));
     let expected = match fitted {
         (Some(baseline), Some(candidate)) => Some(GateCalibrators {
@@ -342,7 +342,7 @@ fn check_compares(live: &Live<'_>, said: &GateEvaluated) -> Checked {
     Ok(())
 }
 
-fn check_classified(live: &Live<'_>, said: &SlicesClassified) -> Checked {
+fn check_classified(live: &Live<'_>, said: &SlicesClassified) -> RuleAnswer {
     let audited = live.seq(|of| Some(of.audited.as_ref()?.seq));
     audited.required("residuals.audited first")?;
     let hash = canon::digest(CLASSIFICATION_LABEL, &said.slices);
@@ -355,7 +355,7 @@ fn check_classified(live: &Live<'_>, said: &SlicesClassified) -> Checked {
 }
 
 /// A card is named by its digest, and says what it was computed on: the iteration, its rubric, its calibrator.
-fn check_carded(live: &Live<'_>, said: &CardPublished) -> Checked {
+fn check_carded(live: &Live<'_>, said: &CardPublished) -> RuleAnswer {
     let same = |what: &str, expected: String, found: String| {
         ensure!(expected == found, format!("{what} {expected}"), found);
         Ok(())
@@ -383,7 +383,7 @@ fn check_carded(live: &Live<'_>, said: &CardPublished) -> Checked {
     same("the calibrator fitted first,", expected, found)
 }
 
-fn check_paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Checked {
+fn check_paused(live: &Live<'_>, said: &IterationPausedForLabels) -> RuleAnswer {
     let is_small = said.share.value() < PAUSE_SHARE;
     ensure!(
         !is_small,
@@ -395,7 +395,7 @@ fn check_paused(live: &Live<'_>, said: &IterationPausedForLabels) -> Checked {
 }
 
 /// The dev objective answers an optimizer, before anything is sealed, as often as registered.
-fn check_dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> Checked {
+fn check_dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) -> RuleAnswer {
     live.check_after_classification()?;
     live.check_sealed("a dev call")?;
     live.check_not_sealed("a dev call")?;
@@ -435,7 +435,7 @@ pub(crate) fn plan_of<'a>(state: &'a State, it: &Iteration) -> Option<&'a Iterat
 /// What taints an iteration: a patch from unpublished inputs, or a read that an optimizer may not have.
 pub(super) fn taint(state: &State, experiment: &ExperimentId, live: &Live<'_>) -> Option<String> {
     let own = live.decided.and_then(|of| of.tainted.as_ref());
-    own.map(super::Tainted::line).or_else(|| {
+    own.map(super::TaintedPatch::line).or_else(|| {
         let taint = state.fold::<Access>().taints.get(experiment)?;
         (taint.role == Role::Optimizer).then(|| taint.line(experiment))
     })
@@ -443,7 +443,7 @@ pub(super) fn taint(state: &State, experiment: &ExperimentId, live: &Live<'_>) -
 
 /// A gate stands on the frozen classification, the registered numbers and a candidate of the iteration, once confirm
 /// was unsealed if it is about confirm, and before that if not.
-fn check_gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Checked {
+fn check_gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> RuleAnswer {
     ensure!(
         said.evidence.gate() == said.gate,
         format!("evidence of gate {}", said.gate),
@@ -482,7 +482,7 @@ fn check_gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Checked {
 }
 
 /// A gate on confirm is one of a sealed candidate, on every label of the unsealed block.
-fn check_gate_on_confirm(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Checked {
+fn check_gate_on_confirm(state: &State, live: &Live<'_>, said: &GateEvaluated) -> RuleAnswer {
     live.seq(|of| Some(of.unsealed.as_ref()?.seq))
         .required("confirm.unsealed before a gate on confirm")?;
     let sealed = live.decided.and_then(|of| of.sealed.as_ref());
@@ -496,7 +496,7 @@ fn check_gate_on_confirm(state: &State, live: &Live<'_>, said: &GateEvaluated) -
 }
 
 /// The thresholds are those of the manifest.
-fn check_registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Checked {
+fn check_registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> RuleAnswer {
     let plan =
         plan_of(state, live.it).required("a manifest with the parameters of its iteration")?;
     ensure!(

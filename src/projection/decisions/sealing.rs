@@ -20,10 +20,10 @@ use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
@@ -35,11 +35,11 @@ use crate::budgets::Budgets;
 use crate::decisions::ACCEPTED_MAX;
 use crate::decisions::AllDecisions;
 use crate::decisions::CONFIRM_GATES;
+use crate::decisions::CandidateDecision;
 use crate::decisions::DEV_GATES;
 use crate::decisions::Decisions;
 use crate::decisions::GateSaid;
-use crate::decisions::Judged;
-use crate::decisions::Ranked;
+use crate::decisions::RankedCandidate;
 use crate::decisions::block;
 use crate::decisions::hypotheses;
 use crate::decisions::reviews;
@@ -72,9 +72,9 @@ pub fn composite_of(patches: &[Digest]) -> Digest {
 
 /// The rules `sealing` and `acceptance`.
 #[derive(Clone, Copy, Debug)]
-pub struct Sealing;
+pub struct SealingRules;
 
-impl Rule for Sealing {
+impl Rule for SealingRules {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
@@ -246,7 +246,7 @@ impl Now<'_> {
     /// The first gate of `gates` on `split` that does not let a candidate pass.
     fn stopped_by(
         &self,
-        judged: Option<&Judged>,
+        judged: Option<&CandidateDecision>,
         gates: &[GateId],
         split: GateSplit,
     ) -> Option<String> {
@@ -263,7 +263,7 @@ impl Now<'_> {
         )
     }
 
-    fn check_sealed(&self, said: &CandidatesSealed) -> Checked {
+    fn check_sealed(&self, said: &CandidatesSealed) -> RuleAnswer {
         let live = live(self.state, self.experiment, &said.iteration)?;
         live.check_going_on("a sealing")?;
         live.check_sealed("a sealing")?;
@@ -293,7 +293,7 @@ impl Now<'_> {
     }
 
     /// As many hypotheses as alpha is divided by, at most.
-    fn check_divisor(&self, live: &Live<'_>, said: &CandidatesSealed) -> Checked {
+    fn check_divisor(&self, live: &Live<'_>, said: &CandidatesSealed) -> RuleAnswer {
         let plan = plan_of(self.state, live.it)
             .required("a manifest with the parameters of its iteration")?;
         let most = thresholds_of(plan).hypotheses;
@@ -311,7 +311,7 @@ impl Now<'_> {
         Ok(())
     }
 
-    fn check_unsealed(&self, said: &ConfirmUnsealed) -> Checked {
+    fn check_unsealed(&self, said: &ConfirmUnsealed) -> RuleAnswer {
         let live = live(self.state, self.experiment, &said.iteration)?;
         let sealed = live.decided.and_then(|of| of.sealed.as_ref());
         let sealed = sealed.required("candidates.sealed first")?;
@@ -338,7 +338,7 @@ impl Now<'_> {
 
     /// Confirm labels are shown for the peek of an iteration's unsealing, and while it is open. Rulebooks before 18 asked
     /// that of an open iteration alone, whatever paid.
-    fn check_revealed(&self, said: &LabelRevealed) -> Checked {
+    fn check_revealed(&self, said: &LabelRevealed) -> RuleAnswer {
         if !block::is_confirm(self.state, self.experiment, &said.design) {
             return Ok(());
         }
@@ -365,7 +365,7 @@ impl Now<'_> {
         Ok(())
     }
 
-    fn check_accepted(&self, said: &PatchAccepted) -> Checked {
+    fn check_accepted(&self, said: &PatchAccepted) -> RuleAnswer {
         let live = live(self.state, self.experiment, &said.iteration)?;
         if let Some(found) = taint(self.state, self.experiment, &live) {
             return unmet("an iteration that is not tainted", found);
@@ -391,7 +391,7 @@ impl Now<'_> {
     }
 
     /// The acceptance names its gates and its patch's numbers.
-    fn check_named(&self, decided: &Decisions, patch: &Patch, said: &PatchAccepted) -> Checked {
+    fn check_named(&self, decided: &Decisions, patch: &Patch, said: &PatchAccepted) -> RuleAnswer {
         let judged = decided.candidate(said.candidate);
         let stopped = self
             .stopped_by(judged, &DEV_GATES, GateSplit::Dev)
@@ -431,7 +431,7 @@ impl Now<'_> {
     }
 
     /// The acceptance is the next in the order among all that passed.
-    fn check_rank(&self, live: &Live<'_>, decided: &Decisions, said: &PatchAccepted) -> Checked {
+    fn check_rank(&self, live: &Live<'_>, decided: &Decisions, said: &PatchAccepted) -> RuleAnswer {
         let before = decided.accepted.len();
         ensure!(
             before < ACCEPTED_MAX,
@@ -469,13 +469,13 @@ impl Now<'_> {
                     .stopped_by(judged, &CONFIRM_GATES, GateSplit::Confirm)
                     .is_none()
         };
-        let passed: Vec<Ranked> = it
+        let passed: Vec<RankedCandidate> = it
             .candidates
             .values()
             .filter(|patch| sealed.holds(patch.patch_hash) && passes(patch.patch_hash))
             .filter_map(|patch| {
                 let judged = decided.candidate(patch.patch_hash)?;
-                Some(Ranked {
+                Some(RankedCandidate {
                     risk_improve: judged.risk_improve?,
                     kappa: patch.kappa,
                     ks_count: judged.ks_count?,
@@ -492,7 +492,7 @@ impl Now<'_> {
     }
 
     /// An iteration ends as its decisions say.
-    fn check_closed(&self, said: &IterationClosed) -> Checked {
+    fn check_closed(&self, said: &IterationClosed) -> RuleAnswer {
         use IterationOutcome::{
             Accepted, NoCandidate, NoneAccepted, PausedForLabels, SdpChanged, Stopped, Tainted,
             TransportFailed,
@@ -511,7 +511,11 @@ impl Now<'_> {
         let kept_back = || block::is_kept_back(self.state, it, self.at);
         let may_stop = || decided.unsealed.is_none() || is_judged || kept_back();
         match said.outcome {
-            Tainted => self.check_tainted(&said.iteration)?,
+            Tainted => {
+                self.check_tainted(&said.iteration)?;
+                let is_free = may_stop() || !self.state.asks(Question::TaintedPeek);
+                ensure!(is_free, missing, "some missing");
+            }
             Stopped => ensure!(may_stop(), missing, "some missing"),
             TransportFailed => ensure!(
                 may_stop() || !self.state.asks(Question::EndAfterPeek),
@@ -545,17 +549,16 @@ impl Now<'_> {
                 "sealed candidates"
             ),
             // Whether the protocol was replaced is asked by the rule `sdp`.
-            SdpChanged => ensure!(
-                may_stop() || !self.state.asks(Question::JudgedPeek),
-                missing,
-                "some missing"
-            ),
+            SdpChanged => {
+                let is_free = may_stop() || !self.state.asks(Question::JudgedPeek);
+                ensure!(is_free, missing, "some missing");
+            }
         }
         Ok(())
     }
 
     /// An end as tainted is one of an iteration that is.
-    fn check_tainted(&self, iteration: &IterationId) -> Checked {
+    fn check_tainted(&self, iteration: &IterationId) -> RuleAnswer {
         // An end of an iteration that is not open here is refused by the rule `iteration`.
         let Ok(live) = live(self.state, self.experiment, iteration) else {
             return Ok(());
@@ -586,7 +589,7 @@ fn verdict_word(verdict: Verdict) -> &'static str {
 }
 
 /// The first gate on confirm that was not evaluated.
-fn unjudged(judged: Option<&Judged>) -> Option<GateId> {
+fn unjudged(judged: Option<&CandidateDecision>) -> Option<GateId> {
     let said = |gate: &GateId| {
         judged.is_some_and(|judged| judged.said(*gate, GateSplit::Confirm).is_some())
     };

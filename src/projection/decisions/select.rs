@@ -8,7 +8,7 @@ pub const ACCEPTED_MAX: usize = 2;
 
 /// A candidate that passed every gate, as the order needs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ranked {
+pub struct RankedCandidate {
     /// Risk improvement on confirm, negative when better.
     pub risk_improve: Finite,
     /// Code length.
@@ -22,7 +22,10 @@ pub struct Ranked {
 /// Candidates in order of acceptance, by their place in `passed`: by risk improvement, then code length, then KS, then
 /// hash. The second is taken only if the composite of the first two passed on confirm; two patches that hold apart need
 /// not hold together. `composite` says for a pair of hashes whether theirs did. Source: CLOVER v1.1, section 5.
-pub fn select(passed: &[Ranked], composite: impl Fn(Digest, Digest) -> bool) -> Vec<usize> {
+pub fn select(
+    passed: &[RankedCandidate],
+    composite: impl Fn(Digest, Digest) -> bool,
+) -> Vec<usize> {
     let mut order: Vec<usize> = (0..passed.len()).collect();
     order.sort_by(|&a, &b| {
         let (a, b) = (&passed[a], &passed[b]);
@@ -45,8 +48,8 @@ pub fn select(passed: &[Ranked], composite: impl Fn(Digest, Digest) -> bool) -> 
 mod tests {
     use super::*;
 
-    fn ranked(risk: f64, kappa: u64, ks_count: u64, patch: &str) -> Ranked {
-        Ranked {
+    fn ranked(risk: f64, kappa: u64, ks_count: u64, patch: &str) -> RankedCandidate {
+        RankedCandidate {
             risk_improve: Finite::new(risk).unwrap(),
             kappa,
             ks_count,

@@ -23,9 +23,9 @@ use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::LookedHypothesis;
 use clover_event::payload::predicate::SequentialStop;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
 use clover_ledger::Fold;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::ensure;
@@ -51,7 +51,7 @@ pub const READS: &[Kind] = &[
 /// The last look at a block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Looked {
+pub struct BlockLook {
     /// Hypotheses as they stood.
     pub hypotheses: Vec<LookedHypothesis>,
     /// Clusters of the block with a sealed label.
@@ -62,7 +62,7 @@ pub struct Looked {
     pub units: u64,
 }
 
-impl Looked {
+impl BlockLook {
     /// Whether no test goes on.
     pub fn is_settled(&self) -> bool {
         let on = |of: &LookedHypothesis| of.test.stop == SequentialStop::Continue;
@@ -84,7 +84,7 @@ impl Looked {
 /// The confirm block of one iteration whose test is sequential.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shown {
+pub struct SequentialBlock {
     /// Its confirm root, once it is unsealed.
     pub confirm_root: Option<Root>,
     /// Digest of its manifest's version.
@@ -94,7 +94,7 @@ pub struct Shown {
     /// The cluster whose label was shown last.
     pub last: Option<ItemId>,
     /// The last look.
-    pub looked: Option<Looked>,
+    pub looked: Option<BlockLook>,
     /// Looks so far.
     pub looks: u64,
     /// The entry that sealed its candidates.
@@ -103,7 +103,7 @@ pub struct Shown {
     pub units: u64,
 }
 
-impl Shown {
+impl SequentialBlock {
     /// Clusters at the last look.
     fn looked_units(&self) -> u64 {
         self.looked.as_ref().map_or(0, |of| of.units)
@@ -111,12 +111,12 @@ impl Shown {
 
     /// Whether the labels of the rest may stay sealed.
     pub fn saves(&self) -> bool {
-        self.looked.as_ref().is_some_and(Looked::saves)
+        self.looked.as_ref().is_some_and(BlockLook::saves)
     }
 
     /// Whether a look has taken in, or needs no more, and every label is shown.
     pub fn is_whole(&self) -> bool {
-        let whole = |of: &Looked| {
+        let whole = |of: &BlockLook| {
             let looked = of.units == of.of_units || (of.has_crossed() && of.is_settled());
             looked && self.units == of.of_units
         };
@@ -129,7 +129,7 @@ impl Shown {
 #[serde(deny_unknown_fields)]
 pub struct Sequences {
     /// By iteration.
-    pub by_id: BTreeMap<IterationId, Shown>,
+    pub by_id: BTreeMap<IterationId, SequentialBlock>,
     /// Designs for confirm.
     pub designs: BTreeMap<ExperimentId, BTreeSet<DesignId>>,
     /// The iteration of each experiment whose block is unsealed.
@@ -151,7 +151,7 @@ impl Fold for Sequences {
                 let plan = said.params.sequential.as_ref();
                 let test = said.params.confirm_test;
                 if let Some(plan) = plan.filter(|_| test == ConfirmTest::Sequential) {
-                    let shown = Shown {
+                    let shown = SequentialBlock {
                         confirm_root: None,
                         digest: said.digest,
                         every: plan.look_every.value(),
@@ -179,7 +179,7 @@ impl Fold for Sequences {
             Payload::ConfirmLooked(said) => {
                 if let Some(of) = self.by_id.get_mut(&said.iteration) {
                     of.looks += 1;
-                    of.looked = Some(Looked {
+                    of.looked = Some(BlockLook {
                         hypotheses: said.hypotheses.clone(),
                         of_units: said.of_units.value(),
                         seq,
@@ -248,7 +248,7 @@ impl Sequences {
 }
 
 /// The checkpoint that the order of a block is drawn from, and the seed.
-fn drawn(state: &State, of: &Shown, header: &Header) -> Option<(DrawnFrom, Digest)> {
+fn drawn(state: &State, of: &SequentialBlock, header: &Header) -> Option<(DrawnFrom, Digest)> {
     let beacon = orders::beacon_above(state, of.sealed_seq?, header.seen)?;
     Some((beacon, orders::seed(of.digest, of.confirm_root?, &beacon)))
 }
@@ -260,7 +260,7 @@ pub(super) fn check_shown(
     experiment: &ExperimentId,
     header: &Header,
     said: &LabelRevealed,
-) -> Checked {
+) -> RuleAnswer {
     let sequences = state.fold::<Sequences>();
     let Some(id) = sequences.shows_in_order(experiment, &said.design) else {
         return Ok(());
@@ -288,7 +288,7 @@ pub(super) fn check_shown(
         format!("{item} (E_ORDER)")
     );
     let most = of.looked_units() + of.every;
-    let settled = of.looked.as_ref().is_some_and(Looked::is_settled);
+    let settled = of.looked.as_ref().is_some_and(BlockLook::is_settled);
     ensure!(
         settled || of.units < most,
         format!("confirm.looked of {id} after {most} clusters"),
@@ -303,7 +303,7 @@ pub(super) fn check_looked(
     live: &Live<'_>,
     header: &Header,
     said: &ConfirmLooked,
-) -> Checked {
+) -> RuleAnswer {
     let id = &said.iteration;
     let Some(of) = state.fold::<Sequences>().by_id.get(id) else {
         let expected = "an iteration with confirm_test sequential";
@@ -350,7 +350,7 @@ pub(super) fn check_looked(
 }
 
 /// What stopped at an earlier look stays as it was, the bounds and the number of clusters too.
-fn check_kept(before: &Looked, said: &ConfirmLooked) -> Checked {
+fn check_kept(before: &BlockLook, said: &ConfirmLooked) -> RuleAnswer {
     ensure!(
         before.of_units == said.of_units.value(),
         format!("a block of {} clusters, as before", before.of_units),
@@ -375,7 +375,7 @@ fn check_kept(before: &Looked, said: &ConfirmLooked) -> Checked {
 }
 
 /// Gates on confirm stand on the whole block, and P8 on how the test ended at the looks.
-pub(super) fn check_gate(state: &State, said: &GateEvaluated) -> Checked {
+pub(super) fn check_gate(state: &State, said: &GateEvaluated) -> RuleAnswer {
     let Some(of) = state.fold::<Sequences>().by_id.get(&said.iteration) else {
         // The test of the iteration is not sequential.
         return Ok(());

@@ -36,7 +36,7 @@ pub const READS: &[Kind] = &[
 /// A calibrator that was fitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fitted {
+pub struct CalibratorFit {
     /// Whose scores.
     pub judge: JudgeId,
     /// Rubrics whose gates were evaluated with it; none of an estimate's.
@@ -46,7 +46,7 @@ pub struct Fitted {
     pub seq: u64,
 }
 
-impl Fitted {
+impl CalibratorFit {
     /// Whether gates of a rubric were evaluated with it, under any of these hashes.
     pub fn is_of(&self, rubrics: &[Digest]) -> bool {
         self.rubrics.iter().any(|of| rubrics.contains(of))
@@ -56,7 +56,7 @@ impl Fitted {
 /// An audit of transport.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tested {
+pub struct TransportAudit {
     /// The calibrator.
     pub calibrator: Digest,
     /// Its entry.
@@ -68,7 +68,7 @@ pub struct Tested {
 /// A recalibration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recalibrated {
+pub struct Recalibration {
     /// The calibrator.
     pub calibrator: Digest,
     /// What is to be deployed with it.
@@ -102,7 +102,7 @@ pub struct Deployment {
 /// A check of guardrails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Checked {
+pub struct GuardrailCheck {
     /// Its event.
     pub id: EventId,
     /// Whether a guardrail failed.
@@ -114,24 +114,24 @@ pub struct Checked {
 /// Deployments of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfExperiment {
+pub struct ExperimentDeployments {
     /// What runs.
     pub active: Option<EventId>,
     /// Calibrators that were fitted.
-    pub calibrators: BTreeMap<Digest, Fitted>,
+    pub calibrators: BTreeMap<Digest, CalibratorFit>,
     /// The newest check of what runs.
-    pub checked: Option<Checked>,
+    pub checked: Option<GuardrailCheck>,
     /// Deployments, oldest first.
     pub deployments: Vec<Deployment>,
     /// Models of judges that are registered.
     pub models: BTreeMap<JudgeId, String>,
     /// Recalibrations by their event.
-    pub recalibrations: BTreeMap<EventId, Recalibrated>,
+    pub recalibrations: BTreeMap<EventId, Recalibration>,
     /// Audits of transport by their event.
-    pub transports: BTreeMap<EventId, Tested>,
+    pub transports: BTreeMap<EventId, TransportAudit>,
 }
 
-impl OfExperiment {
+impl ExperimentDeployments {
     /// A deployment by its event.
     pub fn deployment(&self, id: EventId) -> Option<&Deployment> {
         self.deployments.iter().find(|of| of.id == id)
@@ -155,7 +155,7 @@ impl OfExperiment {
     }
 
     /// A breach that waits for its rollback: nothing else of the experiment is recorded before.
-    pub fn breach(&self) -> Option<Checked> {
+    pub fn breach(&self) -> Option<GuardrailCheck> {
         self.checked.filter(|of| of.is_breach)
     }
 
@@ -197,18 +197,18 @@ impl OfExperiment {
 #[serde(transparent)]
 pub struct Deployments {
     /// By experiment.
-    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+    pub by_experiment: BTreeMap<ExperimentId, ExperimentDeployments>,
 }
 
 impl Deployments {
     /// Those of an experiment.
-    pub fn of(&self, experiment: &ExperimentId) -> Option<&OfExperiment> {
+    pub fn of(&self, experiment: &ExperimentId) -> Option<&ExperimentDeployments> {
         self.by_experiment.get(experiment)
     }
 }
 
-fn recalibrated(seq: u64, said: &RecalibrationCompleted) -> Recalibrated {
-    Recalibrated {
+fn recalibrated(seq: u64, said: &RecalibrationCompleted) -> Recalibration {
+    Recalibration {
         calibrator: said.calibrator,
         commit: said.commit,
         judge: said.judge.clone(),
@@ -229,7 +229,7 @@ impl Fold for Deployments {
                 let known = of.calibrators.remove(&said.calibrator);
                 let mut rubrics = known.map(|of| of.rubrics).unwrap_or_default();
                 rubrics.extend(said.terms.iteration.as_ref().map(|of| of.rubric_hash));
-                let fitted = Fitted {
+                let fitted = CalibratorFit {
                     judge,
                     rubrics,
                     seq,
@@ -239,7 +239,7 @@ impl Fold for Deployments {
             Payload::DeploymentActivated(said) => of.activated((event.id, seq), said),
             Payload::DeploymentRolledBack(said) => of.back(seq, said),
             Payload::GuardrailChecked(said) => {
-                of.checked = Some(Checked {
+                of.checked = Some(GuardrailCheck {
                     id: event.id,
                     is_breach: said.verdicts.is_breach(),
                     seq,
@@ -254,16 +254,18 @@ impl Fold for Deployments {
                     let judge = said.judge.clone();
                     let known = of.calibrators.entry(said.calibrator);
                     let rubrics = Vec::new();
-                    known.and_modify(|of| of.seq = seq).or_insert(Fitted {
-                        judge,
-                        rubrics,
-                        seq,
-                    });
+                    known
+                        .and_modify(|of| of.seq = seq)
+                        .or_insert(CalibratorFit {
+                            judge,
+                            rubrics,
+                            seq,
+                        });
                 }
                 of.recalibrations.insert(event.id, recalibrated(seq, said));
             }
             Payload::TransportTested(said) => {
-                let tested = Tested {
+                let tested = TransportAudit {
                     calibrator: said.calibrator,
                     seq,
                     state: said.state,

@@ -16,12 +16,12 @@ use clover_ledger::History;
 use clover_ledger::LedgerError;
 
 use crate::reader::LogReader;
+use crate::reader::LogStatement;
 use crate::reader::Model;
-use crate::reader::Said;
 
 /// A version of a rubric as it was registered or committed.
 #[derive(Clone, Debug)]
-struct Version {
+struct RubricVersion {
     hash: Digest,
     iteration: Option<IterationId>,
     leaves: Vec<RubricLeaf>,
@@ -31,9 +31,9 @@ struct Version {
 #[derive(Debug, Default)]
 pub struct Rollouts {
     /// Deployments, oldest first.
-    pub deployments: Vec<Said<DeploymentActivated>>,
-    recalibrations: BTreeMap<EventId, Said<RecalibrationCompleted>>,
-    versions: BTreeMap<EventId, Version>,
+    pub deployments: Vec<LogStatement<DeploymentActivated>>,
+    recalibrations: BTreeMap<EventId, LogStatement<RecalibrationCompleted>>,
+    versions: BTreeMap<EventId, RubricVersion>,
     /// The iteration of each acceptance.
     accepted: BTreeMap<EventId, IterationId>,
     /// The first iteration that starts from each rubric.
@@ -45,7 +45,7 @@ impl Model for Rollouts {
         let id = event.id;
         match &event.payload {
             Payload::RubricRegistered(said) => {
-                let version = Version {
+                let version = RubricVersion {
                     hash: said.rubric_hash,
                     iteration: None,
                     leaves: said.leaves.clone(),
@@ -60,7 +60,7 @@ impl Model for Rollouts {
                 self.accepted.insert(id, said.iteration.clone());
             }
             Payload::PromptCommitted(said) => {
-                let version = Version {
+                let version = RubricVersion {
                     hash: said.rubric_hash,
                     iteration: self.accepted.get(&said.acceptance).cloned(),
                     leaves: said.leaves.clone(),
@@ -69,11 +69,12 @@ impl Model for Rollouts {
             }
             Payload::RecalibrationCompleted(said) => {
                 let said = (**said).clone();
-                self.recalibrations.insert(id, Said { seq, id, said });
+                self.recalibrations
+                    .insert(id, LogStatement { seq, id, said });
             }
             Payload::DeploymentActivated(said) => {
                 let said = (**said).clone();
-                self.deployments.push(Said { seq, id, said });
+                self.deployments.push(LogStatement { seq, id, said });
             }
             _ => {}
         }
@@ -95,12 +96,12 @@ impl Rollouts {
     }
 
     /// A recalibration by its event.
-    pub fn recalibration(&self, id: EventId) -> Option<&Said<RecalibrationCompleted>> {
+    pub fn recalibration(&self, id: EventId) -> Option<&LogStatement<RecalibrationCompleted>> {
         self.recalibrations.get(&id)
     }
 
     /// A deployment by its event.
-    pub fn deployment(&self, id: EventId) -> Option<&Said<DeploymentActivated>> {
+    pub fn deployment(&self, id: EventId) -> Option<&LogStatement<DeploymentActivated>> {
         self.deployments.iter().find(|of| of.id == id)
     }
 

@@ -15,18 +15,18 @@ use clover_ledger::LedgerError;
 use clover_num::Micro;
 
 use crate::reader::LogReader;
+use crate::reader::LogStatement;
 use crate::reader::Model;
-use crate::reader::Said;
 
 /// What the log says of one anchor set and one judge.
 #[derive(Debug, Default)]
 pub struct AnchorLog {
     /// The set.
-    pub set: Option<Said<AnchorSetRegistered>>,
+    pub set: Option<LogStatement<AnchorSetRegistered>>,
     /// The judge, if it was registered.
-    pub registered: Option<Said<JudgeRegistered>>,
+    pub registered: Option<LogStatement<JudgeRegistered>>,
     /// Scores of the judge.
-    pub scores: Vec<Said<ScoreRecorded>>,
+    pub scores: Vec<LogStatement<ScoreRecorded>>,
     /// Scores of each earlier check, with the root of their rows.
     pub earlier: Vec<(Root, Vec<Micro>)>,
     /// Scores since the registration that do not name it.
@@ -34,20 +34,20 @@ pub struct AnchorLog {
 }
 
 /// The same while it is read.
-struct Of<'a> {
+struct AnchorReader<'a> {
     of: (&'a AnchorSetId, &'a JudgeId),
     log: AnchorLog,
 }
 
-impl Model for Of<'_> {
+impl Model for AnchorReader<'_> {
     fn take(&mut self, seq: u64, event: &Event) {
         let ((anchors, judge), log) = (self.of, &mut self.log);
         match &event.payload {
             Payload::AnchorSetRegistered(said) if said.anchors == *anchors && log.set.is_none() => {
-                log.set = Said::of(seq, event);
+                log.set = LogStatement::of(seq, event);
             }
             Payload::JudgeRegistered(said) if said.judge == *judge && log.registered.is_none() => {
-                log.registered = Said::of(seq, event);
+                log.registered = LogStatement::of(seq, event);
             }
             Payload::JudgeDriftChecked(said)
                 if said.judge == *judge && said.anchors == *anchors =>
@@ -60,7 +60,7 @@ impl Model for Of<'_> {
                     of.said.port == JudgePort::Recorded || event.header.refs.contains(&of.id)
                 });
                 log.unversioned += u64::from(!named);
-                log.scores.extend(Said::of(seq, event));
+                log.scores.extend(LogStatement::of(seq, event));
             }
             _ => {}
         }
@@ -80,6 +80,6 @@ impl AnchorLog {
     ) -> Result<Self, LedgerError> {
         let log = Self::default();
         let entries = LogReader::through(history, last).of(experiment);
-        Ok(entries.into_model(Of { of, log })?.log)
+        Ok(entries.into_model(AnchorReader { of, log })?.log)
     }
 }

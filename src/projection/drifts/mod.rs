@@ -17,6 +17,7 @@ use clover_event::payload::audit::TransportTested;
 use clover_event::payload::decision::Outcome;
 use clover_event::payload::drift::DriftPlan;
 use clover_event::payload::drift::JudgeDriftChecked;
+use clover_event::payload::estimated::TransportState;
 use clover_event::payload::gate::GateSource;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::overlap::OverlapThresholds;
@@ -27,7 +28,7 @@ use clover_ledger::Breaches;
 use clover_ledger::Candidate;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
 use clover_ledger::State;
@@ -44,18 +45,25 @@ use serde::Serialize;
 use crate::designs::Designs;
 use crate::gates::Gate;
 use crate::gates::Gates;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::JudgeDriftChecked];
+/// Largest acceptable mean residual of an audit that no plan grades, in millionths (CJE paper, D.6).
+pub const USUAL_MARGIN: i64 = 50_000;
+/// Level of an audit that no plan grades, in millionths.
+pub const USUAL_ALPHA: i64 = 50_000;
+/// Fewest clusters with which an audit passes that no plan grades.
+pub const USUAL_CLUSTERS: u64 = 20;
 /// The part of a manifest that a deviation names when it says how the drift of a judge is handled.
 pub const JUDGE_PATH: &str = "metric.judge_digest";
 
 /// Checks of one judge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Checked {
+pub struct DriftChecks {
     /// The entry of the newest check that failed.
     pub failed_seq: Option<u64>,
     /// The entry of the newest check.
@@ -69,12 +77,12 @@ pub struct Checked {
 #[serde(transparent)]
 pub struct Drifts {
     /// By experiment, then judge.
-    pub by_experiment: BTreeMap<ExperimentId, BTreeMap<JudgeId, Checked>>,
+    pub by_experiment: BTreeMap<ExperimentId, BTreeMap<JudgeId, DriftChecks>>,
 }
 
 impl Drifts {
     /// Checks of a judge.
-    pub fn of(&self, experiment: &ExperimentId, judge: &JudgeId) -> Option<&Checked> {
+    pub fn of(&self, experiment: &ExperimentId, judge: &JudgeId) -> Option<&DriftChecks> {
         self.by_experiment.get(experiment)?.get(judge)
     }
 }
@@ -91,7 +99,7 @@ impl Fold for Drifts {
         let verdict = said.verdicts.whole();
         let failed = (verdict == Verdict::Fail).then_some(seq);
         let before = of.get(&said.judge).and_then(|checked| checked.failed_seq);
-        let checked = Checked {
+        let checked = DriftChecks {
             failed_seq: failed.or(before),
             newest_seq: seq,
             verdict,
@@ -118,7 +126,7 @@ pub struct Stale {
 }
 
 /// Whether a deviation that was recorded after an entry, and known of after it, says how drift is handled.
-fn is_handled(record: &Record, seq: u64) -> bool {
+fn is_handled(record: &ManifestRecord, seq: u64) -> bool {
     record
         .deviations
         .iter()
@@ -130,7 +138,7 @@ fn is_handled(record: &Record, seq: u64) -> bool {
 pub fn stale(
     state: &State,
     experiment: &ExperimentId,
-    record: &Record,
+    record: &ManifestRecord,
     sources: &[GateSource],
     opened: Option<u64>,
 ) -> Option<Stale> {
@@ -169,9 +177,9 @@ fn found_stale(state: &State, gate: &ManifestId, of: &Gate) -> Result<Option<Sta
 
 /// The rules `thresholds` and `drift`.
 #[derive(Clone, Copy, Debug)]
-pub struct Drifting;
+pub struct DriftRules;
 
-impl Rule for Drifting {
+impl Rule for DriftRules {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
@@ -203,7 +211,7 @@ fn check_drift(
     state: &State,
     experiment: &ExperimentId,
     payload: &Payload,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     match payload {
         Payload::JudgeDriftChecked(said) => check_follows(said),
         Payload::GateOpened(said) => {
@@ -227,7 +235,7 @@ fn check_drift(
     }
 }
 
-fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::Checked {
+fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::RuleAnswer {
     // An act on a gate that nobody opened is refused by the rule `gate`.
     let Some(of) = state.fold::<Gates>().by_id.get(gate) else {
         return Ok(());
@@ -236,7 +244,7 @@ fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::Checked {
 }
 
 /// A stale gate waits for a deviation.
-fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::Checked {
+fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::RuleAnswer {
     let Some(Stale { check_seq, judge }) = stale else {
         return Ok(());
     };
@@ -251,7 +259,7 @@ fn check_fresh(gate: &ManifestId, stale: Option<Stale>) -> clover_ledger::Checke
 }
 
 /// Verdicts follow from the figures beside them, and every row has its score.
-fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::Checked {
+fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::RuleAnswer {
     let rows = said.scores_micro.len() as u64;
     let by_policy = said.policies.iter().map(|of| of.rows.value());
     let by_policy = by_policy.fold(0_u64, u64::saturating_add);
@@ -294,7 +302,7 @@ fn check_graded(
     state: &State,
     experiment: &ExperimentId,
     payload: &Payload,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let table_9 = Some(OverlapThresholds::default());
     match payload {
@@ -316,12 +324,62 @@ fn check_graded(
     }
 }
 
-/// An audit is graded by a plan that was in force before a probe of its design was open. One that came later plans none of it.
+/// Which plan grades an audit by the probes of a design.
+#[derive(Clone, Copy, Debug)]
+pub enum AuditPlan<'a> {
+    /// Of the plans in force before the first probe was open, the one that was in force first.
+    Graded(&'a ManifestVersion),
+    /// It graded, and was withdrawn or changed after a probe was open.
+    Withdrawn(&'a ManifestId),
+    /// No plan was in force before a probe was open.
+    Unplanned,
+}
+
+/// The plan that grades audits of a design whose first probe was open at an entry.
+pub fn audit_plan<'a>(
+    manifests: &'a Manifests,
+    experiment: &ExperimentId,
+    opened: u64,
+) -> AuditPlan<'a> {
+    let of_experiment = |record: &&ManifestRecord| record.experiment.as_ref() == Some(experiment);
+    let records = manifests.by_id.values().filter(of_experiment);
+    // A record that was superseded before the first probe plans nothing of it; one that was superseded later did.
+    let then = records.filter_map(|record| {
+        let version = record.before(opened)?;
+        let replaced = record.superseded_by.as_ref().and_then(|by| {
+            let by = manifests.by_id.get(by)?;
+            by.versions.first().map(|first| first.seq)
+        });
+        let stood = replaced.is_none_or(|seq| seq > opened);
+        let plans = record
+            .versions
+            .iter()
+            .filter(|of| of.manifest.transport.is_some());
+        let since = plans.filter_map(ManifestVersion::since).min()?;
+        (stood && version.manifest.transport.is_some()).then_some((since, record))
+    });
+    let Some((_, record)) = then.min_by_key(|(since, _)| *since) else {
+        return AuditPlan::Unplanned;
+    };
+    match record.in_force() {
+        Some(now) if record.superseded_by.is_none() && record.plans_audits_before(Some(opened)) => {
+            AuditPlan::Graded(now)
+        }
+        Some(now) => AuditPlan::Withdrawn(&now.manifest.manifest),
+        None => AuditPlan::Unplanned,
+    }
+}
+
+/// An audit is graded by the plan that was in force first, before a probe of its design was open. One that came later plans
+/// none of it; where there is none, the usual numbers hold.
 fn check_audit(
     state: &State,
     experiment: &ExperimentId,
     said: &TransportTested,
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
+    if state.asks(Question::FirstPlan) {
+        return check_first_plan(state, experiment, said);
+    }
     let manifests = state.fold::<Manifests>();
     let opened = probe_opened(state, experiment, &said.design);
     let is_early = |id: &ManifestId| {
@@ -342,6 +400,91 @@ fn check_audit(
     let planned = |of: &Manifest| audit(of).filter(|_| is_early(&of.manifest));
     let found = (numbers(&said.audit), said.audit.manifest);
     check_registered(manifests, experiment, planned, None, found)
+}
+
+fn check_first_plan(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &TransportTested,
+) -> clover_ledger::RuleAnswer {
+    let manifests = state.fold::<Manifests>();
+    let opened = probe_opened(state, experiment, &said.design);
+    let opened = opened.required("a label of the design that is open")?;
+    match audit_plan(manifests, experiment, opened) {
+        AuditPlan::Graded(version) => {
+            let id = &version.manifest.manifest;
+            ensure!(
+                said.audit.manifest == Some(version.digest),
+                format!(
+                    "the digest {} of {id}, the plan of audits that was in force first",
+                    version.digest
+                ),
+                said.audit
+                    .manifest
+                    .map_or("none".to_owned(), |of| of.to_string())
+            );
+            ensure!(
+                audit(&version.manifest) == Some(numbers(&said.audit)),
+                format!("the thresholds that {id} registers"),
+                "others"
+            );
+        }
+        AuditPlan::Withdrawn(id) => {
+            check_no_plan(said)?;
+            ensure!(
+                said.state != TransportState::Pass,
+                format!("no pass: {id} planned this audit, and was changed after a probe was open"),
+                "a pass"
+            );
+        }
+        AuditPlan::Unplanned => {
+            check_no_plan(said)?;
+            check_usual(state, experiment, said)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_no_plan(said: &TransportTested) -> clover_ledger::RuleAnswer {
+    let Some(digest) = said.audit.manifest else {
+        return Ok(());
+    };
+    unmet(
+        "no manifest: none that is in force planned audits before a probe was open",
+        digest.to_string(),
+    )
+}
+
+/// An audit that nobody planned is graded by the usual numbers or stricter ones, as one of all policies that have probes.
+fn check_usual(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &TransportTested,
+) -> clover_ledger::RuleAnswer {
+    let designs = state.fold::<Designs>();
+    let design = designs.design(experiment, &said.design);
+    let design = design.required("the design of the probes")?;
+    let policies = design.policies.len() as u64;
+    let of = &said.audit;
+    let margin = of.margin_micro.required("a margin")?;
+    let is_usual = of.alpha_micro.value() <= USUAL_ALPHA
+        && of.clusters_min.value() >= USUAL_CLUSTERS
+        && of.family_size.value() >= policies
+        && margin.value() <= USUAL_MARGIN;
+    ensure!(
+        is_usual,
+        format!(
+            "a margin of at most {USUAL_MARGIN} and an alpha of at most {USUAL_ALPHA} millionths, at least {USUAL_CLUSTERS} clusters, and a family of at least {policies}, where no plan says otherwise"
+        ),
+        format!(
+            "margin {} and alpha {} millionths, {} clusters, family {}",
+            margin.value(),
+            of.alpha_micro.value(),
+            of.clusters_min.value(),
+            of.family_size.value()
+        )
+    );
+    Ok(())
 }
 
 /// The entry by which a probe of a design was open, after which no plan counts; `None` where the rulebook in force does not ask.
@@ -403,7 +546,7 @@ fn check_registered<T: PartialEq>(
     of: impl Fn(&Manifest) -> Option<T>,
     usual: Option<T>,
     (found, manifest): (T, Option<Digest>),
-) -> clover_ledger::Checked {
+) -> clover_ledger::RuleAnswer {
     let mut planned = planned(manifests, experiment, of);
     let Some(digest) = manifest else {
         if let Some((id, digest, _)) = planned.next() {

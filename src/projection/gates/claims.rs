@@ -20,8 +20,8 @@ use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
@@ -37,23 +37,23 @@ use crate::gates::holds;
 use crate::gates::outcome_of;
 use crate::gates::rules::family_of;
 use crate::manifests;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 
 /// The test of the version in force: an opened gate has one.
-fn test_in_force(record: &Record) -> Result<&Test, Unmet> {
+fn test_in_force(record: &ManifestRecord) -> Result<&Test, Unmet> {
     let version = record.in_force().required("a version in force")?;
     test_of(version)
 }
 
 /// The test of a version of a gate's manifest, which has one.
-fn test_of(version: &Version) -> Result<&Test, Unmet> {
+fn test_of(version: &ManifestVersion) -> Result<&Test, Unmet> {
     version.manifest.test.as_ref().required("section test")
 }
 
 /// Whether a look may be taken now, and with these numbers.
-pub(super) fn check_look(gate: &Gate, record: &Record, said: &GateLooked) -> Checked {
+pub(super) fn check_look(gate: &Gate, record: &ManifestRecord, said: &GateLooked) -> RuleAnswer {
     if let Some(decided) = &gate.decided {
         let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
         return unmet("a gate that is not decided", found);
@@ -104,10 +104,10 @@ pub(super) fn check_look(gate: &Gate, record: &Record, said: &GateLooked) -> Che
 /// Whether a gate may end so.
 pub(super) fn check_decision(
     gate: &Gate,
-    record: &Record,
+    record: &ManifestRecord,
     event: &Candidate<'_>,
     said: &GateDecided,
-) -> Checked {
+) -> RuleAnswer {
     if let Some(decided) = &gate.decided {
         let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
         return unmet("a gate that is not decided", found);
@@ -138,7 +138,7 @@ pub(super) fn check_decision(
 }
 
 /// An outcome by evidence is said under the version in force, and is the one that the last look led to.
-fn check_outcome(gate: &Gate, record: &Record, said: &GateDecided) -> Checked {
+fn check_outcome(gate: &Gate, record: &ManifestRecord, said: &GateDecided) -> RuleAnswer {
     let current = record.in_force().required("a version in force")?;
     ensure!(
         current.digest == said.digest,
@@ -161,7 +161,7 @@ fn check_outcome(gate: &Gate, record: &Record, said: &GateDecided) -> Checked {
 
 /// An amendment of an opened gate leaves what is tested, on what and with whom: its order was drawn for that. And it leaves
 /// the bettor: looks hold every unit's bet against the one the gate was opened with.
-pub(super) fn check_amendment(state: &State, said: &ManifestAmended) -> Checked {
+pub(super) fn check_amendment(state: &State, said: &ManifestAmended) -> RuleAnswer {
     let Some(gate) = state.fold::<Gates>().by_id.get(&said.manifest.manifest) else {
         // No gate of this name is opened: its order is not in use yet.
         return Ok(());
@@ -187,7 +187,7 @@ pub(super) fn check_amendment(state: &State, said: &ManifestAmended) -> Checked 
 }
 
 /// What an opened gate tests is what its order was drawn for: no version of it that waited comes into force then.
-pub(super) fn check_countersignature(state: &State, digest: Digest) -> Checked {
+pub(super) fn check_countersignature(state: &State, digest: Digest) -> RuleAnswer {
     let Some((id, record)) = state.fold::<Manifests>().of_digest(digest) else {
         // Whoever asks about the countersignature itself refuses a digest of no version, under the same rule.
         return Ok(());
@@ -211,16 +211,16 @@ pub(super) fn check_countersignature(state: &State, digest: Digest) -> Checked {
 
 /// A gate with its manifest.
 #[derive(Clone, Copy)]
-struct Run<'s> {
+struct GateRecord<'s> {
     gate: &'s Gate,
-    record: &'s Record,
+    record: &'s ManifestRecord,
 }
 
 /// A gate that was opened, with its manifest.
-fn run_of<'s>(state: &'s State, id: &ManifestId) -> Option<Run<'s>> {
+fn run_of<'s>(state: &'s State, id: &ManifestId) -> Option<GateRecord<'s>> {
     let gate = state.fold::<Gates>().by_id.get(id)?;
     let record = state.fold::<Manifests>().by_id.get(id)?;
-    Some(Run { gate, record })
+    Some(GateRecord { gate, record })
 }
 
 /// Whether a gate may go on where another ended.
@@ -228,7 +228,7 @@ pub(super) fn check_continuation(
     state: &State,
     experiment: Option<&ExperimentId>,
     said: &GateContinued,
-) -> Checked {
+) -> RuleAnswer {
     let own = run_of(state, &said.gate).filter(|of| of.gate.experiment.as_ref() == experiment);
     let Some(own) = own else {
         return unmet("an opened gate of this experiment", said.gate.to_string());
@@ -252,12 +252,12 @@ pub(super) fn check_continuation(
 }
 
 /// Whether a parent that is named ended so that its wealth may be carried on, and this is that wealth.
-fn check_carried(own: Run<'_>, parent: Run<'_>, said: &GateContinued) -> Checked {
+fn check_carried(own: GateRecord<'_>, parent: GateRecord<'_>, said: &GateContinued) -> RuleAnswer {
     if let Some(child) = &parent.gate.child {
         let found = format!("one that {child} continues");
         return unmet("a parent that no other gate continues", found);
     }
-    let undecided = |one: &super::Decided| one.outcome == Outcome::UndecidedAtNMax;
+    let undecided = |one: &super::GateDecision| one.outcome == Outcome::UndecidedAtNMax;
     ensure!(
         parent.gate.decided.as_ref().is_some_and(undecided),
         "a parent that ended undecided_at_n_max",
@@ -294,7 +294,11 @@ fn check_carried(own: Run<'_>, parent: Run<'_>, said: &GateContinued) -> Checked
 }
 
 /// Whether the one test may go on with the wealth of the other.
-fn check_one_test(said: &GateContinued, version: &Version, other: &Version) -> Checked {
+fn check_one_test(
+    said: &GateContinued,
+    version: &ManifestVersion,
+    other: &ManifestVersion,
+) -> RuleAnswer {
     ensure!(
         version.h0_digest == said.h0_digest && other.h0_digest == said.h0_digest,
         format!("h0_digest {} of both", other.h0_digest),
@@ -330,12 +334,12 @@ fn check_one_test(said: &GateContinued, version: &Version, other: &Version) -> C
 
 /// What a member adds to its family: log e of its last look, of which more than 0 counts only from `n_min` units on and
 /// where no unit came after it; 0 without one.
-pub fn evidence(gate: Option<&Gate>, record: Option<&Record>) -> Finite {
+pub fn evidence(gate: Option<&Gate>, record: Option<&ManifestRecord>) -> Finite {
     let Some(gate) = gate else {
         return Finite::default();
     };
     let test = record
-        .and_then(Record::in_force)
+        .and_then(ManifestRecord::in_force)
         .and_then(|of| of.manifest.test.as_ref());
     let n_min = test.map_or(u64::MAX, |test| test.n_min.value());
     let log_e = gate.log_e();
@@ -346,7 +350,7 @@ pub fn evidence(gate: Option<&Gate>, record: Option<&Record>) -> Finite {
 }
 
 /// What recorded facts demand of a closing; which claims it finds to hold is computed again elsewhere.
-pub(super) fn check_closing(state: &State, said: &FamilyClosed) -> Checked {
+pub(super) fn check_closing(state: &State, said: &FamilyClosed) -> RuleAnswer {
     let name = &said.family;
     let (gates, manifests) = (state.fold::<Gates>(), state.fold::<Manifests>());
     let Some(family) = manifests.families.get(name) else {
@@ -417,7 +421,7 @@ pub(super) fn check_promotion(
     now: Timestamp,
     author: KeyId,
     said: &PromotionIssued,
-) -> Checked {
+) -> RuleAnswer {
     ensure!(
         !said.gates.is_empty() && said.gates.windows(2).all(|pair| pair[0] < pair[1]),
         "gates in order, each once, at least one",
@@ -449,9 +453,9 @@ pub(super) fn check_promotion(
 fn check_ground(
     state: &State,
     author: KeyId,
-    (id, run): (&ManifestId, Run<'_>),
+    (id, run): (&ManifestId, GateRecord<'_>),
     said: &PromotionIssued,
-) -> Checked {
+) -> RuleAnswer {
     let version = run.record.in_force().required("a version in force")?;
     let manifest = &version.manifest;
     let named = manifest.roles.as_ref().and_then(|roles| roles.releaser);
@@ -473,13 +477,13 @@ fn check_ground(
 }
 
 /// A promotion rests on more than claims about exactly the units that were tested.
-fn check_rests(state: &State, said: &PromotionIssued) -> Checked {
+fn check_rests(state: &State, said: &PromotionIssued) -> RuleAnswer {
     if !state.asks(Question::FiniteClaims) {
         return Ok(());
     }
     let manifests = state.fold::<Manifests>();
     let finite = |id: &ManifestId| {
-        let bound = manifests.by_id.get(id).and_then(Record::bound);
+        let bound = manifests.by_id.get(id).and_then(ManifestRecord::bound);
         let test = bound.and_then(|of| of.manifest.test.as_ref());
         // A test that nobody finds is no ground either.
         test.is_none_or(|test| test.without_replacement)
@@ -493,7 +497,7 @@ fn check_rests(state: &State, said: &PromotionIssued) -> Checked {
 }
 
 /// A promotion says in how many gates its candidate was.
-fn check_counted(state: &State, said: &PromotionIssued) -> Checked {
+fn check_counted(state: &State, said: &PromotionIssued) -> RuleAnswer {
     if !state.asks(Question::OneFamily) {
         return Ok(());
     }
@@ -508,7 +512,7 @@ fn check_counted(state: &State, said: &PromotionIssued) -> Checked {
 }
 
 /// Whether a gate's claim holds by the procedure of its family.
-fn check_standing(state: &State, (id, run): (&ManifestId, Run<'_>)) -> Checked {
+fn check_standing(state: &State, (id, run): (&ManifestId, GateRecord<'_>)) -> RuleAnswer {
     let Some(decided) = &run.gate.decided else {
         return unmet(format!("a decision of {id}"), "none");
     };
@@ -547,7 +551,7 @@ fn check_standing(state: &State, (id, run): (&ManifestId, Run<'_>)) -> Checked {
 }
 
 /// Whether the promotion that is revoked stands.
-pub(super) fn check_revocation(state: &State, said: &PromotionRevoked) -> Checked {
+pub(super) fn check_revocation(state: &State, said: &PromotionRevoked) -> RuleAnswer {
     let mut all = state.fold::<Gates>().promotions.iter();
     ensure!(
         all.any(|one| one.id == said.promotion && one.revoked_seq.is_none()),

@@ -10,18 +10,18 @@ use clover_event::id::Root;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::manifest::Template;
 use clover_event::payload::prereg::ExposureOpened;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 
 use crate::gates::Gates;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use crate::orders;
 use crate::orders::Orders;
 
@@ -58,7 +58,7 @@ fn gates_of<'s>(
     state: &'s State,
     experiment: &'s ExperimentId,
     arm: &'s str,
-) -> impl Iterator<Item = (&'s ManifestId, &'s Record, &'s Version)> {
+) -> impl Iterator<Item = (&'s ManifestId, &'s ManifestRecord, &'s ManifestVersion)> {
     let all = state.fold::<Manifests>().gates(experiment);
     all.filter_map(move |(id, record)| {
         let bound = record.bound()?;
@@ -73,7 +73,7 @@ pub(super) fn check_scale(
     state: &State,
     experiment: Option<&ExperimentId>,
     payload: &Payload,
-) -> Checked {
+) -> RuleAnswer {
     if !state.asks(Question::ScoredInOrder) {
         return Ok(());
     }
@@ -162,7 +162,7 @@ pub(super) fn exposed_first(
 
 /// Whether a unit of a gate's order is exposed: it stands no further than the last unit that is. Exposures from before
 /// rulebook 18 name no unit, so that nobody is kept from scoring what they opened.
-fn is_exposed(state: &State, record: &Record, unit: &ItemId) -> bool {
+fn is_exposed(state: &State, record: &ManifestRecord, unit: &ItemId) -> bool {
     if record.exposures > 0 && record.through.is_none() {
         return true;
     }
@@ -174,7 +174,7 @@ fn is_exposed(state: &State, record: &Record, unit: &ItemId) -> bool {
 }
 
 /// The exposure of a gate's units names the last of them.
-pub(super) fn check_through(state: &State, said: &ExposureOpened) -> Checked {
+pub(super) fn check_through(state: &State, said: &ExposureOpened) -> RuleAnswer {
     let found = state.fold::<Manifests>().of_digest(said.digest);
     let first = found.and_then(|(_, record)| record.versions.first());
     // The rule `manifest_first` refuses an exposure under no manifest.

@@ -6,8 +6,8 @@ use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Template;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
@@ -15,19 +15,23 @@ use clover_ledger::unmet;
 use crate::gates::Gates;
 use crate::gates::rules::family_of;
 use crate::manifests;
+use crate::manifests::ManifestRecord;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
 use crate::orders::Orders;
 
 /// One candidate's scores are evidence in one family: whoever may test it at a level of another family chooses among orders,
 /// units or experiments. Before [`Question::OneFamily`] it was one judge's scores in one experiment, and a manifest that was
 /// registered after an order was drawn could test the candidate again.
-pub(super) fn check_elsewhere(state: &State, record: &Record, said: &GateOpened) -> Checked {
+pub(super) fn check_elsewhere(
+    state: &State,
+    record: &ManifestRecord,
+    said: &GateOpened,
+) -> RuleAnswer {
     let bound = record.bound();
     let bound = bound.required("a version that set what is tested")?;
     let mine = said.sources.first().required("a source of the metric")?;
     let family = family_of(record);
-    let other_family = |other: &Record| family.is_none() || family != family_of(other);
+    let other_family = |other: &ManifestRecord| family.is_none() || family != family_of(other);
     let manifests = state.fold::<Manifests>();
     let mut others = state.fold::<Gates>().by_id.iter();
     // A gate is opened on a manifest, with sources, after its order was drawn: one that lacks them is refused there.
@@ -90,7 +94,7 @@ fn candidates(manifest: &Manifest) -> impl Iterator<Item = Digest> {
 /// or not, as its order is known by then.
 pub fn tests_of(state: &State, candidate: Digest) -> Vec<&ManifestId> {
     let all = state.fold::<Manifests>().by_id.iter();
-    let tests = |record: &Record| {
+    let tests = |record: &ManifestRecord| {
         record.bound().is_some_and(|bound| {
             bound.manifest.template == Template::Gate
                 && candidates(&bound.manifest).any(|digest| digest == candidate)

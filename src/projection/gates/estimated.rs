@@ -3,7 +3,7 @@
 //!
 //! The sample is drawn from the first checkpoint after the decision: nobody could fit a prediction to who would be labelled.
 
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::id::ItemId;
 use clover_event::payload::decision::EvidenceClass;
 use clover_event::payload::decision::GateEstimated;
@@ -13,8 +13,8 @@ use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Manifest;
 use clover_ground::digest::Digest;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
@@ -22,7 +22,7 @@ use clover_num::Micro;
 
 use crate::gates::Gate;
 use crate::gates::grade;
-use crate::manifests::Record;
+use crate::manifests::ManifestRecord;
 use crate::orders;
 use crate::orders::Orders;
 
@@ -53,8 +53,8 @@ pub fn is_drawn(seed: Digest, pi: Micro, unit: &ItemId) -> bool {
 pub fn drawn(
     state: &State,
     gate: &Gate,
-    record: &Record,
-    seen: Option<Seen>,
+    record: &ManifestRecord,
+    seen: Option<SeenCheckpoint>,
 ) -> Option<(DrawnFrom, Digest)> {
     let decided = gate.decided.as_ref()?;
     let (_, order) = state.fold::<Orders>().of(record)?;
@@ -80,7 +80,7 @@ pub fn shows(manifest: &Manifest, (low, high): (i64, i64)) -> bool {
 /// The grade of what an estimate shows: that of the gate, asymptotic at best.
 pub fn graded(
     gate: &Gate,
-    record: &Record,
+    record: &ManifestRecord,
     state: &State,
     now: clover_ground::time::Timestamp,
 ) -> Grade {
@@ -91,9 +91,9 @@ pub fn graded(
 pub(super) fn check(
     state: &State,
     event: &Candidate<'_>,
-    (gate, record): (&Gate, &Record),
+    (gate, record): (&Gate, &ManifestRecord),
     said: &GateEstimated,
-) -> Checked {
+) -> RuleAnswer {
     ensure!(
         gate.decided.is_some(),
         "gate.decided before an estimate beside it",
@@ -129,7 +129,7 @@ pub(super) fn check(
 }
 
 /// Whether an estimate is what the manifest and the gate fix.
-fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> Checked {
+fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> RuleAnswer {
     let test = manifest.test.as_ref().required("section test")?;
     ensure!(
         said.alpha_micro == test.alpha_micro,

@@ -13,9 +13,9 @@ use crate::gates::Gate;
 use crate::gates::Gates;
 use crate::manifests;
 use crate::manifests::Deviation;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 
 /// The grade of a gate's claim at a time: `void` where its sealed plan was not revealed by its day, its manifest was
 /// superseded, or the key that registered a version was compromised before; `exploratory` after a deviation with an outcome
@@ -24,7 +24,7 @@ use crate::manifests::Version;
 /// outcomes; `certified_amended` after an amendment in flight, a deviation before any outcome, or where another manifest
 /// had drawn an order of the same units before; else `certified`.
 /// A gate that continues another rests on what that one observed, and its grade is no better.
-pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Grade {
+pub fn graded(gate: &Gate, record: &ManifestRecord, state: &State, now: Timestamp) -> Grade {
     if record.superseded_by.is_some() {
         return Grade::Void;
     }
@@ -47,7 +47,7 @@ pub fn graded(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Gr
 
 /// The grade of a gate by its own record, whatever it continues and whatever replaced its manifest: what was observed before
 /// stands.
-fn graded_alone(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> Grade {
+fn graded_alone(gate: &Gate, record: &ManifestRecord, state: &State, now: Timestamp) -> Grade {
     let tainted = |key: &KeyId, seq: u64| {
         let end = state.keyring.keys.get(key).and_then(|key| key.end.as_ref());
         end.and_then(|end| end.tainted_since)
@@ -91,7 +91,8 @@ fn graded_alone(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> 
         return Grade::SelfGoverned;
     }
     let look = record.first_look.as_ref().map_or(u64::MAX, |look| look.seq);
-    let in_flight = |one: &Version| one.seq > look && one.class.is_some_and(|class| class >= 2);
+    let in_flight =
+        |one: &ManifestVersion| one.seq > look && one.class.is_some_and(|class| class >= 2);
     let amended = record.versions.iter().any(in_flight) || !record.deviations.is_empty();
     if amended || state.asks(Question::OneOrder) && is_redrawn(state, record) {
         return Grade::CertifiedAmended;
@@ -102,7 +103,7 @@ fn graded_alone(gate: &Gate, record: &Record, state: &State, now: Timestamp) -> 
 /// Keys that signed what a gate rests on, each with the last entry.
 fn signers<'s>(
     state: &'s State,
-    record: &Record,
+    record: &ManifestRecord,
 ) -> impl Iterator<Item = (&'s KeyId, &'s u64)> + use<'s> {
     let id = record
         .versions
@@ -124,7 +125,7 @@ const KNOWING: [Role; 5] = [
 /// Whether the person whose key fixed the order of a gate could know outcomes of its units: they wrote a version of its
 /// manifest, or hold or held a key that scores, labels, registers or optimizes. The order follows from the entry that fixes
 /// it, and who writes that entry could write it until the order suits.
-fn knew_outcomes(state: &State, record: &Record, bound: &Version) -> bool {
+fn knew_outcomes(state: &State, record: &ManifestRecord, bound: &ManifestVersion) -> bool {
     let keyring = &state.keyring;
     let person = |key: &KeyId| {
         let key = keyring.keys.get(key)?;
@@ -144,13 +145,15 @@ fn knew_outcomes(state: &State, record: &Record, bound: &Version) -> bool {
 
 /// Whether the order of the same units had been drawn for the same candidate by the same metric: another manifest was
 /// countersigned before this one was registered, so that who registered it could have known that order.
-fn is_redrawn(state: &State, record: &Record) -> bool {
+fn is_redrawn(state: &State, record: &ManifestRecord) -> bool {
     let Some(first) = record.versions.first() else {
         return false;
     };
-    let root = |version: &Version| version.manifest.data.as_ref().map(|data| data.confirm_root);
-    let metric = |version: &Version| version.manifest.metric.as_ref().map(|of| of.metric.clone());
-    let earlier = |one: &Version| {
+    let root =
+        |version: &ManifestVersion| version.manifest.data.as_ref().map(|data| data.confirm_root);
+    let metric =
+        |version: &ManifestVersion| version.manifest.metric.as_ref().map(|of| of.metric.clone());
+    let earlier = |one: &ManifestVersion| {
         one.digest != first.digest
             && one.countersigned_seq.is_some_and(|seq| seq < first.seq)
             && root(one).is_some()
@@ -164,7 +167,7 @@ fn is_redrawn(state: &State, record: &Record) -> bool {
 
 /// Whether the test holds only if no difference is beyond a bound that the scale does not give: a unit that breaks it cannot
 /// be observed, and a gate may have ended before it came.
-fn trusts(record: &Record) -> bool {
+fn trusts(record: &ManifestRecord) -> bool {
     let metric = record.in_force().and_then(|of| of.manifest.metric.as_ref());
     metric.is_some_and(|metric| {
         let width = metric.scale_hi_micro.value() - metric.scale_lo_micro.value();
@@ -174,7 +177,7 @@ fn trusts(record: &Record) -> bool {
 }
 
 /// Whether a sealed plan is past its day without having been revealed by then.
-pub fn is_late(record: &Record, now: Timestamp) -> bool {
+pub fn is_late(record: &ManifestRecord, now: Timestamp) -> bool {
     let sealed = record.plan.as_ref();
     sealed.is_some_and(|plan| plan.revealed_at.unwrap_or(now) > plan.reveal_by)
 }

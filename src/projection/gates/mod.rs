@@ -30,7 +30,7 @@ pub use observed::scale;
 pub use observed::slack;
 pub use observed::value_key;
 pub use observed::values;
-pub use rules::Gating;
+pub use rules::GateRules;
 pub use rules::may_open;
 pub use rules::testable;
 
@@ -134,7 +134,7 @@ pub struct Look {
 /// How a gate ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Decided {
+pub struct GateDecision {
     /// On what it rests.
     pub class: EvidenceClass,
     /// Units observed.
@@ -148,7 +148,7 @@ pub struct Decided {
 /// An estimate beside a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Estimated {
+pub struct GateEstimate {
     /// Error rate, in millionths.
     pub alpha: i64,
     /// On what it rests.
@@ -169,7 +169,7 @@ pub struct Estimated {
     pub shows: bool,
 }
 
-impl Estimated {
+impl GateEstimate {
     fn new(seq: u64, said: &GateEstimated) -> Self {
         Self {
             alpha: said.alpha_micro.value(),
@@ -197,9 +197,9 @@ pub struct Gate {
     /// The gate that goes on from it.
     pub child: Option<ManifestId>,
     /// How it ended.
-    pub decided: Option<Decided>,
+    pub decided: Option<GateDecision>,
     /// The last estimate beside it, which has no part in how it ended.
-    pub estimated: Option<Estimated>,
+    pub estimated: Option<GateEstimate>,
     /// Its experiment.
     pub experiment: Option<ExperimentId>,
     /// The entry of its first look.
@@ -375,7 +375,7 @@ fn state_link(before: Digest, t: Count, unit: &ItemId, deltas: &[clover_num::Mic
 /// What the procedure of a family said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Closed {
+pub struct FamilyClosing {
     /// Members whose claims hold.
     pub rejected: Vec<ManifestId>,
     /// The entry.
@@ -403,7 +403,7 @@ pub struct Gates {
     /// Gates by name.
     pub by_id: BTreeMap<ManifestId, Gate>,
     /// Families that are closed.
-    pub closed: BTreeMap<FamilyId, Closed>,
+    pub closed: BTreeMap<FamilyId, FamilyClosing>,
     /// Promotions in order.
     pub promotions: Vec<Promotion>,
     /// Keys that signed what a gate rests on, each with the last entry: values that it may read, and what was said of it.
@@ -471,7 +471,7 @@ impl Gates {
                     gate.streams.fill(Stream::default());
                     gate.strata.clear();
                     gate.absent.clear();
-                    gate.decided.get_or_insert(Decided {
+                    gate.decided.get_or_insert(GateDecision {
                         class: said.class,
                         n: said.n.value(),
                         outcome: said.outcome,
@@ -481,7 +481,7 @@ impl Gates {
             }
             Payload::GateEstimated(said) => {
                 if let Some(gate) = self.by_id.get_mut(&said.gate) {
-                    gate.estimated = Some(Estimated::new(seq, said));
+                    gate.estimated = Some(GateEstimate::new(seq, said));
                 }
             }
             Payload::GateContinued(said) => {
@@ -495,7 +495,7 @@ impl Gates {
             }
             Payload::FamilyClosed(said) => {
                 let rejected = said.rejected.clone();
-                let closed = Closed { rejected, seq };
+                let closed = FamilyClosing { rejected, seq };
                 self.closed.entry(said.family.clone()).or_insert(closed);
             }
             Payload::PromotionIssued(said) => self.promotions.push(Promotion {

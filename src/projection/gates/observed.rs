@@ -10,17 +10,17 @@ use clover_event::payload::gate::Reading;
 use clover_event::payload::label::row_of_draw;
 use clover_event::payload::manifest::Arm;
 use clover_event::payload::manifest::ArmRole;
-use clover_event::payload::manifest::Direction;
 use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Metric;
+use clover_event::payload::manifest::MetricDirection;
 use clover_event::payload::manifest::MissingRule;
 use clover_event::payload::manifest::Test;
 use clover_event::registry;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
@@ -29,7 +29,7 @@ use clover_num::Count;
 use clover_num::Micro;
 
 use crate::gates::Gate;
-use crate::manifests::Record;
+use crate::manifests::ManifestRecord;
 
 /// Largest difference of two scores, in millionths.
 pub fn scale(metric: &Metric) -> i64 {
@@ -40,12 +40,10 @@ pub fn scale(metric: &Metric) -> i64 {
 /// What stands for a missing draw: the end of the scale that is against the candidate.
 pub fn missing_value(metric: &Metric, arm: ArmRole) -> Micro {
     match (metric.direction, arm) {
-        (Direction::Increase, ArmRole::Candidate) | (Direction::Decrease, ArmRole::Baseline) => {
-            metric.scale_lo_micro
-        }
-        (Direction::Increase, ArmRole::Baseline) | (Direction::Decrease, ArmRole::Candidate) => {
-            metric.scale_hi_micro
-        }
+        (MetricDirection::Increase, ArmRole::Candidate)
+        | (MetricDirection::Decrease, ArmRole::Baseline) => metric.scale_lo_micro,
+        (MetricDirection::Increase, ArmRole::Baseline)
+        | (MetricDirection::Decrease, ArmRole::Candidate) => metric.scale_hi_micro,
     }
 }
 
@@ -63,8 +61,8 @@ pub fn delta(metric: &Metric, [baseline, candidate]: [i64; 2], has_missing: bool
     let most = scale(metric).saturating_mul(repeats);
     match metric.direction {
         _ if !has_missing => delta,
-        Direction::Increase => delta.max(-most),
-        Direction::Decrease => delta.min(most),
+        MetricDirection::Increase => delta.max(-most),
+        MetricDirection::Decrease => delta.min(most),
     }
 }
 
@@ -86,7 +84,7 @@ fn arm_of(reading: &Reading, role: ArmRole) -> (&[Micro], &[Count]) {
 }
 
 /// Whether a gate that may take an observation may take this one.
-pub(super) fn check(gate: &Gate, record: &Record, said: &GateObserved) -> Checked {
+pub(super) fn check(gate: &Gate, record: &ManifestRecord, said: &GateObserved) -> RuleAnswer {
     ensure!(
         !gate.is_terminal(),
         "no observation of a gate that has ended",
@@ -130,7 +128,12 @@ pub(super) fn check(gate: &Gate, record: &Record, said: &GateObserved) -> Checke
 }
 
 /// Whether it is the turn of this observation: the next one, of a unit that is exposed, within the plan and its looks.
-fn check_turn(gate: &Gate, record: &Record, test: &Test, said: &GateObserved) -> Checked {
+fn check_turn(
+    gate: &Gate,
+    record: &ManifestRecord,
+    test: &Test,
+    said: &GateObserved,
+) -> RuleAnswer {
     ensure!(
         test.continuation_of.is_none() || gate.parent.is_some(),
         "gate.continued before the first observation of a gate that continues another",
@@ -162,7 +165,7 @@ fn check_turn(gate: &Gate, record: &Record, test: &Test, said: &GateObserved) ->
 }
 
 /// Whether a reading holds the draws of both arms, and the difference that they have.
-fn check_reading(reading: &Reading, metric: &Metric, excluded: bool) -> Checked {
+fn check_reading(reading: &Reading, metric: &Metric, excluded: bool) -> RuleAnswer {
     let mut sums = [0_i64; 2];
     let roles = [ArmRole::Baseline, ArmRole::Candidate];
     for (sum, role) in sums.iter_mut().zip(roles) {
@@ -193,7 +196,7 @@ fn check_draws(
     metric: &Metric,
     role: ArmRole,
     excluded: bool,
-) -> Checked {
+) -> RuleAnswer {
     ensure!(
         values.len() as u64 == metric.repeats.value(),
         format!("{} draws of each arm", metric.repeats),

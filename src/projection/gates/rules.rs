@@ -16,10 +16,10 @@ use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
 use clover_ledger::Fact;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -34,17 +34,17 @@ use crate::gates::elsewhere;
 use crate::gates::estimated;
 use crate::gates::observed;
 use crate::manifests;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use crate::orders;
 use crate::orders::Orders;
 
 /// The rules of gates.
 #[derive(Clone, Copy, Debug)]
-pub struct Gating;
+pub struct GateRules;
 
-impl Rule for Gating {
+impl Rule for GateRules {
     fn tells(&self) -> &'static [Kind] {
         &[Kind::GateObserved]
     }
@@ -215,12 +215,12 @@ struct Acts<'a> {
 
 impl Acts<'_> {
     /// The version in force is named, and its manifest is not superseded.
-    fn check_current(&self, state: &State) -> Checked {
+    fn check_current(&self, state: &State) -> RuleAnswer {
         manifests::check_current(state.fold::<Manifests>(), self.digest)
     }
 
     /// The opened gate with its manifest, when this key may act on it under this digest, and its family is not closed.
-    fn known<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s Record), Unmet> {
+    fn known<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s ManifestRecord), Unmet> {
         let (gate, record) = self.opened(state)?;
         let gates = state.fold::<Gates>();
         if let Some(closed) = family_of(record).and_then(|name| gates.closed.get(name)) {
@@ -233,7 +233,7 @@ impl Acts<'_> {
     }
 
     /// The same, of a family that may be closed.
-    fn opened<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s Record), Unmet> {
+    fn opened<'s>(&self, state: &'s State) -> Result<(&'s Gate, &'s ManifestRecord), Unmet> {
         let id = &self.gate;
         let manifests = state.fold::<Manifests>();
         let gate = state.fold::<Gates>().by_id.get(id);
@@ -255,19 +255,19 @@ impl Acts<'_> {
 }
 
 /// An arbiter that the version in force names acts, and no other; it need not name one.
-fn check_arbiter(record: &Record, author: KeyId) -> Checked {
+fn check_arbiter(record: &ManifestRecord, author: KeyId) -> RuleAnswer {
     let version = record.in_force().required("a version in force")?;
     let roles = version.manifest.roles.as_ref();
     manifests::check_signer("arbiter", roles.and_then(|roles| roles.arbiter), author)
 }
 
 /// The family that a manifest belongs to.
-pub(super) fn family_of(record: &Record) -> Option<&clover_event::id::FamilyId> {
+pub(super) fn family_of(record: &ManifestRecord) -> Option<&clover_event::id::FamilyId> {
     let first = record.versions.first()?.manifest.multiplicity.as_ref()?;
     Some(&first.family)
 }
 
-fn check_opening(state: &State, acts: &Acts<'_>, said: &GateOpened) -> Checked {
+fn check_opening(state: &State, acts: &Acts<'_>, said: &GateOpened) -> RuleAnswer {
     may_open(state, (acts.author, acts.experiment), said)?;
     let record = state.fold::<Manifests>().by_id.get(&said.gate);
     let record = record.required("a gate's manifest of this experiment")?;
@@ -287,11 +287,11 @@ pub fn may_open(
     state: &State,
     (author, experiment): (KeyId, Option<&ExperimentId>),
     said: &GateOpened,
-) -> Checked {
+) -> RuleAnswer {
     let id = &said.gate;
     let record = state.fold::<Manifests>().by_id.get(id);
-    let gate = |record: &&Record| {
-        let template = |one: &Version| one.manifest.template == Template::Gate;
+    let gate = |record: &&ManifestRecord| {
+        let template = |one: &ManifestVersion| one.manifest.template == Template::Gate;
         record.experiment.as_ref() == experiment && record.versions.first().is_some_and(template)
     };
     let Some(record) = record.filter(gate) else {
@@ -330,7 +330,7 @@ pub fn may_open(
 }
 
 /// Each metric of the manifest has one source, and each source is of one metric.
-fn check_sources(manifest: &Manifest, said: &GateOpened) -> Checked {
+fn check_sources(manifest: &Manifest, said: &GateOpened) -> RuleAnswer {
     let metric = manifest.metric.as_ref().required("section metric")?;
     let guardrails = metric.guardrails.iter().flatten().map(|one| &one.metric);
     let names: Vec<_> = std::iter::once(&metric.metric).chain(guardrails).collect();
@@ -374,7 +374,7 @@ fn check_sources(manifest: &Manifest, said: &GateOpened) -> Checked {
 }
 
 /// Units are those of the order that was drawn before the gate was opened.
-fn check_order(state: &State, gate: &Gate, record: &Record) -> Checked {
+fn check_order(state: &State, gate: &Gate, record: &ManifestRecord) -> RuleAnswer {
     let drawn = state.fold::<Orders>().of(record);
     ensure!(
         drawn.is_some_and(|(_, drawn)| drawn.seq < gate.opened_seq),
@@ -385,7 +385,7 @@ fn check_order(state: &State, gate: &Gate, record: &Record) -> Checked {
 }
 
 /// A plan that a manifest is bound to is sealed before the gate is opened.
-fn check_plan(record: &Record, version: &Version) -> Checked {
+fn check_plan(record: &ManifestRecord, version: &ManifestVersion) -> RuleAnswer {
     let Some(bound) = version.plan_commitment() else {
         // A version need not bind a plan.
         return Ok(());
@@ -402,7 +402,7 @@ fn check_plan(record: &Record, version: &Version) -> Checked {
 ///
 /// # Errors
 /// What it is otherwise.
-pub fn testable(manifest: &Manifest) -> Checked {
+pub fn testable(manifest: &Manifest) -> RuleAnswer {
     let candidates = manifest.arms.iter().flatten();
     let candidates = candidates.filter(|arm| arm.role == ArmRole::Candidate);
     let count = candidates.count();

@@ -29,12 +29,12 @@ pub struct SampledRows {
 }
 
 /// The same while it is read.
-struct Of<'a> {
+struct SampledReader<'a> {
     said: &'a GateEstimated,
     rows: SampledRows,
 }
 
-impl Model for Of<'_> {
+impl Model for SampledReader<'_> {
     fn take(&mut self, _: u64, event: &Event) {
         let (said, rows) = (self.said, &mut self.rows);
         match &event.payload {
@@ -76,6 +76,6 @@ impl SampledRows {
     ) -> Result<Self, LedgerError> {
         let rows = Self::default();
         let entries = LogReader::below(history, below).of(experiment);
-        Ok(entries.into_model(Of { said, rows })?.rows)
+        Ok(entries.into_model(SampledReader { said, rows })?.rows)
     }
 }

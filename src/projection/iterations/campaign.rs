@@ -26,7 +26,7 @@ pub const PATIENCE: usize = 2;
 
 /// What the residual audit of an iteration found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Audited {
+pub struct ResidualAudit {
     /// The entry.
     pub seq: u64,
     /// Slices.
@@ -41,7 +41,7 @@ pub struct Audited {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// What its audit found, if there was one.
-    pub audited: Option<Audited>,
+    pub audited: Option<ResidualAudit>,
     /// How and where it ended.
     pub closed: Option<(IterationOutcome, u64)>,
     /// Its name.
@@ -173,7 +173,7 @@ fn transport(said: &GateEvaluated) -> Option<Verdict> {
     }
 }
 
-fn audited(seq: u64, said: &ResidualsAudited) -> Audited {
+fn audited(seq: u64, said: &ResidualsAudited) -> ResidualAudit {
     let slices = || said.families.iter().flat_map(|family| &family.slices);
     let is_off = |slice: &&AuditedSlice| match &slice.pooled {
         Some(pooled) => pooled.low.value() > 0.0 || pooled.high.value() < 0.0,
@@ -181,7 +181,7 @@ fn audited(seq: u64, said: &ResidualsAudited) -> Audited {
         None => slice.exposure.value() > 0.0,
     };
     let is_significant = |slice: &&AuditedSlice| slice.raw.as_ref().is_some_and(|raw| raw.rejected);
-    Audited {
+    ResidualAudit {
         seq,
         slices: slices().count(),
         significant: slices().filter(is_significant).count(),
@@ -208,7 +208,7 @@ mod tests {
 
     fn turn(name: &str, significant: usize, off_zero: usize, transport: Verdict) -> Turn {
         Turn {
-            audited: Some(Audited {
+            audited: Some(ResidualAudit {
                 seq: 1,
                 slices: 4,
                 significant,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
-pub use rules::Iterating;
+pub use rules::IterationRule;
 pub use rules::PEEKS_MAX;
 
 use clover_event::Event;

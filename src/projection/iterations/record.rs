@@ -50,8 +50,8 @@ use crate::decisions::DEV_GATES;
 use crate::decisions::composite_of;
 use crate::iterations::step::Step;
 use crate::reader::LogReader;
+use crate::reader::LogStatement;
 use crate::reader::Model;
-use crate::reader::Said;
 
 /// What attacks on the rubric in force earned, as cards show it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,72 +64,72 @@ pub struct Attacks {
 
 /// Everything that was said of one iteration, in the order of the log.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
+pub struct IterationRecord {
     /// Its name.
     pub iteration: IterationId,
     /// Its experiment.
     pub experiment: ExperimentId,
     /// Its opening.
-    pub opened: Said<IterationOpened>,
+    pub opened: LogStatement<IterationOpened>,
     /// The newest battery of its rubric.
-    pub battery: Option<Said<BatteryEvaluated>>,
+    pub battery: Option<LogStatement<BatteryEvaluated>>,
     /// Batteries of candidates.
-    pub attacked: Vec<Said<BatteryEvaluated>>,
+    pub attacked: Vec<LogStatement<BatteryEvaluated>>,
     /// Calibrators that were fitted in it.
-    pub fitted: Vec<Said<CalibratorFitted>>,
+    pub fitted: Vec<LogStatement<CalibratorFitted>>,
     /// The share of the variance that the calibrator of the rubric in force causes.
-    pub oua: Option<Said<OuaEstimated>>,
+    pub oua: Option<LogStatement<OuaEstimated>>,
     /// Whether scores lie where labels are.
-    pub coverage: Option<Said<CoverageChecked>>,
+    pub coverage: Option<LogStatement<CoverageChecked>>,
     /// Scores under candidates.
-    pub recomputed: Vec<Said<ScoresRecomputed>>,
+    pub recomputed: Vec<LogStatement<ScoresRecomputed>>,
     /// Answers of the dev objective.
     pub receipts: Vec<EventId>,
     /// Exploits that were discovered in it.
-    pub exploits: Vec<Said<ExploitDiscovered>>,
+    pub exploits: Vec<LogStatement<ExploitDiscovered>>,
     /// Judges of the experiment that are registered.
     pub judges: Vec<JudgeRegistered>,
     /// Re-scores since then, of any judge.
-    pub replayed: Vec<Said<ScoreReplayed>>,
+    pub replayed: Vec<LogStatement<ScoreReplayed>>,
     /// Scores that differed from recorded ones, by judge, ever.
     pub conflicts: Vec<JudgeId>,
     /// How rows came to be labelled.
-    pub label_process: Option<Said<LabelProcessAudited>>,
+    pub label_process: Option<LogStatement<LabelProcessAudited>>,
     /// Whether anything but the reward predicts residuals.
-    pub prentice: Option<Said<PrenticeChecked>>,
+    pub prentice: Option<LogStatement<PrenticeChecked>>,
     /// The residual audit.
-    pub audited: Option<Said<ResidualsAudited>>,
+    pub audited: Option<LogStatement<ResidualsAudited>>,
     /// The frozen classification.
-    pub classified: Option<Said<SlicesClassified>>,
+    pub classified: Option<LogStatement<SlicesClassified>>,
     /// The pause for labels.
-    pub paused: Option<Said<IterationPausedForLabels>>,
+    pub paused: Option<LogStatement<IterationPausedForLabels>>,
     /// Residual cards.
-    pub cards: Vec<Said<CardPublished>>,
+    pub cards: Vec<LogStatement<CardPublished>>,
     /// Patches.
-    pub proposed: Vec<Said<PatchProposed>>,
+    pub proposed: Vec<LogStatement<PatchProposed>>,
     /// Patches taken back.
     pub withdrawn: Vec<clover_event::id::PatchId>,
     /// Patches and documents that were rejected.
-    pub rejected: Vec<Said<PatchRejected>>,
+    pub rejected: Vec<LogStatement<PatchRejected>>,
     /// Gates.
-    pub gates: Vec<Said<GateEvaluated>>,
+    pub gates: Vec<LogStatement<GateEvaluated>>,
     /// What was sealed.
-    pub sealed: Option<Said<CandidatesSealed>>,
+    pub sealed: Option<LogStatement<CandidatesSealed>>,
     /// The one look at confirm.
-    pub unsealed: Option<Said<ConfirmUnsealed>>,
+    pub unsealed: Option<LogStatement<ConfirmUnsealed>>,
     /// Looks at confirm, where the test is sequential.
-    pub looks: Vec<Said<ConfirmLooked>>,
+    pub looks: Vec<LogStatement<ConfirmLooked>>,
     /// Patches that were accepted.
-    pub accepted: Vec<Said<PatchAccepted>>,
+    pub accepted: Vec<LogStatement<PatchAccepted>>,
     /// Its end.
-    pub closed: Option<Said<IterationClosed>>,
+    pub closed: Option<LogStatement<IterationClosed>>,
 }
 
 /// What the log says of every iteration below a position, read on as the log grows: nothing is read twice.
 #[derive(Debug, Default)]
 pub struct Records {
     below: u64,
-    by_id: BTreeMap<IterationId, Record>,
+    by_id: BTreeMap<IterationId, IterationRecord>,
     conflicts: Vec<(Option<ExperimentId>, JudgeId)>,
     judges: Vec<(Option<ExperimentId>, JudgeRegistered)>,
 }
@@ -144,7 +144,7 @@ impl Records {
         history: &dyn History,
         iteration: &IterationId,
         below: u64,
-    ) -> Result<Option<&Record>, LedgerError> {
+    ) -> Result<Option<&IterationRecord>, LedgerError> {
         if below < self.below {
             *self = Self::default();
         }
@@ -160,7 +160,7 @@ impl Records {
     fn of_experiment<'a>(
         &'a mut self,
         experiment: Option<&'a ExperimentId>,
-    ) -> impl Iterator<Item = &'a mut Record> {
+    ) -> impl Iterator<Item = &'a mut IterationRecord> {
         let mut of = self.by_id.values_mut();
         std::iter::from_fn(move || of.find(|record| Some(&record.experiment) == experiment))
     }
@@ -171,7 +171,7 @@ impl Model for Records {
         let experiment = event.experiment();
         match &event.payload {
             Payload::IterationOpened(said) if !self.by_id.contains_key(&said.iteration) => {
-                let Some(mut begun) = Record::begun(seq, event) else {
+                let Some(mut begun) = IterationRecord::begun(seq, event) else {
                     return;
                 };
                 let mine = |of: &Option<ExperimentId>| of.as_ref() == experiment;
@@ -205,7 +205,7 @@ impl Model for Records {
     }
 }
 
-impl Record {
+impl IterationRecord {
     fn begun(seq: u64, event: &Event) -> Option<Self> {
         let id = event.id;
         let experiment = event.header.experiment.clone()?;
@@ -215,7 +215,7 @@ impl Record {
         Some(Self {
             iteration: said.iteration.clone(),
             experiment,
-            opened: Said {
+            opened: LogStatement {
                 seq,
                 id,
                 said: *said,
@@ -277,7 +277,7 @@ impl Record {
         macro_rules! one {
             ($place:ident, $said:ident) => {
                 if $said.iteration == self.iteration {
-                    self.$place.get_or_insert(Said {
+                    self.$place.get_or_insert(LogStatement {
                         seq,
                         id,
                         said: (**$said).clone(),
@@ -288,7 +288,7 @@ impl Record {
         macro_rules! many {
             ($place:ident, $said:ident) => {
                 if $said.iteration == self.iteration {
-                    self.$place.push(Said {
+                    self.$place.push(LogStatement {
                         seq,
                         id,
                         said: (**$said).clone(),
@@ -297,7 +297,7 @@ impl Record {
             };
         }
         match &event.payload {
-            Payload::ScoreReplayed(said) => self.replayed.push(Said {
+            Payload::ScoreReplayed(said) => self.replayed.push(LogStatement {
                 seq,
                 id,
                 said: (**said).clone(),
@@ -311,19 +311,19 @@ impl Record {
             Payload::BatteryEvaluated(said) if said.candidate.is_some() => many!(attacked, said),
             Payload::BatteryEvaluated(said) if said.iteration == self.iteration => {
                 let said = (**said).clone();
-                self.battery = Some(Said { seq, id, said });
+                self.battery = Some(LogStatement { seq, id, said });
             }
             Payload::CalibratorFitted(said) if self.is_mine(&said.terms) => {
                 let said = (**said).clone();
-                self.fitted.push(Said { seq, id, said });
+                self.fitted.push(LogStatement { seq, id, said });
             }
             Payload::OuaEstimated(said) if self.is_mine(&said.terms) => {
                 let said = (**said).clone();
-                self.oua.get_or_insert(Said { seq, id, said });
+                self.oua.get_or_insert(LogStatement { seq, id, said });
             }
             Payload::CoverageChecked(said) if self.is_mine(&said.terms) => {
                 let said = (**said).clone();
-                self.coverage.get_or_insert(Said { seq, id, said });
+                self.coverage.get_or_insert(LogStatement { seq, id, said });
             }
             Payload::DevObjectiveQueried(said) if said.iteration == self.iteration => {
                 self.receipts.push(id);
@@ -351,13 +351,13 @@ impl Record {
     }
 
     /// The battery of a candidate.
-    pub fn battery_of(&self, candidate: Digest) -> Option<&Said<BatteryEvaluated>> {
+    pub fn battery_of(&self, candidate: Digest) -> Option<&LogStatement<BatteryEvaluated>> {
         let mut all = self.attacked.iter();
         all.find(|of| of.said.candidate == Some(candidate))
     }
 
     /// The calibrator of a candidate, or of the rubric in force.
-    pub fn fitted_of(&self, candidate: Option<Digest>) -> Option<&Said<CalibratorFitted>> {
+    pub fn fitted_of(&self, candidate: Option<Digest>) -> Option<&LogStatement<CalibratorFitted>> {
         let of = |terms: &EstimateTerms| terms.iteration.as_ref().and_then(|of| of.candidate);
         self.fitted
             .iter()
@@ -392,7 +392,8 @@ impl Record {
     pub fn standing(&self) -> Vec<&PatchProposed> {
         let all = self.proposed.iter().map(|of| &of.said);
         let gone = |patch: &&PatchProposed| {
-            let rejected = |of: &Said<PatchRejected>| of.said.patch.as_ref() == Some(&patch.patch);
+            let rejected =
+                |of: &LogStatement<PatchRejected>| of.said.patch.as_ref() == Some(&patch.patch);
             self.withdrawn.contains(&patch.patch) || self.rejected.iter().any(rejected)
         };
         all.filter(|patch| !gone(patch)).collect()
@@ -419,7 +420,7 @@ impl Record {
         candidate: Digest,
         gate: GateId,
         split: GateSplit,
-    ) -> Option<&Said<GateEvaluated>> {
+    ) -> Option<&LogStatement<GateEvaluated>> {
         self.gates.iter().find(|of| {
             of.said.candidate == candidate && of.said.gate == gate && of.said.split == split
         })

@@ -37,7 +37,7 @@ pub type Key = (PolicyId, ItemId, u64);
 
 /// The rows of one `data.ingested`.
 #[derive(Clone, Debug)]
-pub struct Ingested {
+pub struct IngestedRows {
     /// Its position.
     pub seq: u64,
     /// Its rows.
@@ -61,7 +61,7 @@ pub struct Opening {
 
 /// A split that was formed.
 #[derive(Clone, Debug)]
-pub struct Formed {
+pub struct SplitFormation {
     /// Its name.
     pub split: SplitId,
     /// Root of its fit part.
@@ -108,7 +108,7 @@ pub struct RowLog {
     /// Anchor sets.
     pub anchors: Vec<AnchorSetRegistered>,
     /// Splits that were formed.
-    pub formed: Vec<Formed>,
+    pub formed: Vec<SplitFormation>,
     /// Part of each cluster, by split.
     pub parts: BTreeMap<SplitId, BTreeMap<ItemId, SplitPart>>,
     /// Confirm roots that iterations unsealed: root, iteration, position.
@@ -131,16 +131,16 @@ pub struct RowLog {
     /// Evidence records of judges: position, judge, blob and root.
     pub records: Vec<(u64, JudgeId, BlobRef, Root)>,
     /// Rows that were taken in.
-    pub ingested: Vec<Ingested>,
+    pub ingested: Vec<IngestedRows>,
 }
 
 /// The same while it is read.
-struct Of<'a> {
+struct RowReader<'a> {
     of: (&'a ExperimentId, Option<&'a IterationId>),
     log: RowLog,
 }
 
-impl Model for Of<'_> {
+impl Model for RowReader<'_> {
     fn take(&mut self, seq: u64, event: &Event) {
         let (experiment, iteration) = self.of;
         // A checkpoint is drawn from whatever comes first, of any experiment.
@@ -164,7 +164,7 @@ impl RowLog {
     ) -> Result<Self, LedgerError> {
         let of = (experiment, iteration);
         let log = Self::default();
-        let model = Of { of, log };
+        let model = RowReader { of, log };
         Ok(LogReader::through(history, through).into_model(model)?.log)
     }
 
@@ -204,7 +204,7 @@ impl RowLog {
                 let of = self.parts.entry(said.split.clone()).or_default();
                 of.extend(said.clusters.iter().map(|item| (item.clone(), said.part)));
             }
-            Payload::SplitsFormed(said) => self.formed.push(Formed {
+            Payload::SplitsFormed(said) => self.formed.push(SplitFormation {
                 split: said.split.clone(),
                 fit_root: said.fit.root,
                 confirm_root: said.confirm.root,
@@ -254,7 +254,7 @@ impl RowLog {
                 self.records.push(of);
             }
             Payload::DataIngested(said) => {
-                self.ingested.push(Ingested {
+                self.ingested.push(IngestedRows {
                     seq,
                     rows: said.rows.clone(),
                     root: said.rows_root,
@@ -297,8 +297,8 @@ impl RowLog {
 
     /// The split of an iteration: the last that was formed before it opened and whose confirm block was not spent by
     /// then, else the first after.
-    pub fn split(&self, iteration: &IterationId, opened: u64) -> Option<&Formed> {
-        let spent = |formed: &&Formed| {
+    pub fn split(&self, iteration: &IterationId, opened: u64) -> Option<&SplitFormation> {
+        let spent = |formed: &&SplitFormation| {
             self.unsealed.iter().any(|(root, by, seq)| {
                 *root == formed.confirm_root && by != iteration && *seq < opened
             })

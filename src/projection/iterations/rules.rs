@@ -19,9 +19,9 @@ use clover_event::payload::rubric::PatchRejected;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -33,8 +33,8 @@ use crate::budgets::Budgets;
 use crate::iterations::CandidateState;
 use crate::iterations::Iteration;
 use crate::iterations::Iterations;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Version;
 use crate::rubrics::Rubrics;
 
 /// Fewest rows of an anchor policy.
@@ -44,9 +44,9 @@ pub const PEEKS_MAX: u64 = 3;
 
 /// The rule `iteration`.
 #[derive(Clone, Copy, Debug)]
-pub struct Iterating;
+pub struct IterationRule;
 
-impl Rule for Iterating {
+impl Rule for IterationRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
@@ -71,7 +71,7 @@ impl Rule for Iterating {
     }
 }
 
-fn check_anchors(said: &AnchorSetRegistered) -> Checked {
+fn check_anchors(said: &AnchorSetRegistered) -> RuleAnswer {
     ensure!(
         said.high.policy != said.low.policy,
         "two policies",
@@ -93,7 +93,7 @@ fn check_opened(
     experiment: &ExperimentId,
     event: &Candidate<'_>,
     said: &IterationOpened,
-) -> Checked {
+) -> RuleAnswer {
     let design = check_bound(state, experiment, event, said)?;
     check_starts(state, experiment, design, said)?;
     check_peeks(state, event, design, said)
@@ -134,7 +134,7 @@ fn in_force<'a>(
     state: &'a State,
     experiment: &ExperimentId,
     said: &IterationOpened,
-) -> Result<(&'a ManifestId, &'a Version), Unmet> {
+) -> Result<(&'a ManifestId, &'a ManifestVersion), Unmet> {
     let record = state
         .fold::<Manifests>()
         .of_digest(said.digest)
@@ -165,7 +165,7 @@ fn check_params(
     plan: &IterationPlan,
     design: &IterationDesign,
     said: &IterationOpened,
-) -> Checked {
+) -> RuleAnswer {
     ensure!(
         *said.params == *plan,
         format!("params as {id} registered them, {}", plan.params_hash()),
@@ -190,7 +190,7 @@ fn check_starts(
     experiment: &ExperimentId,
     design: &IterationDesign,
     said: &IterationOpened,
-) -> Checked {
+) -> RuleAnswer {
     let rubric = state.fold::<Rubrics>().in_force(experiment);
     let rubric = rubric.required("a registered rubric")?;
     ensure!(
@@ -227,7 +227,7 @@ fn check_peeks(
     event: &Candidate<'_>,
     design: &IterationDesign,
     said: &IterationOpened,
-) -> Checked {
+) -> RuleAnswer {
     let quarter = event.recorded_at.quarter().to_string();
     ensure!(
         said.quarter == quarter,
@@ -281,7 +281,12 @@ fn live<'a>(
 }
 
 /// Nothing is proposed or taken back once a sealed label was seen.
-fn check_sealed(state: &State, experiment: &ExperimentId, id: &IterationId, what: &str) -> Checked {
+fn check_sealed(
+    state: &State,
+    experiment: &ExperimentId,
+    id: &IterationId,
+    what: &str,
+) -> RuleAnswer {
     let it = live(state, experiment, id)?;
     if let Some(seq) = it.unsealed_seq {
         return unmet(
@@ -293,7 +298,7 @@ fn check_sealed(state: &State, experiment: &ExperimentId, id: &IterationId, what
 }
 
 /// What is rejected in an open iteration is a candidate that stands, or a document that never became one.
-fn check_rejected(state: &State, experiment: &ExperimentId, said: &PatchRejected) -> Checked {
+fn check_rejected(state: &State, experiment: &ExperimentId, said: &PatchRejected) -> RuleAnswer {
     live(state, experiment, &said.iteration)?;
     match &said.patch {
         Some(patch) => check_stands(state, &said.iteration, patch),
@@ -303,7 +308,7 @@ fn check_rejected(state: &State, experiment: &ExperimentId, said: &PatchRejected
 }
 
 /// The patch is a candidate of the iteration that was neither rejected nor taken back.
-fn check_stands(state: &State, iteration: &IterationId, patch: &PatchId) -> Checked {
+fn check_stands(state: &State, iteration: &IterationId, patch: &PatchId) -> RuleAnswer {
     let it = state.fold::<Iterations>().by_id.get(iteration);
     let found = match it.and_then(|it| it.candidates.get(patch)) {
         Some(candidate) if candidate.state == CandidateState::Proposed => return Ok(()),
@@ -313,7 +318,7 @@ fn check_stands(state: &State, iteration: &IterationId, patch: &PatchId) -> Chec
     unmet(format!("a candidate of {iteration} that stands"), found)
 }
 
-fn check_closed(state: &State, experiment: &ExperimentId, said: &IterationClosed) -> Checked {
+fn check_closed(state: &State, experiment: &ExperimentId, said: &IterationClosed) -> RuleAnswer {
     let it = live(state, experiment, &said.iteration)?;
     match (said.outcome, it.unsealed_seq) {
         (IterationOutcome::NoCandidate, Some(seq)) => unmet(
@@ -330,7 +335,7 @@ fn check_closed(state: &State, experiment: &ExperimentId, said: &IterationClosed
 }
 
 /// The parameters of an open iteration stand.
-fn check_amended(state: &State, said: &ManifestAmended) -> Checked {
+fn check_amended(state: &State, said: &ManifestAmended) -> RuleAnswer {
     let manifests = state.fold::<Manifests>();
     // An amendment of an unknown manifest is refused by the rule `amendment`.
     let Some(record) = manifests.by_id.get(&said.manifest.manifest) else {

@@ -22,12 +22,12 @@ use clover_ledger::State;
 use crate::audits::Audits;
 use crate::bundle::Names;
 use crate::reader::LogReader;
-use crate::rubrics::Registered;
+use crate::rubrics::RubricRegistration;
 use crate::rubrics::Rubrics;
 
 /// An entry with its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct StoryEntry {
     /// What was said.
     pub event: Event,
     /// Its position.
@@ -44,7 +44,7 @@ pub struct Story {
     /// What the report is made of.
     pub layout: Option<ReportLayout>,
     /// The entries.
-    pub said: Vec<Entry>,
+    pub said: Vec<StoryEntry>,
     /// The last entry that was read.
     pub through_seq: u64,
 }
@@ -99,7 +99,7 @@ pub fn read(
         let is_own = event.experiment().is_none_or(|of| of == experiment);
         if is_own && belongs(&event.payload, iteration) {
             let event = event.clone();
-            said.push(Entry { event, seq });
+            said.push(StoryEntry { event, seq });
         }
         ControlFlow::Continue(())
     })?;
@@ -140,7 +140,7 @@ impl Story {
 
     /// The rubric that the iteration starts from. Without rows only a registered one was looked for, none that a
     /// prompt was committed with.
-    pub fn rubric<'s>(&self, state: &'s State) -> Option<&'s Registered> {
+    pub fn rubric<'s>(&self, state: &'s State) -> Option<&'s RubricRegistration> {
         let hash = self.opened()?.1.rubric_hash;
         let found = state.fold::<Rubrics>().of_hash(&self.experiment, hash)?;
         let registered = self.said.iter().any(|said| {

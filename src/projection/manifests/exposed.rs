@@ -3,12 +3,12 @@
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::prereg::ExposureOpened;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
+use clover_ledger::RuleAnswer;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
 
+use crate::manifests::ManifestRecord;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
 use crate::manifests::check_signer;
 
 /// Whether these units may be exposed now, under this manifest and by this key.
@@ -16,7 +16,7 @@ pub(super) fn check(
     manifests: &Manifests,
     event: &Candidate<'_>,
     said: &ExposureOpened,
-) -> Checked {
+) -> RuleAnswer {
     let Some((_, record)) = manifests.of_digest(said.digest) else {
         // The rule `manifest_first` refuses it.
         return Ok(());
@@ -53,7 +53,7 @@ pub(super) fn check(
 }
 
 /// Whether units may be exposed now, as far as a manifest limits when.
-fn check_dates(record: &Record, manifest: &Manifest, event: &Candidate<'_>) -> Checked {
+fn check_dates(record: &ManifestRecord, manifest: &Manifest, event: &Candidate<'_>) -> RuleAnswer {
     let Some(expiry) = &manifest.expiry else {
         return Ok(());
     };

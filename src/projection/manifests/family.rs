@@ -5,7 +5,7 @@ use clover_event::payload::manifest::FamilyMethod;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Multiplicity;
 use clover_event::payload::prereg::FamilyOpened;
-use clover_ledger::Checked;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
@@ -20,7 +20,7 @@ const ONE: i64 = 1_000_000;
 pub const FAMILY_MAX: u64 = 1_000;
 
 /// Whether a family can be.
-pub(super) fn check_opening(opened: &FamilyOpened) -> Checked {
+pub(super) fn check_opening(opened: &FamilyOpened) -> RuleAnswer {
     let alpha = opened.alpha_micro.value();
     if !(1..ONE).contains(&alpha) {
         return unmet(format!("alpha_micro 1 to {}", ONE - 1), alpha.to_string());
@@ -83,7 +83,7 @@ fn family_of<'a>(manifests: &'a Manifests, of: &Multiplicity) -> Result<&'a Fami
 
 /// Whether a manifest may join the family that it names. One without a family spends nothing of any: the rule `manifest`
 /// refuses a gate without one.
-pub(super) fn check_joining(state: &State, manifest: &Manifest) -> Checked {
+pub(super) fn check_joining(state: &State, manifest: &Manifest) -> RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let Some(of) = &manifest.multiplicity else {
         return Ok(());
@@ -154,7 +154,12 @@ impl Family {
 }
 
 /// Whether a member spends no more than it may. What has no level spends nothing.
-fn check_alpha(state: &State, family: &Family, of: &Multiplicity, manifest: &Manifest) -> Checked {
+fn check_alpha(
+    state: &State,
+    family: &Family,
+    of: &Multiplicity,
+    manifest: &Manifest,
+) -> RuleAnswer {
     let most = family.alpha_of(state, Some(&manifest.manifest));
     let alpha = manifest.alpha().unwrap_or(0);
     ensure!(
@@ -167,7 +172,7 @@ fn check_alpha(state: &State, family: &Family, of: &Multiplicity, manifest: &Man
 
 /// Whether a version leaves the family of its manifest, and spends no more than it may. The rule `amendment` refuses one of a
 /// manifest that is not registered.
-pub(super) fn check_amendment(state: &State, manifest: &Manifest) -> Checked {
+pub(super) fn check_amendment(state: &State, manifest: &Manifest) -> RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let record = manifests.by_id.get(&manifest.manifest);
     let Some(first) = record.and_then(|record| record.versions.first()) else {

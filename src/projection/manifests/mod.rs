@@ -72,7 +72,7 @@ pub const READS: &[Kind] = &[
 /// One version of a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Version {
+pub struct ManifestVersion {
     /// Who registered it.
     pub author: KeyId,
     /// Class of the amendment; `None` for the first version.
@@ -91,7 +91,7 @@ pub struct Version {
     pub seq: u64,
 }
 
-impl Version {
+impl ManifestVersion {
     /// Whether it needs the custodian: it binds confirm data, and is new or touches more than words and what may
     /// change in flight.
     pub fn needs_countersignature(&self) -> bool {
@@ -164,7 +164,7 @@ pub struct Plan {
 /// One manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct ManifestRecord {
     /// What was done otherwise.
     pub deviations: Vec<Deviation>,
     /// Its experiment.
@@ -186,19 +186,19 @@ pub struct Record {
     /// Units exposed.
     pub units: u64,
     /// Its versions, oldest first.
-    pub versions: Vec<Version>,
+    pub versions: Vec<ManifestVersion>,
 }
 
-impl Record {
+impl ManifestRecord {
     /// The version in force: the newest that stands.
-    pub fn in_force(&self) -> Option<&Version> {
+    pub fn in_force(&self) -> Option<&ManifestVersion> {
         self.versions.iter().rev().find(|version| version.stands())
     }
 
     /// The version that last set what is tested, on what and with whom: the newest that stands and is the first or
     /// of class 3.
-    pub fn bound(&self) -> Option<&Version> {
-        let sets = |version: &&Version| version.class.is_none_or(|class| class >= 3);
+    pub fn bound(&self) -> Option<&ManifestVersion> {
+        let sets = |version: &&ManifestVersion| version.class.is_none_or(|class| class >= 3);
         let standing = self.versions.iter().rev().filter(|one| one.stands());
         standing.into_iter().find(sets)
     }
@@ -208,15 +208,19 @@ impl Record {
         let Some(opened) = opened else {
             return true;
         };
-        let stood = |version: &&Version| version.since().is_some_and(|seq| seq < opened);
-        let then = self.versions.iter().rev().find(stood);
-        let now = self.in_force();
-        then.zip(now)
+        self.before(opened)
+            .zip(self.in_force())
             .is_some_and(|(then, now)| then.manifest.transport == now.manifest.transport)
     }
 
+    /// The version in force before an entry.
+    pub fn before(&self, seq: u64) -> Option<&ManifestVersion> {
+        let stood = |version: &&ManifestVersion| version.since().is_some_and(|since| since < seq);
+        self.versions.iter().rev().find(stood)
+    }
+
     /// A version by its digest.
-    pub fn version(&self, digest: Digest) -> Option<&Version> {
+    pub fn version(&self, digest: Digest) -> Option<&ManifestVersion> {
         self.versions
             .iter()
             .find(|version| version.digest == digest)
@@ -291,7 +295,7 @@ impl Family {
 #[serde(deny_unknown_fields)]
 pub struct Manifests {
     /// Manifests by name.
-    pub by_id: BTreeMap<ManifestId, Record>,
+    pub by_id: BTreeMap<ManifestId, ManifestRecord>,
     /// The first exposure of each confirm root.
     pub exposed: BTreeMap<String, u64>,
     /// Families by name.
@@ -304,12 +308,12 @@ pub struct Manifests {
 
 impl Manifests {
     /// The manifest that has a version with this digest.
-    pub fn of_digest(&self, digest: Digest) -> Option<(&ManifestId, &Record)> {
+    pub fn of_digest(&self, digest: Digest) -> Option<(&ManifestId, &ManifestRecord)> {
         let mut records = self.by_id.iter();
         records.find(|(_, record)| record.version(digest).is_some())
     }
 
-    fn of_digest_mut(&mut self, digest: Digest) -> Option<&mut Record> {
+    fn of_digest_mut(&mut self, digest: Digest) -> Option<&mut ManifestRecord> {
         let mut records = self.by_id.values_mut();
         records.find(|record| record.version(digest).is_some())
     }
@@ -318,7 +322,7 @@ impl Manifests {
     pub fn in_force_of<'a>(
         &'a self,
         experiment: &'a ExperimentId,
-    ) -> impl Iterator<Item = (&'a ManifestId, &'a Version)> {
+    ) -> impl Iterator<Item = (&'a ManifestId, &'a ManifestVersion)> {
         self.by_id.iter().filter_map(move |(id, record)| {
             let own = record.experiment.as_ref() == Some(experiment);
             let stands = own && record.superseded_by.is_none();
@@ -330,9 +334,9 @@ impl Manifests {
     pub(crate) fn gates<'a>(
         &'a self,
         experiment: &'a ExperimentId,
-    ) -> impl Iterator<Item = (&'a ManifestId, &'a Record)> {
+    ) -> impl Iterator<Item = (&'a ManifestId, &'a ManifestRecord)> {
         self.by_id.iter().filter(move |(_, record)| {
-            let gate = |version: &Version| version.manifest.template == Template::Gate;
+            let gate = |version: &ManifestVersion| version.manifest.template == Template::Gate;
             record.experiment.as_ref() == Some(experiment)
                 && record.versions.first().is_some_and(gate)
         })
@@ -349,7 +353,7 @@ impl Manifests {
             old.superseded_by.get_or_insert(id.clone());
         }
         let version = version(seq, event, manifest, digests, None);
-        let record = Record {
+        let record = ManifestRecord {
             deviations: Vec::new(),
             experiment: event.header.experiment.clone(),
             exposed: Vec::new(),
@@ -413,7 +417,7 @@ impl Manifests {
 
     /// An outcome could be seen under every manifest of an experiment.
     fn revealed(&mut self, seq: u64, experiment: Option<&ExperimentId>) {
-        let of = |record: &&mut Record| record.experiment.as_ref() == experiment;
+        let of = |record: &&mut ManifestRecord| record.experiment.as_ref() == experiment;
         for record in self.by_id.values_mut().filter(of) {
             record.look(seq);
         }
@@ -490,8 +494,8 @@ fn version(
     manifest: &Manifest,
     [digest, h0_digest]: [Digest; 2],
     class: Option<u64>,
-) -> Version {
-    Version {
+) -> ManifestVersion {
+    ManifestVersion {
         author: event.header.author,
         class,
         countersigned_by: None,

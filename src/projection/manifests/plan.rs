@@ -5,23 +5,23 @@ use clover_event::payload::manifest::plan_commitment;
 use clover_event::payload::prereg::PlanRevealed;
 use clover_event::payload::prereg::PlanSealed;
 use clover_ground::digest::Digest;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 
 /// Whether a plan may be sealed: before the first look, and as the version in force binds it.
 pub(super) fn check_sealing(
     manifests: &Manifests,
     experiment: Option<&ExperimentId>,
     said: &PlanSealed,
-) -> Checked {
+) -> RuleAnswer {
     let id = &said.manifest;
     let record = manifests.by_id.get(id);
     let Some(record) = record.filter(|record| record.experiment.as_ref() == experiment) else {
@@ -33,7 +33,7 @@ pub(super) fn check_sealing(
             format!("a first look at seq {}", look.seq),
         );
     }
-    let Some(bound) = record.in_force().and_then(Version::plan_commitment) else {
+    let Some(bound) = record.in_force().and_then(ManifestVersion::plan_commitment) else {
         // A version need not bind a plan. A plan may be sealed before any is in force: units are not exposed on another.
         return Ok(());
     };
@@ -51,7 +51,7 @@ pub(super) fn check_revealing(
     experiment: Option<&ExperimentId>,
     origin: &str,
     said: &PlanRevealed,
-) -> Checked {
+) -> RuleAnswer {
     let id = &said.manifest;
     let record = manifests.by_id.get(id);
     let record = record.filter(|record| record.experiment.as_ref() == experiment);
@@ -68,13 +68,13 @@ pub(super) fn check_revealing(
 
 /// Units are exposed on the plan that the version in force binds: before that a version may bind another plan than the sealed
 /// one, and from then on none may.
-pub(super) fn check_exposure(state: &State, digest: Digest) -> Checked {
+pub(super) fn check_exposure(state: &State, digest: Digest) -> RuleAnswer {
     let found = state.fold::<Manifests>().of_digest(digest);
     // The rule `manifest_first` refuses an exposure under no manifest, and `countersign` one under no version in force.
     let record = found.map(|(_, record)| record);
     let bound = record
-        .and_then(Record::in_force)
-        .and_then(Version::plan_commitment);
+        .and_then(ManifestRecord::in_force)
+        .and_then(ManifestVersion::plan_commitment);
     let (Some(record), Some(bound)) = (record, bound) else {
         return Ok(());
     };

@@ -13,9 +13,9 @@ use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -24,9 +24,9 @@ use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
 use crate::manifests::Change;
+use crate::manifests::ManifestRecord;
+use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
-use crate::manifests::Record;
-use crate::manifests::Version;
 use crate::manifests::amend;
 use crate::manifests::check;
 use crate::manifests::exposed;
@@ -149,7 +149,7 @@ fn check_whole(
     author: KeyId,
     manifest: &Manifest,
     [digest, h0_digest]: [Digest; 2],
-) -> Checked {
+) -> RuleAnswer {
     if experiment != Some(&manifest.experiment) {
         let found = experiment.map_or("null", ExperimentId::as_str);
         return unmet(
@@ -174,7 +174,7 @@ fn check_whole(
 
 /// A claim about exactly its own units is one about scores without noise. The mean of noisy ones is not what was judged: two
 /// arms that are the same differ in it, and a test of all units would find that.
-fn check_noise(state: &State, manifest: &Manifest) -> Checked {
+fn check_noise(state: &State, manifest: &Manifest) -> RuleAnswer {
     let test = manifest.test.as_ref();
     let is_finite = test.is_some_and(|test| test.without_replacement);
     if !state.asks(Question::FiniteClaims) || !is_finite {
@@ -190,7 +190,7 @@ fn check_noise(state: &State, manifest: &Manifest) -> Checked {
 }
 
 /// A key that the manifest names signs, and no other; where it names none, the key's role is enough.
-pub(crate) fn check_signer(role: &str, named: Option<KeyId>, author: KeyId) -> Checked {
+pub(crate) fn check_signer(role: &str, named: Option<KeyId>, author: KeyId) -> RuleAnswer {
     let Some(named) = named else {
         return Ok(());
     };
@@ -207,7 +207,7 @@ fn check_registration(
     experiment: Option<&ExperimentId>,
     author: KeyId,
     said: &ManifestRegistered,
-) -> Checked {
+) -> RuleAnswer {
     let manifest = &said.manifest;
     let digests = [said.digest, said.h0_digest];
     check_whole(experiment, author, manifest, digests)?;
@@ -243,7 +243,7 @@ fn check_first(
     manifests: &Manifests,
     experiment: Option<&ExperimentId>,
     manifest: &Manifest,
-) -> Checked {
+) -> RuleAnswer {
     // The rule `manifest` refuses one of another experiment, or of none.
     if manifest.template == Template::Gate
         && let Some(seq) = experiment.and_then(|id| manifests.first_outcome.get(id))
@@ -271,14 +271,17 @@ fn check_first(
 }
 
 /// A registered version by its digest, with its manifest.
-fn version_of(manifests: &Manifests, digest: Digest) -> Option<(&Record, &Version)> {
+fn version_of(
+    manifests: &Manifests,
+    digest: Digest,
+) -> Option<(&ManifestRecord, &ManifestVersion)> {
     let (_, record) = manifests.of_digest(digest)?;
     Some((record, record.version(digest)?))
 }
 
 /// A version that waits for its countersignature comes into force before anybody has looked too: its order is drawn from what
 /// the log is then.
-fn check_waited(manifests: &Manifests, digest: Digest) -> Checked {
+fn check_waited(manifests: &Manifests, digest: Digest) -> RuleAnswer {
     let Some((record, version)) = version_of(manifests, digest) else {
         // The rule `countersign` refuses it.
         return Ok(());
@@ -291,7 +294,7 @@ fn check_waited(manifests: &Manifests, digest: Digest) -> Checked {
 }
 
 /// In an experiment with a gate nothing is scored before units are exposed under one.
-fn check_outcome(manifests: &Manifests, experiment: Option<&ExperimentId>) -> Checked {
+fn check_outcome(manifests: &Manifests, experiment: Option<&ExperimentId>) -> RuleAnswer {
     let Some(experiment) = experiment else {
         // The rule `experiment` refuses it.
         return Ok(());
@@ -311,7 +314,7 @@ fn check_outcome(manifests: &Manifests, experiment: Option<&ExperimentId>) -> Ch
 }
 
 /// Whether a version follows the one in force, with the class that its changes have.
-fn check_amendment(manifests: &Manifests, said: &ManifestAmended) -> Checked {
+fn check_amendment(manifests: &Manifests, said: &ManifestAmended) -> RuleAnswer {
     let id = &said.manifest.manifest;
     let Some(record) = manifests.by_id.get(id) else {
         return unmet("a registered manifest", format!("{id}, not registered"));
@@ -358,7 +361,7 @@ fn check_amendment(manifests: &Manifests, said: &ManifestAmended) -> Checked {
 }
 
 /// The refusal of an amendment of a class that no version has after the first look.
-fn unmet_after(look: u64, parent: &Version, class: u64, changes: &[Change]) -> Checked {
+fn unmet_after(look: u64, parent: &ManifestVersion, class: u64, changes: &[Change]) -> RuleAnswer {
     // One of a lower class may be of this one by its value, as a smaller n_max.
     let of_class = changes.iter().any(|change| change.class() == class);
     let codes = changes
@@ -380,7 +383,7 @@ fn unmet_after(look: u64, parent: &Version, class: u64, changes: &[Change]) -> C
 
 /// What is tested binds from its first countersignature on: the checkpoint above that draws the order, and an amendment
 /// would draw another.
-fn check_one_order(state: &State, manifests: &Manifests, said: &ManifestAmended) -> Checked {
+fn check_one_order(state: &State, manifests: &Manifests, said: &ManifestAmended) -> RuleAnswer {
     if !state.asks(Question::OneOrder) || said.class.value() < 3 {
         return Ok(());
     }
@@ -399,7 +402,7 @@ fn check_one_order(state: &State, manifests: &Manifests, said: &ManifestAmended)
     }
 }
 
-fn check_superseded(record: &Record) -> Checked {
+fn check_superseded(record: &ManifestRecord) -> RuleAnswer {
     match &record.superseded_by {
         None => Ok(()),
         Some(by) => unmet(
@@ -412,7 +415,7 @@ fn check_superseded(record: &Record) -> Checked {
 /// The digest of a version in force, where the manifest is known and any is. Of an unknown manifest, or of one that no version
 /// brought into force, nothing is stale: the rules `manifest`, `manifest_first`, `countersign` and `gate` refuse it where it
 /// must be there.
-pub(crate) fn check_current(manifests: &Manifests, digest: Digest) -> Checked {
+pub(crate) fn check_current(manifests: &Manifests, digest: Digest) -> RuleAnswer {
     let Some((_, record)) = manifests.of_digest(digest) else {
         return Ok(());
     };
@@ -441,7 +444,7 @@ fn check_known(
     manifests: &Manifests,
     experiment: Option<&ExperimentId>,
     digest: Digest,
-) -> Checked {
+) -> RuleAnswer {
     ensure!(
         is_known(manifests, experiment, digest),
         "the digest of a manifest of this experiment",
@@ -454,7 +457,7 @@ fn check_registered_before(
     manifests: &Manifests,
     experiment: Option<&ExperimentId>,
     said: &ExposureOpened,
-) -> Checked {
+) -> RuleAnswer {
     ensure!(
         is_known(manifests, experiment, said.digest),
         "a manifest of this experiment, registered before its exposure",
@@ -463,7 +466,7 @@ fn check_registered_before(
     Ok(())
 }
 
-fn check_in_force(manifests: &Manifests, digest: Digest) -> Checked {
+fn check_in_force(manifests: &Manifests, digest: Digest) -> RuleAnswer {
     let Some((id, record)) = manifests.of_digest(digest) else {
         // The rule `manifest_first` refuses it.
         return Ok(());
@@ -476,7 +479,7 @@ fn check_in_force(manifests: &Manifests, digest: Digest) -> Checked {
     Ok(())
 }
 
-fn check_newest(manifests: &Manifests, digest: Digest) -> Checked {
+fn check_newest(manifests: &Manifests, digest: Digest) -> RuleAnswer {
     let Some((_, record)) = manifests.of_digest(digest) else {
         // The rule `countersign` refuses it.
         return Ok(());
@@ -491,7 +494,7 @@ fn check_newest(manifests: &Manifests, digest: Digest) -> Checked {
     Ok(())
 }
 
-fn check_countersignature(state: &State, author: KeyId, digest: Digest) -> Checked {
+fn check_countersignature(state: &State, author: KeyId, digest: Digest) -> RuleAnswer {
     let Some((record, version)) = version_of(state.fold::<Manifests>(), digest) else {
         return unmet("the digest of a registered version", digest.to_string());
     };

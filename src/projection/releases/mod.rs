@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::Serialize;
 
-pub use rules::Approving;
+pub use rules::ApprovalRule;
 
 use clover_event::Kind;
 use clover_event::Payload;
@@ -123,14 +123,14 @@ pub struct Commit {
 /// Releases of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OfExperiment {
+pub struct ExperimentReleases {
     /// Acceptances by their event.
     pub acceptances: BTreeMap<EventId, Acceptance>,
     /// Commits, oldest first.
     pub commits: Vec<Commit>,
 }
 
-impl OfExperiment {
+impl ExperimentReleases {
     /// A commit by its event.
     pub fn commit(&self, id: EventId) -> Option<&Commit> {
         self.commits.iter().find(|commit| commit.id == id)
@@ -152,14 +152,14 @@ pub struct Proposal {
 #[serde(deny_unknown_fields)]
 pub struct Releases {
     /// By experiment.
-    pub by_experiment: BTreeMap<ExperimentId, OfExperiment>,
+    pub by_experiment: BTreeMap<ExperimentId, ExperimentReleases>,
     /// Edits of open iterations, by patch.
     pub proposals: BTreeMap<PatchId, Proposal>,
 }
 
 impl Releases {
     /// Those of an experiment.
-    pub fn of(&self, experiment: &ExperimentId) -> Option<&OfExperiment> {
+    pub fn of(&self, experiment: &ExperimentId) -> Option<&ExperimentReleases> {
         self.by_experiment.get(experiment)
     }
 

@@ -10,9 +10,9 @@ use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
@@ -25,9 +25,9 @@ use crate::releases::Releases;
 
 /// The rule `approval`.
 #[derive(Clone, Copy, Debug)]
-pub struct Approving;
+pub struct ApprovalRule;
 
-impl Rule for Approving {
+impl Rule for ApprovalRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let checked = match &event.event.payload {
             Payload::ReviewRecorded(said) => check_review(state, event, said),
@@ -40,7 +40,12 @@ impl Rule for Approving {
 }
 
 /// The acceptance is known, and the word is a person's who did not write the patch.
-fn check_word(state: &State, event: &Candidate<'_>, meaning: Meaning, subject: EventId) -> Checked {
+fn check_word(
+    state: &State,
+    event: &Candidate<'_>,
+    meaning: Meaning,
+    subject: EventId,
+) -> RuleAnswer {
     let header = &event.event.header;
     // Without an experiment the rule `experiment` refuses it.
     let Some(experiment) = &header.experiment else {
@@ -64,7 +69,7 @@ fn check_word(state: &State, event: &Candidate<'_>, meaning: Meaning, subject: E
 }
 
 /// A review of a patch is a person's who did not write it, of entries with its proposal among them.
-fn check_review(state: &State, event: &Candidate<'_>, said: &ReviewRecorded) -> Checked {
+fn check_review(state: &State, event: &Candidate<'_>, said: &ReviewRecorded) -> RuleAnswer {
     let Some(id) = &said.patch else {
         // A review of entries alone.
         return Ok(());
@@ -97,14 +102,14 @@ fn is_strict(state: &State) -> bool {
 }
 
 /// The key is a person's.
-fn check_person(state: &State, speaks: KeyId) -> Checked {
+fn check_person(state: &State, speaks: KeyId) -> RuleAnswer {
     let is_machine = known(state, speaks).is_some_and(|key| !key.human);
     ensure!(!is_machine, "a key that a person holds", "a machine's");
     Ok(())
 }
 
 /// Whoever speaks about a patch did not write it; under `strict`, nor did another key of the same holder.
-fn check_another(state: &State, patch: &PatchId, wrote: KeyId, speaks: KeyId) -> Checked {
+fn check_another(state: &State, patch: &PatchId, wrote: KeyId, speaks: KeyId) -> RuleAnswer {
     ensure!(
         wrote != speaks,
         format!("another key than the author's of {patch}"),
@@ -126,7 +131,7 @@ fn check_another(state: &State, patch: &PatchId, wrote: KeyId, speaks: KeyId) ->
 }
 
 /// Under `strict` a holder speaks with one key.
-fn check_one_key(state: &State, accepted: &Acceptance, speaks: KeyId) -> Checked {
+fn check_one_key(state: &State, accepted: &Acceptance, speaks: KeyId) -> RuleAnswer {
     let Some(speaker) = known(state, speaks) else {
         return Ok(());
     };

@@ -4,7 +4,7 @@ mod rules;
 
 use std::collections::BTreeMap;
 
-use clover_stats::multiplicity::Correction;
+use clover_stats::multiplicity::MultiplicityCorrection;
 use clover_stats::predicate;
 use clover_stats::predicate::Losses;
 use clover_stats::reliability;
@@ -100,7 +100,8 @@ fn slices(
         }
         raws.push(raw);
     }
-    residuals::adjust(&mut raws, Correction::BenjaminiHochberg, level).map_err(refused)?;
+    residuals::adjust(&mut raws, MultiplicityCorrection::BenjaminiHochberg, level)
+        .map_err(refused)?;
     for (name, raw) in members.keys().zip(&raws) {
         let want = expected.at("slice_bh")?.at(name)?;
         check.p_value(&want.at("p_adjusted")?, raw.p_adjusted)?;
@@ -141,7 +142,8 @@ fn greens(
             rejected: false,
         });
     }
-    residuals::adjust(&mut found, Correction::BenjaminiHochberg, level).map_err(refused)?;
+    residuals::adjust(&mut found, MultiplicityCorrection::BenjaminiHochberg, level)
+        .map_err(refused)?;
     for (name, raw) in greens.iter().zip(&found) {
         let want = expected.at("noninferiority_bh")?.at(name)?;
         check.p_value(&want.at("p_adjusted")?, raw.p_adjusted)?;

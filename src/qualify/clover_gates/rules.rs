@@ -23,12 +23,12 @@ use crate::check::refused;
 use clover_workflow::iterate::compute::IterationRows;
 use clover_workflow::iterate::compute::SliceFamily;
 use clover_workflow::iterate::compute::Table;
-use clover_workflow::iterate::compute::audit::Classified;
+use clover_workflow::iterate::compute::audit::GateSlice;
 use clover_workflow::iterate::compute::evidence;
-use clover_workflow::iterate::compute::evidence::Compared;
-use clover_workflow::iterate::compute::rows::Scored;
+use clover_workflow::iterate::compute::evidence::RewardComparison;
+use clover_workflow::iterate::compute::rows::RubricScores;
 use clover_workflow::predicate;
-use clover_workflow::predicate::Held;
+use clover_workflow::predicate::ProfileThresholds;
 
 const REPLICATES: usize = 50;
 
@@ -65,7 +65,7 @@ fn thresholds(input: &Node<'_>) -> Result<Thresholds, Stop> {
 /// The rows of a case, all in one part.
 struct Stage {
     table: Table,
-    classified: Vec<Classified>,
+    classified: Vec<GateSlice>,
 }
 
 fn stage(input: &Node<'_>, part: SplitPart) -> Result<Stage, Stop> {
@@ -86,7 +86,7 @@ fn stage(input: &Node<'_>, part: SplitPart) -> Result<Stage, Stop> {
             Class::Neutral
         };
         must_not_regress.push(input.at("tau_g")?.maybe(name).is_some());
-        classified.push(Classified {
+        classified.push(GateSlice {
             family: 0,
             place,
             class,
@@ -101,7 +101,7 @@ fn stage(input: &Node<'_>, part: SplitPart) -> Result<Stage, Stop> {
         rows: (0..rows).map(|row| row.to_string()).collect(),
         clusters: (0..rows).map(|row| row.to_string()).collect(),
         parts: vec![Some(part); rows],
-        scored: Scored::of(input.at("R_baseline")?.numbers()?),
+        scored: RubricScores::of(input.at("R_baseline")?.numbers()?),
         labels: labels.into_iter().map(Some).collect(),
         inclusion: vec![None; rows],
         slices: vec![SliceFamily {
@@ -120,7 +120,13 @@ fn stage(input: &Node<'_>, part: SplitPart) -> Result<Stage, Stop> {
 }
 
 /// Judges evidence and compares with what the expected numbers demand.
-fn demand(check: &mut Check<'_>, at: &Node<'_>, evidence: &Evidence, held: &Held, passes: bool) {
+fn demand(
+    check: &mut Check<'_>,
+    at: &Node<'_>,
+    evidence: &Evidence,
+    held: &ProfileThresholds,
+    passes: bool,
+) {
     let verdict = predicate::judge(evidence, held);
     let wanted = if passes { Verdict::Pass } else { Verdict::Fail };
     if verdict != wanted {
@@ -139,7 +145,7 @@ fn demand(check: &mut Check<'_>, at: &Node<'_>, evidence: &Evidence, held: &Held
 pub(super) fn through_the_rules(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let (input, expected) = (&case.input, &case.expected);
     let thresholds = thresholds(input)?;
-    let held = Held::under(&thresholds, Profile::Recommended);
+    let held = ProfileThresholds::under(&thresholds, Profile::Recommended);
     let before = input.at("R_baseline")?.numbers()?;
     let after = input.at("R_patched")?.numbers()?;
     let abstains = vec![false; after.len()];
@@ -147,7 +153,7 @@ pub(super) fn through_the_rules(case: &Case<'_>, check: &mut Check<'_>) -> Resul
     let p = expected.at("confirm_one_sided")?.at("p")?.number()?;
     for part in [SplitPart::Dev, SplitPart::Confirm] {
         let stage = stage(input, part)?;
-        let compared = Compared {
+        let compared = RewardComparison {
             table: &stage.table,
             before: &before,
             after: &after,

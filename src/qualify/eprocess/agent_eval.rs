@@ -3,8 +3,8 @@
 use clover_stats::eprocess::compat;
 use clover_stats::eprocess::compat::Decision;
 use clover_stats::eprocess::compat::MAX_BET;
-use clover_stats::eprocess::compat::Options;
 use clover_stats::eprocess::compat::PairedGate;
+use clover_stats::eprocess::compat::PairedGateOptions;
 use clover_stats::eprocess::compat::Snapshot;
 use clover_stats::eprocess::mulberry::Mulberry32;
 
@@ -104,7 +104,7 @@ fn compare_process(
 }
 
 /// The options of a gate, with what a manifest binds; a manifest whose hash does not hold is refused.
-fn options(case: &Node<'_>) -> Result<Options, Stop> {
+fn options(case: &Node<'_>) -> Result<PairedGateOptions, Stop> {
     let given = case.at("options")?;
     let registration = match case.maybe("manifest") {
         Some(manifest) => {
@@ -113,7 +113,7 @@ fn options(case: &Node<'_>) -> Result<Options, Stop> {
         }
         None => None,
     };
-    Ok(Options {
+    Ok(PairedGateOptions {
         alpha: maybe(&given, "alpha")?,
         max_bet: maybe(&given, "maxBet")?,
         min_n: maybe_count(&given, "minN")?,
@@ -369,7 +369,7 @@ pub fn headline(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
     let rel = 1e-12;
     let null = case.input.at("list")?.text()? == "H0";
     let file = case.input.at("file")?;
-    let options = Options {
+    let options = PairedGateOptions {
         scale: Some(1.0),
         ..options(&file)?
     };

@@ -2,7 +2,7 @@
 
 use clover_num::math;
 use clover_stats::eprocess::asymptotic::Boundary;
-use clover_stats::eprocess::asymptotic::Running;
+use clover_stats::eprocess::asymptotic::RunningMoments;
 use clover_stats::eprocess::bettor;
 use clover_stats::eprocess::classical;
 use clover_stats::eprocess::family;
@@ -214,7 +214,7 @@ fn classics(
     let (abs, rel) = (allowed(case, "other_cs_abs")?, allowed(case, "e_rel")?);
     let asymptotic = case.expected.at("AsymptoticCS_t500_min20")?;
     let boundary = peer_boundary(check, &asymptotic)?;
-    let mut running = Running::default();
+    let mut running = RunningMoments::default();
     let (mut intervals, mut ratios) = (Vec::new(), Vec::new());
     let (mut sum, mut successes) = (0.0, 0_u64);
     let (mut beta, mut bounds) = (Vec::new(), Vec::new());
@@ -315,16 +315,16 @@ fn native(values: &[f64], null: f64, units: usize, fractions: usize) -> Result<f
     use clover_stats::eprocess::Claim;
     use clover_stats::eprocess::Design;
     use clover_stats::eprocess::Gate;
+    use clover_stats::eprocess::GateTerms;
     use clover_stats::eprocess::Looks;
     use clover_stats::eprocess::Population;
-    use clover_stats::eprocess::Terms;
     #[expect(
         clippy::cast_possible_truncation,
         reason = "rounded millionths of [-1, 1]"
     )]
     let micro = |x: f64| ((2.0 * x - 1.0) * 1e6).round() as i64;
     let units = units as u64;
-    let mut terms = Terms::new(1_000_000, units);
+    let mut terms = GateTerms::new(1_000_000, units);
     terms.claim = Claim::Superior {
         margin: micro(null),
     };

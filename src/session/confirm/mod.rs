@@ -33,10 +33,10 @@ use crate::ports::KeyNeed;
 use crate::ports::Ports;
 
 pub use opening::Begun;
-pub use opening::Between;
-pub use opening::Opening;
+pub use opening::ChargeNotice;
+pub use opening::PaidDesign;
 pub use opening::Peek;
-pub use opening::Revealed;
+pub use opening::RevealedLabels;
 pub use opening::begin;
 pub use opening::open;
 
@@ -122,14 +122,14 @@ pub enum ConfirmError {
 }
 
 /// A sealed label of a design.
-struct Row {
+struct SealedRow {
     seq: u64,
     label: LabelSealed,
     is_accepted: bool,
     is_revealed: bool,
 }
 
-impl Row {
+impl SealedRow {
     fn broken(&self, found: &dyn std::fmt::Display) -> ConfirmError {
         ConfirmError::Envelope {
             row: self.label.row.clone(),
@@ -165,7 +165,7 @@ fn rows(
     ledger: &Ledger,
     experiment: &ExperimentId,
     design: &DesignId,
-) -> Result<Vec<Row>, SessionError> {
+) -> Result<Vec<SealedRow>, SessionError> {
     let rows = sealed(ledger, experiment, design)?;
     if rows.is_empty() {
         let (design, experiment) = (design.clone(), experiment.clone());
@@ -179,7 +179,7 @@ fn sealed(
     ledger: &Ledger,
     experiment: &ExperimentId,
     design: &DesignId,
-) -> Result<Vec<Row>, SessionError> {
+) -> Result<Vec<SealedRow>, SessionError> {
     let mut found = Vec::new();
     ledger.entries::<SessionError>(0, ledger.size(), |read| {
         let header = &read.event.header;
@@ -197,7 +197,7 @@ fn sealed(
     };
     let mut rows = Vec::with_capacity(found.len());
     for (seq, label) in found {
-        rows.push(Row {
+        rows.push(SealedRow {
             seq,
             is_accepted: given(Kind::SealAccepted, &label)?.is_some(),
             is_revealed: given(Kind::LabelRevealed, &label)?.is_some(),
@@ -226,7 +226,7 @@ fn identity<'i>(
 
 /// What an acceptance did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Acceptance {
+pub struct AcceptanceCounts {
     /// Labels that were accepted now.
     pub new: usize,
     /// Labels that were accepted before.
@@ -242,7 +242,7 @@ pub fn accept(
     ledger: &mut Ledger,
     experiment: &ExperimentId,
     design: &DesignId,
-) -> Result<Acceptance, SessionError> {
+) -> Result<AcceptanceCounts, SessionError> {
     let rows = rows(ledger, experiment, design)?;
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::SealAccepted))?;
     let (mut commands, mut known) = (Vec::new(), Vec::new());
@@ -262,7 +262,7 @@ pub fn accept(
     ledger.settle()?;
     append::tell_of_pin(ports, ledger);
     let (new, already) = (commands.len(), rows.len() - commands.len());
-    Ok(Acceptance { new, already })
+    Ok(AcceptanceCounts { new, already })
 }
 
 /// The period that an account counts now, in words.
@@ -275,7 +275,7 @@ fn period(account: &Account, now: Timestamp) -> String {
 
 /// A sealed label that waits to be revealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct SealedLabel {
     /// Its experiment; empty where its event names none.
     pub experiment: String,
     /// Its design.
@@ -288,7 +288,7 @@ pub struct Waiting {
 ///
 /// # Errors
 /// What reading the log gives.
-pub fn waiting(ledger: &Ledger, size: u64) -> Result<Vec<Waiting>, SessionError> {
+pub fn waiting(ledger: &Ledger, size: u64) -> Result<Vec<SealedLabel>, SessionError> {
     let mut waiting = BTreeMap::new();
     ledger.entries::<SessionError>(0, size, |read| {
         let experiment = read.event.header.experiment.as_ref();
@@ -308,7 +308,7 @@ pub fn waiting(ledger: &Ledger, size: u64) -> Result<Vec<Waiting>, SessionError>
     })?;
     let rows = waiting.into_iter();
     Ok(rows
-        .map(|((experiment, design, _), reveal_by)| Waiting {
+        .map(|((experiment, design, _), reveal_by)| SealedLabel {
             experiment,
             design,
             reveal_by,

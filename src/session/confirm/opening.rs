@@ -36,7 +36,7 @@ use clover_projection::splits::members_root;
 
 use crate::append;
 use crate::confirm::ConfirmError;
-use crate::confirm::Row;
+use crate::confirm::SealedRow;
 use crate::confirm::identity;
 use crate::confirm::period;
 use crate::confirm::rows;
@@ -64,12 +64,12 @@ pub struct Peek {
 
 /// What is said between the charge and the first label: by the custodian, of the charge. Without it the labels themselves
 /// come next, so that they can be judged before a peek is charged.
-pub type Between<'b> =
+pub type ChargeNotice<'b> =
     Option<&'b mut dyn FnMut(&mut Ledger, EventId, &Signer) -> Result<(), SessionError>>;
 
 /// Labels that were revealed.
 #[derive(Clone, Debug)]
-pub struct Revealed {
+pub struct RevealedLabels {
     /// Labels that were open before.
     pub already: usize,
     /// The charge that paid for them; `None` where none was left to open.
@@ -86,15 +86,15 @@ pub fn open(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
     peek: &Peek,
-    between: Between<'_>,
-) -> Result<Revealed, SessionError> {
+    between: ChargeNotice<'_>,
+) -> Result<RevealedLabels, SessionError> {
     match begin(ports, ledger, peek, between)? {
-        Begun::AllOpen(already) => Ok(Revealed {
+        Begun::AllOpen(already) => Ok(RevealedLabels {
             already,
             charge: None,
             labels: Vec::new(),
         }),
-        Begun::Paid(opening) => Ok(Revealed {
+        Begun::Paid(opening) => Ok(RevealedLabels {
             already: opening.already,
             charge: Some(opening.charge),
             labels: opening.reveal_in(ports, ledger, &|_| Some(0))?,
@@ -103,17 +103,17 @@ pub fn open(
 }
 
 /// A design whose sealed labels are paid for.
-pub struct Opening {
+pub struct PaidDesign {
     already: usize,
     charge: EventId,
     known: Vec<Identity>,
     experiment: ExperimentId,
     design: DesignId,
     signer: Arc<Signer>,
-    waiting: Vec<Row>,
+    waiting: Vec<SealedRow>,
 }
 
-impl std::fmt::Debug for Opening {
+impl std::fmt::Debug for PaidDesign {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Opening({} of {})", self.design, self.experiment)
     }
@@ -125,7 +125,7 @@ pub enum Begun {
     /// No label waits: so many were open before.
     AllOpen(usize),
     /// A peek is charged.
-    Paid(Box<Opening>),
+    Paid(Box<PaidDesign>),
 }
 
 /// Checks that what waits in a design can be opened, and charges a peek for it.
@@ -136,7 +136,7 @@ pub fn begin(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
     peek: &Peek,
-    between: Between<'_>,
+    between: ChargeNotice<'_>,
 ) -> Result<Begun, SessionError> {
     let Peek {
         design, experiment, ..
@@ -150,7 +150,8 @@ pub fn begin(
         // Labels of an older block judge nothing any more: they stay closed.
         rows.retain(|row| row.seq > since);
     }
-    let (opened, waiting): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.is_revealed);
+    let (opened, waiting): (Vec<SealedRow>, Vec<SealedRow>) =
+        rows.into_iter().partition(|row| row.is_revealed);
     let already = opened.len();
     if waiting.is_empty() {
         return Ok(Begun::AllOpen(already));
@@ -183,7 +184,7 @@ pub fn begin(
     if let Some(between) = between {
         between(ledger, charge, &signer)?;
     }
-    Ok(Begun::Paid(Box::new(Opening {
+    Ok(Begun::Paid(Box::new(PaidDesign {
         already,
         charge,
         known,
@@ -198,7 +199,7 @@ pub fn begin(
 fn may_be_revealed(
     ledger: &Ledger,
     peek: &Peek,
-    row: &Row,
+    row: &SealedRow,
     signer: &Signer,
 ) -> Result<(), SessionError> {
     let Peek {
@@ -312,7 +313,7 @@ fn charge(
     Ok(appended[0].id)
 }
 
-impl Opening {
+impl PaidDesign {
     /// Decrypts and reveals rows in one batch: those with a place, in order of their places.
     ///
     /// # Errors
@@ -325,14 +326,14 @@ impl Opening {
     ) -> Result<Vec<(RowId, Micro)>, SessionError> {
         let placed = self.waiting.iter();
         let placed = placed.filter_map(|row| Some((place(&row.label.row)?, row)));
-        let mut placed: Vec<(usize, &Row)> = placed.collect();
+        let mut placed: Vec<(usize, &SealedRow)> = placed.collect();
         placed.sort_by_key(|(place, _)| *place);
-        let rows: Vec<&Row> = placed.into_iter().map(|(_, row)| row).collect();
+        let rows: Vec<&SealedRow> = placed.into_iter().map(|(_, row)| row).collect();
         self.reveal(ports, ledger, &rows)
     }
 
     /// A row's label, if its envelope opens to its commitment.
-    fn opened(&self, origin: &str, row: &Row) -> Result<([u8; 32], Micro), ConfirmError> {
+    fn opened(&self, origin: &str, row: &SealedRow) -> Result<([u8; 32], Micro), ConfirmError> {
         let label = &row.label;
         let plain = seal::decrypt(&label.envelope.0, &self.known);
         let plain = zeroize::Zeroizing::new(plain.map_err(|error| row.broken(&error))?);
@@ -350,7 +351,7 @@ impl Opening {
         &self,
         ports: &mut dyn Ports,
         ledger: &mut Ledger,
-        waiting: &[&Row],
+        waiting: &[&SealedRow],
     ) -> Result<Vec<(RowId, Micro)>, SessionError> {
         let origin = ledger.state().keyring.origin.clone();
         let (mut commands, mut labels) = (Vec::new(), Vec::new());

@@ -21,12 +21,12 @@ use clover_event::payload::record::ReadOutcome;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_projection::access::Access;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::Records;
 use clover_projection::splits::members_root;
 use clover_workflow::iterate::compute::cards::FULL_LABEL;
@@ -76,7 +76,7 @@ impl fmt::Display for Class {
 
 /// What is asked for, by whom and what for.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ReleaseRequest {
     /// The class.
     pub class: Class,
     /// The experiment.
@@ -103,7 +103,7 @@ pub struct Release {
     /// The root over these rows.
     pub root: Option<Root>,
     /// The read.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
 }
 
 /// Puts a release on record, then gives it.
@@ -114,10 +114,10 @@ pub struct Release {
 pub fn release(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
-    request: &Request,
+    request: &ReleaseRequest,
 ) -> Result<Release, SessionError> {
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::DataRead))?;
-    let Request { class, role, .. } = *request;
+    let ReleaseRequest { class, role, .. } = *request;
     let command = |outcome: ReadOutcome, root: Option<Root>| {
         let reader = (request.reader, role);
         let purpose = request.purpose.clone();
@@ -171,7 +171,7 @@ impl Content {
 }
 
 /// What a class holds; nothing at all is an error.
-fn content(ledger: &Ledger, request: &Request) -> Result<Content, SessionError> {
+fn content(ledger: &Ledger, request: &ReleaseRequest) -> Result<Content, SessionError> {
     let experiment = &request.experiment;
     let found = match (request.class, &request.iteration) {
         (Class::Card, Some(id)) => cards(ledger, experiment, id, false)?,
@@ -304,7 +304,7 @@ struct FullLine<'a, T: Serialize> {
 fn full_cards(
     ledger: &Ledger,
     id: &IterationId,
-    record: &Record,
+    record: &IterationRecord,
     first_seq: u64,
 ) -> Result<Content, SessionError> {
     // What attacks had earned by then stands in them too.
@@ -340,7 +340,11 @@ fn canonical(line: &impl Serialize) -> Result<Vec<u8>, CustodyError> {
 }
 
 /// What the log says of an iteration.
-fn recorded(ledger: &Ledger, id: &IterationId, below: u64) -> Result<Record, SessionError> {
+fn recorded(
+    ledger: &Ledger,
+    id: &IterationId,
+    below: u64,
+) -> Result<IterationRecord, SessionError> {
     let mut records = Records::default();
     let found = records.of(ledger, id, below)?.cloned();
     Ok(found.ok_or_else(|| CustodyError::NoIteration(id.clone()))?)

@@ -12,11 +12,11 @@ use clover_ground::digest::Digest;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
+use clover_projection::deployments::CalibratorFit;
 use clover_projection::deployments::Deployment;
 use clover_projection::deployments::Deployments;
-use clover_projection::deployments::Fitted;
-use clover_projection::deployments::OfExperiment;
-use clover_projection::rubrics::Registered;
+use clover_projection::deployments::ExperimentDeployments;
+use clover_projection::rubrics::RubricRegistration;
 use clover_workflow::patches;
 use clover_workflow::prompts;
 
@@ -65,7 +65,7 @@ pub fn activate(
 fn activation(state: &State, terms: &ActivationTerms) -> Result<DeploymentActivated, DeployError> {
     let (experiment, judge) = (&terms.name.experiment, &terms.judge);
     let registered = registered(state, &terms.name)?;
-    let none = OfExperiment::default();
+    let none = ExperimentDeployments::default();
     let of = state.fold::<Deployments>().of(experiment).unwrap_or(&none);
     let calibrator = terms
         .calibrator
@@ -101,12 +101,12 @@ fn activation(state: &State, terms: &ActivationTerms) -> Result<DeploymentActiva
 /// The calibrator that the version's criteria were evaluated with, else the newest fitted for the judge.
 fn calibrator(
     state: &State,
-    (experiment, registered): (&ExperimentId, &Registered),
-    of: &OfExperiment,
+    (experiment, registered): (&ExperimentId, &RubricRegistration),
+    of: &ExperimentDeployments,
     judge: &JudgeId,
 ) -> Option<Digest> {
     let hashes = prompts::judged_as(state, experiment, registered);
-    let free = |fitted: &Fitted| fitted.judge == *judge && fitted.rubrics.is_empty();
+    let free = |fitted: &CalibratorFit| fitted.judge == *judge && fitted.rubrics.is_empty();
     let newest = of.calibrators.iter().filter(|(_, of)| free(of));
     let newest = newest.max_by_key(|(_, of)| of.seq);
     of.evaluated(judge, &hashes)
@@ -115,7 +115,7 @@ fn calibrator(
 
 /// The rollback to what ran before.
 pub(super) fn back(
-    of: &OfExperiment,
+    of: &ExperimentDeployments,
     running: &Deployment,
     breach: Option<EventId>,
     reason: Text,

@@ -17,11 +17,11 @@ use clover_ledger::State;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::deployments::Deployments;
+use clover_projection::generators::GeneratorRun;
 use clover_projection::generators::Generators;
-use clover_projection::generators::Run;
 use clover_workflow::generator;
 use clover_workflow::generator::Bound;
-use clover_workflow::generator::Judge;
+use clover_workflow::generator::FrozenJudge;
 use clover_workflow::iterate::steps::BUILD;
 
 use crate::append;
@@ -69,7 +69,7 @@ pub fn open(
     let of = ledger.state().fold::<Deployments>().of(&experiment);
     let running = of.and_then(|of| of.running());
     let running = running.ok_or_else(|| DeployError::NoJudge(experiment.clone()))?;
-    let judge = Judge::of(ledger, &experiment, running.id, ledger.size())?;
+    let judge = FrozenJudge::of(ledger, &experiment, running.id, ledger.size())?;
     let said = GeneratorRunOpened {
         build: build(),
         calibrator: running.versions.calibrator,
@@ -89,7 +89,10 @@ pub fn open(
 ///
 /// # Errors
 /// [`DeployError::NoRun`].
-pub fn found<'a>(state: &'a State, id: &RunId) -> Result<(&'a ExperimentId, &'a Run), DeployError> {
+pub fn found<'a>(
+    state: &'a State,
+    id: &RunId,
+) -> Result<(&'a ExperimentId, &'a GeneratorRun), DeployError> {
     let all = &state.fold::<Generators>().by_experiment;
     let mut runs = all
         .iter()
@@ -102,7 +105,7 @@ pub fn found<'a>(state: &'a State, id: &RunId) -> Result<(&'a ExperimentId, &'a 
 ///
 /// # Errors
 /// [`DeployError::NotOpened`], and [`SessionError::Ledger`] when the entry cannot be read.
-pub fn opening(ledger: &Ledger, run: &Run) -> Result<GeneratorRunOpened, SessionError> {
+pub fn opening(ledger: &Ledger, run: &GeneratorRun) -> Result<GeneratorRunOpened, SessionError> {
     let read = ledger.entry(run.seq)?;
     if let Some(Payload::GeneratorRunOpened(said)) = read.map(|read| read.event.payload) {
         return Ok(*said);
@@ -115,7 +118,7 @@ pub fn opening(ledger: &Ledger, run: &Run) -> Result<GeneratorRunOpened, Session
 #[derive(Clone, Debug)]
 pub struct Objective {
     /// The run, as it stood before.
-    pub run: Run,
+    pub run: GeneratorRun,
     /// The event's data.
     pub said: GeneratorObjectiveQueried,
     /// A lower bound for each output.
@@ -142,7 +145,7 @@ pub fn objective(
         return Err(DeployError::AllAsked { run, steps }.into());
     }
     let opened = opening(ledger, &run)?;
-    let judge = Judge::of(ledger, &experiment, run.deployment, run.seq)?;
+    let judge = FrozenJudge::of(ledger, &experiment, run.deployment, run.seq)?;
     let through = ledger.size().saturating_sub(1);
     let step = Count::new(run.used + 1).unwrap_or_default();
     let asked = (policy.unwrap_or(&run.new), step);
@@ -159,7 +162,7 @@ pub fn objective(
 
 /// What a validation said.
 #[derive(Clone, Debug)]
-pub struct Validated {
+pub struct Validation {
     /// The event's data.
     pub said: GeneratorValidated,
     /// The event.
@@ -177,7 +180,7 @@ pub fn validate(
     id: &RunId,
     design: DesignId,
     intent: Intent,
-) -> Result<Validated, SessionError> {
+) -> Result<Validation, SessionError> {
     let (experiment, run) = found(ledger.state(), id)?;
     let (experiment, run) = (experiment.clone(), run.clone());
     if let Some(before) = run.validated {
@@ -187,17 +190,17 @@ pub fn validate(
     let said = validation(ports, (home, ledger), (&experiment, &run), design)?;
     let command = Command::new(said.clone(), Some(experiment));
     let submission = append::submit_one(ports, ledger, command, intent)?;
-    Ok(Validated { said, submission })
+    Ok(Validation { said, submission })
 }
 
 fn validation(
     ports: &mut dyn Ports,
     (home, ledger): (&Home, &Ledger),
-    (experiment, run): (&ExperimentId, &Run),
+    (experiment, run): (&ExperimentId, &GeneratorRun),
     design: DesignId,
 ) -> Result<GeneratorValidated, SessionError> {
     let opened = opening(ledger, run)?;
-    let judge = Judge::of(ledger, experiment, run.deployment, run.seq)?;
+    let judge = FrozenJudge::of(ledger, experiment, run.deployment, run.seq)?;
     let through = ledger.size().saturating_sub(1);
     let of = (&opened, run.seq);
     let found = generator::validate(ledger, &judge, of, &design, through)?;

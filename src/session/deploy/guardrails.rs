@@ -14,7 +14,7 @@ use clover_projection::deployments::rollouts::Rollouts;
 use clover_projection::rubrics::Rubrics;
 use clover_workflow::guardrails;
 use clover_workflow::live;
-use clover_workflow::live::guardrails::Watched;
+use clover_workflow::live::guardrails::DeploymentPair;
 use clover_workflow::prompts;
 
 use crate::append;
@@ -111,7 +111,7 @@ fn checked(ledger: &Ledger, terms: CheckTerms) -> Result<GuardrailChecked, Sessi
         (evidence, Some(why), None)
     } else {
         let releases = Rollouts::below(ledger, experiment, ledger.size())?;
-        let watched = Watched::of(ledger, &releases, running.id, ledger.size())?;
+        let watched = DeploymentPair::of(ledger, &releases, running.id, ledger.size())?;
         let found = live::guardrails::shown(ledger, &watched, experiment, &thresholds, window);
         let (evidence, inputs) = found?;
         (evidence, None, Some(inputs))

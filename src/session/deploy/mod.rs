@@ -14,8 +14,8 @@ use clover_ledger::State;
 use clover_num::Count;
 use clover_projection::deployments::Deployment;
 use clover_projection::deployments::Deployments;
-use clover_projection::deployments::OfExperiment;
-use clover_projection::rubrics::Registered;
+use clover_projection::deployments::ExperimentDeployments;
+use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
 
 /// A version of an experiment's rubric; the one in force without a number.
@@ -107,7 +107,10 @@ pub enum DeployError {
 ///
 /// # Errors
 /// [`DeployError::NoRubric`].
-pub fn registered<'a>(state: &'a State, name: &PromptName) -> Result<&'a Registered, DeployError> {
+pub fn registered<'a>(
+    state: &'a State,
+    name: &PromptName,
+) -> Result<&'a RubricRegistration, DeployError> {
     let rubrics = state.fold::<Rubrics>();
     let found = rubrics.named(&name.experiment, name.version.as_deref());
     found.ok_or_else(|| DeployError::NoRubric {
@@ -120,7 +123,7 @@ pub fn registered<'a>(state: &'a State, name: &PromptName) -> Result<&'a Registe
 fn running<'a>(
     state: &'a State,
     experiment: &ExperimentId,
-) -> Result<(&'a OfExperiment, &'a Deployment), DeployError> {
+) -> Result<(&'a ExperimentDeployments, &'a Deployment), DeployError> {
     let of = state.fold::<Deployments>().of(experiment);
     let found = of.and_then(|of| Some((of, of.running()?)));
     found.ok_or_else(|| DeployError::NothingRuns(experiment.clone()))

@@ -14,7 +14,7 @@ use clover_projection::deployments::Deployments;
 use clover_projection::deployments::rollouts::Rollouts;
 use clover_workflow::guardrails;
 use clover_workflow::live::recalibration;
-use clover_workflow::live::recalibration::Ask;
+use clover_workflow::live::recalibration::RecalibrationQuery;
 use clover_workflow::predicate;
 use clover_workflow::prompts;
 
@@ -64,7 +64,7 @@ pub fn recalibrate(
     let registered = registered(state, &terms.name)?;
     let plan = prompts::plan_told(state, experiment, registered).ok_or(DeployError::NoPlan)?;
     let thresholds = guardrails::thresholds(plan);
-    let ask = Ask {
+    let ask = RecalibrationQuery {
         design: &terms.design,
         experiment,
         judge: &terms.judge,

@@ -6,7 +6,7 @@ use clover_ledger::Ledger;
 use clover_ledger::State;
 use clover_projection::drifts;
 use clover_workflow::gates::evidence;
-use clover_workflow::gates::evidence::Known;
+use clover_workflow::gates::evidence::GateContext;
 use clover_workflow::gates::hold;
 use clover_workflow::gates::hold::Unheld;
 use clover_workflow::gates::replay;
@@ -21,7 +21,7 @@ use crate::ports::Work;
 ///
 /// # Errors
 /// [`GateError::NotOpen`].
-pub fn known<'a>(state: &'a State, id: &ManifestId) -> Result<Known<'a>, GateError> {
+pub fn known<'a>(state: &'a State, id: &ManifestId) -> Result<GateContext<'a>, GateError> {
     evidence::known(state, id).ok_or_else(|| GateError::NotOpen(id.clone()))
 }
 
@@ -41,7 +41,7 @@ pub fn not_stale(state: &State, id: &ManifestId) -> Result<(), GateError> {
 }
 
 /// Whether a gate that goes on with another's wealth has not got it yet.
-pub fn waits(of: Known<'_>) -> bool {
+pub fn waits(of: GateContext<'_>) -> bool {
     let version = of.record.in_force();
     let test = version.and_then(|version| version.manifest.test.as_ref());
     test.is_some_and(|test| test.continuation_of.is_some()) && of.gate.parent.is_none()
@@ -73,7 +73,7 @@ pub fn replayed(ledger: &Ledger, id: &ManifestId) -> Result<Life, SessionError> 
 ///
 /// # Errors
 /// [`GateError::Snapshot`].
-pub fn same(id: &ManifestId, of: Known<'_>, life: &Life) -> Result<(), GateError> {
+pub fn same(id: &ManifestId, of: GateContext<'_>, life: &Life) -> Result<(), GateError> {
     match differs(of, life) {
         None => Ok(()),
         Some(found) => Err(GateError::Snapshot {
@@ -84,7 +84,7 @@ pub fn same(id: &ManifestId, of: Known<'_>, life: &Life) -> Result<(), GateError
 }
 
 /// What a snapshot says of a gate otherwise than the log.
-pub fn differs(of: Known<'_>, life: &Life) -> Option<String> {
+pub fn differs(of: GateContext<'_>, life: &Life) -> Option<String> {
     let (n, state) = (of.gate.n, of.gate.state_digest);
     if !life.is_plan {
         return Some("a plan or a family that the log does not register so".to_owned());

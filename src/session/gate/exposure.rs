@@ -9,8 +9,8 @@ use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_projection::gates::Gates;
+use clover_projection::manifests::ManifestRecord;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Record;
 use clover_workflow::gates::replay;
 
 use crate::error::SessionError;
@@ -83,7 +83,7 @@ pub fn open(
 /// The name of the last of so many units of a gate's order, where exposures name it.
 fn last_of(
     ledger: &Ledger,
-    record: &Record,
+    record: &ManifestRecord,
     id: &ManifestId,
     through: u64,
 ) -> Result<Option<ItemId>, SessionError> {

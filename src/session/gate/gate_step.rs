@@ -5,12 +5,12 @@ use std::sync::Arc;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_ground::sign::Signer;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 
 use crate::append;
-use crate::append::Rehearsed;
+use crate::append::Rehearsal;
 use crate::error::SessionError;
 use crate::ports::KeyNeed;
 use crate::ports::Keys;
@@ -52,7 +52,7 @@ impl<T> GateStep<T> {
         &self,
         watcher: &mut dyn Watcher,
         ledger: &mut Ledger,
-    ) -> Result<Vec<Appended>, SessionError> {
+    ) -> Result<Vec<AppendedEvent>, SessionError> {
         let commands = std::slice::from_ref(&self.command);
         append::append(watcher, ledger, commands, &self.signer)
     }
@@ -61,7 +61,7 @@ impl<T> GateStep<T> {
     ///
     /// # Errors
     /// [`SessionError::Body`], and [`SessionError::Breach`] when a rule says no.
-    pub fn rehearse(&self, ledger: &Ledger) -> Result<Vec<Rehearsed>, SessionError> {
+    pub fn rehearse(&self, ledger: &Ledger) -> Result<Vec<Rehearsal>, SessionError> {
         let commands = std::slice::from_ref(&self.command);
         let first = append::next_author_seq(ledger, &self.signer);
         append::rehearse(ledger, commands, &self.signer, (first, commands.len()))

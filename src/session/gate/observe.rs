@@ -8,17 +8,17 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_projection::manifests::Manifests;
 use clover_workflow::gates::observe;
-use clover_workflow::gates::observe::Ask;
-use clover_workflow::gates::observe::Course;
 use clover_workflow::gates::observe::Next;
+use clover_workflow::gates::observe::ObservationCourse;
+use clover_workflow::gates::observe::ObservationEnd;
+use clover_workflow::gates::observe::ObservationRequest;
 use clover_workflow::gates::observe::ObserveError;
-use clover_workflow::gates::observe::Stop;
 use clover_workflow::gates::replay;
 use clover_workflow::gates::replay::Order;
 use clover_workflow::gates::steps;
 
 use crate::append;
-use crate::append::Rehearsed;
+use crate::append::Rehearsal;
 use crate::error::SessionError;
 use crate::gate::check;
 use crate::gate::error::GateError;
@@ -56,7 +56,7 @@ pub struct Observations {
     /// How long observing took.
     pub seconds: f64,
     /// Why there are no more.
-    pub stop: Stop,
+    pub stop: ObservationEnd,
 }
 
 impl Observations {
@@ -107,7 +107,7 @@ impl Observer {
         ledger.settle()?;
         append::tell_of_pin(ports, ledger);
         let seconds = since.seconds();
-        if let (Stop::Unfit(unit, why), 0) = (&stop, observed) {
+        if let (ObservationEnd::Unfit(unit, why), 0) = (&stop, observed) {
             let (gate, unit, why) = (self.id.clone(), unit.clone(), why.clone());
             return Err(GateError::Unfit { gate, unit, why }.into());
         }
@@ -129,7 +129,7 @@ impl Observer {
         ports: &mut dyn Ports,
         ledger: &Ledger,
         (extent, from): (Extent, Option<&OutcomeFile>),
-    ) -> Result<Vec<Rehearsed>, SessionError> {
+    ) -> Result<Vec<Rehearsal>, SessionError> {
         let scores = self.scores(ports, ledger, from)?;
         check::replayed(ledger, &self.id)?;
         let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::GateObserved))?;
@@ -137,7 +137,7 @@ impl Observer {
             return scores.rehearse(ledger);
         }
         let (gate, ask) = (check::known(ledger.state(), &self.id)?, self.ask(extent));
-        let course = Course::new(gate, ask);
+        let course = ObservationCourse::new(gate, ask);
         let mut course = course.map_err(|error| GateError::untestable(&self.id, error))?;
         let next = course.next(ask.part, |since, keys| ledger.measured(since, keys));
         let next = next.map_err(|error| unobserved(&self.id, error))?;
@@ -161,8 +161,8 @@ impl Observer {
         ScoreFile::of(ports, ledger, (gate, &self.order.units), from).map(Some)
     }
 
-    fn ask(&self, extent: Extent) -> Ask<'_> {
-        Ask {
+    fn ask(&self, extent: Extent) -> ObservationRequest<'_> {
+        ObservationRequest {
             listed: &self.order.listed,
             missing: extent.missing,
             order: &self.order.units,
@@ -179,24 +179,24 @@ impl Observer {
         ports: &mut dyn Ports,
         ledger: &mut Ledger,
         (signer, mut is_replayed): (&Signer, bool),
-        ask: Ask<'_>,
-    ) -> Result<(Stop, u64), SessionError> {
+        ask: ObservationRequest<'_>,
+    ) -> Result<(ObservationEnd, u64), SessionError> {
         let id = &self.id;
         let mut observed = 0_u64;
         loop {
             let gate = check::known(ledger.state(), id)?;
-            let course = Course::new(gate, ask);
-            let overlaps = course.as_ref().is_ok_and(Course::is_long);
+            let course = ObservationCourse::new(gate, ask);
+            let overlaps = course.as_ref().is_ok_and(ObservationCourse::is_long);
             if !is_replayed && !overlaps {
                 check::replayed(ledger, id)?;
             }
             let mut course = course.map_err(|error| GateError::untestable(id, error))?;
-            let mut run = Run {
+            let mut run = ObservationRun {
                 end: gate.record.units.min(ask.through),
                 id,
                 n: 0,
                 signer,
-                stop: Stop::Asked,
+                stop: ObservationEnd::Asked,
                 watcher: &mut *ports,
             };
             run.watcher.progress(Work::Observing, gate.gate.n, run.end);
@@ -215,11 +215,11 @@ impl Observer {
             is_replayed = true;
             let (n, stop) = (run.n, run.stop);
             observed += n;
-            if stop == Stop::Look {
+            if stop == ObservationEnd::Look {
                 record_look(ledger, signer, id)?;
             }
             let gate = check::known(ledger.state(), id)?.gate;
-            let more = stop == Stop::Look && n > 0 && !gate.is_terminal();
+            let more = stop == ObservationEnd::Look && n > 0 && !gate.is_terminal();
             if !more || gate.n >= ask.through {
                 return Ok((stop, observed));
             }
@@ -228,16 +228,16 @@ impl Observer {
 }
 
 /// Observations up to a look, as they are recorded.
-struct Run<'a> {
+struct ObservationRun<'a> {
     end: u64,
     id: &'a ManifestId,
     n: u64,
     signer: &'a Signer,
-    stop: Stop,
+    stop: ObservationEnd,
     watcher: &'a mut dyn Watcher,
 }
 
-impl Run<'_> {
+impl ObservationRun<'_> {
     fn take(
         &mut self,
         ledger: &mut Ledger,

@@ -12,7 +12,7 @@ use clover_event::id::StratumId;
 use clover_event::payload::gate::GateSource;
 use clover_event::payload::manifest::Manifest;
 use clover_ground::sign::Signer;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Breach;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
@@ -21,16 +21,16 @@ use clover_ledger::State;
 use clover_ledger::Unmet;
 use clover_projection::gates;
 use clover_projection::gates::Gates;
+use clover_projection::manifests::ManifestVersion;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Version;
 use clover_projection::orders;
-use clover_projection::orders::Drawn;
+use clover_projection::orders::DrawnOrder;
 use clover_projection::orders::Orders;
 use clover_workflow::gates::steps;
 use clover_workflow::gates::steps::Confirm;
 
 use crate::append;
-use crate::append::Rehearsed;
+use crate::append::Rehearsal;
 use crate::error::SessionError;
 use crate::gate::error::GateError;
 use crate::ports::KeyNeed;
@@ -50,21 +50,21 @@ pub struct UnitFile {
 #[derive(Clone, Debug)]
 pub struct GateSetup {
     /// The version whose order is drawn.
-    bound: Version,
+    bound: ManifestVersion,
     id: ManifestId,
     root: Root,
     units: Confirm,
     /// The version in force.
-    version: Version,
+    version: ManifestVersion,
 }
 
 /// A gate that was opened.
 #[derive(Clone, Debug)]
 pub struct GateOpening {
     /// The event that opened it.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// The order of its units.
-    pub order: Option<Drawn>,
+    pub order: Option<DrawnOrder>,
 }
 
 impl GateSetup {
@@ -147,7 +147,7 @@ impl GateSetup {
         ports: &mut dyn Ports,
         ledger: &Ledger,
         sources: Vec<GateSource>,
-    ) -> Result<Vec<Rehearsed>, SessionError> {
+    ) -> Result<Vec<Rehearsal>, SessionError> {
         self.check(ports, ledger)?;
         let opened = steps::open(&self.version, sources);
         let mut steps = Vec::new();

@@ -7,12 +7,12 @@ use clover_event::id::ItemId;
 use clover_ground::sign::Signer;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
-use clover_workflow::gates::evidence::Known;
+use clover_workflow::gates::evidence::GateContext;
 use clover_workflow::gates::outcomes;
 use clover_workflow::gates::outcomes::Outcome;
 
 use crate::append;
-use crate::append::Rehearsed;
+use crate::append::Rehearsal;
 use crate::error::SessionError;
 use crate::gate::error::GateError;
 use crate::ports::KeyNeed;
@@ -57,7 +57,7 @@ impl<'f> ScoreFile<'f> {
     pub(super) fn of(
         keys: &mut dyn Keys,
         ledger: &Ledger,
-        (of, order): (Known<'_>, &[ItemId]),
+        (of, order): (GateContext<'_>, &[ItemId]),
         from: &'f OutcomeFile,
     ) -> Result<Self, SessionError> {
         let file = from.file.as_str();
@@ -83,7 +83,7 @@ impl<'f> ScoreFile<'f> {
     }
 
     /// The bodies of what would be recorded.
-    pub(super) fn rehearse(&self, ledger: &Ledger) -> Result<Vec<Rehearsed>, SessionError> {
+    pub(super) fn rehearse(&self, ledger: &Ledger) -> Result<Vec<Rehearsal>, SessionError> {
         let first = append::next_author_seq(ledger, &self.signer);
         let numbers = (first, self.commands.len());
         append::rehearse(ledger, &self.commands, &self.signer, numbers)

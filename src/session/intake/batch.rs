@@ -24,18 +24,18 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
-use clover_workflow::import::Row;
-use clover_workflow::import::Rows;
+use clover_workflow::import::ImportRow;
+use clover_workflow::import::ImportRows;
 use clover_workflow::import::plan;
-use clover_workflow::import::plan::Label;
-use clover_workflow::import::plan::Plan;
-use clover_workflow::import::plan::Standing;
+use clover_workflow::import::plan::ImportPlan;
+use clover_workflow::import::plan::LabelIntake;
+use clover_workflow::import::plan::Presence;
 use zeroize::Zeroizing;
 
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::InputFile;
-use crate::intake::Request;
+use crate::intake::IntakeRequest;
 use crate::intake::error::IntakeError;
 use crate::intake::labels;
 use crate::intake::signers::Signers;
@@ -49,8 +49,8 @@ const BATCH: usize = 16_384;
 pub(crate) fn scores(
     home: &Home,
     ledger: &Ledger,
-    request: &Request,
-    (rows, plan): (&Rows, &Plan),
+    request: &IntakeRequest,
+    (rows, plan): (&ImportRows, &ImportPlan),
     basis: EventId,
 ) -> Result<(Vec<Command>, Vec<Vec<u8>>), SessionError> {
     let keys = SubjectKeys::new(home, ledger, rows, plan)?;
@@ -84,8 +84,8 @@ pub(super) fn count(value: u64) -> Count {
 pub(super) fn ingest(
     home: &Home,
     ledger: &mut Ledger,
-    request: &Request,
-    (file, plan): (&InputFile, &Plan),
+    request: &IntakeRequest,
+    (file, plan): (&InputFile, &ImportPlan),
     signers: &Signers,
 ) -> Result<EventId, SessionError> {
     let rows = &file.rows;
@@ -160,13 +160,13 @@ fn needed(signer: Option<&Signer>) -> &Signer {
 /// The rows of one file on their way into the log.
 pub(super) struct Batch<'a> {
     /// What was asked for.
-    pub request: &'a Request,
+    pub request: &'a IntakeRequest,
     /// What they stand on; nothing before their file is on record.
     pub basis: Option<EventId>,
     /// The rows.
-    pub rows: &'a Rows,
+    pub rows: &'a ImportRows,
     /// What becomes of each.
-    pub plan: &'a Plan,
+    pub plan: &'a ImportPlan,
 }
 
 impl Batch<'_> {
@@ -176,7 +176,7 @@ impl Batch<'_> {
         command
     }
 
-    fn pairs(&self) -> impl Iterator<Item = (&Row, &plan::RowPlan)> {
+    fn pairs(&self) -> impl Iterator<Item = (&ImportRow, &plan::RowPlan)> {
         self.rows.rows.iter().zip(&self.plan.rows)
     }
 
@@ -202,17 +202,17 @@ impl Batch<'_> {
         &self,
         ledger: &Ledger,
         keys: &SubjectKeys,
-        (row, plan): (&Row, &plan::RowPlan),
+        (row, plan): (&ImportRow, &plan::RowPlan),
         (commands, blobs): (&mut Vec<Command>, &mut Vec<Vec<u8>>),
     ) -> Result<(), SessionError> {
-        if plan.score == Standing::New {
+        if plan.score == Presence::New {
             let mut score = plan::score_of(row, &self.request.ask.judge);
             let mut seal = |text: Option<&str>| keys.seal(ledger.ambient(), &row.item, text, blobs);
             score.prompt = seal(row.prompt.as_deref())?;
             score.response = seal(row.response.as_deref())?;
             commands.push(self.command(score));
         }
-        if plan.logprob == Some(Standing::New) {
+        if plan.logprob == Some(Presence::New) {
             commands.extend(plan::logprob_of(row).map(|logprob| self.command(logprob)));
         }
         Ok(())
@@ -240,7 +240,7 @@ impl Batch<'_> {
         };
         let fresh = self
             .pairs()
-            .filter(|(_, plan)| plan.label == Label::Open(Standing::New));
+            .filter(|(_, plan)| plan.label == LabelIntake::Open(Presence::New));
         let said =
             fresh.filter_map(|(row, _)| Some(plan::label_of(row, row.label?, &ask.rater, open)));
         said.map(|label| self.command(label)).collect()
@@ -254,7 +254,8 @@ impl Batch<'_> {
     ) -> Result<Vec<Command>, SessionError> {
         let mut commands = Vec::new();
         for (row, plan) in self.pairs() {
-            if let (Label::Sealed(Standing::New, id), Some(value)) = (&plan.label, row.label) {
+            if let (LabelIntake::Sealed(Presence::New, id), Some(value)) = (&plan.label, row.label)
+            {
                 let label = sealed(ledger, self.request, (id, value), signers)?;
                 commands.push(self.command(label));
             }
@@ -269,7 +270,7 @@ impl Batch<'_> {
         ledger: &Ledger,
         signers: &Signers,
     ) -> Result<NewLabels, SessionError> {
-        let first = self.pairs().find(|(_, plan)| plan.score == Standing::New);
+        let first = self.pairs().find(|(_, plan)| plan.score == Presence::New);
         let score = first.map(|(row, _)| plan::score_of(row, &self.request.ask.judge));
         let scores: Vec<_> = score.map(|score| self.command(score)).into_iter().collect();
         labels::permitted(ledger, &scores, signers.scorer())?;
@@ -307,7 +308,7 @@ pub(super) struct NewLabels {
 /// A label, sealed to the recipient that was found.
 pub(super) fn sealed(
     ledger: &Ledger,
-    request: &Request,
+    request: &IntakeRequest,
     (row, value): (&RowId, Micro),
     signers: &Signers,
 ) -> Result<LabelSealed, SessionError> {

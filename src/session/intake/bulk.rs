@@ -2,7 +2,7 @@
 //! on where it stopped, since what is recorded answers as such.
 
 use clover_ground::sign::Signer;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
@@ -42,7 +42,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, appended: &[Appended]) {
+    fn add(&mut self, appended: &[AppendedEvent]) {
         for one in appended {
             if one.already {
                 self.already += 1;
@@ -94,7 +94,8 @@ pub fn submit(
     each(watcher, ledger, batches, 0, &mut Ledger::submit)
 }
 
-type Append<'a, E> = &'a mut dyn FnMut(&mut Ledger, Vec<E>) -> Result<Vec<Appended>, LedgerError>;
+type Append<'a, E> =
+    &'a mut dyn FnMut(&mut Ledger, Vec<E>) -> Result<Vec<AppendedEvent>, LedgerError>;
 
 fn each<E>(
     watcher: &mut dyn Watcher,

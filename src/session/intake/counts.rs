@@ -1,23 +1,23 @@
 //! What an import adds, and what was there: by scores, labels, seals, log-probabilities and files.
 
-use clover_workflow::import::plan::Label;
-use clover_workflow::import::plan::Plan;
-use clover_workflow::import::plan::Standing;
+use clover_workflow::import::plan::ImportPlan;
+use clover_workflow::import::plan::LabelIntake;
+use clover_workflow::import::plan::Presence;
 
 /// New and already recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pair {
+pub struct IntakeCounts {
     /// Events that are new.
     pub new: u64,
     /// Events that were there.
     pub already: u64,
 }
 
-impl Pair {
-    fn see(&mut self, standing: Standing) {
+impl IntakeCounts {
+    fn see(&mut self, standing: Presence) {
         match standing {
-            Standing::New => self.new += 1,
-            Standing::Already => self.already += 1,
+            Presence::New => self.new += 1,
+            Presence::Already => self.already += 1,
         }
     }
 }
@@ -26,26 +26,26 @@ impl Pair {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Scores.
-    pub scores: Pair,
+    pub scores: IntakeCounts,
     /// Open labels.
-    pub labels: Pair,
+    pub labels: IntakeCounts,
     /// Sealed labels.
-    pub sealed: Pair,
+    pub sealed: IntakeCounts,
     /// Log-probabilities.
-    pub logprobs: Pair,
+    pub logprobs: IntakeCounts,
     /// Files.
-    pub files: Pair,
+    pub files: IntakeCounts,
 }
 
 impl Counts {
     /// Counts what becomes of a file's rows.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &ImportPlan) -> Self {
         let mut counts = Self::default();
         let is_new = plan.ingested.is_none();
         counts.files.see(if is_new {
-            Standing::New
+            Presence::New
         } else {
-            Standing::Already
+            Presence::Already
         });
         for row in &plan.rows {
             counts.scores.see(row.score);
@@ -58,11 +58,11 @@ impl Counts {
     }
 
     /// Counts what becomes of a label.
-    pub(super) fn see_label(&mut self, label: &Label) {
+    pub(super) fn see_label(&mut self, label: &LabelIntake) {
         match label {
-            Label::Open(standing) => self.labels.see(*standing),
-            Label::Sealed(standing, _) => self.sealed.see(*standing),
-            Label::None | Label::Unread => {}
+            LabelIntake::Open(standing) => self.labels.see(*standing),
+            LabelIntake::Sealed(standing, _) => self.sealed.see(*standing),
+            LabelIntake::None | LabelIntake::Unread => {}
         }
     }
 
@@ -75,7 +75,7 @@ impl Counts {
         total
     }
 
-    fn pairs(&self) -> [Pair; 5] {
+    fn pairs(&self) -> [IntakeCounts; 5] {
         [
             self.scores,
             self.labels,

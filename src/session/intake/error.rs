@@ -4,7 +4,7 @@ use clover_event::id::ItemId;
 use clover_event::payload::judge::ScoreConflict;
 use clover_ground::seal::BlobError;
 use clover_ground::sign::KeyId;
-use clover_workflow::import::plan::Stop;
+use clover_workflow::import::plan::PlanRefusal;
 
 use crate::error::SessionError;
 
@@ -90,10 +90,10 @@ pub enum IntakeError {
 }
 
 /// Why the rows of a file cannot be planned.
-pub(super) fn stopped(stop: Stop, file: &str) -> SessionError {
+pub(super) fn stopped(stop: PlanRefusal, file: &str) -> SessionError {
     match stop {
-        Stop::Ledger(error) => error.into(),
-        Stop::Refused(line, rule, expected, found, in_the_way) => {
+        PlanRefusal::Ledger(error) => error.into(),
+        PlanRefusal::Refused(line, rule, expected, found, in_the_way) => {
             let file = file.to_owned();
             let row = IntakeError::Row {
                 file,

@@ -13,11 +13,11 @@ use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::reader::LogReader;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_workflow::import;
 use clover_workflow::import::Brings;
 use clover_workflow::import::How;
-use clover_workflow::import::Row;
+use clover_workflow::import::ImportRow;
 use clover_workflow::import::kept::Unread;
 use clover_workflow::import::labels::Draw;
 use serde::Deserialize;
@@ -28,7 +28,7 @@ use crate::texts::Texts;
 
 /// A line of ingested rows; without a score, it waits for a judge.
 #[derive(Deserialize)]
-struct Line {
+struct IngestedLine {
     draw: Count,
     item: ItemId,
     policy: PolicyId,
@@ -40,15 +40,15 @@ struct Line {
 fn unscored(
     ledger: &Ledger,
     experiment: &ExperimentId,
-) -> Result<Vec<(u64, DataIngested, Vec<Line>)>, SessionError> {
+) -> Result<Vec<(u64, DataIngested, Vec<IngestedLine>)>, SessionError> {
     let entries = LogReader::below(ledger, ledger.size()).of(experiment);
     let mut files = Vec::new();
-    for Said { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
+    for LogStatement { seq, said, .. } in entries.all::<DataIngested>(|_| true)? {
         let bytes = History::blob(ledger, &said.rows.blake3)?;
         let bytes = bytes.ok_or(Unread::Absent { seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
         let lines = lines.filter(|line| !line.is_empty());
-        let lines = lines.map(serde_json::from_slice::<Line>);
+        let lines = lines.map(serde_json::from_slice::<IngestedLine>);
         let lines = lines.collect::<Result<Vec<_>, _>>().map_err(|error| {
             let what = error.to_string();
             Unread::Damaged { seq, what }
@@ -70,7 +70,7 @@ pub fn draws(
 ) -> Result<BTreeMap<Draw, u64>, SessionError> {
     let mut draws = BTreeMap::new();
     let entries = LogReader::below(ledger, ledger.size()).of(experiment);
-    for Said { seq, said, .. } in entries.all::<ScoreRecorded>(|_| true)? {
+    for LogStatement { seq, said, .. } in entries.all::<ScoreRecorded>(|_| true)? {
         draws
             .entry((said.policy, said.item, said.draw))
             .or_insert(seq);
@@ -101,9 +101,9 @@ pub fn waiting(
 
 /// Rows that were taken in to be judged, with their texts, and files whose texts are not at hand.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct UnscoredRows {
     /// In the order in which they were taken in; of a draw, the first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ImportRow>,
     /// Where each was taken in.
     pub seqs: Vec<u64>,
     /// Files whose texts were erased, or whose key is not here: where each stands, and why.
@@ -114,8 +114,12 @@ pub struct Held {
 ///
 /// # Errors
 /// When the log, the vault or the rows of a file cannot be read.
-pub fn rows(home: &Home, ledger: &Ledger, experiment: &ExperimentId) -> Result<Held, SessionError> {
-    let mut held = Held::default();
+pub fn rows(
+    home: &Home,
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+) -> Result<UnscoredRows, SessionError> {
+    let mut held = UnscoredRows::default();
     let mut seen = BTreeMap::new();
     let mut texts = Texts::new(home, ledger)?;
     for (seq, said, _) in unscored(ledger, experiment)? {

@@ -7,15 +7,15 @@ use clover_event::payload::scoring::JudgePort;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_workflow::import::plan;
-use clover_workflow::import::plan::Ask;
 use clover_workflow::import::plan::Conflict;
-use clover_workflow::import::plan::Plan;
+use clover_workflow::import::plan::ImportPlan;
+use clover_workflow::import::plan::ImportTerms;
 
 use crate::append;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::InputFile;
-use crate::intake::Request;
+use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::intake::batch::Batch;
 use crate::intake::counts::Counts;
@@ -35,7 +35,11 @@ use crate::ports::Question;
 ///
 /// # Errors
 /// [`IntakeError::Row`] where a rule would refuse one.
-pub fn plans(ledger: &Ledger, files: &[InputFile], ask: &Ask) -> Result<Vec<Plan>, SessionError> {
+pub fn plans(
+    ledger: &Ledger,
+    files: &[InputFile],
+    ask: &ImportTerms,
+) -> Result<Vec<ImportPlan>, SessionError> {
     let plans = files.iter().map(|file| {
         plan::plan(ledger, &file.rows, ask).map_err(|stop| error::stopped(stop, &file.rows.file))
     });
@@ -48,9 +52,9 @@ pub fn plans(ledger: &Ledger, files: &[InputFile], ask: &Ask) -> Result<Vec<Plan
 /// is no conflict between two answers.
 fn own_scores(
     ledger: &Ledger,
-    ask: &Ask,
+    ask: &ImportTerms,
     files: &[InputFile],
-    plans: &[Plan],
+    plans: &[ImportPlan],
 ) -> Result<(), SessionError> {
     let pairs = files.iter().zip(plans);
     let mut conflicts = pairs.flat_map(|(file, plan)| {
@@ -84,8 +88,8 @@ pub fn import(
     ports: &mut dyn Ports,
     home: &Home,
     ledger: &mut Ledger,
-    request: &Request,
-    (files, plans): (&[InputFile], &[Plan]),
+    request: &IntakeRequest,
+    (files, plans): (&[InputFile], &[ImportPlan]),
 ) -> Result<Vec<Counts>, SessionError> {
     let all = files.iter().zip(plans).flat_map(|(file, plan)| {
         let found = plan.conflicts.iter();

@@ -7,13 +7,13 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_workflow::import::labels;
 use clover_workflow::import::labels::FileLabels;
-use clover_workflow::import::plan::Label;
-use clover_workflow::import::plan::Standing;
+use clover_workflow::import::plan::LabelIntake;
+use clover_workflow::import::plan::Presence;
 use clover_workflow::import::plan::label_of;
 
 use crate::append;
 use crate::error::SessionError;
-use crate::intake::Request;
+use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::intake::counts::Counts;
 use crate::intake::error;
@@ -28,7 +28,7 @@ pub struct LabelPlan {
     /// The labels.
     pub labels: FileLabels,
     /// What becomes of each.
-    pub plans: Vec<Label>,
+    pub plans: Vec<LabelIntake>,
 }
 
 impl LabelPlan {
@@ -51,7 +51,7 @@ pub fn plan(
     ledger: &Ledger,
     labels: FileLabels,
     file: &str,
-    request: &Request,
+    request: &IntakeRequest,
 ) -> Result<LabelPlan, SessionError> {
     let held = held::draws(ledger, &request.ask.experiment)?;
     let plans = labels::plan(ledger, &labels, &request.ask, &held)
@@ -66,7 +66,7 @@ pub fn plan(
 pub fn import(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
-    request: &Request,
+    request: &IntakeRequest,
     plan: &LabelPlan,
 ) -> Result<Counts, SessionError> {
     let counts = plan.counts();
@@ -101,7 +101,7 @@ pub(super) fn permitted(
 /// The new labels of a plan: open ones, and sealed ones.
 fn commands(
     ledger: &Ledger,
-    request: &Request,
+    request: &IntakeRequest,
     plan: &LabelPlan,
     signers: &Signers,
 ) -> Result<(Vec<Command>, Vec<Command>), SessionError> {
@@ -109,11 +109,11 @@ fn commands(
     let (mut open, mut sealed) = (Vec::new(), Vec::new());
     for (label, plan) in plan.labels.labels.iter().zip(&plan.plans) {
         match (plan, &request.ask.open) {
-            (Label::Open(Standing::New), Some(of)) => {
+            (LabelIntake::Open(Presence::New), Some(of)) => {
                 let said = label_of(&label.row, label.value, &label.rater, of);
                 open.push(Command::new(said, Some(experiment.clone())));
             }
-            (Label::Sealed(Standing::New, row), _) => {
+            (LabelIntake::Sealed(Presence::New, row), _) => {
                 let said = batch::sealed(ledger, request, (row, label.value), signers)?;
                 sealed.push(Command::new(said, Some(experiment.clone())));
             }

@@ -3,8 +3,8 @@
 use clover_event::payload::intake::ImportFormat;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
-use clover_workflow::import::Rows;
-use clover_workflow::import::plan::Ask;
+use clover_workflow::import::ImportRows;
+use clover_workflow::import::plan::ImportTerms;
 
 pub mod batch;
 pub mod bulk;
@@ -26,14 +26,14 @@ pub struct InputFile {
     /// Its bytes as they were.
     pub bytes: Vec<u8>,
     /// What is in them.
-    pub rows: Rows,
+    pub rows: ImportRows,
 }
 
 /// Under which names rows are recorded, and who opens what stays closed.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct IntakeRequest {
     /// The names, and what becomes of labels.
-    pub ask: Ask,
+    pub ask: ImportTerms,
     /// The form of the files.
     pub format: ImportFormat,
     /// By when sealed labels are to be revealed.

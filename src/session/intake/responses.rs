@@ -10,14 +10,14 @@ use clover_event::payload::intake::DataIngested;
 use clover_event::payload::intake::ImportFormat;
 use clover_event::payload::intake::Source;
 use clover_event::payload::judge::ScoreRecorded;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Micro;
 use clover_projection::reader::LogReader;
-use clover_projection::reader::Said;
-use clover_workflow::import::Row;
-use clover_workflow::import::Rows;
+use clover_projection::reader::LogStatement;
+use clover_workflow::import::ImportRow;
+use clover_workflow::import::ImportRows;
 use clover_workflow::import::labels::Draw;
 
 use crate::append;
@@ -35,24 +35,24 @@ use crate::texts::Texts;
 #[derive(Clone, Debug)]
 pub struct RowsPlan {
     /// The file, with the rows that are new.
-    pub rows: Rows,
+    pub rows: ImportRows,
     /// Rows that were taken in or scored before, with the same texts.
     pub already: u64,
 }
 
 /// Prompt and response.
-type Pair = (String, String);
+type PromptResponse = (String, String);
 
 /// Texts of draws that the ledger holds, with the entry of each; `None` where they are not at hand.
 fn texts_held(
     home: &Home,
     ledger: &Ledger,
     experiment: &ExperimentId,
-) -> Result<BTreeMap<Draw, (u64, Option<Pair>)>, SessionError> {
+) -> Result<BTreeMap<Draw, (u64, Option<PromptResponse>)>, SessionError> {
     let mut found = BTreeMap::new();
     let mut texts = Texts::new(home, ledger)?;
     let entries = LogReader::below(ledger, ledger.size()).of(experiment);
-    for Said { seq, said, .. } in entries.all::<ScoreRecorded>(|_| true)? {
+    for LogStatement { seq, said, .. } in entries.all::<ScoreRecorded>(|_| true)? {
         // A score that came without texts says nothing of them.
         if let (Some(prompt), Some(response)) = (&said.prompt, &said.response) {
             let pair = texts.opened(prompt).ok().zip(texts.opened(response).ok());
@@ -83,13 +83,13 @@ pub fn scored(
     home: &Home,
     ledger: &Ledger,
     experiment: &ExperimentId,
-) -> Result<Rows, SessionError> {
+) -> Result<ImportRows, SessionError> {
     let held = texts_held(home, ledger, experiment)?;
     let rows = (1..)
         .zip(held)
         .filter_map(|(line, ((policy, item, draw), (_, pair)))| {
             let (prompt, response) = pair?;
-            Some(Row {
+            Some(ImportRow {
                 line,
                 item,
                 policy,
@@ -103,12 +103,12 @@ pub fn scored(
                 fields: BTreeMap::new(),
             })
         });
-    let rows: Vec<Row> = rows.collect();
-    Ok(Rows {
+    let rows: Vec<ImportRow> = rows.collect();
+    Ok(ImportRows {
         file: "rows that were scored".to_owned(),
         read: rows.len() as u64,
         rows,
-        ..Rows::default()
+        ..ImportRows::default()
     })
 }
 
@@ -121,10 +121,10 @@ pub fn plan(
     home: &Home,
     ledger: &Ledger,
     experiment: &ExperimentId,
-    mut rows: Rows,
+    mut rows: ImportRows,
 ) -> Result<RowsPlan, SessionError> {
     let file = rows.file.clone();
-    let stop = |row: &Row, expected, found: String, in_the_way| IntakeError::Row {
+    let stop = |row: &ImportRow, expected, found: String, in_the_way| IntakeError::Row {
         file: file.clone(),
         line: row.line,
         rule: "row",
@@ -172,7 +172,7 @@ pub fn import(
     ledger: &mut Ledger,
     (experiment, format): (&ExperimentId, ImportFormat),
     plan: &RowsPlan,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let rows = &plan.rows;
     if rows.rows.is_empty() {
         return Ok(Vec::new());

@@ -11,27 +11,27 @@ use clover_ledger::Ledger;
 use clover_projection::designs::Designs;
 use clover_projection::splits::Splits;
 use clover_projection::splits::in_confirm;
-use clover_workflow::import::plan::Label;
-use clover_workflow::import::plan::Standing;
+use clover_workflow::import::plan::LabelIntake;
+use clover_workflow::import::plan::Presence;
 
 use crate::confirm::clusters_waiting;
 use crate::error::SessionError;
-use crate::intake::Request;
+use crate::intake::IntakeRequest;
 use crate::intake::held;
 use crate::ports::Ports;
 use crate::ports::Question;
 
 /// Rows of labels that would be sealed.
-fn fresh<'l>(labels: impl Iterator<Item = &'l Label>) -> Vec<&'l RowId> {
+fn fresh<'l>(labels: impl Iterator<Item = &'l LabelIntake>) -> Vec<&'l RowId> {
     let rows = labels.filter_map(|label| match label {
-        Label::Sealed(Standing::New, row) => Some(row),
+        LabelIntake::Sealed(Presence::New, row) => Some(row),
         _ => None,
     });
     rows.collect()
 }
 
 /// Whether the design of sealed labels holds probes for audits.
-fn is_audit(ledger: &Ledger, request: &Request) -> bool {
+fn is_audit(ledger: &Ledger, request: &IntakeRequest) -> bool {
     let designs = ledger.state().fold::<Designs>();
     let registered = request
         .ask
@@ -45,8 +45,8 @@ fn is_audit(ledger: &Ledger, request: &Request) -> bool {
 pub(super) fn ask<'l>(
     ports: &mut dyn Ports,
     ledger: &Ledger,
-    request: &Request,
-    labels: impl Iterator<Item = &'l Label>,
+    request: &IntakeRequest,
+    labels: impl Iterator<Item = &'l LabelIntake>,
 ) -> Result<(), SessionError> {
     let rows = fresh(labels);
     let (Some(design), false) = (&request.ask.seal, rows.is_empty()) else {
@@ -73,7 +73,7 @@ pub(super) fn ask<'l>(
 
 /// Labels that would be sealed though no confirm part has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outside {
+pub struct OutsideConfirm {
     /// The first of them.
     pub first: ItemId,
     /// How many.
@@ -89,9 +89,9 @@ pub struct Outside {
 /// When the ledger cannot be read.
 pub fn outside<'l>(
     ledger: &Ledger,
-    request: &Request,
-    labels: impl Iterator<Item = &'l Label>,
-) -> Result<Option<Outside>, SessionError> {
+    request: &IntakeRequest,
+    labels: impl Iterator<Item = &'l LabelIntake>,
+) -> Result<Option<OutsideConfirm>, SessionError> {
     let experiment = &request.ask.experiment;
     let splits = ledger.state().fold::<Splits>();
     let of = splits.by_experiment.get(experiment);
@@ -111,7 +111,7 @@ pub fn outside<'l>(
             first.get_or_insert(item);
         }
     }
-    Ok(first.map(|first| Outside {
+    Ok(first.map(|first| OutsideConfirm {
         first,
         labels,
         all: rows.len(),

@@ -8,7 +8,7 @@ use clover_event::payload::Role;
 use clover_ground::sign::KeyId;
 use clover_ground::sign::Signer;
 use clover_ledger::State;
-use clover_workflow::import::plan::Plan;
+use clover_workflow::import::plan::ImportPlan;
 
 use crate::error::SessionError;
 use crate::intake::counts::Counts;
@@ -26,7 +26,7 @@ pub struct Signers {
 }
 
 /// Whether a plan seals anything to a custodian: labels, or a new file whose labels stay closed.
-pub fn seals(plans: &[Plan]) -> bool {
+pub fn seals(plans: &[ImportPlan]) -> bool {
     plans.iter().any(|plan| {
         let closed = plan.ingested.is_none() && plan.stays_closed();
         closed || Counts::of(plan).sealed.new > 0
@@ -42,7 +42,7 @@ impl Signers {
         keys: &mut dyn Keys,
         state: &State,
         to: Option<&KeyId>,
-        plans: &[Plan],
+        plans: &[ImportPlan],
     ) -> Result<Self, SessionError> {
         let counts: Vec<_> = plans.iter().map(Counts::of).collect();
         let total = Counts::sum(&counts);

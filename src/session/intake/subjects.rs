@@ -13,10 +13,10 @@ use clover_ground::digest::Digest;
 use clover_ground::seal;
 use clover_ground::seal::SubjectKey;
 use clover_ledger::Ledger;
-use clover_workflow::import::Row;
-use clover_workflow::import::Rows;
-use clover_workflow::import::plan::Plan;
-use clover_workflow::import::plan::Standing;
+use clover_workflow::import::ImportRow;
+use clover_workflow::import::ImportRows;
+use clover_workflow::import::plan::ImportPlan;
+use clover_workflow::import::plan::Presence;
 use zeroize::Zeroizing;
 
 use crate::error::SessionError;
@@ -34,8 +34,8 @@ impl SubjectKeys {
     pub(super) fn new(
         home: &Home,
         ledger: &Ledger,
-        rows: &Rows,
-        plan: &Plan,
+        rows: &ImportRows,
+        plan: &ImportPlan,
     ) -> Result<Self, SessionError> {
         let mut by_item = BTreeMap::new();
         let wanted: Vec<_> = with_text(rows, plan).collect();
@@ -88,9 +88,12 @@ impl SubjectKeys {
 }
 
 /// Rows whose texts are new.
-fn with_text<'r>(rows: &'r Rows, plan: &'r Plan) -> impl Iterator<Item = &'r Row> {
+fn with_text<'r>(
+    rows: &'r ImportRows,
+    plan: &'r ImportPlan,
+) -> impl Iterator<Item = &'r ImportRow> {
     let pairs = rows.rows.iter().zip(&plan.rows);
-    let fresh = pairs.filter(|(_, plan)| plan.score == Standing::New);
+    let fresh = pairs.filter(|(_, plan)| plan.score == Presence::New);
     fresh
         .map(|(row, _)| row)
         .filter(|row| row.prompt.is_some() || row.response.is_some())
@@ -100,15 +103,19 @@ fn with_text<'r>(rows: &'r Rows, plan: &'r Plan) -> impl Iterator<Item = &'r Row
 pub(super) fn planned(
     home: &Home,
     ledger: &Ledger,
-    rows: &Rows,
-    plan: &Plan,
+    rows: &ImportRows,
+    plan: &ImportPlan,
 ) -> Result<(), SessionError> {
     let found = with_text(rows, plan);
     checked(home, ledger, &rows.file, found)
 }
 
 /// Refuses rows whose texts were erased.
-pub(super) fn none_erased(home: &Home, ledger: &Ledger, rows: &Rows) -> Result<(), SessionError> {
+pub(super) fn none_erased(
+    home: &Home,
+    ledger: &Ledger,
+    rows: &ImportRows,
+) -> Result<(), SessionError> {
     checked(home, ledger, &rows.file, rows.rows.iter())
 }
 
@@ -116,7 +123,7 @@ fn checked<'r>(
     home: &Home,
     ledger: &Ledger,
     file: &str,
-    rows: impl Iterator<Item = &'r Row>,
+    rows: impl Iterator<Item = &'r ImportRow>,
 ) -> Result<(), SessionError> {
     let Some(vault) = home.known_vault(ledger.ambient())? else {
         return Ok(());
@@ -135,7 +142,7 @@ fn not_erased(
     ledger: &Ledger,
     subject: &Digest,
     file: &str,
-    row: &Row,
+    row: &ImportRow,
 ) -> Result<(), SessionError> {
     let like = SubjectErased {
         basis: Text::new("").expect("BUG: nothing is a text"),

@@ -11,28 +11,28 @@ use clover_event::payload::Role;
 use clover_event::payload::battery::BatteryEvaluated;
 use clover_event::payload::predicate::Gaming;
 use clover_event::payload::scoring::JudgeRegistered;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Ledger;
 use clover_num::Micro;
 use clover_projection::batteries::Batteries;
 use clover_rubric::extract::recorded::Facts;
 use clover_workflow::battery::Seed;
 use clover_workflow::battery::measured;
+use clover_workflow::battery::measured::AttackTarget;
 use clover_workflow::battery::measured::SEEDS_DEFAULT;
-use clover_workflow::battery::measured::Target;
 use clover_workflow::battery::prepared;
-use clover_workflow::battery::prepared::Answer;
+use clover_workflow::battery::prepared::BatteryPlan;
 use clover_workflow::battery::prepared::Material;
-use clover_workflow::battery::prepared::Prepared;
+use clover_workflow::battery::prepared::PromptedResponse;
 use clover_workflow::battery::prepared::Under;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::course::CourseError;
 use clover_workflow::iterate::hypothesis::Hypothesis;
-use clover_workflow::iterate::rows::Named;
-use clover_workflow::judge::Ask;
+use clover_workflow::iterate::rows::RowName;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::JudgeError;
-use clover_workflow::live::Frozen;
+use clover_workflow::judge::JudgeQuery;
+use clover_workflow::live::FrozenVersion;
 
 use crate::error::SessionError;
 use crate::home::Home;
@@ -51,17 +51,17 @@ pub struct Attack {
     /// What it says.
     pub said: BatteryEvaluated,
     /// What was appended for it; nothing when it stood there before.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
 }
 
 /// A judge that is asked no more once it failed: what it did not answer is not to be taken for what cannot be scored.
-struct Watched {
+struct GuardedJudge {
     judge: Box<dyn Judge + Send>,
     failed: Option<JudgeError>,
 }
 
-impl Judge for Watched {
-    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError> {
+impl Judge for GuardedJudge {
+    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
@@ -75,7 +75,7 @@ impl Judge for Watched {
     }
 }
 
-impl Watched {
+impl GuardedJudge {
     fn open(
         ports: &mut dyn Ports,
         ledger: &Ledger,
@@ -105,7 +105,7 @@ pub(super) fn of_candidate(
     ports: &mut dyn Ports,
     course: &Course,
     of: &Hypothesis,
-) -> Result<(Vec<Appended>, Option<Gaming>), SessionError> {
+) -> Result<(Vec<AppendedEvent>, Option<Gaming>), SessionError> {
     if !course.loaded.is_callable() || course.patched(of)?.is_err() {
         return Ok((Vec::new(), None));
     }
@@ -147,10 +147,10 @@ fn material(bench: &Bench, course: &Course) -> Result<Material, SessionError> {
     let ledger = &bench.ledger;
     let mut texts = Texts::new(&bench.home, ledger)?;
     let experiment = &bench.record.experiment;
-    let mut answer = |name: Named| -> Result<Option<Answer>, SessionError> {
+    let mut answer = |name: RowName| -> Result<Option<PromptedResponse>, SessionError> {
         let judge = &course.loaded.judge;
         let found = score::texts_of(ledger, &mut texts, experiment, judge, &name)?;
-        Ok(found.map(|(prompt, response)| Answer {
+        Ok(found.map(|(prompt, response)| PromptedResponse {
             name,
             prompt,
             response,
@@ -173,7 +173,7 @@ fn material(bench: &Bench, course: &Course) -> Result<Material, SessionError> {
         if let Some(Payload::ExploitDiscovered(said)) = read.map(|read| read.event.payload)
             && let Ok(chain) = said.chain.as_str().parse::<Chain>()
         {
-            let name = Named {
+            let name = RowName {
                 policy: said.policy,
                 item: said.item,
                 draw: said.draw,
@@ -212,7 +212,7 @@ fn run(
     let patched = patched.map_err(|missing| CourseError::Candidate(missing.to_string()))?;
     let patches = of.map(|of| prepared::patches(&bench.record, of));
     let iteration = bench.id.clone();
-    let prepared = Prepared {
+    let prepared = BatteryPlan {
         course,
         iteration: &iteration,
         known: &known,
@@ -220,7 +220,7 @@ fn run(
         of: of.zip(patched.as_deref()),
         patches: patches.as_deref().unwrap_or_default(),
     };
-    let judge = Watched::open(ports, &bench.ledger, registered)?;
+    let judge = GuardedJudge::open(ports, &bench.ledger, registered)?;
     let anew = anew(bench, ports, of)?;
     let target = prepared.target();
     let told = anew.as_ref().map(|of| of as &RefCell<dyn Judge>);
@@ -247,11 +247,11 @@ fn anew(
     bench: &Bench,
     ports: &mut dyn Ports,
     of: Option<&Hypothesis>,
-) -> Result<Option<RefCell<Watched>>, SessionError> {
+) -> Result<Option<RefCell<GuardedJudge>>, SessionError> {
     let answers = of.and_then(|of| of.answers.as_ref());
     let mut judges = bench.record.judges.iter();
     let judge = answers.and_then(|of| judges.find(|judge| judge.judge == of.judge));
-    let judge = judge.map(|judge| Watched::open(ports, &bench.ledger, judge));
+    let judge = judge.map(|judge| GuardedJudge::open(ports, &bench.ledger, judge));
     judge.transpose()
 }
 
@@ -264,7 +264,7 @@ pub fn of_outputs(
     ports: &mut dyn Ports,
     (home, ledger): (&Home, &Ledger),
     experiment: &ExperimentId,
-    (frozen, outputs): (&Frozen, &[Named]),
+    (frozen, outputs): (&FrozenVersion, &[RowName]),
 ) -> Result<Option<Gaming>, SessionError> {
     let course = &frozen.course;
     let mut judges = frozen.record.judges.iter();
@@ -276,7 +276,7 @@ pub fn of_outputs(
     let mut answers = Vec::new();
     for name in outputs.iter().take(SEEDS_DEFAULT) {
         let found = score::texts_of(ledger, &mut texts, experiment, &frozen.judge, name)?;
-        answers.extend(found.map(|(prompt, response)| Answer {
+        answers.extend(found.map(|(prompt, response)| PromptedResponse {
             name: name.clone(),
             prompt,
             response,
@@ -289,7 +289,7 @@ pub fn of_outputs(
     let known = score::known(ledger, registered)?;
     let facts = known.facts.as_ref();
     let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
-    let judge = Watched::open(ports, ledger, registered)?;
+    let judge = GuardedJudge::open(ports, ledger, registered)?;
     let rules = frozen.rubric.rules();
     let under = Under {
         course,
@@ -300,7 +300,7 @@ pub fn of_outputs(
         rules: &rules,
     };
     let traces = known.traces.as_ref();
-    let target = Target {
+    let target = AttackTarget {
         calibrator: frozen.digest,
         candidate: None,
         iteration: &frozen.record.iteration,

@@ -5,11 +5,11 @@ use clover_event::id::IterationId;
 use clover_event::payload::predicate::GateSplit;
 use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_projection::decisions;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::Records;
 use clover_projection::iterations::step::Step;
 use clover_workflow::iterate::course::Course;
@@ -30,7 +30,7 @@ pub struct Bench {
     /// The iteration.
     pub id: IterationId,
     /// What the log says of it.
-    pub record: Record,
+    pub record: IterationRecord,
     records: Records,
     course: Option<Course>,
 }
@@ -45,7 +45,11 @@ impl std::fmt::Debug for Bench {
 ///
 /// # Errors
 /// [`IterationError::Unknown`], and what reading the log gives.
-pub fn recorded(ledger: &Ledger, id: &IterationId, below: u64) -> Result<Record, SessionError> {
+pub fn recorded(
+    ledger: &Ledger,
+    id: &IterationId,
+    below: u64,
+) -> Result<IterationRecord, SessionError> {
     read_on(&mut Records::default(), ledger, id, below)
 }
 
@@ -55,7 +59,7 @@ fn read_on(
     ledger: &Ledger,
     id: &IterationId,
     below: u64,
-) -> Result<Record, SessionError> {
+) -> Result<IterationRecord, SessionError> {
     let found = records.of(ledger, id, below)?.cloned();
     Ok(found.ok_or_else(|| IterationError::Unknown(id.clone()))?)
 }
@@ -170,7 +174,7 @@ impl Bench {
         &mut self,
         ports: &mut dyn Ports,
         payloads: Vec<Payload>,
-    ) -> Result<Vec<Appended>, SessionError> {
+    ) -> Result<Vec<AppendedEvent>, SessionError> {
         self.say_with(ports, payloads, &[])
     }
 
@@ -183,7 +187,7 @@ impl Bench {
         ports: &mut dyn Ports,
         payloads: Vec<Payload>,
         blobs: &[Vec<u8>],
-    ) -> Result<Vec<Appended>, SessionError> {
+    ) -> Result<Vec<AppendedEvent>, SessionError> {
         let Some(first) = payloads.first() else {
             return Ok(Vec::new());
         };

@@ -9,7 +9,7 @@ use clover_event::payload::manifest::ConfirmTest;
 use clover_event::payload::predicate::ConfirmUnsealed;
 use clover_event::payload::predicate::GateSplit;
 use clover_ground::sign::Signer;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Breach;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
@@ -17,17 +17,17 @@ use clover_ledger::RuleName;
 use clover_projection::budgets::Budgets;
 use clover_projection::decisions;
 use clover_projection::designs::Designs;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_workflow::iterate::course::Course;
 
 use crate::confirm;
 use crate::confirm::Begun;
-use crate::confirm::Opening;
+use crate::confirm::PaidDesign;
 use crate::confirm::Peek;
 use crate::error::SessionError;
 use crate::iterate::Bench;
+use crate::iterate::CandidatePatches;
 use crate::iterate::IterationError;
-use crate::iterate::Named;
 use crate::iterate::rescore;
 use crate::iterate::sequence;
 use crate::ports::KeyNeed;
@@ -38,15 +38,15 @@ use crate::ports::Seat;
 #[derive(Clone, Debug)]
 pub struct Confirmation {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// The hypotheses that were judged; none where labels were saved.
-    pub hypotheses: Vec<Named>,
+    pub hypotheses: Vec<CandidatePatches>,
     /// Whether labels are shown in parts.
     pub is_sequential: bool,
 }
 
 /// Whether an iteration shows its confirm labels in parts.
-pub fn is_sequential(record: &Record) -> bool {
+pub fn is_sequential(record: &IterationRecord) -> bool {
     record.opened.said.params.confirm_test == ConfirmTest::Sequential
 }
 
@@ -141,7 +141,7 @@ pub fn confirm(
             let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
             appended.extend(bench.say(ports, gates)?);
         }
-        hypotheses.push(Named {
+        hypotheses.push(CandidatePatches {
             candidate: hypothesis.hash,
             patches: hypothesis.patches.clone(),
         });
@@ -169,7 +169,7 @@ fn unseal(
     ports: &mut dyn Ports,
     course: &Course,
     (named, shows): (Option<&DesignId>, Shows),
-) -> Result<Option<Box<Opening>>, SessionError> {
+) -> Result<Option<Box<PaidDesign>>, SessionError> {
     let design = design(bench, named)?;
     let (id, experiment) = (bench.id.clone(), bench.record.experiment.clone());
     let plan = bench.record.opened.said.params.design.as_ref();

@@ -7,7 +7,7 @@ use clover_event::payload::iteration::IterationOutcome;
 use clover_event::payload::predicate::GateSplit;
 use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::rubric::RejectStage;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_workflow::iterate::outcome;
 
 use crate::error::SessionError;
@@ -19,7 +19,7 @@ use crate::ports::Ports;
 #[derive(Clone, Debug)]
 pub struct Acceptance {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// The patches, in order of their ranks.
     pub patches: Vec<PatchAccepted>,
 }
@@ -47,9 +47,9 @@ pub fn accept(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Acceptance, Se
 
 /// How an iteration ended.
 #[derive(Clone, Debug)]
-pub struct Ending {
+pub struct IterationEnd {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Patches that were judged on confirm and are not accepted, and why.
     pub not_accepted: Vec<(PatchId, String)>,
     /// How it ended.
@@ -98,7 +98,7 @@ fn reject_rest(
 ///
 /// # Errors
 /// [`SessionError`]; rejections that were appended before stand.
-pub fn close(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Ending, SessionError> {
+pub fn close(bench: &mut Bench, ports: &mut dyn Ports) -> Result<IterationEnd, SessionError> {
     let not_accepted = reject_rest(bench, ports)?;
     let (outcome, reason) = outcome::ending(&bench.record);
     let said = IterationClosed {
@@ -107,7 +107,7 @@ pub fn close(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Ending, Session
         reason: reason.clone(),
     };
     let appended = bench.say(ports, vec![said.into()])?;
-    Ok(Ending {
+    Ok(IterationEnd {
         appended,
         not_accepted,
         outcome,

@@ -8,7 +8,7 @@ use clover_event::payload::predicate::GateSplit;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::RejectStage;
 use clover_ground::digest::Digest;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_projection::decisions::check_reviewed;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::hypothesis::Hypothesis;
@@ -19,14 +19,14 @@ use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::attack;
 use crate::iterate::rescore;
-use crate::iterate::rescore::Rescored;
+use crate::iterate::rescore::PatchRescore;
 use crate::ports::Ports;
 
 /// What the gates on dev did.
 #[derive(Clone, Debug)]
 pub struct GatedOnDev {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Every patch that stood, in order.
     pub patches: Vec<GatedPatch>,
 }
@@ -39,7 +39,7 @@ pub struct GatedPatch {
     /// Its hash.
     pub candidate: Digest,
     /// What was asked of the judge that is told what the patch changes; nothing where it changes no such thing.
-    pub rescored: Option<Rescored>,
+    pub rescored: Option<PatchRescore>,
     /// Why it is rejected, if it is.
     pub rejected: Option<String>,
 }
@@ -88,7 +88,7 @@ pub(super) fn reject(
     patch: &PatchProposed,
     stage: RejectStage,
     code: &str,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let said = outcome::rejection(&bench.record, patch, (stage, code));
     bench.say(ports, vec![said.into()])
 }
@@ -99,7 +99,7 @@ fn scores(
     ports: &mut dyn Ports,
     course: &Course,
     of: &Hypothesis,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let mut known = bench.record.recomputed.iter();
     let is_late = bench.record.fitted_of(Some(of.hash)).is_some()
         || known.any(|one| one.said.candidate == of.hash);
@@ -114,13 +114,13 @@ fn scores(
 }
 
 /// What judging a hypothesis on dev did.
-struct Evaluated {
+struct DevEvaluation {
     /// Entries that were appended.
-    appended: Vec<Appended>,
+    appended: Vec<AppendedEvent>,
     /// Why its rows cannot be scored, if so.
     lack: Option<String>,
     /// What was asked of a judge for it.
-    rescored: Option<Rescored>,
+    rescored: Option<PatchRescore>,
 }
 
 /// Computes and records the gates of a hypothesis on dev, once a judge that it tells something else was asked anew.
@@ -129,7 +129,7 @@ fn evaluate(
     ports: &mut dyn Ports,
     course: &Course,
     of: Hypothesis,
-) -> Result<Evaluated, SessionError> {
+) -> Result<DevEvaluation, SessionError> {
     let (of, rescored) = rescore::before_gates(bench, ports, course, of)?;
     let of = &of;
     let mut appended = rescored
@@ -141,7 +141,7 @@ fn evaluate(
         // Gate p0 says so, and nothing is measured.
         let (gates, _) = course.on_dev(&bench.record, of, None)?;
         appended.extend(bench.say(ports, gates.into_iter().map(Payload::from).collect())?);
-        return Ok(Evaluated {
+        return Ok(DevEvaluation {
             appended,
             lack: None,
             rescored,
@@ -158,7 +158,7 @@ fn evaluate(
     let (gates, lack) = course.on_dev(&bench.record, of, unrecorded)?;
     let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
     appended.extend(bench.say(ports, gates)?);
-    Ok(Evaluated {
+    Ok(DevEvaluation {
         appended,
         lack: lack.map(|lack| lack.to_string()),
         rescored,
@@ -188,7 +188,7 @@ pub fn waits_for_review(bench: &mut Bench) -> Result<Option<String>, SessionErro
 #[derive(Clone, Debug)]
 pub struct SealedCandidates {
     /// Entries that were appended.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Patches that another of their family is better than.
     pub not_chosen: Vec<PatchId>,
     /// The composite of the two best, where it was judged.

@@ -206,7 +206,7 @@ pub enum IterationError {
 
 /// A hypothesis by hash, with the patches in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct CandidatePatches {
     /// Hash of the patch, or of the composite.
     pub candidate: Digest,
     /// Hashes of its patches.

@@ -27,7 +27,7 @@ use clover_workflow::iterate::course::CourseError;
 use clover_workflow::iterate::reach;
 use clover_workflow::iterate::reach::Reach;
 use clover_workflow::iterate::rows;
-use clover_workflow::iterate::rows::RowsError;
+use clover_workflow::iterate::rows::IterationRowsError;
 
 use crate::append;
 use crate::append::Intent;
@@ -122,7 +122,7 @@ fn held(
     let through = ledger.size().saturating_sub(1);
     let window = match rows::fit_window(ledger, experiment, design, through) {
         Ok(window) => window,
-        Err(RowsError::Ledger(error)) => return Err(error.into()),
+        Err(IterationRowsError::Ledger(error)) => return Err(error.into()),
         // The steps that read these rows refuse them by the same words.
         Err(error) => return Ok(Err(error.to_string())),
     };

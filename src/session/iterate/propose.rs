@@ -8,7 +8,7 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
 use clover_projection::iterations::Iterations;
-use clover_rubric::Checked;
+use clover_rubric::CheckedPatch;
 use clover_rubric::Patch;
 use clover_workflow::patches;
 use clover_workflow::patches::Authorship;
@@ -28,7 +28,7 @@ pub struct Proposal {
     /// The patch.
     pub patch: Patch,
     /// What its checks found.
-    pub checked: Checked,
+    pub checked: CheckedPatch,
     /// What it was checked against.
     pub bench: Bench,
     /// Where its event stands.

@@ -8,19 +8,19 @@ use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
 use clover_projection::iterations::rows::Key;
-use clover_rubric::Checked;
+use clover_rubric::CheckedPatch;
 use clover_rubric::Patch;
 use clover_rubric::leaf::Class;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::hypothesis::Hypothesis;
 use clover_workflow::iterate::rows;
-use clover_workflow::iterate::rows::Asked;
-use clover_workflow::iterate::rows::Named;
+use clover_workflow::iterate::rows::JudgeRecords;
+use clover_workflow::iterate::rows::RowName;
 use clover_workflow::judge::run::Frame;
 use clover_workflow::patches::Bench as PatchBench;
 use clover_workflow::prompts;
@@ -39,11 +39,11 @@ use crate::ports::Ports;
 
 /// What asking a judge anew did.
 #[derive(Clone, Debug)]
-pub struct Rescored {
+pub struct PatchRescore {
     /// The judge.
     pub judge: JudgeId,
     /// Entries that were appended, without those of scores.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Rows that the judge was asked about.
     pub recorded: usize,
     /// Rows that it was asked about again.
@@ -52,7 +52,7 @@ pub struct Rescored {
 
 /// What a patch asks of a judge before its first gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asking {
+pub struct RescoreRequest {
     /// The judge, told what the patch changes.
     pub judge: JudgeId,
     /// Rows and anchors that it has not answered, those of confirm included.
@@ -66,8 +66,8 @@ pub struct Asking {
 pub fn asking(
     ledger: &Ledger,
     iteration: &IterationId,
-    (bench, checked): (&PatchBench, &Checked),
-) -> Result<Option<Asking>, SessionError> {
+    (bench, checked): (&PatchBench, &CheckedPatch),
+) -> Result<Option<RescoreRequest>, SessionError> {
     let record = recorded(ledger, iteration, ledger.size())?;
     let plan = &record.opened.said.params;
     let prompt = prompts::rendered(&checked.rubric, Some(plan));
@@ -103,7 +103,7 @@ pub fn asking(
         .unscored
         .iter()
         .filter(|(by, _)| by.contains(&judge.judge));
-    Ok(Some(Asking {
+    Ok(Some(RescoreRequest {
         judge: told.judge,
         rows: mine.count(),
     }))
@@ -118,8 +118,8 @@ pub fn decided(
     ledger: &Ledger,
     iteration: &IterationId,
     (bench, yaml): (&PatchBench, &str),
-    (patch, checked): (Patch, Checked),
-) -> Result<(Patch, Checked), SessionError> {
+    (patch, checked): (Patch, CheckedPatch),
+) -> Result<(Patch, CheckedPatch), SessionError> {
     if checked.needs_rescore.is_some() {
         return Ok((patch, checked));
     }
@@ -152,7 +152,7 @@ pub fn check_sources(
     ledger: &Ledger,
     iteration: &IterationId,
     (bench, yaml): (&PatchBench, &str),
-    checked: &Checked,
+    checked: &CheckedPatch,
 ) -> Result<(), SessionError> {
     let is_conditional = checked.classes.contains(&Class::Conditional);
     if !is_conditional || checked.needs_rescore != Some(true) {
@@ -178,7 +178,7 @@ fn registered(
     ports: &mut dyn Ports,
     judge: &JudgeRegistered,
     prompt: &str,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let experiment = bench.record.experiment.clone();
     match registration::standing(&bench.ledger, &experiment, &judge.judge)? {
         Some(of) if of.judge == *judge => return Ok(Vec::new()),
@@ -198,11 +198,12 @@ fn registered(
 }
 
 /// Rows without a record of a judge, of those that it is to be asked about.
-fn wanted(of: &Asked, keys: &BTreeSet<Key>) -> Asked {
-    let is_wanted =
-        |name: &Named| keys.contains(&(name.policy.clone(), name.item.clone(), name.draw.value()));
+fn wanted(of: &JudgeRecords, keys: &BTreeSet<Key>) -> JudgeRecords {
+    let is_wanted = |name: &RowName| {
+        keys.contains(&(name.policy.clone(), name.item.clone(), name.draw.value()))
+    };
     let unscored = of.unscored.iter().filter(|(_, name)| is_wanted(name));
-    Asked {
+    JudgeRecords {
         records: of.records.clone(),
         unscored: unscored.cloned().collect(),
     }
@@ -214,7 +215,7 @@ fn ask(
     ports: &mut dyn Ports,
     (course, of): (&Course, &Hypothesis),
     of_confirm: bool,
-) -> Result<Option<Rescored>, SessionError> {
+) -> Result<Option<PatchRescore>, SessionError> {
     let (Some(judge), Some(prompt)) = (of.judge(&course.loaded), &of.prompt) else {
         return Ok(None);
     };
@@ -227,7 +228,7 @@ fn ask(
     let mut port = ports.judge(&judge)?;
     port.tell(&prompt.text);
     ports.signer(bench.ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
-    let mut done = Rescored {
+    let mut done = PatchRescore {
         judge: judge.judge.clone(),
         appended: registered(bench, ports, &judge, &prompt.text)?,
         recorded: 0,
@@ -277,7 +278,7 @@ pub(super) fn before_gates(
     ports: &mut dyn Ports,
     course: &Course,
     of: Hypothesis,
-) -> Result<(Hypothesis, Option<Rescored>), SessionError> {
+) -> Result<(Hypothesis, Option<PatchRescore>), SessionError> {
     let is_fitted = bench.record.fitted_of(Some(of.hash)).is_some();
     let judge = of.judge(&course.loaded);
     let (Some(judge), None, false) = (judge, &of.answers, is_fitted) else {
@@ -298,7 +299,7 @@ pub(super) fn before_unsealing(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     course: &Course,
-) -> Result<Vec<Rescored>, SessionError> {
+) -> Result<Vec<PatchRescore>, SessionError> {
     let mut all = Vec::new();
     for of in course.sealed(&bench.ledger, &bench.record)? {
         if of.answers.is_some() {

@@ -13,20 +13,20 @@ use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::payload::scoring::ScoreReplayed;
 use clover_ground::digest::Digest;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::History;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
-use clover_workflow::import::Row;
+use clover_workflow::import::ImportRow;
 use clover_workflow::iterate::rows;
-use clover_workflow::iterate::rows::Asked;
-use clover_workflow::iterate::rows::Named;
+use clover_workflow::iterate::rows::JudgeRecords;
+use clover_workflow::iterate::rows::RowName;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Frame;
-use clover_workflow::judge::run::Known;
-use clover_workflow::judge::run::Record;
+use clover_workflow::judge::run::ProbeEvidence;
+use clover_workflow::judge::run::RawRecord;
 use zeroize::Zeroizing;
 
 use crate::append;
@@ -46,9 +46,9 @@ const BATCH: usize = 256;
 
 /// What scoring did.
 #[derive(Clone, Debug)]
-pub struct Rescoring {
+pub struct ScoringResult {
     /// Entries that were appended for the sample.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// The judge.
     pub judge: JudgeId,
     /// Rows that were scored for the first time.
@@ -65,9 +65,9 @@ pub struct Rescoring {
 ///
 /// # Errors
 /// [`IterationError::Known`], and what reading the blob gives.
-pub fn known(ledger: &Ledger, judge: &JudgeRegistered) -> Result<Known, SessionError> {
+pub fn known(ledger: &Ledger, judge: &JudgeRegistered) -> Result<ProbeEvidence, SessionError> {
     let Some(blob) = &judge.known else {
-        return Ok(Known::default());
+        return Ok(ProbeEvidence::default());
     };
     let damaged = |found: String| IterationError::Known {
         judge: judge.judge.clone(),
@@ -88,7 +88,7 @@ pub fn texts_of(
     texts: &mut Texts<'_>,
     experiment: &ExperimentId,
     judge: &JudgeId,
-    name: &Named,
+    name: &RowName,
 ) -> Result<Option<(String, String)>, SessionError> {
     let like = like(judge, name, Micro::default());
     let Some(key) = like.natural_key(Some(experiment)) else {
@@ -108,7 +108,7 @@ pub fn texts_of(
 }
 
 /// A score under the natural key of a row's.
-fn like(judge: &JudgeId, name: &Named, score_micro: Micro) -> Payload {
+fn like(judge: &JudgeId, name: &RowName, score_micro: Micro) -> Payload {
     Payload::from(ScoreRecorded {
         draw: name.draw,
         item: name.item.clone(),
@@ -121,8 +121,8 @@ fn like(judge: &JudgeId, name: &Named, score_micro: Micro) -> Payload {
 }
 
 /// A row as a judge reads it.
-fn row_of(name: &Named, score: Micro, (prompt, response): (String, String)) -> Row {
-    Row {
+fn row_of(name: &RowName, score: Micro, (prompt, response): (String, String)) -> ImportRow {
+    ImportRow {
         line: 0,
         item: name.item.clone(),
         policy: name.policy.clone(),
@@ -138,7 +138,7 @@ fn row_of(name: &Named, score: Micro, (prompt, response): (String, String)) -> R
 }
 
 /// What the judge did and did not, by now.
-pub(super) fn asked(bench: &Bench, judge: &JudgeRegistered) -> Result<Asked, SessionError> {
+pub(super) fn asked(bench: &Bench, judge: &JudgeRegistered) -> Result<JudgeRecords, SessionError> {
     let of = (&bench.record.experiment, &bench.id);
     Ok(rows::asked(
         &bench.ledger,
@@ -152,7 +152,7 @@ pub(super) fn asked(bench: &Bench, judge: &JudgeRegistered) -> Result<Asked, Ses
 fn drawn(
     bench: &Bench,
     judge: &JudgeRegistered,
-    of: &Asked,
+    of: &JudgeRecords,
 ) -> Result<(Vec<Digest>, u64), IterationError> {
     let keys: Vec<Digest> = of.records.keys().copied().collect();
     let purpose = match &judge.of {
@@ -166,7 +166,7 @@ fn drawn(
 
 /// What came of rows that the judge had not scored.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Missing {
+pub(super) struct MissingScores {
     /// Rows that have a record now.
     pub recorded: usize,
     /// Rows whose answer differs from a score that was recorded before.
@@ -182,9 +182,9 @@ pub(super) fn score_missing(
     ports: &mut dyn Ports,
     (judge, frame): (&JudgeRegistered, &Frame),
     port: &mut dyn Judge,
-    unscored: &[(Vec<JudgeId>, Named)],
-) -> Result<Missing, SessionError> {
-    let mut found = Missing::default();
+    unscored: &[(Vec<JudgeId>, RowName)],
+) -> Result<MissingScores, SessionError> {
+    let mut found = MissingScores::default();
     if unscored.is_empty() {
         return Ok(found);
     }
@@ -246,7 +246,7 @@ pub(super) fn score_missing(
 /// # Errors
 /// [`IterationError::Conflicts`] and [`IterationError::Unstable`] after what differs is on record; rows that were recorded
 /// before another error stand.
-pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, SessionError> {
+pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<ScoringResult, SessionError> {
     let judge = bench.record.judge().cloned();
     let judge = judge.ok_or(IterationError::NoJudge)?;
     let pepper = bench.home.vault(bench.ledger.ambient())?.pepper()?;
@@ -271,7 +271,7 @@ pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, Sess
         }
         .into());
     }
-    Ok(Rescoring {
+    Ok(ScoringResult {
         appended: again.appended,
         judge: judge.judge,
         recorded: scored.recorded,
@@ -282,9 +282,9 @@ pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Rescoring, Sess
 }
 
 /// A sample that was scored again.
-pub(super) struct Repeated {
+pub(super) struct RepeatedSample {
     /// Entries that say so.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
     /// Rows that were scored again.
     pub sampled: usize,
     /// Rows that came out differently.
@@ -297,8 +297,8 @@ pub(super) fn repeat(
     ports: &mut dyn Ports,
     by: (&JudgeRegistered, &Frame),
     port: &mut dyn Judge,
-    of: &Asked,
-) -> Result<Repeated, SessionError> {
+    of: &JudgeRecords,
+) -> Result<RepeatedSample, SessionError> {
     let judge = by.0;
     let (sample, seed) = drawn(bench, judge, of)?;
     let (mismatches, conflicts) = rescored(bench, ports, by, port, (of, &sample))?;
@@ -313,7 +313,7 @@ pub(super) fn repeat(
     let mut payloads: Vec<Payload> = conflicts.into_iter().map(Payload::from).collect();
     payloads.push(said.into());
     let appended = bench.say(ports, payloads)?;
-    Ok(Repeated {
+    Ok(RepeatedSample {
         appended,
         sampled: sample.len(),
         mismatches,
@@ -326,14 +326,14 @@ fn rescored(
     ports: &mut dyn Ports,
     (judge, frame): (&JudgeRegistered, &Frame),
     port: &mut dyn Judge,
-    (of, sample): (&Asked, &[Digest]),
+    (of, sample): (&JudgeRecords, &[Digest]),
 ) -> Result<(u64, Vec<ScoreConflict>), SessionError> {
     let experiment = &bench.record.experiment;
     let mut texts = Texts::new(&bench.home, &bench.ledger)?;
     let (mut mismatches, mut conflicts) = (0_u64, Vec::new());
     for (done, key) in sample.iter().enumerate() {
         let record = &of.records[key];
-        let name = Named {
+        let name = RowName {
             policy: record.policy.clone(),
             item: record.item.clone(),
             draw: record.draw,
@@ -363,11 +363,11 @@ fn conflicting(
     bench: &Bench,
     experiment: &ExperimentId,
     judge: &JudgeId,
-    found: &[(Record, Micro)],
+    found: &[(RawRecord, Micro)],
 ) -> Result<Vec<ScoreConflict>, SessionError> {
     let mut conflicts = Vec::new();
     for (record, other) in found {
-        let name = Named {
+        let name = RowName {
             policy: record.policy.clone(),
             item: record.item.clone(),
             draw: record.draw,

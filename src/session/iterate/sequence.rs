@@ -7,13 +7,13 @@ use clover_event::id::RowId;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::predicate::ConfirmLooked;
 use clover_event::payload::predicate::SequentialStop;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_num::Count;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::rows::Unit;
 
-use crate::confirm::Opening;
+use crate::confirm::PaidDesign;
 use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
@@ -24,8 +24,8 @@ pub(super) fn look(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     course: &Course,
-    opening: Option<&Opening>,
-) -> Result<Vec<Appended>, SessionError> {
+    opening: Option<&PaidDesign>,
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let plan = bench.record.opened.said.params.sequential.as_ref();
     let every = plan.map_or(1, |plan| whole(plan.look_every)).max(1);
     let mut appended = Vec::new();
@@ -65,7 +65,7 @@ fn whole(count: Count) -> usize {
     usize::try_from(count.value()).unwrap_or(usize::MAX)
 }
 
-fn stops(look: &Said<ConfirmLooked>) -> impl Iterator<Item = SequentialStop> {
+fn stops(look: &LogStatement<ConfirmLooked>) -> impl Iterator<Item = SequentialStop> {
     look.said.hypotheses.iter().map(|of| of.test.stop)
 }
 
@@ -73,7 +73,7 @@ fn stops(look: &Said<ConfirmLooked>) -> impl Iterator<Item = SequentialStop> {
 fn reveal(
     bench: &mut Bench,
     ports: &mut dyn Ports,
-    opening: Option<&Opening>,
+    opening: Option<&PaidDesign>,
     units: &[Unit],
 ) -> Result<(), SessionError> {
     let opening = opening.ok_or(IterationError::NoDesignOpen)?;

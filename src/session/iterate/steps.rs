@@ -2,7 +2,7 @@
 
 use clover_event::Kind;
 use clover_event::id::DesignId;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_projection::iterations::step::Step;
 
 use crate::error::SessionError;
@@ -12,12 +12,12 @@ use crate::iterate::confirm;
 use crate::iterate::confirm::Confirmation;
 use crate::iterate::end;
 use crate::iterate::end::Acceptance;
-use crate::iterate::end::Ending;
+use crate::iterate::end::IterationEnd;
 use crate::iterate::gates;
 use crate::iterate::gates::GatedOnDev;
 use crate::iterate::gates::SealedCandidates;
 use crate::iterate::score;
-use crate::iterate::score::Rescoring;
+use crate::iterate::score::ScoringResult;
 use crate::ports::Notice;
 use crate::ports::Ports;
 
@@ -25,7 +25,7 @@ use crate::ports::Ports;
 ///
 /// # Errors
 /// [`SessionError`]; then nothing was appended.
-pub fn fit(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<Appended>, SessionError> {
+pub fn fit(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<AppendedEvent>, SessionError> {
     let course = bench.take_course()?;
     for note in &course.loaded.notes {
         ports.notice(Notice::Rows(note.clone()));
@@ -47,7 +47,7 @@ pub fn fit(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<Appended>, Se
 ///
 /// # Errors
 /// [`SessionError`]; then nothing was appended.
-pub fn audit(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<Appended>, SessionError> {
+pub fn audit(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<AppendedEvent>, SessionError> {
     let course = bench.take_course()?;
     let kinds = [
         Kind::ResidualsAudited,
@@ -63,7 +63,7 @@ pub fn audit(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<Appended>, 
 ///
 /// # Errors
 /// [`SessionError`]; then nothing was appended.
-pub fn cards(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<Appended>, SessionError> {
+pub fn cards(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<AppendedEvent>, SessionError> {
     let course = bench.take_course()?;
     let cards = course.cards(&bench.record)?;
     let cards = cards.iter().map(|card| course.published(card)).collect();
@@ -76,13 +76,13 @@ pub fn cards(bench: &mut Bench, ports: &mut dyn Ports) -> Result<Vec<Appended>, 
 #[derive(Clone, Debug)]
 pub enum StepDone {
     /// Rows were scored.
-    Score(Rescoring),
+    Score(ScoringResult),
     /// The calibrator was fitted.
-    Fit(Vec<Appended>),
+    Fit(Vec<AppendedEvent>),
     /// Residuals were audited.
-    Audit(Vec<Appended>),
+    Audit(Vec<AppendedEvent>),
     /// Cards were published.
-    Cards(Vec<Appended>),
+    Cards(Vec<AppendedEvent>),
     /// Gates on dev were evaluated.
     Gate(GatedOnDev),
     /// Candidates were sealed.
@@ -92,7 +92,7 @@ pub enum StepDone {
     /// Patches were accepted.
     Accept(Acceptance),
     /// The iteration ended.
-    Close(Ending),
+    Close(IterationEnd),
 }
 
 impl StepDone {
@@ -112,7 +112,7 @@ impl StepDone {
     }
 
     /// Entries that were appended.
-    pub fn appended(&self) -> &[Appended] {
+    pub fn appended(&self) -> &[AppendedEvent] {
         match self {
             Self::Score(of) => &of.appended,
             Self::Fit(appended) | Self::Audit(appended) | Self::Cards(appended) => appended,

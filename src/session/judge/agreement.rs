@@ -9,7 +9,7 @@ use clover_ledger::Ledger;
 use clover_ledger::State;
 use clover_projection::manifests::Manifests;
 use clover_workflow::judge::agreement;
-use clover_workflow::judge::agreement::Compared;
+use clover_workflow::judge::agreement::JudgeAgreement;
 
 use crate::error::SessionError;
 use crate::judge::error::JudgingError;
@@ -23,7 +23,7 @@ pub struct Comparison {
     /// The judges, in the order asked for.
     pub judges: [JudgeId; 2],
     /// The numbers.
-    pub compared: Compared,
+    pub compared: JudgeAgreement,
     /// The plan that named them before the first label, and how many comparisons it names; `None` where it is exploratory.
     pub plan: Option<(ManifestId, usize)>,
 }

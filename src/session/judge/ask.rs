@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use clover_num::Micro;
-use clover_workflow::import::Row;
+use clover_workflow::import::ImportRow;
 use clover_workflow::judge::Answer;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::JudgeError;
@@ -35,7 +35,7 @@ enum Signal {
     Idle,
 }
 
-type Asked = Arc<Vec<Vec<(Row, Reading)>>>;
+type Asked = Arc<Vec<Vec<(ImportRow, Reading)>>>;
 
 /// Judges that are being asked, each about the next ask that nobody has taken.
 pub(super) struct Asking {
@@ -111,7 +111,7 @@ impl Asking {
 /// Asks one judge until there is no ask left, nobody listens, or it fails. One that declines is asked on.
 fn each(
     mut judge: Box<dyn Judge + Send>,
-    asks: &[Vec<(Row, Reading)>],
+    asks: &[Vec<(ImportRow, Reading)>],
     next: &AtomicUsize,
     stopped: &AtomicBool,
     tell: &mpsc::SyncSender<Signal>,
@@ -137,7 +137,7 @@ fn each(
 /// again, and its other rows have no answer but that failure.
 pub(super) fn ask(
     judges: &mut [Box<dyn Judge + Send>],
-    rows: &[(Row, Reading)],
+    rows: &[(ImportRow, Reading)],
 ) -> Vec<Result<Micro, JudgeError>> {
     let step = judges.len();
     let asked: Vec<Vec<Result<Micro, JudgeError>>> = std::thread::scope(|scope| {

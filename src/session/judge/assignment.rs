@@ -17,17 +17,17 @@ use clover_ledger::Ledger;
 use clover_num::Micro;
 use clover_rubric::evidence;
 use clover_rubric::extract;
-use clover_workflow::import::Row;
+use clover_workflow::import::ImportRow;
 use clover_workflow::import::plan;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::builtin;
 use clover_workflow::judge::command;
-use clover_workflow::judge::recorded::Recorded;
+use clover_workflow::judge::recorded::RecordedScores;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Frame;
-use clover_workflow::judge::run::Known;
+use clover_workflow::judge::run::ProbeEvidence;
+use clover_workflow::judge::run::RawRecord;
 use clover_workflow::judge::run::Reading;
-use clover_workflow::judge::run::Record;
 
 use crate::error::SessionError;
 use crate::intake::batch;
@@ -60,7 +60,7 @@ pub struct JudgeSpec {
     /// The template with the rubric fields that it shows; empty where there is none.
     pub prompt: Vec<u8>,
     /// What is known of sources, facts and tool calls: the bytes, and what they say.
-    pub known: Option<(Vec<u8>, Known)>,
+    pub known: Option<(Vec<u8>, ProbeEvidence)>,
 }
 
 /// What a judge is given to do.
@@ -71,7 +71,7 @@ pub struct Assignment {
     /// The judge, as it is asked for.
     pub registration: JudgeRegistered,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ImportRow>,
     known: Option<Vec<u8>>,
     frame: Frame,
     children: u16,
@@ -108,12 +108,12 @@ impl Assignment {
         experiment: ExperimentId,
         spec: JudgeSpec,
         pepper: [u8; 32],
-        rows: Vec<Row>,
+        rows: Vec<ImportRow>,
         children: u16,
     ) -> Self {
         let (known, facts) = match spec.known {
             Some((bytes, facts)) => (Some(bytes), facts),
-            None => (None, Known::default()),
+            None => (None, ProbeEvidence::default()),
         };
         let (port, model) = match spec.model {
             Model::Builtin => (JudgePort::Builtin, fixed(builtin::MODEL)),
@@ -217,7 +217,7 @@ impl Assignment {
     pub(super) fn records(
         &self,
         ledger: &Ledger,
-    ) -> Result<BTreeMap<Digest, Record>, SessionError> {
+    ) -> Result<BTreeMap<Digest, RawRecord>, SessionError> {
         let mut records = BTreeMap::new();
         for record in self.recorded(ledger)? {
             records.entry(record.raw_key).or_insert(record);
@@ -226,7 +226,7 @@ impl Assignment {
     }
 
     /// Records of this judge in the order of the log.
-    pub(super) fn recorded(&self, ledger: &Ledger) -> Result<Vec<Record>, SessionError> {
+    pub(super) fn recorded(&self, ledger: &Ledger) -> Result<Vec<RawRecord>, SessionError> {
         let mut lists = Vec::new();
         ledger.entries(0, ledger.size(), |read| {
             if let Payload::EvidenceRecorded(found) = read.event.payload
@@ -248,7 +248,7 @@ impl Assignment {
     }
 
     /// What is in a row.
-    pub(super) fn read(&self, row: &Row) -> Result<Reading, JudgingError> {
+    pub(super) fn read(&self, row: &ImportRow) -> Result<Reading, JudgingError> {
         self.frame.read(row).ok_or_else(|| JudgingError::NoTexts {
             line: row.line,
             item: row.item.clone(),
@@ -260,7 +260,7 @@ impl Assignment {
         &self,
         ports: &mut dyn Judges,
         ledger: &Ledger,
-        rows: impl Iterator<Item = &'r Row>,
+        rows: impl Iterator<Item = &'r ImportRow>,
     ) -> Result<Vec<Box<dyn Judge + Send>>, SessionError> {
         if self.registration.port == JudgePort::Recorded {
             return Ok(vec![Box::new(self.scores_on_record(ledger, rows)?)]);
@@ -274,9 +274,9 @@ impl Assignment {
     fn scores_on_record<'r>(
         &self,
         ledger: &Ledger,
-        rows: impl Iterator<Item = &'r Row>,
-    ) -> Result<Recorded, SessionError> {
-        let mut found = Recorded::default();
+        rows: impl Iterator<Item = &'r ImportRow>,
+    ) -> Result<RecordedScores, SessionError> {
+        let mut found = RecordedScores::default();
         for row in rows {
             let score = Payload::from(plan::score_of(row, self.judge()));
             let key = score.natural_key(Some(&self.experiment));

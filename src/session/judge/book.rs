@@ -17,19 +17,19 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
-use clover_workflow::import::Row;
-use clover_workflow::import::Rows;
+use clover_workflow::import::ImportRow;
+use clover_workflow::import::ImportRows;
 use clover_workflow::import::plan;
-use clover_workflow::import::plan::Ask;
-use clover_workflow::import::plan::Stop;
+use clover_workflow::import::plan::ImportTerms;
+use clover_workflow::import::plan::PlanRefusal;
 use clover_workflow::judge::run;
+use clover_workflow::judge::run::RawRecord;
 use clover_workflow::judge::run::Reading;
-use clover_workflow::judge::run::Record;
 use serde::Serialize;
 
 use crate::error::SessionError;
 use crate::home::Home;
-use crate::intake::Request;
+use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::judge::error::JudgingError;
 
@@ -72,7 +72,7 @@ pub struct Remark {
 
 impl Remark {
     /// What was said of a row.
-    pub fn of(row: &Row, reason: &str, declined: bool) -> Self {
+    pub fn of(row: &ImportRow, reason: &str, declined: bool) -> Self {
         Self {
             declined,
             draw: row.draw,
@@ -100,7 +100,7 @@ impl Book<'_> {
     /// [`JudgingError::Row`], and what the vault or the ledger says.
     pub fn record(
         &mut self,
-        mut good: Vec<(Row, Reading, Micro)>,
+        mut good: Vec<(ImportRow, Reading, Micro)>,
         remarks: &[Remark],
     ) -> Result<RecordCounts, SessionError> {
         let mut counts = RecordCounts::default();
@@ -126,7 +126,7 @@ impl Book<'_> {
     /// Scores of answered rows, their records, and their conflicts.
     fn answers(
         &self,
-        good: Vec<(Row, Reading, Micro)>,
+        good: Vec<(ImportRow, Reading, Micro)>,
         entries: &mut Entries,
     ) -> Result<RecordCounts, SessionError> {
         if good.is_empty() {
@@ -141,13 +141,13 @@ impl Book<'_> {
         let basis = self.registered;
         let scores = batch::scores(self.home, self.ledger, &request, (&rows, &planned), basis)?;
         (entries.commands, entries.blobs) = scores;
-        let differ = |row: &Row| {
+        let differ = |row: &ImportRow| {
             let mut conflicts = planned.conflicts.iter().map(|of| &of.said);
             conflicts.any(|said| {
                 (&said.policy, &said.item, said.draw) == (&row.policy, &row.item, row.draw)
             })
         };
-        let records: Vec<Record> = good
+        let records: Vec<RawRecord> = good
             .into_iter()
             .filter(|(row, ..)| !differ(row))
             .map(|(row, reading, base)| reading.record(&row, base))
@@ -221,7 +221,7 @@ fn count(value: usize) -> Count {
 pub fn conflicts(
     ledger: &Ledger,
     whose: (&ExperimentId, &JudgeId),
-    rows: Vec<(Row, Micro)>,
+    rows: Vec<(ImportRow, Micro)>,
 ) -> Result<Vec<ScoreConflict>, SessionError> {
     let (request, rows) = planned(whose, rows);
     let planned = plan::plan(ledger, &rows, &request.ask).map_err(stopped)?;
@@ -231,9 +231,9 @@ pub fn conflicts(
 /// Request and rows as an import would have them.
 fn planned(
     (experiment, judge): (&ExperimentId, &JudgeId),
-    rows: Vec<(Row, Micro)>,
-) -> (Request, Rows) {
-    let ask = Ask {
+    rows: Vec<(ImportRow, Micro)>,
+) -> (IntakeRequest, ImportRows) {
+    let ask = ImportTerms {
         experiment: experiment.clone(),
         judge: judge.clone(),
         rater: "oracle".parse().expect("BUG: a name"),
@@ -241,7 +241,7 @@ fn planned(
         opens: false,
         seal: None,
     };
-    let request = Request {
+    let request = IntakeRequest {
         ask,
         format: ImportFormat::Cje,
         reveal_by: None,
@@ -249,20 +249,20 @@ fn planned(
     };
     let rows = rows
         .into_iter()
-        .map(|(row, score)| Row { score, ..row })
+        .map(|(row, score)| ImportRow { score, ..row })
         .collect();
-    let rows = Rows {
+    let rows = ImportRows {
         file: judge.to_string(),
         rows,
-        ..Rows::default()
+        ..ImportRows::default()
     };
     (request, rows)
 }
 
-fn stopped(stop: Stop) -> SessionError {
+fn stopped(stop: PlanRefusal) -> SessionError {
     match stop {
-        Stop::Ledger(error) => error.into(),
-        Stop::Refused(line, rule, expected, found, _) => {
+        PlanRefusal::Ledger(error) => error.into(),
+        PlanRefusal::Refused(line, rule, expected, found, _) => {
             let row = JudgingError::Row {
                 line,
                 rule,

@@ -13,7 +13,7 @@ use clover_event::payload::drift::DriftTerms;
 use clover_event::payload::drift::JudgeDriftChecked;
 use clover_event::payload::drift::JudgeVersion;
 use clover_event::payload::label::row_of_draw;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
@@ -23,11 +23,11 @@ use clover_projection::gates::Gates;
 use clover_projection::iterations::Iterations;
 use clover_projection::manifests::Manifests;
 use clover_workflow::drift;
+use clover_workflow::drift::AnchorHistory;
+use clover_workflow::drift::AnchorQuery;
 use clover_workflow::drift::DriftError;
 use clover_workflow::drift::Heard;
-use clover_workflow::drift::Recorded;
-use clover_workflow::drift::Which;
-use clover_workflow::import::Row;
+use clover_workflow::import::ImportRow;
 
 use crate::error::SessionError;
 use crate::judge::assignment::Assignment;
@@ -83,7 +83,7 @@ pub fn check(
     same_judge(ledger, &assignment, asked.as_ref(), request.changed)?;
     let terms = terms(ledger.state(), &assignment.experiment)?;
     let rows = std::mem::take(&mut assignment.rows);
-    let which = Which {
+    let which = AnchorQuery {
         anchors: &anchors,
         experiment: &assignment.experiment,
         judge: assignment.judge(),
@@ -113,7 +113,7 @@ pub fn record(
     ledger: &mut Ledger,
     experiment: &ExperimentId,
     said: JudgeDriftChecked,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::JudgeDriftChecked))?;
     let command = Command::new(said, Some(experiment.clone()));
     scoring::settled(ports, ledger, &[command], &signer)
@@ -195,8 +195,11 @@ fn refused(error: DriftError, judge: &JudgeId) -> SessionError {
 }
 
 /// The rows of the anchors, in their order; others are left alone.
-fn anchor_rows(rows: Vec<Row>, found: &Recorded) -> Result<Vec<Row>, JudgingError> {
-    let mut by_id: BTreeMap<String, Row> = BTreeMap::new();
+fn anchor_rows(
+    rows: Vec<ImportRow>,
+    found: &AnchorHistory,
+) -> Result<Vec<ImportRow>, JudgingError> {
+    let mut by_id: BTreeMap<String, ImportRow> = BTreeMap::new();
     for row in rows {
         by_id.insert(row_of_draw(&row.policy, &row.item, row.draw), row);
     }
@@ -222,7 +225,7 @@ fn heard(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     assignment: &Assignment,
-    rows: Vec<Row>,
+    rows: Vec<ImportRow>,
 ) -> Result<Vec<Micro>, SessionError> {
     let pairs = rows.into_iter().map(|row| {
         let reading = assignment.read(&row)?;

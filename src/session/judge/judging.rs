@@ -12,12 +12,12 @@ use clover_ground::digest::Digest;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
-use clover_workflow::import::Row;
+use clover_workflow::import::ImportRow;
 use clover_workflow::judge::Answer;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::JudgeError;
+use clover_workflow::judge::run::RawRecord;
 use clover_workflow::judge::run::Reading;
-use clover_workflow::judge::run::Record;
 
 use crate::append;
 use crate::error::SessionError;
@@ -66,7 +66,7 @@ pub struct DeclinedRow {
 }
 
 /// Rows of one text, of which a judge is asked once.
-type Alike = Vec<(Row, Reading)>;
+type Alike = Vec<(ImportRow, Reading)>;
 
 /// The rows of a run by what is to be done.
 #[derive(Default)]
@@ -74,7 +74,7 @@ struct Sorted {
     /// Rows with a record of their own.
     already: usize,
     /// Rows whose text this judge scored before, under another policy, item or draw: its answer stands for them too.
-    answered: Vec<(Row, Reading, Micro)>,
+    answered: Vec<(ImportRow, Reading, Micro)>,
     /// What it is asked.
     asks: Vec<Alike>,
 }
@@ -82,7 +82,7 @@ struct Sorted {
 impl Sorted {
     /// Rows against the records of their judge. A row is done when it has a record of its own: an answer about the same
     /// text of another policy is no score of this row, and a row without one would be missing from every mean.
-    fn of(rows: Vec<(Row, Reading)>, records: Vec<Record>, port: JudgePort) -> Self {
+    fn of(rows: Vec<(ImportRow, Reading)>, records: Vec<RawRecord>, port: JudgePort) -> Self {
         let mut bases: BTreeMap<Digest, Micro> = BTreeMap::new();
         let mut done: BTreeSet<(Digest, PolicyId, ItemId, Count)> = BTreeSet::new();
         for record in records {
@@ -188,7 +188,7 @@ impl RunCounts {
     fn take(
         &mut self,
         book: &mut Book<'_>,
-        rows: Vec<(Row, Reading, Micro)>,
+        rows: Vec<(ImportRow, Reading, Micro)>,
         remarks: &[Remark],
     ) -> Result<(), SessionError> {
         let found = book.record(rows, remarks)?;

@@ -7,12 +7,12 @@ use clover_event::id::Root;
 use clover_event::payload::scoring::ScoreReplayed;
 use clover_ground::digest::Digest;
 use clover_ground::sign::Signer;
-use clover_ledger::Appended;
+use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
-use clover_workflow::import::Row;
+use clover_workflow::import::ImportRow;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Reading;
@@ -45,7 +45,7 @@ pub struct Rescore {
     /// What it found.
     pub said: ScoreReplayed,
     /// Where it stands, and after it the conflicts.
-    pub appended: Vec<Appended>,
+    pub appended: Vec<AppendedEvent>,
 }
 
 /// Scores a sample of recorded rows again, and records how many differ and each score that does.
@@ -60,7 +60,7 @@ pub fn rescore(
 ) -> Result<Rescore, SessionError> {
     let registered = assignment.registered(ledger)?;
     let records = assignment.records(ledger)?;
-    let mut here: Vec<(Row, Reading)> = Vec::new();
+    let mut here: Vec<(ImportRow, Reading)> = Vec::new();
     for row in std::mem::take(&mut assignment.rows) {
         let reading = assignment.read(&row)?;
         if records.contains_key(&reading.raw_key) {
@@ -107,7 +107,7 @@ pub(super) fn answers(
     ports: &mut dyn Ports,
     ledger: &Ledger,
     assignment: &Assignment,
-    rows: &[(Row, Reading)],
+    rows: &[(ImportRow, Reading)],
 ) -> Result<Vec<Micro>, SessionError> {
     let mut judges = assignment.judges(ports, ledger, rows.iter().map(|(row, _)| row))?;
     let answers = ask::ask(&mut judges, rows);
@@ -125,7 +125,7 @@ pub(super) fn settled(
     ledger: &mut Ledger,
     commands: &[Command],
     signer: &Arc<Signer>,
-) -> Result<Vec<Appended>, SessionError> {
+) -> Result<Vec<AppendedEvent>, SessionError> {
     let appended = ledger.append(commands, signer)?;
     ledger.settle()?;
     append::tell_of_pin(ports, ledger);

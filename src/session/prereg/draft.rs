@@ -3,7 +3,7 @@
 use clover_event::id::AccountId;
 use clover_event::id::AnchorSetId;
 use clover_event::id::ExperimentId;
-use clover_event::payload::intake::Separation;
+use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::manifest::CalibratorMode;
 use clover_event::payload::manifest::IterationDesign;
 use clover_event::payload::manifest::RegressionGuard;
@@ -28,7 +28,7 @@ const SEED_LABEL: &str = "clover/draft-seed/v1";
 
 /// A draft, and what of the ledger it names.
 #[derive(Clone, Debug)]
-pub struct Drafted {
+pub struct LedgerDraft {
     /// The account of looks at confirm labels, where there is one that can be meant.
     pub account: Option<AccountId>,
     /// The newest anchors, where some are registered.
@@ -38,7 +38,7 @@ pub struct Drafted {
     /// The experiment.
     pub experiment: ExperimentId,
     /// How confirm is kept apart, and the gap in seconds.
-    pub separation: (Separation, Option<u64>),
+    pub separation: (SplitSeparation, Option<u64>),
     /// Hash of the rubric in force.
     pub rubric_hash: Digest,
     /// Seed of folds, bootstraps and searches: from the root of the fit part, so that nobody draws it again.
@@ -55,7 +55,7 @@ pub fn draft(
     (history, state): (&dyn History, &State),
     experiment: &ExperimentId,
     through: u64,
-) -> Result<Drafted, SessionError> {
+) -> Result<LedgerDraft, SessionError> {
     let rubric = state.fold::<Rubrics>().in_force(experiment);
     let rubric_hash = rubric.map(|rubric| rubric.hash);
     let rubric_hash = rubric_hash.ok_or_else(|| PreregError::NoRubric(experiment.clone()))?;
@@ -69,10 +69,10 @@ pub fn draft(
     let draft = draft::draft(&window).map_err(CourseError::Unfit)?;
     let splits = state.fold::<Splits>().by_experiment.get(experiment);
     let split = splits.and_then(|of| of.formed.get(&window.split));
-    let separation = split.map_or((Separation::Hashed, None), |of| {
+    let separation = split.map_or((SplitSeparation::Hashed, None), |of| {
         (of.separation, of.gap_seconds)
     });
-    Ok(Drafted {
+    Ok(LedgerDraft {
         account,
         anchors: window.anchors.clone(),
         draft,

@@ -10,8 +10,8 @@ use clover_event::id::ExperimentId;
 use clover_event::id::ManifestId;
 use clover_ground::digest::Digest;
 use clover_ledger::State;
+use clover_projection::manifests::ManifestRecord;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Record;
 
 /// Why nothing of a plan was recorded.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ pub enum PreregError {
     Unchanged(ManifestId),
 }
 
-fn found<'a>(state: &'a State, id: &ManifestId) -> Result<&'a Record, PreregError> {
+fn found<'a>(state: &'a State, id: &ManifestId) -> Result<&'a ManifestRecord, PreregError> {
     let record = state.fold::<Manifests>().by_id.get(id);
     record.ok_or_else(|| PreregError::NoManifest(id.clone()))
 }

@@ -21,7 +21,7 @@ use crate::prereg::PreregError;
 
 /// What was signed of a manifest.
 #[derive(Clone, Debug)]
-pub struct Registration {
+pub struct ManifestRegistration {
     /// The manifest, numbered as the ledger has it.
     pub manifest: Manifest,
     /// Its digest.
@@ -58,7 +58,7 @@ pub fn sign(
     (file, basis): (Manifest, &[Vec<u8>]),
     countersign: bool,
     intent: Intent,
-) -> Result<Registration, SessionError> {
+) -> Result<ManifestRegistration, SessionError> {
     let state = ledger.state();
     let manifest = recorded_as(state, file);
     let (digest, experiment) = (manifest.digest(), manifest.experiment.clone());
@@ -93,7 +93,7 @@ pub fn sign(
             Some(append::submit(ports, ledger, &[command], &signer, intent)?)
         }
     };
-    Ok(Registration {
+    Ok(ManifestRegistration {
         manifest,
         digest,
         registered,

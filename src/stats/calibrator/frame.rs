@@ -87,7 +87,7 @@ impl Frame {
 
 /// The labelled rows that a calibrator is fitted on.
 #[derive(Clone, Debug)]
-pub struct Labelled {
+pub struct LabelledRows {
     /// The point of each row in the frame.
     pub(crate) points: Vec<u32>,
     /// Its label, in [0, 1].
@@ -98,7 +98,7 @@ pub struct Labelled {
     pub(crate) fold_count: usize,
 }
 
-impl Labelled {
+impl LabelledRows {
     /// Checks the columns: labels in [0, 1], at least two folds, none empty.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ mod model;
 mod problem;
 
 pub use frame::Frame;
-pub use frame::Labelled;
+pub use frame::LabelledRows;
 pub use model::Ecdf;
 pub use model::Index;
 pub use model::IndexParts;
@@ -62,14 +62,14 @@ pub enum Mode {
 
 /// Which calibrator was fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Selected {
+pub enum CalibratorChoice {
     /// Isotonic on the score.
     Monotone,
     /// Index, rank, isotonic.
     TwoStage,
 }
 
-impl Selected {
+impl CalibratorChoice {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -81,14 +81,14 @@ impl Selected {
 
 /// What to fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct CalibratorSettings {
     /// How isotonic blocks are read.
     pub algorithm: Algorithm,
     /// Which calibrator.
     pub mode: Mode,
 }
 
-impl Settings {
+impl CalibratorSettings {
     /// What one-off estimates use: `peer-1`, chosen automatically.
     pub const ESTIMATE: Self = Self {
         algorithm: Algorithm::Peer1,
@@ -117,9 +117,9 @@ pub struct Quality {
 #[derive(Clone, Debug)]
 pub struct Calibrator {
     /// What was asked.
-    pub settings: Settings,
+    pub settings: CalibratorSettings,
     /// What was fitted.
-    pub selected: Selected,
+    pub selected: CalibratorChoice,
     /// The model of all labels.
     pub full: Model,
     /// The model without each fold.
@@ -159,7 +159,7 @@ pub fn fit(
     folds: &[usize],
     fold_count: usize,
     weights: Option<&[f64]>,
-    settings: Settings,
+    settings: CalibratorSettings,
 ) -> Result<Calibrator, Unfit> {
     let rows = Values::new("scores", scores)?.len();
     if let Some(weights) = weights {
@@ -168,7 +168,7 @@ pub fn fit(
     let mut columns = vec![scores];
     columns.extend_from_slice(covariates);
     let frame = Frame::new(&columns)?;
-    let labelled = Labelled::new(
+    let labelled = LabelledRows::new(
         frame.of_row().to_vec(),
         labels.to_vec(),
         folds.to_vec(),

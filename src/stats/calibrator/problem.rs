@@ -2,18 +2,18 @@
 
 use crate::calibrator::Algorithm;
 use crate::calibrator::Calibrator;
+use crate::calibrator::CalibratorChoice;
+use crate::calibrator::CalibratorSettings;
 use crate::calibrator::Frame;
 use crate::calibrator::INDEX_ROWS_MIN;
-use crate::calibrator::Labelled;
+use crate::calibrator::LabelledRows;
 use crate::calibrator::Mode;
 use crate::calibrator::Quality;
-use crate::calibrator::Selected;
-use crate::calibrator::Settings;
 use crate::calibrator::model::Ecdf;
 use crate::calibrator::model::Index;
 use crate::calibrator::model::Model;
 use crate::isotonic;
-use crate::isotonic::Bounds;
+use crate::isotonic::ClipBounds;
 use crate::isotonic::Point;
 use crate::ridge;
 use crate::sample::SampleError;
@@ -25,19 +25,19 @@ use clover_num::math;
 #[derive(Debug)]
 pub struct Problem<'a> {
     frame: &'a Frame,
-    labelled: Labelled,
-    settings: Settings,
+    labelled: LabelledRows,
+    settings: CalibratorSettings,
     /// What is fitted: the mode after small samples and covariates had their say.
     mode: Mode,
     /// One part per fold, then the one of all rows.
-    parts: Vec<Part>,
+    parts: Vec<TrainingRows>,
     /// Labelled rows in order of score, for the thirds that choose a mode.
     by_score: Vec<u32>,
 }
 
 /// The training rows of one model.
 #[derive(Debug)]
-struct Part {
+struct TrainingRows {
     /// Labelled rows it is fitted on.
     rows: Vec<u32>,
     /// Their points.
@@ -62,7 +62,7 @@ struct IndexDesign {
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// What was fitted.
-    pub selected: Selected,
+    pub selected: CalibratorChoice,
     /// The model of all labels.
     pub full: Model,
     /// The model without each fold.
@@ -78,8 +78,8 @@ impl<'a> Problem<'a> {
     /// [`SampleError`] for covariates with [`Mode::Monotone`] or a point outside the frame.
     pub fn new(
         frame: &'a Frame,
-        labelled: Labelled,
-        settings: Settings,
+        labelled: LabelledRows,
+        settings: CalibratorSettings,
     ) -> Result<Self, SampleError> {
         let inside = |&point: &u32| (point as usize) < frame.len();
         if !labelled.points.iter().all(inside) {
@@ -104,7 +104,7 @@ impl<'a> Problem<'a> {
         let score = |row: &u32| frame.score(labelled.points[*row as usize] as usize);
         by_score.sort_by(|a, b| score(a).total_cmp(&score(b)));
         let parts = (0..=labelled.fold_count)
-            .map(|fold| Part::new(frame, &labelled, fold, mode))
+            .map(|fold| TrainingRows::new(frame, &labelled, fold, mode))
             .collect();
         Ok(Self {
             frame,
@@ -117,7 +117,7 @@ impl<'a> Problem<'a> {
     }
 
     /// The labelled rows.
-    pub fn labelled(&self) -> &Labelled {
+    pub fn labelled(&self) -> &LabelledRows {
         &self.labelled
     }
 
@@ -139,15 +139,15 @@ impl<'a> Problem<'a> {
             &ones
         };
         match self.mode {
-            Mode::Monotone => self.fit_as(Selected::Monotone, row_weights, None),
-            Mode::TwoStage => self.fit_as(Selected::TwoStage, row_weights, None),
+            Mode::Monotone => self.fit_as(CalibratorChoice::Monotone, row_weights, None),
+            Mode::TwoStage => self.fit_as(CalibratorChoice::TwoStage, row_weights, None),
             Mode::Auto => {
-                let monotone = self.fit_folds(Selected::Monotone, row_weights);
-                let two_stage = self.fit_folds(Selected::TwoStage, row_weights);
+                let monotone = self.fit_folds(CalibratorChoice::Monotone, row_weights);
+                let two_stage = self.fit_folds(CalibratorChoice::TwoStage, row_weights);
                 let chosen = self.choose(&monotone.1, &two_stage.1, weights);
                 let folds = match chosen {
-                    Selected::Monotone => monotone,
-                    Selected::TwoStage => two_stage,
+                    CalibratorChoice::Monotone => monotone,
+                    CalibratorChoice::TwoStage => two_stage,
                 };
                 self.fit_as(chosen, row_weights, Some(folds))
             }
@@ -192,7 +192,7 @@ impl<'a> Problem<'a> {
     }
 
     /// A prediction through the prepared columns of a part.
-    fn at(&self, part: &Part, model: &Model, point: usize) -> f64 {
+    fn at(&self, part: &TrainingRows, model: &Model, point: usize) -> f64 {
         if let (
             Model::Ranked {
                 index: Some(index),
@@ -211,7 +211,7 @@ impl<'a> Problem<'a> {
 
     fn fit_as(
         &self,
-        selected: Selected,
+        selected: CalibratorChoice,
         weights: &[f64],
         folds: Option<(Vec<Model>, Vec<f64>)>,
     ) -> Fit {
@@ -222,7 +222,7 @@ impl<'a> Problem<'a> {
         let dropped = self.frame.covariates() > 0 && matches!(full, Model::Monotone(_));
         Fit {
             selected: if dropped {
-                Selected::Monotone
+                CalibratorChoice::Monotone
             } else {
                 selected
             },
@@ -233,7 +233,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Fold models, and the out-of-fold prediction of each labelled row.
-    fn fit_folds(&self, selected: Selected, weights: &[f64]) -> (Vec<Model>, Vec<f64>) {
+    fn fit_folds(&self, selected: CalibratorChoice, weights: &[f64]) -> (Vec<Model>, Vec<f64>) {
         let count = self.labelled.fold_count;
         let models: Vec<Model> = (0..count)
             .map(|fold| self.fit_part(fold, selected, weights))
@@ -254,12 +254,12 @@ impl<'a> Problem<'a> {
         (models, out_of_fold)
     }
 
-    fn fit_part(&self, fold: usize, selected: Selected, weights: &[f64]) -> Model {
+    fn fit_part(&self, fold: usize, selected: CalibratorChoice, weights: &[f64]) -> Model {
         let part = &self.parts[fold];
         let row_weights: Vec<f64> = part.rows.iter().map(|&row| weights[row as usize]).collect();
         let (mass, total) = self.sums(part, &row_weights);
         let full = fold == self.labelled.fold_count;
-        if selected == Selected::Monotone || full && part.index.is_none() {
+        if selected == CalibratorChoice::Monotone || full && part.index.is_none() {
             let points = (0..self.frame.len())
                 .filter(|&point| mass[point] > 0.0)
                 .map(|point| Point {
@@ -313,7 +313,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Weight, and weight times label, at each point of the frame.
-    fn sums(&self, part: &Part, weights: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    fn sums(&self, part: &TrainingRows, weights: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut mass = vec![0.0; self.frame.len()];
         let mut total = vec![0.0; self.frame.len()];
         for ((&point, &label), &weight) in part.points.iter().zip(&part.labels).zip(weights) {
@@ -325,14 +325,19 @@ impl<'a> Problem<'a> {
 
     fn curve(&self, points: &[Point]) -> isotonic::Curve {
         match self.settings.algorithm {
-            Algorithm::Peer0 | Algorithm::Peer1 => isotonic::curve(points, Bounds::UNIT),
+            Algorithm::Peer0 | Algorithm::Peer1 => isotonic::curve(points, ClipBounds::UNIT),
             Algorithm::Centroid1 => isotonic::centroid_curve(points),
         }
     }
 
     /// The automatic choice: two-stage if its out-of-fold error is lower by more than one standard error, or lower
     /// in at least two of the thirds of the rows in order of score.
-    fn choose(&self, monotone: &[f64], two_stage: &[f64], weights: Option<&[f64]>) -> Selected {
+    fn choose(
+        &self,
+        monotone: &[f64],
+        two_stage: &[f64],
+        weights: Option<&[f64]>,
+    ) -> CalibratorChoice {
         let rows = self.labelled.len();
         let squared = |predicted: &[f64]| -> Vec<f64> {
             let errors = self.labelled.labels.iter().zip(predicted);
@@ -367,9 +372,9 @@ impl<'a> Problem<'a> {
         let rmse_second = rmse(&second, &mut (0..rows));
         let se = mean_se(&first, weights) / (2.0 * rmse_first.max(1e-12));
         if rmse_second < rmse_first - se || better >= 2 {
-            Selected::TwoStage
+            CalibratorChoice::TwoStage
         } else {
-            Selected::Monotone
+            CalibratorChoice::Monotone
         }
     }
 
@@ -405,9 +410,9 @@ impl<'a> Problem<'a> {
     }
 }
 
-impl Part {
+impl TrainingRows {
     /// The rows outside `fold`; all rows for the part after the last fold.
-    fn new(frame: &Frame, labelled: &Labelled, fold: usize, mode: Mode) -> Self {
+    fn new(frame: &Frame, labelled: &LabelledRows, fold: usize, mode: Mode) -> Self {
         let full = fold == labelled.fold_count;
         let rows: Vec<u32> = (0_u32..)
             .zip(&labelled.folds)
@@ -500,8 +505,8 @@ fn along(columns: &[(usize, f64)], coefficients: &[f64]) -> f64 {
     })
 }
 
-fn fit_index(design: &IndexDesign, part: &Part, weights: &[f64]) -> Index {
-    let fitted = ridge::fit(&ridge::Rows {
+fn fit_index(design: &IndexDesign, part: &TrainingRows, weights: &[f64]) -> Index {
+    let fitted = ridge::fit(&ridge::DesignRows {
         distinct: &design.basis,
         of_row: &part.points,
         label: &part.labels,

@@ -90,13 +90,13 @@ impl Boundary {
 
 /// Running mean and variance (n - 1) of a stream (Welford).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Running {
+pub struct RunningMoments {
     n: u64,
     mean: f64,
     squares: f64,
 }
 
-impl Running {
+impl RunningMoments {
     /// The next finite value.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Running {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DoublyRobust {
     least: f64,
-    running: Running,
+    running: RunningMoments,
     labels: u64,
     low: f64,
     high: f64,
@@ -162,7 +162,7 @@ impl DoublyRobust {
         }
         Ok(Self {
             least,
-            running: Running::default(),
+            running: RunningMoments::default(),
             labels: 0,
             low: f64::NEG_INFINITY,
             high: f64::INFINITY,

@@ -8,13 +8,13 @@ use clover_num::math;
 
 /// Wealth of a grid-Kelly mixture on values bounded below, in their order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bounded {
+pub struct BoundedWealth {
     null: f64,
     low: f64,
     logs: Vec<f64>,
 }
 
-impl Bounded {
+impl BoundedWealth {
     /// Before the first value; `low < null`, both finite.
     ///
     /// # Errors
@@ -65,12 +65,12 @@ mod tests {
 
     #[test]
     fn values_below_the_bound_are_refused_and_the_bound_ruins_nobody() {
-        let mut bounded = Bounded::new(0.0, -2.0, 20).unwrap();
+        let mut bounded = BoundedWealth::new(0.0, -2.0, 20).unwrap();
         assert!(bounded.push(-2.1).is_err() && bounded.push(f64::NAN).is_err());
         for _ in 0..100 {
             bounded.push(-2.0).unwrap();
         }
         assert!(bounded.ln_wealth().is_finite() && bounded.ln_wealth() < -7.0);
-        assert!(Bounded::new(0.0, 0.0, 20).is_err());
+        assert!(BoundedWealth::new(0.0, 0.0, 20).is_err());
     }
 }

@@ -106,7 +106,7 @@ pub struct Registration {
 
 /// Options of a paired gate; what a registration binds may be repeated, not changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct PairedGateOptions {
     /// Level, .05 if nothing says otherwise.
     pub alpha: Option<f64>,
     /// Bound on bets, .5.
@@ -159,7 +159,7 @@ impl PairedGate {
     ///
     /// # Errors
     /// [`SampleError::Parameter`] for illegal or missing options, and for those that contradict the registration.
-    pub fn new(options: &Options) -> Result<Self, SampleError> {
+    pub fn new(options: &PairedGateOptions) -> Result<Self, SampleError> {
         let bound = options.registration;
         let differs = |option: Option<f64>, registered: Option<f64>| {
             let pair = option.zip(registered);
@@ -270,7 +270,7 @@ impl PairedGate {
     /// # Errors
     /// [`SampleError::Parameter`] for a snapshot that differs in any number from a replay.
     pub fn resume(
-        options: &Options,
+        options: &PairedGateOptions,
         snapshot: &Snapshot,
         deltas: &[f64],
     ) -> Result<Self, SampleError> {

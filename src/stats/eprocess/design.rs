@@ -141,7 +141,7 @@ pub enum Population {
 
 /// Log wealth that a continuation starts from, by test; all 0 for a gate of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Carried {
+pub struct CarriedWealth {
     /// Of the claim; for equivalence of its bound from below, for a difference of its upper side.
     pub claim: f64,
     /// Of the claim's second test, if it has one.
@@ -154,14 +154,14 @@ pub struct Carried {
 
 /// An e-value that must be reached, as a ratio of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Threshold {
+pub struct EvalueThreshold {
     /// Numerator.
     pub numerator: u64,
     /// Denominator, above 0.
     pub denominator: u64,
 }
 
-impl Threshold {
+impl EvalueThreshold {
     /// `1 / level`, with the level in millionths.
     pub fn of_level(level: u32) -> Self {
         Self {
@@ -183,7 +183,7 @@ impl Threshold {
 
 /// The registered terms of a gate, unchecked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
+pub struct GateTerms {
     /// Bound S on every delta, in millionths.
     pub scale: i64,
     /// Repeats R of every unit; an observation is their sum.
@@ -213,12 +213,12 @@ pub struct Terms {
     /// Strata of a finite set with what is expected of them, as a control variate; none for no such thing.
     pub strata: Vec<Stratum>,
     /// Wealth of the gate that this one continues.
-    pub carried: Carried,
+    pub carried: CarriedWealth,
     /// e-value at which the claim ends the gate; at least `1 / alpha`, more in a family that is closed together.
-    pub stop: Threshold,
+    pub stop: EvalueThreshold,
 }
 
-impl Terms {
+impl GateTerms {
     /// A superiority gate at alpha .05 with grid-Kelly, a verdict after every observation from the fifth on, and no
     /// other test.
     pub fn new(scale: i64, max_n: u64) -> Self {
@@ -239,8 +239,8 @@ impl Terms {
             },
             population: Population::Superpopulation,
             strata: Vec::new(),
-            carried: Carried::default(),
-            stop: Threshold::of_level(50_000),
+            carried: CarriedWealth::default(),
+            stop: EvalueThreshold::of_level(50_000),
         }
     }
 
@@ -248,7 +248,7 @@ impl Terms {
     #[must_use]
     pub fn at_level(mut self, alpha: u32) -> Self {
         self.alpha = alpha;
-        self.stop = Threshold::of_level(alpha);
+        self.stop = EvalueThreshold::of_level(alpha);
         self
     }
 }
@@ -270,20 +270,20 @@ pub enum DesignError {
         /// The registered maximum.
         max_n: u64,
         /// Observations that the claim needs at best.
-        needed: Needed,
+        needed: ObservationsNeeded,
     },
 }
 
 /// Observations that a claim needs at best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needed {
+pub enum ObservationsNeeded {
     /// So many.
     Observations(u64),
     /// More than any gate may take.
     TooMany,
 }
 
-impl std::fmt::Display for Needed {
+impl std::fmt::Display for ObservationsNeeded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Observations(n) => n.fmt(f),
@@ -295,7 +295,7 @@ impl std::fmt::Display for Needed {
 /// Terms that hold together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
-    terms: Terms,
+    terms: GateTerms,
     metric: Metric,
     tests: Vec<Test>,
 }
@@ -317,7 +317,7 @@ impl Design {
     ///
     /// # Errors
     /// [`DesignError`].
-    pub fn new(terms: Terms) -> Result<Self, DesignError> {
+    pub fn new(terms: GateTerms) -> Result<Self, DesignError> {
         check_numbers(&terms)?;
         check_claims(&terms)?;
         let metric = Metric {
@@ -337,7 +337,7 @@ impl Design {
     }
 
     /// What was registered.
-    pub fn terms(&self) -> &Terms {
+    pub fn terms(&self) -> &GateTerms {
         &self.terms
     }
 
@@ -397,7 +397,7 @@ impl Design {
     }
 }
 
-fn check_numbers(terms: &Terms) -> Result<(), DesignError> {
+fn check_numbers(terms: &GateTerms) -> Result<(), DesignError> {
     let scales = "between 1 and 10^12 millionths";
     term((1..=SCALE_MAX).contains(&terms.scale), "scale", scales)?;
     term(
@@ -451,7 +451,7 @@ fn check_numbers(terms: &Terms) -> Result<(), DesignError> {
     )
 }
 
-fn check_strata(terms: &Terms) -> Result<(), DesignError> {
+fn check_strata(terms: &GateTerms) -> Result<(), DesignError> {
     let strata = &terms.strata;
     if strata.is_empty() {
         return Ok(());
@@ -469,7 +469,7 @@ fn check_strata(terms: &Terms) -> Result<(), DesignError> {
     )
 }
 
-fn check_claims(terms: &Terms) -> Result<(), DesignError> {
+fn check_claims(terms: &GateTerms) -> Result<(), DesignError> {
     level("alpha", terms.alpha)?;
     if let Some(alpha) = terms.alpha_kill {
         level("alpha_kill", alpha)?;
@@ -524,7 +524,7 @@ fn check_claims(terms: &Terms) -> Result<(), DesignError> {
     )
 }
 
-fn check_bettor(terms: &Terms, tests: &[Test]) -> Result<(), DesignError> {
+fn check_bettor(terms: &GateTerms, tests: &[Test]) -> Result<(), DesignError> {
     let million = i128::from(MILLION);
     let finite = terms.population != Population::Superpopulation;
     match terms.bettor {

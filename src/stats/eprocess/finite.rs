@@ -13,7 +13,7 @@ use crate::eprocess::ticks::Null;
 
 /// Wealth against one null.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Remaining {
+pub(super) struct FiniteWealth {
     null: Null,
     units: i128,
     drawn: i128,
@@ -27,7 +27,7 @@ pub(super) struct Remaining {
     row: Vec<f64>,
 }
 
-impl Remaining {
+impl FiniteWealth {
     pub(super) fn new(null: Null, units: u64, offsets: Offsets, fractions: usize) -> Self {
         Self {
             added: offsets.total(),
@@ -86,7 +86,7 @@ mod tests {
             mean,
             span: 2,
         };
-        let mut remaining = Remaining::new(null, units, Offsets::none(), 20);
+        let mut remaining = FiniteWealth::new(null, units, Offsets::none(), 20);
         for tick in ticks {
             remaining.push(*tick, 0);
         }

@@ -6,8 +6,8 @@
 use crate::eprocess::bettor;
 use crate::eprocess::design::Claim;
 use crate::eprocess::design::Design;
+use crate::eprocess::design::EvalueThreshold;
 use crate::eprocess::design::Looks;
-use crate::eprocess::design::Threshold;
 use crate::eprocess::sequence::Sequence;
 use crate::eprocess::ticks::Null;
 use crate::eprocess::ticks::Role;
@@ -15,8 +15,8 @@ use crate::eprocess::track::ABOUT;
 use crate::eprocess::track::Track;
 use crate::eprocess::verdict::Bounds;
 use crate::eprocess::verdict::Evidence;
+use crate::eprocess::verdict::Hypothesis;
 use crate::eprocess::verdict::Look;
-use crate::eprocess::verdict::Part;
 use crate::eprocess::verdict::Verdict;
 
 /// Why an observation is refused; the gate stays as it was.
@@ -75,7 +75,7 @@ pub struct Step {
 
 /// What a state digest is computed from: equal for two gates exactly if they will always say the same.
 #[derive(Clone, Debug, PartialEq)]
-pub struct State {
+pub struct GateState {
     /// Observations.
     pub n: u64,
     /// Values of the main metric with their counts, ascending; a value is the improvement's sum plus repeats times scale.
@@ -103,12 +103,12 @@ pub struct State {
 /// The main metric as the candidate may have done at best. Where draws of a unit are missing, what stands for them is
 /// against the candidate: that says nothing for harm or futility, and nothing of the most that the mean may be.
 #[derive(Clone, Debug, PartialEq)]
-struct Favoured {
+struct FavourableTrack {
     track: Track,
     sequence: Option<Sequence>,
 }
 
-impl Favoured {
+impl FavourableTrack {
     fn push(&mut self, (sum, slack): (i64, i64), times: u64, stratum: Option<usize>) -> Option<()> {
         let tick = self.track.tick_within(sum, slack)?;
         match stratum {
@@ -128,9 +128,9 @@ pub struct Gate {
     design: Design,
     track: Track,
     /// From the first unit with a missing draw on.
-    favoured: Option<Box<Favoured>>,
+    favoured: Option<Box<FavourableTrack>>,
     guardrails: Vec<Track>,
-    parts: Vec<Part>,
+    parts: Vec<Hypothesis>,
     sequence: Option<Sequence>,
     /// Units of each stratum that are left.
     left: Vec<u64>,
@@ -157,13 +157,13 @@ impl Gate {
             |(metric, null): (_, Null)| Track::new(&design, metric, std::iter::once(null), false);
         let guardrails: Vec<Track> = design.guardrails().map(one).collect();
         let tests = design.tests().iter().map(|test| match test.role {
-            Role::Claim => Part::Claim,
-            Role::Second => Part::Second,
-            Role::Kill => Part::Kill,
-            Role::Futile => Part::Futile,
+            Role::Claim => Hypothesis::Claim,
+            Role::Second => Hypothesis::Second,
+            Role::Kill => Hypothesis::Kill,
+            Role::Futile => Hypothesis::Futile,
         });
-        let parts: Vec<Part> = tests
-            .chain((0..guardrails.len()).map(Part::Guardrail))
+        let parts: Vec<Hypothesis> = tests
+            .chain((0..guardrails.len()).map(Hypothesis::Guardrail))
             .collect();
         Self {
             track,
@@ -288,7 +288,7 @@ impl Gate {
 
     /// From here on the most that units may have had is told apart from what stands for them; so far they are the same.
     fn favour(&mut self) {
-        let now = || Favoured {
+        let now = || FavourableTrack {
             track: self.track.clone(),
             sequence: self.sequence.clone(),
         };
@@ -416,14 +416,14 @@ impl Gate {
         }
         let about = self.logs_of(Track::about);
         let below = |log: f64, bar: f64| log + ABOUT * (1.0 + log.abs()) < bar;
-        let bar = |level: u32| Threshold::of_level(level).ln();
+        let bar = |level: u32| EvalueThreshold::of_level(level).ln();
         let peaks = self.peaks.iter().skip(1);
         let parts = self.parts.iter().zip(&about).zip(peaks);
         let quiet = parts.into_iter().all(|((part, log), peak)| {
             let level = match part {
-                Part::Kill => terms.alpha_kill,
-                Part::Futile => terms.futile.map(|futile| futile.beta),
-                Part::Claim | Part::Second | Part::Guardrail(_) => None,
+                Hypothesis::Kill => terms.alpha_kill,
+                Hypothesis::Futile => terms.futile.map(|futile| futile.beta),
+                Hypothesis::Claim | Hypothesis::Second | Hypothesis::Guardrail(_) => None,
             };
             below(*log, *peak) && level.is_none_or(|level| below(*log, bar(level)))
         });
@@ -457,14 +457,14 @@ impl Gate {
             let at = self.parts.iter().position(|known| *known == part)?;
             logs.get(at).copied()
         };
-        let claim = of(Part::Claim)?;
+        let claim = of(Hypothesis::Claim)?;
         let whole = match self.design.terms().claim {
-            Claim::Equivalent { .. } => claim.min(of(Part::Second)?),
-            Claim::Different { .. } => bettor::log_mean_exp(&[claim, of(Part::Second)?]),
+            Claim::Equivalent { .. } => claim.min(of(Hypothesis::Second)?),
+            Claim::Different { .. } => bettor::log_mean_exp(&[claim, of(Hypothesis::Second)?]),
             _ => claim,
         };
         let guardrails = self.parts.iter().zip(logs);
-        let guardrails = guardrails.filter(|(part, _)| matches!(part, Part::Guardrail(_)));
+        let guardrails = guardrails.filter(|(part, _)| matches!(part, Hypothesis::Guardrail(_)));
         Some(guardrails.fold(whole, |least, (_, log)| least.min(*log)))
     }
 
@@ -482,7 +482,7 @@ impl Gate {
         if n < terms.min_n {
             return (last, false);
         }
-        let past = |log: f64, threshold: Threshold| {
+        let past = |log: f64, threshold: EvalueThreshold| {
             bettor::is_past(n, self.design.fractions(), log, threshold.ln())
         };
         let shown = Verdict::of(terms.claim).zip(claim);
@@ -491,21 +491,22 @@ impl Gate {
         {
             return (verdict, false);
         }
-        let leading = claim.is_some_and(|claim| past(claim, Threshold::of_level(terms.alpha)));
+        let leading =
+            claim.is_some_and(|claim| past(claim, EvalueThreshold::of_level(terms.alpha)));
         let crossed = |part, level: u32| {
             let at = self.parts.iter().position(|known| *known == part);
             let log = at.and_then(|at| logs.get(at));
-            log.is_some_and(|log| past(*log, Threshold::of_level(level)))
+            log.is_some_and(|log| past(*log, EvalueThreshold::of_level(level)))
         };
         if terms
             .alpha_kill
-            .is_some_and(|alpha| crossed(Part::Kill, alpha))
+            .is_some_and(|alpha| crossed(Hypothesis::Kill, alpha))
         {
             return (Verdict::Kill, leading);
         }
         if terms
             .futile
-            .is_some_and(|futile| crossed(Part::Futile, futile.beta))
+            .is_some_and(|futile| crossed(Hypothesis::Futile, futile.beta))
         {
             return (Verdict::Futile, leading);
         }
@@ -541,11 +542,11 @@ impl Gate {
     }
 
     /// What a state digest is computed from.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> GateState {
         let drawn = self.sequence.as_ref().map_or(&[][..], Sequence::drawn);
         let strata = self.sequence.as_ref().map_or(&[][..], Sequence::strata);
         let ordered = std::iter::once(&self.track).chain(&self.guardrails);
-        State {
+        GateState {
             n: self.n(),
             levels: self.track.levels().counts().collect(),
             guardrail_levels: self

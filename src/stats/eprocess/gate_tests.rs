@@ -2,18 +2,18 @@
 
 use super::*;
 use crate::eprocess::design::Bettor;
-use crate::eprocess::design::Carried;
+use crate::eprocess::design::CarriedWealth;
 use crate::eprocess::design::Direction;
 use crate::eprocess::design::Futility;
+use crate::eprocess::design::GateTerms;
 use crate::eprocess::design::Guardrail;
 use crate::eprocess::design::Population;
-use crate::eprocess::design::Terms;
 use clover_num::math;
 
 const UNIT: i64 = 1_000_000;
 
-fn gate(change: impl FnOnce(&mut Terms)) -> Gate {
-    let mut terms = Terms::new(UNIT, 400);
+fn gate(change: impl FnOnce(&mut GateTerms)) -> Gate {
+    let mut terms = GateTerms::new(UNIT, 400);
     change(&mut terms);
     Gate::open(Design::new(terms).unwrap())
 }
@@ -77,14 +77,14 @@ fn what_is_refused_leaves_the_gate_as_it_was() {
 
 #[test]
 fn harm_and_futility_end_a_gate_in_their_order() {
-    let both = |terms: &mut Terms| {
+    let both = |terms: &mut GateTerms| {
         terms.alpha_kill = Some(50_000);
         terms.futile = Some(Futility {
             beta: 100_000,
             effect: UNIT / 5,
         });
     };
-    let late = |terms: &mut Terms| {
+    let late = |terms: &mut GateTerms| {
         both(terms);
         terms.min_n = 20;
     };
@@ -102,17 +102,17 @@ fn harm_and_futility_end_a_gate_in_their_order() {
 
 #[test]
 fn margins_claim_what_they_say() {
-    let noninferior = |terms: &mut Terms| terms.claim = Claim::NonInferior { margin: UNIT / 2 };
+    let noninferior = |terms: &mut GateTerms| terms.claim = Claim::NonInferior { margin: UNIT / 2 };
     assert_eq!(run(&mut gate(noninferior), &[0]).0, Verdict::NonInferior);
-    let equivalent = |terms: &mut Terms| terms.claim = Claim::Equivalent { margin: UNIT / 2 };
+    let equivalent = |terms: &mut GateTerms| terms.claim = Claim::Equivalent { margin: UNIT / 2 };
     let (verdict, n) = run(&mut gate(equivalent), &[UNIT / 10, -UNIT / 10]);
     assert_eq!(verdict, Verdict::Equivalent);
     assert!(n < 30);
-    let different = |terms: &mut Terms| terms.claim = Claim::Different { margin: 0 };
+    let different = |terms: &mut GateTerms| terms.claim = Claim::Different { margin: 0 };
     assert_eq!(run(&mut gate(different), &[-UNIT]), (Verdict::Different, 8));
-    let harmful = |terms: &mut Terms| terms.claim = Claim::Harmful;
+    let harmful = |terms: &mut GateTerms| terms.claim = Claim::Harmful;
     assert_eq!(run(&mut gate(harmful), &[-UNIT]), (Verdict::Kill, 7));
-    let measure = |terms: &mut Terms| (terms.claim, terms.max_n) = (Claim::Measure, 50);
+    let measure = |terms: &mut GateTerms| (terms.claim, terms.max_n) = (Claim::Measure, 50);
     let mut measured = gate(measure);
     assert_eq!(run(&mut measured, &[UNIT]), (Verdict::Undecided, 50));
     assert_eq!(measured.look().claim, None);
@@ -121,8 +121,8 @@ fn margins_claim_what_they_say() {
 
 #[test]
 fn a_claim_below_the_stopping_value_of_its_family_leads() {
-    let family = |terms: &mut Terms| {
-        terms.stop = Threshold {
+    let family = |terms: &mut GateTerms| {
+        terms.stop = EvalueThreshold {
             numerator: 10 * 1_000_000,
             denominator: 50_000,
         };
@@ -150,7 +150,7 @@ fn guardrails_must_all_pass() {
         margin: 10,
         scale: 20,
     };
-    let guarded = |terms: &mut Terms| terms.guardrails = vec![rail];
+    let guarded = |terms: &mut GateTerms| terms.guardrails = vec![rail];
     let mut harmless = gate(guarded);
     assert!(harmless.push(UNIT).is_err());
     let mut n = 1;
@@ -165,15 +165,15 @@ fn guardrails_must_all_pass() {
         assert_eq!(step.verdict, Verdict::Continue);
     }
     let look = harmed.look();
-    assert!(look.part(Part::Claim).unwrap().e_value() > 1e6);
+    assert!(look.part(Hypothesis::Claim).unwrap().e_value() > 1e6);
     assert!(look.claim.unwrap().e_value() <= 1.0);
 }
 
 #[test]
 fn min_n_and_looks_hold_a_verdict_back() {
-    let late = |terms: &mut Terms| terms.min_n = 12;
+    let late = |terms: &mut GateTerms| terms.min_n = 12;
     assert_eq!(run(&mut gate(late), &[UNIT]).1, 12);
-    let rare = |terms: &mut Terms| terms.looks = Looks::At(vec![3, 50]);
+    let rare = |terms: &mut GateTerms| terms.looks = Looks::At(vec![3, 50]);
     assert_eq!(run(&mut gate(rare), &[UNIT]).1, 50);
     // A crossing that is gone again at the look does not count.
     let mut fell = gate(|terms| (terms.min_n, terms.max_n) = (14, 14));
@@ -186,10 +186,10 @@ fn min_n_and_looks_hold_a_verdict_back() {
 
 #[test]
 fn wealth_carried_over_is_a_factor() {
-    let carried = |terms: &mut Terms| {
-        terms.carried = Carried {
+    let carried = |terms: &mut GateTerms| {
+        terms.carried = CarriedWealth {
             claim: 1.5,
-            ..Carried::default()
+            ..CarriedWealth::default()
         };
     };
     let (mut fresh, mut child) = (gate(|_| ()), gate(carried));
@@ -224,10 +224,10 @@ fn ten_thousand_ones_overflow_nothing() {
 
 #[test]
 fn order_changes_neither_wealth_nor_state_but_where_it_must() {
-    let once = |terms: &mut Terms| terms.looks = Looks::At(vec![60]);
+    let once = |terms: &mut GateTerms| terms.looks = Looks::At(vec![60]);
     let deltas: Vec<i64> = (0..60).map(|at| (at * 37 % 11 - 4) * 100_000).collect();
     let backwards: Vec<i64> = deltas.iter().rev().copied().collect();
-    let states = |change: &dyn Fn(&mut Terms)| {
+    let states = |change: &dyn Fn(&mut GateTerms)| {
         [&deltas, &backwards].map(|deltas| {
             let mut gate = gate(|terms| change(terms));
             for delta in deltas {
@@ -238,7 +238,7 @@ fn order_changes_neither_wealth_nor_state_but_where_it_must() {
     };
     let [forth, back] = states(&once);
     assert_eq!(forth, back);
-    let [forth, back] = states(&|terms: &mut Terms| {
+    let [forth, back] = states(&|terms: &mut GateTerms| {
         once(terms);
         (terms.max_n, terms.population) = (80, Population::Finite { units: 80 });
     });
@@ -268,17 +268,17 @@ fn a_finite_set_is_decided_for_certain() {
 /// gate in which the candidate had done its best: with and without replacement, in order and recalled.
 #[test]
 fn missing_draws_count_against_the_claim_and_against_harm() {
-    let finite = |terms: &mut Terms| {
+    let finite = |terms: &mut GateTerms| {
         (terms.population, terms.max_n) = (Population::Finite { units: 60 }, 60);
     };
-    let adaptive = |terms: &mut Terms| terms.bettor = Bettor::Agrapa { max_bet: 500_000 };
+    let adaptive = |terms: &mut GateTerms| terms.bettor = Bettor::Agrapa { max_bet: 500_000 };
     for change in [
-        &(|_: &mut Terms| {}) as &dyn Fn(&mut Terms),
+        &(|_: &mut GateTerms| {}) as &dyn Fn(&mut GateTerms),
         &finite,
         &adaptive,
     ] {
         for direction in [Direction::Increase, Direction::Decrease] {
-            let planned = |terms: &mut Terms| {
+            let planned = |terms: &mut GateTerms| {
                 change(terms);
                 (terms.min_n, terms.looks) = (50, Looks::At(vec![20, 40]));
                 (terms.repeats, terms.direction) = (2, direction);
@@ -307,8 +307,8 @@ fn missing_draws_count_against_the_claim_and_against_harm() {
             }
             let [look, worst, best] = [gate.look(), worst.look(), best.look()];
             assert_eq!(look.claim, worst.claim);
-            assert_eq!(look.part(Part::Claim), worst.part(Part::Claim));
-            for part in [Part::Kill, Part::Futile] {
+            assert_eq!(look.part(Hypothesis::Claim), worst.part(Hypothesis::Claim));
+            for part in [Hypothesis::Kill, Hypothesis::Futile] {
                 assert_eq!(look.part(part), best.part(part));
                 assert_ne!(look.part(part), worst.part(part));
             }

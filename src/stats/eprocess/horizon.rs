@@ -5,9 +5,9 @@ use crate::eprocess::design::Bettor;
 use crate::eprocess::design::Claim;
 use crate::eprocess::design::Design;
 use crate::eprocess::design::DesignError;
-use crate::eprocess::design::Needed;
+use crate::eprocess::design::EvalueThreshold;
 use crate::eprocess::design::OBSERVATIONS_MAX;
-use crate::eprocess::design::Threshold;
+use crate::eprocess::design::ObservationsNeeded;
 use crate::eprocess::strata::Offsets;
 use crate::eprocess::ticks::Metric;
 use crate::eprocess::ticks::Null;
@@ -20,8 +20,8 @@ const STEPS_MAX: u64 = 10_000_000;
 /// Refuses a design that not even its best observations could carry to 1/alpha within `max_n`.
 pub(super) fn check(design: &Design) -> Result<(), DesignError> {
     let terms = design.terms();
-    match observations(design, Threshold::of_level(terms.alpha)) {
-        Needed::Observations(n) if n <= terms.max_n => Ok(()),
+    match observations(design, EvalueThreshold::of_level(terms.alpha)) {
+        ObservationsNeeded::Observations(n) if n <= terms.max_n => Ok(()),
         needed => Err(DesignError::Horizon {
             max_n: terms.max_n,
             needed,
@@ -31,7 +31,7 @@ pub(super) fn check(design: &Design) -> Result<(), DesignError> {
 
 /// The smallest n, at least `min_n`, after which the claim and its guardrails stand past `threshold` if every
 /// observation is the best possible; `min_n` for a measurement.
-pub fn observations(design: &Design, threshold: Threshold) -> Needed {
+pub fn observations(design: &Design, threshold: EvalueThreshold) -> ObservationsNeeded {
     let terms = design.terms();
     let ln = threshold.ln();
     let metric = design.metric();
@@ -74,7 +74,10 @@ pub fn observations(design: &Design, threshold: Threshold) -> Needed {
         let none = Offsets::none();
         wants(crossing((design, &none), metric, null, null.best(), ln));
     }
-    needed.map_or(Needed::TooMany, Needed::Observations)
+    needed.map_or(
+        ObservationsNeeded::TooMany,
+        ObservationsNeeded::Observations,
+    )
 }
 
 /// The smallest n after which a constant stream stands past a log threshold, its strata in the best order: an offset that
@@ -133,48 +136,49 @@ fn crossing(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eprocess::design::GateTerms;
     use crate::eprocess::design::Population;
-    use crate::eprocess::design::Terms;
 
-    fn needed(change: impl FnOnce(&mut Terms)) -> Result<Needed, DesignError> {
-        let mut terms = Terms::new(1_000_000, 400);
+    fn needed(change: impl FnOnce(&mut GateTerms)) -> Result<ObservationsNeeded, DesignError> {
+        let mut terms = GateTerms::new(1_000_000, 400);
         change(&mut terms);
         let design = Design::new(terms)?;
-        Ok(observations(&design, Threshold::of_level(50_000)))
+        Ok(observations(&design, EvalueThreshold::of_level(50_000)))
     }
 
     #[test]
     fn the_best_stream_says_what_a_design_needs() {
         // source: by hand, the mean over k of (1 + k/21)^n is 30.3 at n = 7; agent-eval 0.170.0 decides at n = 15.
-        assert_eq!(needed(|_| ()), Ok(Needed::Observations(7)));
-        let capped = |terms: &mut Terms| terms.bettor = Bettor::Agrapa { max_bet: 500_000 };
-        assert_eq!(needed(capped), Ok(Needed::Observations(15)));
+        assert_eq!(needed(|_| ()), Ok(ObservationsNeeded::Observations(7)));
+        let capped = |terms: &mut GateTerms| terms.bettor = Bettor::Agrapa { max_bet: 500_000 };
+        assert_eq!(needed(capped), Ok(ObservationsNeeded::Observations(15)));
         let short = needed(|terms| terms.max_n = 6).unwrap_err();
         assert_eq!(
             short.to_string(),
             "max_n 6: the best observations need 7 to show the claim"
         );
         let measured = needed(|terms| terms.claim = Claim::Measure);
-        assert_eq!(measured, Ok(Needed::Observations(5)));
-        let set = |terms: &mut Terms| {
+        assert_eq!(measured, Ok(ObservationsNeeded::Observations(5)));
+        let set = |terms: &mut GateTerms| {
             (terms.max_n, terms.population) = (20, Population::Finite { units: 20 });
         };
-        assert_eq!(needed(set), Ok(Needed::Observations(6)));
+        assert_eq!(needed(set), Ok(ObservationsNeeded::Observations(6)));
         // A margin of one millionth below the scale is never shown.
-        let close = |terms: &mut Terms| terms.claim = Claim::Superior { margin: 999_999 };
+        let close = |terms: &mut GateTerms| terms.claim = Claim::Superior { margin: 999_999 };
         assert!(needed(close).is_err());
         // Wealth that was carried counts.
-        let carried = |terms: &mut Terms| terms.carried.claim = 2.9;
-        assert_eq!(needed(carried), Ok(Needed::Observations(5)));
+        let carried = |terms: &mut GateTerms| terms.carried.claim = 2.9;
+        assert_eq!(needed(carried), Ok(ObservationsNeeded::Observations(5)));
     }
 
     #[test]
     fn equivalence_and_difference_have_their_own_best() {
-        let different = |terms: &mut Terms| terms.claim = Claim::Different { margin: 0 };
-        assert_eq!(needed(different), Ok(Needed::Observations(8)));
-        let equivalent = |terms: &mut Terms| terms.claim = Claim::Equivalent { margin: 500_000 };
+        let different = |terms: &mut GateTerms| terms.claim = Claim::Different { margin: 0 };
+        assert_eq!(needed(different), Ok(ObservationsNeeded::Observations(8)));
+        let equivalent =
+            |terms: &mut GateTerms| terms.claim = Claim::Equivalent { margin: 500_000 };
         let found = needed(equivalent).unwrap();
         // x = 1/2 against m = 1/4: returns of 1, as x = 1 against m = 1/2.
-        assert_eq!(found, Needed::Observations(7));
+        assert_eq!(found, ObservationsNeeded::Observations(7));
     }
 }

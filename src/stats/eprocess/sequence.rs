@@ -9,7 +9,7 @@ use crate::eprocess::bettor;
 use crate::eprocess::bettor::Logs;
 use crate::eprocess::design::Design;
 use crate::eprocess::design::Side;
-use crate::eprocess::finite::Remaining;
+use crate::eprocess::finite::FiniteWealth;
 use crate::eprocess::strata::Offsets;
 use crate::eprocess::ticks::Metric;
 use crate::eprocess::ticks::Null;
@@ -119,7 +119,7 @@ impl Sequence {
                     Side::Upper => upper,
                     Side::Lower => lower,
                 };
-                let mut remaining = Remaining::new(null, units, offsets.clone(), self.fractions);
+                let mut remaining = FiniteWealth::new(null, units, offsets.clone(), self.fractions);
                 let strata = self.strata.iter().copied().chain(std::iter::repeat(0));
                 for (tick, stratum) in self.drawn.iter().zip(strata) {
                     remaining.push(*tick, stratum);

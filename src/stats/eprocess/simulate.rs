@@ -13,7 +13,7 @@ pub const RUNS_MAX: usize = 1_000_000;
 
 /// Where simulated deltas come from; all in millionths, each the sum of a unit's repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Law {
+pub enum DeltaLaw {
     /// Independent and uniform on the integers from `centre - half` to `centre + half`.
     Uniform {
         /// The mean.
@@ -29,7 +29,7 @@ pub enum Law {
 
 /// What runs of a gate came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Simulated {
+pub struct SimulatedRuns {
     /// Runs.
     pub runs: usize,
     /// Runs by verdict, in the order of [`Verdict`]; those that never occurred are left out.
@@ -42,7 +42,7 @@ pub struct Simulated {
     pub n90: Option<u64>,
 }
 
-impl Simulated {
+impl SimulatedRuns {
     /// Share of runs that showed the claim: the false promotion rate under a null law, the power under another.
     pub fn rate(&self) -> f64 {
         self.shown as f64 / self.runs as f64
@@ -60,10 +60,10 @@ fn refused(name: &'static str, expected: &'static str) -> SampleError {
 /// as many units, and the other way about.
 pub fn simulate(
     design: &Design,
-    law: &Law,
+    law: &DeltaLaw,
     runs: usize,
     seed: [u8; 32],
-) -> Result<Simulated, SampleError> {
+) -> Result<SimulatedRuns, SampleError> {
     if !(1..=RUNS_MAX).contains(&runs) {
         return Err(refused("runs", "between 1 and 10^6"));
     }
@@ -86,7 +86,7 @@ pub fn simulate(
         let rank = (runs * tenths).div_ceil(10);
         stops.get(rank.saturating_sub(1)).copied()
     };
-    Ok(Simulated {
+    Ok(SimulatedRuns {
         runs,
         verdicts: counts.into_iter().collect(),
         shown: stops.len(),
@@ -95,29 +95,29 @@ pub fn simulate(
     })
 }
 
-fn check(design: &Design, law: &Law) -> Result<(), SampleError> {
+fn check(design: &Design, law: &DeltaLaw) -> Result<(), SampleError> {
     if !design.terms().guardrails.is_empty() || !design.terms().strata.is_empty() {
         return Err(refused("design", "one without guardrails and strata"));
     }
     let bound = design.metric().half();
     let inside = |value: i64| value.unsigned_abs() <= bound.unsigned_abs();
     let fits = match law {
-        Law::Uniform { centre, half } => {
+        DeltaLaw::Uniform { centre, half } => {
             let ends = centre.checked_sub(*half).zip(centre.checked_add(*half));
             *half >= 0 && ends.is_some_and(|(low, high)| inside(low) && inside(high))
         }
-        Law::Levels(levels) => {
+        DeltaLaw::Levels(levels) => {
             let weight: u64 = levels.iter().map(|(_, weight)| u64::from(*weight)).sum();
             weight > 0 && levels.iter().all(|(value, _)| inside(*value))
         }
-        Law::Set(values) => values.iter().all(|value| inside(*value)),
+        DeltaLaw::Set(values) => values.iter().all(|value| inside(*value)),
     };
     if !fits {
         return Err(refused("law", "deltas within the scale, some with weight"));
     }
     let units = match law {
-        Law::Set(values) => Some(values.len() as u64),
-        Law::Uniform { .. } | Law::Levels(_) => None,
+        DeltaLaw::Set(values) => Some(values.len() as u64),
+        DeltaLaw::Uniform { .. } | DeltaLaw::Levels(_) => None,
     };
     if units != design.units() {
         return Err(refused(
@@ -128,21 +128,21 @@ fn check(design: &Design, law: &Law) -> Result<(), SampleError> {
     Ok(())
 }
 
-fn one(design: &Design, law: &Law, draws: &mut Draws) -> (Verdict, u64) {
+fn one(design: &Design, law: &DeltaLaw, draws: &mut Draws) -> (Verdict, u64) {
     let mut gate = Gate::verdicts_only(design.clone());
     let mut left = match law {
-        Law::Set(values) => values.clone(),
-        Law::Uniform { .. } | Law::Levels(_) => Vec::new(),
+        DeltaLaw::Set(values) => values.clone(),
+        DeltaLaw::Uniform { .. } | DeltaLaw::Levels(_) => Vec::new(),
     };
     while !gate.verdict().is_terminal() {
         let delta = match law {
-            Law::Uniform { centre, half } => {
+            DeltaLaw::Uniform { centre, half } => {
                 let width = usize::try_from(2 * half + 1).expect("BUG: a width is above 0");
                 let step = i64::try_from(draws.below(width)).expect("BUG: below the width");
                 centre - half + step
             }
-            Law::Levels(levels) => level(levels, draws),
-            Law::Set(_) => left.swap_remove(draws.below(left.len())),
+            DeltaLaw::Levels(levels) => level(levels, draws),
+            DeltaLaw::Set(_) => left.swap_remove(draws.below(left.len())),
         };
         gate.push(delta).expect("BUG: the law was checked");
     }
@@ -165,11 +165,11 @@ fn level(levels: &[(i64, u32)], draws: &mut Draws) -> i64 {
 mod tests {
     use super::*;
     use crate::eprocess::design::Futility;
+    use crate::eprocess::design::GateTerms;
     use crate::eprocess::design::Population;
-    use crate::eprocess::design::Terms;
 
-    fn design(change: impl FnOnce(&mut Terms)) -> Design {
-        let mut terms = Terms::new(1_000_000, 200);
+    fn design(change: impl FnOnce(&mut GateTerms)) -> Design {
+        let mut terms = GateTerms::new(1_000_000, 200);
         change(&mut terms);
         Design::new(terms).unwrap()
     }
@@ -182,7 +182,7 @@ mod tests {
                 effect: 200_000,
             });
         });
-        let law = Law::Levels(vec![(-500_000, 2), (0, 3), (500_000, 4)]);
+        let law = DeltaLaw::Levels(vec![(-500_000, 2), (0, 3), (500_000, 4)]);
         let runs = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             pool.unwrap()
@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn rates_are_what_the_design_promises() {
-        let null = Law::Levels(vec![(-1_000_000, 1), (0, 2), (1_000_000, 1)]);
+        let null = DeltaLaw::Levels(vec![(-1_000_000, 1), (0, 2), (1_000_000, 1)]);
         let found = simulate(&design(|_| ()), &null, 200, [1; 32]).unwrap();
         // alpha = .05 and four standard errors.
         assert!(found.rate() < 0.05 + 4.0 * 0.0155, "{found:?}");
-        let effect = Law::Uniform {
+        let effect = DeltaLaw::Uniform {
             centre: 200_000,
             half: 600_000,
         };
@@ -211,11 +211,11 @@ mod tests {
         let finite = design(|terms| {
             (terms.max_n, terms.population) = (40, Population::Finite { units: 40 });
         });
-        let set = Law::Set((0..40).map(|at| (at % 2 * 2 - 1) * 1_000_000).collect());
+        let set = DeltaLaw::Set((0..40).map(|at| (at % 2 * 2 - 1) * 1_000_000).collect());
         let found = simulate(&finite, &set, 200, [1; 32]).unwrap();
         assert!(found.rate() < 0.05 + 4.0 * 0.0155, "{found:?}");
         assert!(simulate(&finite, &null, 10, [1; 32]).is_err());
-        let wide = Law::Uniform {
+        let wide = DeltaLaw::Uniform {
             centre: 900_000,
             half: 200_000,
         };

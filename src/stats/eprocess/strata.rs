@@ -79,19 +79,19 @@ mod tests {
     use crate::eprocess::design::Claim;
     use crate::eprocess::design::Design;
     use crate::eprocess::design::Direction;
+    use crate::eprocess::design::GateTerms;
     use crate::eprocess::design::Guardrail;
     use crate::eprocess::design::Population;
-    use crate::eprocess::design::Terms;
     use crate::eprocess::gate::Gate;
     use crate::eprocess::gate::PushError;
-    use crate::eprocess::verdict::Part;
+    use crate::eprocess::verdict::Hypothesis;
     use crate::eprocess::verdict::Verdict;
     use clover_num::math;
 
     const UNIT: i64 = 1_000_000;
 
-    fn design(units: u64, strata: &[(i64, u64)], change: impl FnOnce(&mut Terms)) -> Design {
-        let mut terms = Terms::new(UNIT, units);
+    fn design(units: u64, strata: &[(i64, u64)], change: impl FnOnce(&mut GateTerms)) -> Design {
+        let mut terms = GateTerms::new(UNIT, units);
         terms.population = Population::Finite { units };
         let strata = strata.iter();
         let strata = strata.map(|(predicted, units)| Stratum {
@@ -141,7 +141,7 @@ mod tests {
             let design = design(7, &strata, |terms| {
                 terms.claim = Claim::Different { margin: 0 };
                 (terms.alpha, terms.min_n) = (400_000, 7);
-                terms.stop = crate::eprocess::Threshold::of_level(400_000);
+                terms.stop = crate::eprocess::EvalueThreshold::of_level(400_000);
             });
             let mut wealth = [[0.0; 2]; 7];
             for order in &all {
@@ -149,7 +149,10 @@ mod tests {
                 for (at, (delta, stratum)) in order.iter().enumerate() {
                     gate.push_in(Some(*stratum), *delta, &[]).unwrap();
                     let look = gate.look();
-                    for (sum, part) in wealth[at].iter_mut().zip([Part::Claim, Part::Second]) {
+                    for (sum, part) in wealth[at]
+                        .iter_mut()
+                        .zip([Hypothesis::Claim, Hypothesis::Second])
+                    {
                         *sum += math::exp(look.part(part).unwrap().ln_wealth) / 5_040.0;
                     }
                 }
@@ -229,9 +232,9 @@ mod tests {
             plain.push_all(delta, &[delta]).unwrap();
         }
         let ln = |gate: &Gate, part| gate.look().part(part).unwrap().ln_wealth;
-        assert!((ln(&gate, Part::Claim) - ln(&mirror, Part::Second)).abs() < 1e-15);
-        assert!((ln(&gate, Part::Claim) - ln(&turned, Part::Claim)).abs() < 1e-15);
-        let rail = Part::Guardrail(0);
+        assert!((ln(&gate, Hypothesis::Claim) - ln(&mirror, Hypothesis::Second)).abs() < 1e-15);
+        assert!((ln(&gate, Hypothesis::Claim) - ln(&turned, Hypothesis::Claim)).abs() < 1e-15);
+        let rail = Hypothesis::Guardrail(0);
         assert!((ln(&gate, rail) - ln(&plain, rail)).abs() < 1e-15);
         let (here, there) = (
             gate.look().interval.unwrap(),
@@ -242,7 +245,7 @@ mod tests {
 
     #[test]
     fn strata_are_all_the_units_and_no_more_of_each_come_than_there_are() {
-        let mut terms = Terms::new(UNIT, 20);
+        let mut terms = GateTerms::new(UNIT, 20);
         let strata = |units: u64, predicted: i64| vec![Stratum { predicted, units }; 2];
         terms.strata = strata(10, 0);
         assert!(Design::new(terms.clone()).is_err(), "a superpopulation");

@@ -2,8 +2,8 @@
 
 use crate::eprocess::design::Claim;
 use crate::eprocess::design::Direction;
+use crate::eprocess::design::GateTerms;
 use crate::eprocess::design::Side;
-use crate::eprocess::design::Terms;
 
 /// A null mean in ticks: an observation is an integer in [0, `span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Metric {
 }
 
 /// The tests of a gate's main metric.
-pub(super) fn tests(terms: &Terms, metric: Metric) -> Vec<Test> {
+pub(super) fn tests(terms: &GateTerms, metric: Metric) -> Vec<Test> {
     let (upper, lower) = (Side::Upper, Side::Lower);
     let mut tests = Vec::new();
     let mut test = |role, side, margin, carried| {

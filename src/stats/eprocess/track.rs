@@ -8,7 +8,7 @@ use crate::eprocess::design::Bettor;
 use crate::eprocess::design::Design;
 use crate::eprocess::design::Looks;
 use crate::eprocess::design::MILLION;
-use crate::eprocess::finite::Remaining;
+use crate::eprocess::finite::FiniteWealth;
 use crate::eprocess::moments::Moments;
 use crate::eprocess::strata::Offsets;
 use crate::eprocess::ticks::Metric;
@@ -37,7 +37,7 @@ enum Wealth {
         ln_wealth: f64,
     },
     /// Grid-Kelly without replacement.
-    Remaining(Remaining),
+    Remaining(FiniteWealth),
 }
 
 /// How the next bet is made.
@@ -206,7 +206,7 @@ fn wealth(design: &Design, null: Null, has_strata: bool) -> Wealth {
             } else {
                 Offsets::none()
             };
-            Wealth::Remaining(Remaining::new(null, units, offsets, fractions))
+            Wealth::Remaining(FiniteWealth::new(null, units, offsets, fractions))
         }
     }
 }
@@ -300,17 +300,17 @@ mod tests {
     use crate::eprocess::design::Bettor;
     use crate::eprocess::design::Design;
     use crate::eprocess::design::Direction;
+    use crate::eprocess::design::GateTerms;
     use crate::eprocess::design::Guardrail;
     use crate::eprocess::design::Looks;
     use crate::eprocess::design::Population;
-    use crate::eprocess::design::Terms;
     use crate::eprocess::gate::Gate;
     use crate::eprocess::verdict::Verdict;
 
     const UNIT: i64 = 1_000_000;
 
-    fn gate(change: &dyn Fn(&mut Terms)) -> Gate {
-        let mut terms = Terms::new(UNIT, 400);
+    fn gate(change: &dyn Fn(&mut GateTerms)) -> Gate {
+        let mut terms = GateTerms::new(UNIT, 400);
         change(&mut terms);
         Gate::open(Design::new(terms).unwrap())
     }
@@ -324,7 +324,7 @@ mod tests {
             margin: UNIT / 10,
             scale: UNIT,
         };
-        let changes: [&dyn Fn(&mut Terms); 4] = [
+        let changes: [&dyn Fn(&mut GateTerms); 4] = [
             &|_| {},
             &|terms| (terms.max_n, terms.population) = (80, finite),
             &|terms| terms.bettor = Bettor::Plugin { share: 500_000 },
@@ -333,7 +333,7 @@ mod tests {
         let deltas: Vec<i64> = (0..60).map(|at| (at * 37 % 5 - 2) * 100_000).collect();
         for (at, change) in changes.into_iter().enumerate() {
             let rails = usize::from(at == 3);
-            let last = |terms: &mut Terms| {
+            let last = |terms: &mut GateTerms| {
                 change(terms);
                 terms.looks = Looks::At(vec![60]);
             };

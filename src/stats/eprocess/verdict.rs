@@ -45,7 +45,7 @@ impl Verdict {
 
 /// Which hypothesis evidence is against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum Hypothesis {
     /// The claim's, the first of two for equivalence and difference: the mean is at most the null.
     Claim,
     /// The claim's second: the mean is at least the null.
@@ -98,8 +98,8 @@ pub struct Look {
     /// Evidence for the claim as a whole: the least of what it and its guardrails need, the mean of both sides for a
     /// difference. `None` for a measurement. This e-value is the one that enters a family.
     pub claim: Option<Evidence>,
-    /// Evidence against each hypothesis, in the order of [`Part`].
-    pub parts: Vec<(Part, Evidence)>,
+    /// Evidence against each hypothesis, in the order of [`Hypothesis`].
+    pub parts: Vec<(Hypothesis, Evidence)>,
     /// Time-uniform confidence interval of the mean effect, the intersection of those of all registered looks;
     /// `None` if the gate does not keep it.
     pub interval: Option<Bounds>,
@@ -111,7 +111,7 @@ pub struct Look {
 
 impl Look {
     /// The evidence against one hypothesis.
-    pub fn part(&self, part: Part) -> Option<Evidence> {
+    pub fn part(&self, part: Hypothesis) -> Option<Evidence> {
         let found = self.parts.iter().find(|(known, _)| *known == part);
         found.map(|(_, evidence)| *evidence)
     }

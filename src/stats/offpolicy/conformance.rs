@@ -107,7 +107,7 @@ impl Aspect {
 
 /// What judging one clause came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum ClauseFinding {
     /// It holds.
     Holds,
     /// It does not; the row is discarded.
@@ -118,18 +118,18 @@ pub enum Finding {
 
 /// The findings on one row, in the order of [`Aspect::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Conformance([Finding; 9]);
+pub struct Conformance([ClauseFinding; 9]);
 
 impl Conformance {
     /// Findings with what they are about.
-    pub fn findings(&self) -> impl Iterator<Item = (Aspect, Finding)> + '_ {
+    pub fn findings(&self) -> impl Iterator<Item = (Aspect, ClauseFinding)> + '_ {
         Aspect::ALL.into_iter().zip(self.0)
     }
 
     /// The first clause that is broken: the row's place in the filter ledger.
     pub fn broken(&self) -> Option<Aspect> {
         self.findings()
-            .find(|(_, finding)| *finding == Finding::Broken)
+            .find(|(_, finding)| *finding == ClauseFinding::Broken)
             .map(|(aspect, _)| aspect)
     }
 }
@@ -140,11 +140,11 @@ pub fn conforms(row: &TeacherForced<'_>, contract: &Contract<'_>) -> Conformance
 }
 
 /// Holds or broken, where there was something to judge.
-fn judged(holds: Option<bool>) -> Finding {
+fn judged(holds: Option<bool>) -> ClauseFinding {
     match holds {
-        Some(true) => Finding::Holds,
-        Some(false) => Finding::Broken,
-        None => Finding::NotChecked,
+        Some(true) => ClauseFinding::Holds,
+        Some(false) => ClauseFinding::Broken,
+        None => ClauseFinding::NotChecked,
     }
 }
 
@@ -157,7 +157,7 @@ fn numbers<'a>(row: &'a TeacherForced<'a>) -> impl Iterator<Item = f64> + 'a {
     single.chain(lists.copied())
 }
 
-fn finding(aspect: Aspect, row: &TeacherForced<'_>, contract: &Contract<'_>) -> Finding {
+fn finding(aspect: Aspect, row: &TeacherForced<'_>, contract: &Contract<'_>) -> ClauseFinding {
     // A comparison with NaN is false, which breaks the clause.
     let near = |a: f64, b: f64, within: f64| (a - b).abs() <= within;
     match aspect {
@@ -186,7 +186,7 @@ fn finding(aspect: Aspect, row: &TeacherForced<'_>, contract: &Contract<'_>) -> 
                 mask.iter().all(|masked| !masked) && length.is_none_or(|n| n == mask.len())
             });
             match (covered, row.renormalised) {
-                (None, None) => Finding::NotChecked,
+                (None, None) => ClauseFinding::NotChecked,
                 (covered, renormalised) => judged(Some(
                     covered.unwrap_or(true) && !renormalised.unwrap_or(false),
                 )),
@@ -198,7 +198,7 @@ fn finding(aspect: Aspect, row: &TeacherForced<'_>, contract: &Contract<'_>) -> 
 }
 
 /// A pinned hash must be named and equal; without a pin nothing is checked.
-fn pinned(wanted: Option<&str>, found: Option<&str>) -> Finding {
+fn pinned(wanted: Option<&str>, found: Option<&str>) -> ClauseFinding {
     judged(wanted.map(|wanted| found == Some(wanted)))
 }
 
@@ -231,7 +231,7 @@ impl FilterCounts {
         }
         self.kept += 1;
         for (aspect, finding) in row.findings() {
-            if finding == Finding::NotChecked {
+            if finding == ClauseFinding::NotChecked {
                 *self.not_checked.entry(aspect).or_default() += 1;
             }
         }
@@ -273,7 +273,7 @@ mod tests {
         assert!(
             found
                 .findings()
-                .all(|(_, finding)| finding == Finding::Holds)
+                .all(|(_, finding)| finding == ClauseFinding::Holds)
         );
         let bare = TeacherForced {
             total: -3.0,
@@ -282,7 +282,7 @@ mod tests {
         let found = conforms(&bare, &Contract::DEFAULT);
         let held = found
             .findings()
-            .filter(|(_, f)| *f == Finding::Holds)
+            .filter(|(_, f)| *f == ClauseFinding::Holds)
             .count();
         assert_eq!((held, found.broken()), (2, None));
         assert_eq!(conforms(&bare, &PINNED).broken(), Some(Aspect::Template));

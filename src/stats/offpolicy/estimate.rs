@@ -5,7 +5,7 @@ use crate::direct::DfMethod;
 use crate::direct::Spread;
 use crate::inference;
 use crate::inference::Interval;
-use crate::offpolicy::rewards::Logged;
+use crate::offpolicy::rewards::LoggedRows;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
 use crate::sample::Thin;
@@ -172,7 +172,7 @@ pub(super) fn centred(mut values: Vec<f64>) -> Vec<f64> {
 /// [`SampleError::Misaligned`].
 pub fn weighted_mean(
     estimator: Estimator,
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     weights: Weights<'_>,
 ) -> Result<OffPolicy, SampleError> {
     let weights = weights.as_slice();
@@ -200,7 +200,7 @@ pub fn weighted_mean(
 /// # Errors
 /// [`SampleError`] for misaligned columns or an outer fold that was not fitted.
 pub fn legacy_honest(
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     stabilised: &CrossFitted,
     outer: &[usize],
 ) -> Result<OffPolicy, SampleError> {
@@ -237,7 +237,7 @@ mod tests {
         let columns =
             Rewards::new(rewards.clone(), vec![rewards.clone(), rewards.clone()]).unwrap();
         let prompts = Clusters::singletons(4).unwrap();
-        let logged = Logged::new(&columns, &[0, 1, 0, 1], &prompts).unwrap();
+        let logged = LoggedRows::new(&columns, &[0, 1, 0, 1], &prompts).unwrap();
         let ones = Weights::new("w", &[2.0; 4], 4).unwrap();
         let found = weighted_mean(Estimator::Snips, &logged, ones).unwrap();
         assert!((found.value - 0.5).abs() < 1e-15);
@@ -255,7 +255,7 @@ mod tests {
     fn one_dominant_row_is_the_estimate() {
         let columns = Rewards::new(vec![0.2, 0.9], vec![vec![0.3, 0.8], vec![0.1, 1.0]]).unwrap();
         let prompts = Clusters::singletons(2).unwrap();
-        let logged = Logged::new(&columns, &[0, 1], &prompts).unwrap();
+        let logged = LoggedRows::new(&columns, &[0, 1], &prompts).unwrap();
         let alone = Weights::new("w", &[0.0, 2.0], 2).unwrap();
         let found = weighted_mean(Estimator::Snips, &logged, alone).unwrap();
         assert!((found.value - 0.9).abs() < 1e-15);

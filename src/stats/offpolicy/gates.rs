@@ -199,7 +199,7 @@ impl GateName {
 
 /// One gate, judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gate {
+pub struct OverlapGate {
     /// Which.
     pub name: GateName,
     /// What was measured; infinity for a level tail; `None` where nothing was.
@@ -231,7 +231,7 @@ impl WeightEvidence {
 
 /// What is known of one target policy beside its logger.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Evidence {
+pub struct OverlapEvidence {
     /// Whether there are draws of the target.
     pub draws: bool,
     /// Ratios as they are; `None` without log-probabilities.
@@ -250,7 +250,7 @@ pub struct Evidence {
     pub orthogonality: Option<Orthogonality>,
 }
 
-impl Evidence {
+impl OverlapEvidence {
     /// What ratios and coverage say; the rest is added where it is known.
     ///
     /// # Errors
@@ -275,10 +275,10 @@ impl Evidence {
 /// The gates of one set of weights, with those of the policies themselves, in the order of [`GateName`].
 pub fn overlap_gates(
     weights: &WeightEvidence,
-    evidence: &Evidence,
+    evidence: &OverlapEvidence,
     thresholds: &Thresholds,
-) -> Vec<Gate> {
-    let gate = |name, value: Option<f64>, threshold, grade| Gate {
+) -> Vec<OverlapGate> {
+    let gate = |name, value: Option<f64>, threshold, grade| OverlapGate {
         name,
         value,
         threshold,
@@ -331,7 +331,7 @@ pub fn overlap_gates(
 
 /// Whether an estimate may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum OverlapVerdict {
     /// As it stands.
     Admissible,
     /// With its warnings.
@@ -342,7 +342,7 @@ pub enum Verdict {
     Unavailable,
 }
 
-impl Verdict {
+impl OverlapVerdict {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -364,7 +364,7 @@ pub enum Reason {
     /// There are no stabilised weights.
     NotStabilised,
     /// A gate was not met.
-    Missed(Gate),
+    Missed(OverlapGate),
     /// A gate was not measured.
     Unmeasured(GateName),
     /// Overlap fails: the estimate rests on its outcome model alone.
@@ -379,7 +379,7 @@ pub struct GuideRow {
     /// The estimator.
     pub estimator: Estimator,
     /// Whether it may be read.
-    pub verdict: Verdict,
+    pub verdict: OverlapVerdict,
     /// Why not, or with what warning.
     pub reasons: Vec<Reason>,
 }
@@ -393,13 +393,16 @@ pub struct GuideRow {
 ///
 /// # Errors
 /// [`SampleError::Parameter`] for thresholds out of order.
-pub fn guide(evidence: &Evidence, thresholds: &Thresholds) -> Result<Vec<GuideRow>, SampleError> {
+pub fn guide(
+    evidence: &OverlapEvidence,
+    thresholds: &Thresholds,
+) -> Result<Vec<GuideRow>, SampleError> {
     thresholds.check()?;
     let mut rows = Vec::with_capacity(Estimator::ALL.len());
     for estimator in Estimator::ALL {
         let (verdict, reasons) = match estimator {
-            Estimator::Direct if evidence.draws => (Verdict::Admissible, Vec::new()),
-            Estimator::Direct => (Verdict::Unavailable, vec![Reason::NoDraws]),
+            Estimator::Direct if evidence.draws => (OverlapVerdict::Admissible, Vec::new()),
+            Estimator::Direct => (OverlapVerdict::Unavailable, vec![Reason::NoDraws]),
             Estimator::Snips => weighted(evidence, evidence.raw.as_ref(), thresholds),
             Estimator::CalibratedIps => stabilised(evidence, thresholds),
             Estimator::DrCpo | Estimator::Tmle | Estimator::Mrdr => robust(evidence, thresholds),
@@ -422,7 +425,7 @@ pub fn logged_answer(guide: &[GuideRow]) -> Result<Estimator, Vec<Reason>> {
     let weighted = [Estimator::CalibratedIps, Estimator::Snips];
     let row = |estimator| guide.iter().find(|row| row.estimator == estimator);
     for row in weighted.into_iter().filter_map(row) {
-        if row.verdict <= Verdict::Warned {
+        if row.verdict <= OverlapVerdict::Warned {
             return Ok(row.estimator);
         }
     }
@@ -437,38 +440,44 @@ pub fn logged_answer(guide: &[GuideRow]) -> Result<Estimator, Vec<Reason>> {
     Err(reasons)
 }
 
-fn stabilised(evidence: &Evidence, thresholds: &Thresholds) -> (Verdict, Vec<Reason>) {
+fn stabilised(
+    evidence: &OverlapEvidence,
+    thresholds: &Thresholds,
+) -> (OverlapVerdict, Vec<Reason>) {
     if evidence.raw.is_some() && evidence.stabilised.is_none() {
-        return (Verdict::Unavailable, vec![Reason::NotStabilised]);
+        return (OverlapVerdict::Unavailable, vec![Reason::NotStabilised]);
     }
     let (mut verdict, mut reasons) = weighted(evidence, evidence.stabilised.as_ref(), thresholds);
-    if verdict == Verdict::Unavailable {
+    if verdict == OverlapVerdict::Unavailable {
         return (verdict, reasons);
     }
     let limit = thresholds.guarded_max;
     let missed = Grade::ceiling(evidence.guarded, limit) == Grade::Critical;
     if missed {
-        reasons.push(Reason::Missed(Gate {
+        reasons.push(Reason::Missed(OverlapGate {
             name: GateName::Cap,
             value: evidence.guarded,
             threshold: limit,
             grade: Grade::Warn,
         }));
-        verdict = verdict.max(Verdict::Warned);
+        verdict = verdict.max(OverlapVerdict::Warned);
     }
     (verdict, reasons)
 }
 
 /// The verdict on a mean under weights.
 fn weighted(
-    evidence: &Evidence,
+    evidence: &OverlapEvidence,
     weights: Option<&WeightEvidence>,
     thresholds: &Thresholds,
-) -> (Verdict, Vec<Reason>) {
+) -> (OverlapVerdict, Vec<Reason>) {
     let Some(weights) = weights else {
-        return (Verdict::Unavailable, vec![Reason::NoLogProbabilities]);
+        return (
+            OverlapVerdict::Unavailable,
+            vec![Reason::NoLogProbabilities],
+        );
     };
-    let mut verdict = Verdict::Admissible;
+    let mut verdict = OverlapVerdict::Admissible;
     let mut reasons = Vec::new();
     for gate in overlap_gates(weights, evidence, thresholds) {
         let refuses = match gate.name {
@@ -481,25 +490,28 @@ fn weighted(
             Grade::Warn | Grade::Critical => reasons.push(Reason::Missed(gate)),
         }
         verdict = verdict.max(if refuses {
-            Verdict::Refused
+            OverlapVerdict::Refused
         } else {
-            Verdict::Warned
+            OverlapVerdict::Warned
         });
     }
     (verdict, reasons)
 }
 
 /// The verdict on a doubly robust estimate, under stabilised weights where there are any.
-fn robust(evidence: &Evidence, thresholds: &Thresholds) -> (Verdict, Vec<Reason>) {
+fn robust(evidence: &OverlapEvidence, thresholds: &Thresholds) -> (OverlapVerdict, Vec<Reason>) {
     let Some(weights) = evidence.stabilised.as_ref().or(evidence.raw.as_ref()) else {
-        return (Verdict::Unavailable, vec![Reason::NoLogProbabilities]);
+        return (
+            OverlapVerdict::Unavailable,
+            vec![Reason::NoLogProbabilities],
+        );
     };
     if !evidence.draws {
-        return (Verdict::Unavailable, vec![Reason::NoDraws]);
+        return (OverlapVerdict::Unavailable, vec![Reason::NoDraws]);
     }
     let (overlap, mut reasons) = weighted(evidence, Some(weights), thresholds);
-    let mut verdict = overlap.min(Verdict::Warned);
-    if overlap == Verdict::Refused {
+    let mut verdict = overlap.min(OverlapVerdict::Warned);
+    if overlap == OverlapVerdict::Refused {
         reasons.push(Reason::RestsOnOutcomeModel);
     }
     let meanless = |reason: &Reason| {
@@ -507,28 +519,28 @@ fn robust(evidence: &Evidence, thresholds: &Thresholds) -> (Verdict, Vec<Reason>
             if gate.name == GateName::Hill && gate.grade == Grade::Critical)
     };
     if reasons.iter().any(meanless) {
-        verdict = Verdict::Refused;
+        verdict = OverlapVerdict::Refused;
     }
     match &evidence.orthogonality {
         Some(test) if test.holds() => {}
         Some(test) => {
-            reasons.push(Reason::Missed(Gate {
+            reasons.push(Reason::Missed(OverlapGate {
                 name: GateName::Orthogonality,
                 value: Some(test.mean),
                 threshold: 0.0,
                 grade: Grade::Warn,
             }));
-            verdict = verdict.max(Verdict::Warned);
+            verdict = verdict.max(OverlapVerdict::Warned);
         }
         None => {
             reasons.push(Reason::Unmeasured(GateName::Orthogonality));
-            verdict = verdict.max(Verdict::Warned);
+            verdict = verdict.max(OverlapVerdict::Warned);
         }
     }
     (verdict, reasons)
 }
 
-fn stacked(rows: &[GuideRow]) -> (Verdict, Vec<Reason>) {
+fn stacked(rows: &[GuideRow]) -> (OverlapVerdict, Vec<Reason>) {
     let parts: Vec<&GuideRow> = rows
         .iter()
         .filter(|row| {
@@ -538,7 +550,9 @@ fn stacked(rows: &[GuideRow]) -> (Verdict, Vec<Reason>) {
             )
         })
         .collect();
-    let readable = parts.iter().filter(|row| row.verdict <= Verdict::Warned);
+    let readable = parts
+        .iter()
+        .filter(|row| row.verdict <= OverlapVerdict::Warned);
     if readable.clone().count() >= 2 {
         let verdict = readable.map(|row| row.verdict).max();
         let mut reasons: Vec<Reason> = Vec::new();
@@ -547,11 +561,12 @@ fn stacked(rows: &[GuideRow]) -> (Verdict, Vec<Reason>) {
                 reasons.push(*reason);
             }
         }
-        return (verdict.unwrap_or(Verdict::Unavailable), reasons);
+        return (verdict.unwrap_or(OverlapVerdict::Unavailable), reasons);
     }
     let best = parts.iter().map(|row| row.verdict).min();
     (
-        best.unwrap_or(Verdict::Unavailable).max(Verdict::Refused),
+        best.unwrap_or(OverlapVerdict::Unavailable)
+            .max(OverlapVerdict::Refused),
         vec![Reason::FewComponents],
     )
 }
@@ -564,9 +579,9 @@ mod tests {
         WeightEvidence::of(Weights::new("w", weights, weights.len()).unwrap())
     }
 
-    fn good() -> Evidence {
+    fn good() -> OverlapEvidence {
         let even: Vec<f64> = (0..200).map(|i| 0.9 + f64::from(i % 5) * 0.05).collect();
-        Evidence {
+        OverlapEvidence {
             draws: true,
             raw: Some(of(&even)),
             near_zero: Some(0.0),
@@ -578,7 +593,7 @@ mod tests {
         }
     }
 
-    fn verdicts(evidence: &Evidence) -> Vec<Verdict> {
+    fn verdicts(evidence: &OverlapEvidence) -> Vec<OverlapVerdict> {
         let guide = guide(evidence, &Thresholds::DEFAULT).unwrap();
         guide.iter().map(|row| row.verdict).collect()
     }
@@ -586,9 +601,9 @@ mod tests {
     #[test]
     fn good_overlap_admits_and_says_what_was_not_measured() {
         let rows = guide(&good(), &Thresholds::DEFAULT).unwrap();
-        assert_eq!(rows[1].verdict, Verdict::Admissible);
-        assert_eq!(rows[2].verdict, Verdict::Admissible);
-        assert_eq!(rows[3].verdict, Verdict::Warned);
+        assert_eq!(rows[1].verdict, OverlapVerdict::Admissible);
+        assert_eq!(rows[2].verdict, OverlapVerdict::Admissible);
+        assert_eq!(rows[3].verdict, OverlapVerdict::Warned);
         let unmeasured = Reason::Unmeasured(GateName::Orthogonality);
         assert_eq!(rows[3].reasons, [unmeasured]);
         assert_eq!(logged_answer(&rows), Ok(Estimator::CalibratedIps));
@@ -596,16 +611,16 @@ mod tests {
 
     #[test]
     fn low_coverage_refuses_weights_however_stable() {
-        let low = Evidence {
+        let low = OverlapEvidence {
             ttc: Some(0.5),
             ..good()
         };
         let rows = guide(&low, &Thresholds::DEFAULT).unwrap();
         assert_eq!(
             (rows[1].verdict, rows[2].verdict),
-            (Verdict::Refused, Verdict::Refused)
+            (OverlapVerdict::Refused, OverlapVerdict::Refused)
         );
-        assert_eq!(rows[0].verdict, Verdict::Admissible);
+        assert_eq!(rows[0].verdict, OverlapVerdict::Admissible);
         assert!(rows[3].reasons.contains(&Reason::RestsOnOutcomeModel));
         let why = logged_answer(&rows).unwrap_err();
         assert!(matches!(why[0], Reason::Missed(gate) if gate.name == GateName::Ttc));
@@ -614,15 +629,15 @@ mod tests {
 
     #[test]
     fn nothing_measured_never_passes() {
-        let blind = Evidence {
+        let blind = OverlapEvidence {
             affinity: None,
             ttc: Some(f64::NAN),
             ..good()
         };
-        assert_eq!(verdicts(&blind)[1], Verdict::Warned);
-        let nothing = Evidence::default();
-        assert_eq!(verdicts(&nothing)[..4], [Verdict::Unavailable; 4]);
-        assert_eq!(verdicts(&nothing)[6], Verdict::Unavailable);
+        assert_eq!(verdicts(&blind)[1], OverlapVerdict::Warned);
+        let nothing = OverlapEvidence::default();
+        assert_eq!(verdicts(&nothing)[..4], [OverlapVerdict::Unavailable; 4]);
+        assert_eq!(verdicts(&nothing)[6], OverlapVerdict::Unavailable);
         let reversed = Thresholds {
             ess_warn: 0.9,
             ..Thresholds::DEFAULT
@@ -639,14 +654,14 @@ mod tests {
     fn a_dominant_weight_refuses_and_caps_warn() {
         let mut heavy = vec![1e-12; 200];
         heavy[7] = 1.0;
-        let dominated = Evidence {
+        let dominated = OverlapEvidence {
             raw: Some(of(&heavy)),
             near_zero: Some(0.995),
             guarded: Some(0.8),
             ..good()
         };
         let rows = guide(&dominated, &Thresholds::DEFAULT).unwrap();
-        assert_eq!(rows[1].verdict, Verdict::Refused);
+        assert_eq!(rows[1].verdict, OverlapVerdict::Refused);
         let names: Vec<GateName> = rows[1]
             .reasons
             .iter()
@@ -657,10 +672,10 @@ mod tests {
             .collect();
         assert!(names.contains(&GateName::Ess) && names.contains(&GateName::NearZero));
         assert!(names.contains(&GateName::TopMass));
-        let capped = Evidence {
+        let capped = OverlapEvidence {
             guarded: Some(0.8),
             ..good()
         };
-        assert_eq!(verdicts(&capped)[2], Verdict::Warned);
+        assert_eq!(verdicts(&capped)[2], OverlapVerdict::Warned);
     }
 }

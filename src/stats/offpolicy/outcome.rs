@@ -1,10 +1,10 @@
 //! Outcome models of the doubly robust estimates: the expected reward of a row without sight of its fold.
 
 use crate::isotonic;
-use crate::isotonic::Bounds;
-use crate::isotonic::Direction;
+use crate::isotonic::ClipBounds;
+use crate::isotonic::Monotonicity;
 use crate::offpolicy::rewards::Draws;
-use crate::offpolicy::rewards::Logged;
+use crate::offpolicy::rewards::LoggedRows;
 use crate::offpolicy::rewards::Ranks;
 use crate::sample::SampleError;
 use crate::sample::Values;
@@ -24,7 +24,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// The calibrator itself: `f` without the row's fold. No second model, no second error.
-    pub fn calibrator(logged: &Logged<'_>, draws: &Draws<'_>) -> Self {
+    pub fn calibrator(logged: &LoggedRows<'_>, draws: &Draws<'_>) -> Self {
         Self {
             logged: logged.out_of_fold().to_vec(),
             draws: draws.rewards().without_fold().to_vec(),
@@ -38,7 +38,7 @@ impl Outcome {
     /// # Errors
     /// [`SampleError`] for misaligned columns, or a fold that holds every row.
     pub fn isotonic(
-        logged: &Logged<'_>,
+        logged: &LoggedRows<'_>,
         draws: &Draws<'_>,
         logged_ranks: &Ranks,
         draw_ranks: &Ranks,
@@ -79,8 +79,8 @@ impl Outcome {
                 Values::new("ranks", &x)?,
                 Values::new("rewards", &y)?,
                 checked,
-                Bounds::default(),
-                Direction::Increasing,
+                ClipBounds::default(),
+                Monotonicity::Increasing,
             )?;
             for (row, value) in predicted.iter_mut().enumerate() {
                 if folds[row] == fold {

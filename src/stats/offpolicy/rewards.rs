@@ -118,14 +118,14 @@ impl Ranks {
 
 /// Logged rows: rewards, the fold and the prompt of each.
 #[derive(Clone, Debug)]
-pub struct Logged<'a> {
+pub struct LoggedRows<'a> {
     rewards: &'a Rewards,
     folds: &'a [usize],
     prompts: &'a Clusters,
     out_of_fold: Vec<f64>,
 }
 
-impl<'a> Logged<'a> {
+impl<'a> LoggedRows<'a> {
     /// Pairs rewards with the fold of each row, as numbered by the calibrator, and its prompt.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl<'a> Draws<'a> {
     pub fn new(
         rewards: &'a Rewards,
         prompts: &[u32],
-        logged: &Logged<'_>,
+        logged: &LoggedRows<'_>,
     ) -> Result<Self, SampleError> {
         align("draws' prompts", prompts.len(), rewards.len())?;
         align(
@@ -232,7 +232,11 @@ impl<'a> Draws<'a> {
     }
 
     /// The mean over each logged row's draws of a value of (fold of the row, draw).
-    pub(super) fn means(&self, logged: &Logged<'_>, of: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    pub(super) fn means(
+        &self,
+        logged: &LoggedRows<'_>,
+        of: impl Fn(usize, usize) -> f64,
+    ) -> Vec<f64> {
         let rows = logged.folds().iter().zip(logged.prompts().of_row());
         rows.map(|(&fold, &prompt)| {
             let draws = &self.of_prompt[prompt as usize];
@@ -256,10 +260,10 @@ mod tests {
     fn columns_must_fit_together() {
         let rewards = Rewards::new(vec![0.1, 0.2, 0.3], vec![vec![0.1; 3], vec![0.9; 3]]).unwrap();
         let prompts = Clusters::of(["a", "b", "a"]).unwrap();
-        let logged = Logged::new(&rewards, &[0, 1, 0], &prompts).unwrap();
+        let logged = LoggedRows::new(&rewards, &[0, 1, 0], &prompts).unwrap();
         assert_eq!(logged.out_of_fold(), [0.1, 0.9, 0.1]);
-        assert!(Logged::new(&rewards, &[0, 1, 1], &prompts).is_err());
-        assert!(Logged::new(&rewards, &[0, 2, 0], &prompts).is_err());
+        assert!(LoggedRows::new(&rewards, &[0, 1, 1], &prompts).is_err());
+        assert!(LoggedRows::new(&rewards, &[0, 2, 0], &prompts).is_err());
         let draws = Rewards::new(vec![0.5; 3], vec![vec![0.4, 0.6, 0.8], vec![0.0; 3]]).unwrap();
         let paired = Draws::new(&draws, &[0, 0, 1], &logged).unwrap();
         let at = |fold: usize, draw: usize| draws.without_fold()[fold][draw];

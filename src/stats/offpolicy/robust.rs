@@ -7,7 +7,7 @@ use crate::offpolicy::estimate::Estimator;
 use crate::offpolicy::estimate::OffPolicy;
 use crate::offpolicy::outcome::Outcome;
 use crate::offpolicy::rewards::Draws;
-use crate::offpolicy::rewards::Logged;
+use crate::offpolicy::rewards::LoggedRows;
 use crate::sample::SampleError;
 use crate::sample::Values;
 use crate::sample::Weights;
@@ -27,7 +27,7 @@ const SINGULAR: f64 = 1e-12;
 
 /// The columns of a doubly robust estimate that its diagnostics read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parts {
+pub struct RobustColumns {
     /// The outcome model's mean over each logged row's draws.
     pub direct: Vec<f64>,
     /// The outcome model's prediction of each logged row.
@@ -40,10 +40,10 @@ pub struct Parts {
 /// # Errors
 /// [`SampleError::Misaligned`].
 pub fn doubly_robust(
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     draws: &Draws<'_>,
     weights: Weights<'_>,
-) -> Result<(OffPolicy, Parts), SampleError> {
+) -> Result<(OffPolicy, RobustColumns), SampleError> {
     let outcome = Outcome::calibrator(logged, draws);
     corrected(Estimator::DrCpo, logged, draws, weights, &outcome)
 }
@@ -53,24 +53,24 @@ pub fn doubly_robust(
 /// # Errors
 /// [`SampleError::Misaligned`].
 pub fn more_robust(
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     draws: &Draws<'_>,
     weights: Weights<'_>,
     outcome: &Outcome,
-) -> Result<(OffPolicy, Parts), SampleError> {
+) -> Result<(OffPolicy, RobustColumns), SampleError> {
     corrected(Estimator::Mrdr, logged, draws, weights, outcome)
 }
 
 fn corrected(
     estimator: Estimator,
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     draws: &Draws<'_>,
     weights: Weights<'_>,
     outcome: &Outcome,
-) -> Result<(OffPolicy, Parts), SampleError> {
+) -> Result<(OffPolicy, RobustColumns), SampleError> {
     align("predictions", outcome.logged.len(), logged.len())?;
     let direct = draws.means(logged, |fold, draw| outcome.draws[fold][draw]);
-    let parts = Parts {
+    let parts = RobustColumns {
         direct,
         predicted: outcome.logged.clone(),
     };
@@ -82,10 +82,10 @@ fn corrected(
 /// and moves rewards and draws with the calibrator.
 fn assembled(
     estimator: Estimator,
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     draws: &Draws<'_>,
     weights: Weights<'_>,
-    parts: &Parts,
+    parts: &RobustColumns,
     held: &[f64],
 ) -> Result<OffPolicy, SampleError> {
     let weights = weights.as_slice();
@@ -169,13 +169,13 @@ impl WeightMap {
 /// # Errors
 /// [`SampleError`] for misaligned columns.
 pub fn targeted(
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     draws: &Draws<'_>,
     weights: Weights<'_>,
     outcome: &Outcome,
     logged_scores: Values<'_>,
     draw_scores: Values<'_>,
-) -> Result<(OffPolicy, Parts), SampleError> {
+) -> Result<(OffPolicy, RobustColumns), SampleError> {
     align("predictions", outcome.logged.len(), logged.len())?;
     align("weights", weights.as_slice().len(), logged.len())?;
     align("logged scores", logged_scores.len(), logged.len())?;
@@ -193,7 +193,7 @@ pub fn targeted(
         .collect();
     let shift = fluctuation(&outcome.logged, logged.rewards().full(), &clever);
     let moved = |q: f64, h: f64| expit(logit(q) + shift * h);
-    let parts = Parts {
+    let parts = RobustColumns {
         direct: draws.means(logged, |fold, draw| {
             let h = maps[fold].at(draw_scores.as_slice()[draw]);
             moved(outcome.draws[fold][draw], h)
@@ -299,7 +299,7 @@ mod tests {
         let logged_rewards = Rewards::new(full.clone(), vec![full.clone(), full.clone()]).unwrap();
         let draw_rewards = Rewards::new(vec![0.9; 4], vec![vec![0.9; 4]; 2]).unwrap();
         let prompts = Clusters::singletons(4).unwrap();
-        let logged = Logged::new(&logged_rewards, &[0, 1, 0, 1], &prompts).unwrap();
+        let logged = LoggedRows::new(&logged_rewards, &[0, 1, 0, 1], &prompts).unwrap();
         let draws = Draws::new(&draw_rewards, &[0, 1, 2, 3], &logged).unwrap();
         let heavy = Weights::new("w", &[4.0, 0.0, 0.0, 0.0], 4).unwrap();
         let (found, parts) = doubly_robust(&logged, &draws, heavy).unwrap();

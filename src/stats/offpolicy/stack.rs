@@ -18,7 +18,7 @@ const SLACK: f64 = 1e-12;
 
 /// A mixture and what it is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stacked {
+pub struct EstimatorStack {
     /// The mixture, with its influence and jackknife.
     pub estimate: OffPolicy,
     /// The share of each component, at least 0, of sum 1. Where components nearly coincide shares are not unique; the
@@ -31,7 +31,7 @@ pub struct Stacked {
 ///
 /// # Errors
 /// [`SampleError::Misaligned`] for influences or jackknives of different lengths; [`Thin`] below two components or rows.
-pub fn stack(components: &[OffPolicy]) -> Result<Stacked, Unfit> {
+pub fn stack(components: &[OffPolicy]) -> Result<EstimatorStack, Unfit> {
     Thin::unless("components", components.len(), 2)?;
     let (rows, folds) = (components[0].influence.len(), components[0].jackknife.len());
     for component in components {
@@ -74,7 +74,7 @@ pub fn stack(components: &[OffPolicy]) -> Result<Stacked, Unfit> {
         }));
     }
     let named = components.iter().map(|component| component.estimator);
-    Ok(Stacked {
+    Ok(EstimatorStack {
         estimate,
         shares: named.zip(shares).collect(),
     })

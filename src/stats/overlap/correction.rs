@@ -89,7 +89,7 @@ fn weighted_residuals(
 
 /// The direct and the weighted part of a doubly robust estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Split {
+pub struct RobustSplit {
     /// Mean of the outcome model over the target's draws.
     pub direct: f64,
     /// Mean of the weighted residuals.
@@ -104,7 +104,7 @@ pub struct Split {
     pub correlation: Option<f64>,
 }
 
-impl Split {
+impl RobustSplit {
     /// The estimate: the sum of both.
     pub fn total(&self) -> f64 {
         self.direct + self.weighted
@@ -121,7 +121,7 @@ pub fn split(
     weights: Weights<'_>,
     rewards: Values<'_>,
     predicted: Values<'_>,
-) -> Result<Split, Unfit> {
+) -> Result<RobustSplit, Unfit> {
     let weighted = weighted_residuals(weights, rewards, predicted)?;
     align("direct part", direct.len(), weighted.len())?;
     Thin::unless("rows", weighted.len(), 2)?;
@@ -139,7 +139,7 @@ pub fn split(
     } else {
         0.5
     };
-    Ok(Split {
+    Ok(RobustSplit {
         direct: mean,
         weighted: correction,
         direct_error,

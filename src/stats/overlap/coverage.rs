@@ -25,7 +25,7 @@ const ROUNDING: f64 = 1e-12;
 
 /// Where the quantile of surprisal comes from.
 #[derive(Clone, Copy, Debug)]
-pub enum Threshold<'a> {
+pub enum SurprisalThreshold<'a> {
     /// Surprisals, per the same unit of length, of draws that the target made: the paper's definition.
     Fresh(Values<'a>),
     /// The logged rows, weighted by their ratios (`cje-eval` 0.3.0): where few rows carry the weight, it rests on them.
@@ -64,7 +64,7 @@ pub fn coverage(
     target: &[f64],
     base: &[f64],
     lengths: Option<&[f64]>,
-    threshold: Threshold<'_>,
+    threshold: SurprisalThreshold<'_>,
     mass: f64,
 ) -> Result<Coverage, Unfit> {
     open_unit("typical mass", mass)?;
@@ -73,11 +73,11 @@ pub fn coverage(
     let weights = ratios.mean_one();
     let rows = weights.len() as f64;
     let threshold = match threshold {
-        Threshold::Fresh(draws) => {
+        SurprisalThreshold::Fresh(draws) => {
             let sorted = quantile::ascending(draws.as_slice());
             quantile::type_7(&sorted, mass)
         }
-        Threshold::Logged => weighted_quantile(&surprisal, &weights, mass),
+        SurprisalThreshold::Logged => weighted_quantile(&surprisal, &weights, mass),
     };
     let inside: Vec<f64> = surprisal
         .iter()
@@ -147,12 +147,12 @@ mod tests {
     #[test]
     fn identical_policies_cover_what_is_typical() {
         let base: Vec<f64> = (1..=100).map(|i| -f64::from(i)).collect();
-        let same = coverage(&base, &base, None, Threshold::Logged, 0.9).unwrap();
+        let same = coverage(&base, &base, None, SurprisalThreshold::Logged, 0.9).unwrap();
         assert!((same.ttc - 0.9).abs() < 1e-12 && (same.alpha - 0.9).abs() < 1e-12);
         assert!(same.chi_squared.unwrap().abs() < 1e-12);
         assert!((same.factor.unwrap() - 0.9_f64.sqrt()).abs() < 1e-12);
         let draws: Vec<f64> = (1..=100).map(f64::from).collect();
-        let fresh = Threshold::Fresh(Values::new("draws", &draws).unwrap());
+        let fresh = SurprisalThreshold::Fresh(Values::new("draws", &draws).unwrap());
         let same = coverage(&base, &base, None, fresh, 0.9).unwrap();
         assert!((same.threshold - 90.1).abs() < 1e-12 && (same.ttc - 0.9).abs() < 1e-12);
     }
@@ -163,12 +163,12 @@ mod tests {
         let mut target = [-200.0; 10];
         target[4] = -1.0;
         target[5] = f64::NEG_INFINITY;
-        let found = coverage(&target, &base, None, Threshold::Logged, 0.9).unwrap();
+        let found = coverage(&target, &base, None, SurprisalThreshold::Logged, 0.9).unwrap();
         assert!((found.ttc - 0.1).abs() < 1e-15 && (found.alpha - 1.0).abs() < 1e-12);
         assert!((found.factor.unwrap() - 10.0_f64.sqrt()).abs() < 1e-12);
         // No logged row is as little surprising as the target's own draws.
         let draws = [0.1, 0.2];
-        let fresh = Threshold::Fresh(Values::new("draws", &draws).unwrap());
+        let fresh = SurprisalThreshold::Fresh(Values::new("draws", &draws).unwrap());
         let none = coverage(&target, &base, None, fresh, 0.9).unwrap();
         assert_eq!((none.ttc.to_bits(), none.factor), (0, None));
     }
@@ -177,13 +177,13 @@ mod tests {
     fn wrong_input_is_refused() {
         let logs = [-1.0, -2.0];
         let run = |lengths: Option<&[f64]>, mass| {
-            coverage(&logs, &logs, lengths, Threshold::Logged, mass).is_err()
+            coverage(&logs, &logs, lengths, SurprisalThreshold::Logged, mass).is_err()
         };
         assert!(run(Some(&[1.0, 0.0]), 0.9) && run(Some(&[1.0]), 0.9));
         assert!(run(None, 1.0) && run(None, f64::NAN) && !run(Some(&[1.0, 2.0]), 0.9));
         let none = [f64::NEG_INFINITY; 2];
         assert!(matches!(
-            coverage(&none, &logs, None, Threshold::Logged, 0.9),
+            coverage(&none, &logs, None, SurprisalThreshold::Logged, 0.9),
             Err(Unfit::Thin(_))
         ));
     }

@@ -55,14 +55,14 @@ pub struct ConfirmTerms {
 
 /// The law of the difference: `-gain` with one probability, 1 with another, else 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Law {
+struct DifferenceLaw {
     gain: f64,
     gains: f64,
     losses: f64,
     bound: f64,
 }
 
-impl Law {
+impl DifferenceLaw {
     fn of(terms: &ConfirmTerms) -> Option<Self> {
         let effect = terms.effect;
         let second = terms.deviation * terms.deviation + effect * effect;
@@ -87,14 +87,14 @@ impl Law {
 }
 
 impl ConfirmTerms {
-    fn law(&self) -> Result<Law, SampleError> {
+    fn law(&self) -> Result<DifferenceLaw, SampleError> {
         open_unit("level", self.level)?;
         if let PlannedTest::Sequential { beta } = self.test {
             open_unit("beta", beta)?;
         }
         let above = |value: f64| value.is_finite() && value > 0.0;
         let legal = above(self.effect) && above(self.deviation) && self.eta >= 0.0;
-        let law = if legal { Law::of(self) } else { None };
+        let law = if legal { DifferenceLaw::of(self) } else { None };
         law.ok_or(SampleError::Parameter {
             name: "effect or deviation",
             expected: "a mean and a deviation that differences from -1 to 1 can have",
@@ -141,7 +141,7 @@ impl ConfirmTerms {
         Ok(Some(high))
     }
 
-    fn power_under(&self, law: &Law, rows: u64) -> f64 {
+    fn power_under(&self, law: &DifferenceLaw, rows: u64) -> f64 {
         if rows < 2 {
             return 0.0;
         }
@@ -156,7 +156,7 @@ impl ConfirmTerms {
     }
 
     /// Over the rows that lose, the probability that enough gain.
-    fn at_the_end(&self, law: &Law, rows: u64) -> f64 {
+    fn at_the_end(&self, law: &DifferenceLaw, rows: u64) -> f64 {
         let n = rows as f64;
         let spread = (n * law.losses * (1.0 - law.losses)).sqrt();
         let (from, to) = (
@@ -176,7 +176,7 @@ impl ConfirmTerms {
     }
 
     /// The fewest gains that pass, by halving: more gains never turn a pass. One more than there can be, if none passes.
-    fn fewest(&self, law: &Law, n: f64, lost: f64) -> f64 {
+    fn fewest(&self, law: &DifferenceLaw, n: f64, lost: f64) -> f64 {
         let most = n - lost;
         if !self.passes(law, n, most, lost) {
             return most + 1.0;
@@ -193,7 +193,7 @@ impl ConfirmTerms {
         high
     }
 
-    fn passes(&self, law: &Law, n: f64, gained: f64, lost: f64) -> bool {
+    fn passes(&self, law: &DifferenceLaw, n: f64, gained: f64, lost: f64) -> bool {
         let mean = (lost - gained * law.gain) / n;
         if mean > -self.eta {
             return false;
@@ -218,7 +218,7 @@ impl ConfirmTerms {
 
     /// Without losses the wealth only grows, so the test crosses at a certain gain, unless it stopped as futile before:
     /// the law of the gains row by row, of those runs that go on.
-    fn sequential(&self, law: &Law, rows: u64, beta: f64) -> f64 {
+    fn sequential(&self, law: &DifferenceLaw, rows: u64, beta: f64) -> f64 {
         let n = rows as f64;
         let crossing = Self { eta: 0.0, ..*self };
         let crosses = crossing.fewest(law, n, 0.0);
@@ -268,7 +268,7 @@ fn mixture(log: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// Log wealth after so many gains and losses of 1.
-fn wealth(law: &Law, gained: f64, lost: f64) -> f64 {
+fn wealth(law: &DifferenceLaw, gained: f64, lost: f64) -> f64 {
     mixture(|f| {
         let lose = if lost > 0.0 {
             lost * math::ln_1p(-f / law.bound)
@@ -280,7 +280,7 @@ fn wealth(law: &Law, gained: f64, lost: f64) -> f64 {
 }
 
 /// Log wealth of the bet on futility after so many rows, of which so many gained.
-fn futile(law: &Law, effect: f64, rows: f64, gained: f64) -> f64 {
+fn futile(law: &DifferenceLaw, effect: f64, rows: f64, gained: f64) -> f64 {
     let stake = law.bound - effect;
     mixture(|f| {
         (rows - gained) * math::ln_1p(f * effect / stake)

@@ -129,7 +129,7 @@ pub fn mde(standard_error: f64, power: Power) -> f64 {
 
 /// The unconstrained optimum of a budget, real-valued.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Law {
+pub struct BudgetOptimum {
     /// `n* = B sqrt(sigma2_eval / cS) / D`, `D = sqrt(cS sigma2_eval) + sqrt(cY sigma2_cal)`.
     pub scores: f64,
     /// `m* = B sqrt(sigma2_cal / cY) / D`.
@@ -139,11 +139,11 @@ pub struct Law {
 }
 
 /// The square-root law (the CJE paper, proposition 7).
-pub fn square_root_law(budget: f64, model: &VarianceModel, costs: &Costs) -> Law {
+pub fn square_root_law(budget: f64, model: &VarianceModel, costs: &Costs) -> BudgetOptimum {
     let (evaluation, calibration) = (model.evaluation, model.calibration);
     let roots = (costs.score * evaluation).sqrt() + (costs.label * calibration).sqrt();
     let ratio = (costs.score / costs.label).sqrt() * (calibration / evaluation).sqrt();
-    Law {
+    BudgetOptimum {
         scores: budget * (evaluation / costs.score).sqrt() / roots,
         labels: budget * (calibration / costs.label).sqrt() / roots,
         ratio: ratio.is_finite().then_some(ratio),

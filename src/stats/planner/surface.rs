@@ -4,8 +4,8 @@
 use crate::oua::Balance;
 use crate::oua::Purchase;
 use crate::planner::law;
+use crate::planner::law::BudgetOptimum;
 use crate::planner::law::Costs;
-use crate::planner::law::Law;
 use crate::planner::law::Power;
 use crate::planner::law::VarianceModel;
 use crate::sample::SampleError;
@@ -76,7 +76,7 @@ pub struct SpendAdvice {
     /// Variance that a unit of money spent on labels removes, over that on scores; 1 at the optimum.
     pub marginal_ratio: f64,
     /// The optimum of the same budget.
-    pub optimum: Law,
+    pub optimum: BudgetOptimum,
     /// Standard error now.
     pub standard_error: f64,
     /// Standard error at the optimum.

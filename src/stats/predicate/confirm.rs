@@ -23,7 +23,7 @@ const REPLICATION_SHRINK: f64 = 0.5;
 
 /// The exact test by betting.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Betting {
+pub struct BettingTest {
     /// Units that were bet on: clusters.
     pub units: usize,
     /// Logarithm of the wealth.
@@ -36,12 +36,12 @@ pub struct Betting {
 ///
 /// The units are clusters, each by the mean of its rows. Every factor has mean at most 1 under H0 and is above 0, so
 /// P(1/W <= alpha) <= alpha in every world. W depends on the values, not on their order. Source: Cover 1991; Waudby-Smith and Ramdas 2024.
-pub fn betting(losses: &Losses) -> Betting {
+pub fn betting(losses: &Losses) -> BettingTest {
     let units = losses.cluster_means();
     let bound = losses.bound();
     if bound <= 0.0 {
         // No reward moved, so every difference is 0.
-        return Betting {
+        return BettingTest {
             units: units.len(),
             ln_wealth: 0.0,
             p: 1.0,
@@ -49,7 +49,7 @@ pub fn betting(losses: &Losses) -> Betting {
     }
     let returns: Vec<f64> = units.iter().map(|d| -(d / bound)).collect();
     let ln_wealth = bettor::ln_wealth(&returns, FRACTIONS);
-    Betting {
+    BettingTest {
         units: units.len(),
         ln_wealth,
         p: math::exp(-ln_wealth).min(1.0),
@@ -118,7 +118,7 @@ pub struct Confirm {
     /// Largest difference that any labels could give.
     pub bound: f64,
     /// The exact test.
-    pub betting: Betting,
+    pub betting: BettingTest,
     /// p by t; `None` for one cluster or without spread.
     pub t_p: Option<f64>,
     /// p by bootstrap; `None` for one cluster.
@@ -129,7 +129,7 @@ pub struct Confirm {
 
 /// What a confirm test comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum ConfirmOutcome {
     /// DMSE <= -eta and p <= level.
     Pass,
     /// One of them does not hold.
@@ -165,7 +165,12 @@ impl Confirm {
     ///
     /// # Errors
     /// [`SampleError::Parameter`] unless eta is at least 0 and the level lies in (0, 1).
-    pub fn decide(&self, test: ConfirmTest, eta: f64, level: f64) -> Result<Decision, SampleError> {
+    pub fn decide(
+        &self,
+        test: ConfirmTest,
+        eta: f64,
+        level: f64,
+    ) -> Result<ConfirmOutcome, SampleError> {
         if !(eta >= 0.0 && level > 0.0 && level < 1.0) {
             return Err(SampleError::Parameter {
                 name: "eta or level",
@@ -173,15 +178,15 @@ impl Confirm {
             });
         }
         if test.is_asymptotic() && self.moved_clusters < CONFIRM_CLUSTERS_MIN {
-            return Ok(Decision::Inconclusive);
+            return Ok(ConfirmOutcome::Inconclusive);
         }
         let Some(p) = self.p(test) else {
-            return Ok(Decision::Inconclusive);
+            return Ok(ConfirmOutcome::Inconclusive);
         };
         if self.mean.mean <= -eta && p <= level {
-            return Ok(Decision::Pass);
+            return Ok(ConfirmOutcome::Pass);
         }
-        Ok(Decision::Fail)
+        Ok(ConfirmOutcome::Fail)
     }
 }
 
@@ -263,7 +268,7 @@ mod tests {
         assert_eq!(t_p(&found.mean()), None);
         let all = confirm(&found, 50, [7; 32]);
         let decide = |test| all.decide(test, 0.001, 0.0125).unwrap();
-        assert_eq!(decide(ConfirmTest::StudentT), Decision::Inconclusive);
+        assert_eq!(decide(ConfirmTest::StudentT), ConfirmOutcome::Inconclusive);
         assert!(all.decide(ConfirmTest::Betting, f64::NAN, 0.0125).is_err());
     }
 
@@ -277,8 +282,8 @@ mod tests {
         assert_eq!(all.t_p, None);
         assert_eq!(all.moved_clusters, 0);
         let decide = |test| all.decide(test, 0.0, 0.05).unwrap();
-        assert_eq!(decide(ConfirmTest::Betting), Decision::Fail);
-        assert_eq!(decide(ConfirmTest::Bootstrap), Decision::Inconclusive);
+        assert_eq!(decide(ConfirmTest::Betting), ConfirmOutcome::Fail);
+        assert_eq!(decide(ConfirmTest::Bootstrap), ConfirmOutcome::Inconclusive);
     }
 
     #[test]

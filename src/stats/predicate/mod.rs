@@ -11,11 +11,11 @@ mod sequential;
 mod shift;
 
 pub use confirm::BOOTSTRAP_REPLICATES;
-pub use confirm::Betting;
+pub use confirm::BettingTest;
 pub use confirm::CONFIRM_CLUSTERS_MIN;
 pub use confirm::Confirm;
+pub use confirm::ConfirmOutcome;
 pub use confirm::ConfirmTest;
-pub use confirm::Decision;
 pub use confirm::Replication;
 pub use confirm::betting;
 pub use confirm::bootstrap_p;

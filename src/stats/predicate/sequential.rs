@@ -2,7 +2,7 @@
 
 use crate::eprocess::bettor;
 use crate::eprocess::bettor::FRACTIONS;
-use crate::eprocess::bounded::Bounded;
+use crate::eprocess::bounded::BoundedWealth;
 use crate::sample::SampleError;
 use crate::sample::open_unit;
 use clover_num::math;
@@ -63,9 +63,9 @@ pub enum SequentialVerdict {
 pub struct Sequential {
     bound: f64,
     gain: f64,
-    claim: Option<Bounded>,
-    futile: Option<Bounded>,
-    harm: Option<Bounded>,
+    claim: Option<BoundedWealth>,
+    futile: Option<BoundedWealth>,
+    harm: Option<BoundedWealth>,
     bars: [f64; 3],
     n: u64,
     ln_peak: f64,
@@ -89,7 +89,7 @@ impl Sequential {
         }
         let bet = |null: f64, low: f64| {
             (low < null)
-                .then(|| Bounded::new(null, low, FRACTIONS))
+                .then(|| BoundedWealth::new(null, low, FRACTIONS))
                 .transpose()
         };
         Ok(Self {
@@ -134,8 +134,8 @@ impl Sequential {
         }
         self.n += 1;
         self.ln_peak = self.ln_peak.max(self.ln_wealth());
-        let past = |bet: &Option<Bounded>, bar: f64| {
-            let ln = bet.as_ref().map(Bounded::ln_wealth);
+        let past = |bet: &Option<BoundedWealth>, bar: f64| {
+            let ln = bet.as_ref().map(BoundedWealth::ln_wealth);
             ln.is_some_and(|ln| bettor::is_past(self.n, FRACTIONS, ln, bar))
         };
         let [cross, harm, futile] = self.bars;
@@ -158,7 +158,7 @@ impl Sequential {
 
     /// Log wealth.
     pub fn ln_wealth(&self) -> f64 {
-        self.claim.as_ref().map_or(0.0, Bounded::ln_wealth)
+        self.claim.as_ref().map_or(0.0, BoundedWealth::ln_wealth)
     }
 
     /// The largest log wealth so far, at least 0.

@@ -11,7 +11,7 @@ pub(crate) mod simplex;
 mod stabilise;
 
 pub use ratio::CapPoint;
-pub use ratio::Capped;
+pub use ratio::CappedWeights;
 pub use ratio::LogRatios;
 pub use ratio::cap;
 pub use ratio::cap_curve;
@@ -24,8 +24,8 @@ pub use restrict::to_cohorts;
 pub use stabilise::CrossFitted;
 pub use stabilise::FoldFit;
 pub use stabilise::Objective;
-pub use stabilise::Settings;
 pub use stabilise::Shape;
 pub use stabilise::Stabiliser;
+pub use stabilise::StabiliserSettings;
 pub use stabilise::cross_fit;
 pub use stabilise::project;

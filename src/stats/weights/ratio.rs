@@ -113,7 +113,7 @@ impl LogRatios {
 
 /// Weights that were capped.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Capped {
+pub struct CappedWeights {
     /// Mean-one weights.
     pub weights: Vec<f64>,
     /// Rows that the cap cut.
@@ -125,7 +125,7 @@ pub struct Capped {
 ///
 /// # Errors
 /// [`SampleError::Parameter`] unless `at` is above 0 and finite.
-pub fn cap(weights: Weights<'_>, at: f64) -> Result<Capped, SampleError> {
+pub fn cap(weights: Weights<'_>, at: f64) -> Result<CappedWeights, SampleError> {
     if !(at.is_finite() && at > 0.0) {
         return Err(SampleError::Parameter {
             name: "cap",
@@ -135,7 +135,7 @@ pub fn cap(weights: Weights<'_>, at: f64) -> Result<Capped, SampleError> {
     let weights = weights.as_slice();
     let cut = weights.iter().filter(|&&w| w > at).count();
     let held: Vec<f64> = weights.iter().map(|w| w.min(at)).collect();
-    Ok(Capped {
+    Ok(CappedWeights {
         weights: mean_one(&held),
         cut,
     })

@@ -6,9 +6,9 @@
 
 use crate::inference;
 use crate::isotonic;
-use crate::isotonic::Bounds;
+use crate::isotonic::ClipBounds;
 use crate::isotonic::Curve;
-use crate::isotonic::Direction;
+use crate::isotonic::Monotonicity;
 use crate::sample::SampleError;
 use crate::sample::Thin;
 use crate::sample::Unfit;
@@ -29,7 +29,7 @@ const TEST_MIN: usize = 2;
 
 /// How weights are stabilised.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct StabiliserSettings {
     /// Least effective sample size as a share of rows, in (0, 1]: variance at most `1 / floor - 1`.
     pub ess_floor: Option<f64>,
     /// Largest variance of the mean-one weights, above 0.
@@ -42,7 +42,7 @@ pub struct Settings {
     pub floor: f64,
 }
 
-impl Default for Settings {
+impl Default for StabiliserSettings {
     /// `cje-eval` 0.3.0: floor 0.2, cap 1, no baseline, ridge 1e-8, least weight 1e-9.
     fn default() -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl StabiliserSettings {
     fn check(&self) -> Result<(), SampleError> {
         let floor = self
             .ess_floor
@@ -147,7 +147,7 @@ impl Stabiliser {
         index: Values<'_>,
         objective: Objective<'_>,
         folds: &[usize],
-        settings: &Settings,
+        settings: &StabiliserSettings,
     ) -> Result<Self, Unfit> {
         settings.check()?;
         let rows = index.len();
@@ -158,13 +158,13 @@ impl Stabiliser {
         let scaled = ratio::mean_one(weights.as_slice());
         let curve = |direction| {
             let scaled = Values::new("weights", &scaled)?;
-            isotonic::fit(index, scaled, None, Bounds::default(), direction)
+            isotonic::fit(index, scaled, None, ClipBounds::default(), direction)
         };
         let mut fitted = Self {
             mixture: Vec::new(),
             blend: 0.0,
-            increasing: curve(Direction::Increasing)?,
-            decreasing: curve(Direction::Decreasing)?,
+            increasing: curve(Monotonicity::Increasing)?,
+            decreasing: curve(Monotonicity::Decreasing)?,
             floor: settings.floor,
         };
         let mut shapes = vec![Shape::Increasing, Shape::Decreasing];
@@ -315,7 +315,7 @@ pub fn cross_fit(
     objective: Objective<'_>,
     outer: &[usize],
     inner: &[usize],
-    settings: &Settings,
+    settings: &StabiliserSettings,
 ) -> Result<CrossFitted, SampleError> {
     settings.check()?;
     let rows = index.len();
@@ -334,7 +334,7 @@ pub fn cross_fit(
     for fold in 0..count {
         let (inside, outside): (Vec<usize>, Vec<usize>) =
             (0..rows).partition(|&row| outer[row] == fold);
-        let part = Part::of(raw, index.as_slice(), objective, inner, &outside);
+        let part = FoldComplement::of(raw, index.as_slice(), objective, inner, &outside);
         let mut fit = part.outside();
         if inside.len() >= TEST_MIN
             && outside.len() >= TRAIN_MIN
@@ -355,7 +355,7 @@ pub fn cross_fit(
 }
 
 /// The rows outside one fold.
-struct Part {
+struct FoldComplement {
     weights: Vec<f64>,
     index: Vec<f64>,
     values: Vec<f64>,
@@ -363,7 +363,7 @@ struct Part {
     inner: Vec<usize>,
 }
 
-impl Part {
+impl FoldComplement {
     fn of(
         weights: &[f64],
         index: &[f64],
@@ -402,7 +402,7 @@ impl Part {
         raw: &[f64],
         index: Values<'_>,
         inside: &[usize],
-        settings: &Settings,
+        settings: &StabiliserSettings,
     ) -> Result<Option<(Stabiliser, Vec<f64>)>, SampleError> {
         let own: Vec<f64> = inside.iter().map(|&row| raw[row]).collect();
         let at: Vec<f64> = inside.iter().map(|&row| index.as_slice()[row]).collect();
@@ -441,8 +441,8 @@ pub fn project(weights: Weights<'_>, index: Values<'_>) -> Result<Vec<f64>, Samp
         index,
         Values::new("weights", &scaled)?,
         None,
-        Bounds::default(),
-        Direction::Increasing,
+        ClipBounds::default(),
+        Monotonicity::Increasing,
     )?;
     let at = index.as_slice().iter().map(|&x| curve.at(x));
     Ok(ratio::mean_one(&at.collect::<Vec<f64>>()))
@@ -481,7 +481,7 @@ mod tests {
                 Objective::Rewards(&rewards),
                 &folds(40),
                 &folds(40),
-                &Settings::default(),
+                &StabiliserSettings::default(),
             )
             .unwrap()
         };
@@ -508,7 +508,7 @@ mod tests {
         // Noise where the target seldom goes: rising weights are part of the least variance.
         let reward = |i: i32| if i < 30 { f64::from(i % 4) / 3.0 } else { 0.5 };
         let rewards: Vec<f64> = (0..60).map(reward).collect();
-        let fit = |settings: Settings| {
+        let fit = |settings: StabiliserSettings| {
             Stabiliser::fit(
                 weigh(&weights),
                 column(&index),
@@ -517,17 +517,17 @@ mod tests {
                 &settings,
             )
         };
-        let tight = Settings {
+        let tight = StabiliserSettings {
             variance_cap: Some(0.01),
-            ..Settings::default()
+            ..StabiliserSettings::default()
         };
         let fitted = fit(tight).unwrap();
         let stable = fitted.weights(weigh(&weights), column(&index)).unwrap();
         assert!(fitted.blend > 0.0 && variance(&stable) <= 0.01 + 1e-9);
         for wrong in [Some(0.0), Some(f64::NAN), Some(1.5)] {
-            let settings = Settings {
+            let settings = StabiliserSettings {
                 ess_floor: wrong,
-                ..Settings::default()
+                ..StabiliserSettings::default()
             };
             assert!(fit(settings).is_err());
         }
@@ -536,7 +536,7 @@ mod tests {
             column(&[0.5]),
             Objective::Rewards(&[0.5]),
             &[0],
-            &Settings::default(),
+            &StabiliserSettings::default(),
         );
         assert!(matches!(short, Err(Unfit::Thin(_))));
     }
@@ -571,7 +571,7 @@ mod tests {
                 let of: Vec<usize> = rows.iter().map(|row| row.3).collect();
                 let fitted = Stabiliser::fit(
                     weigh(&weights), column(&index), Objective::Rewards(&rewards), &of,
-                    &Settings::default(),
+                    &StabiliserSettings::default(),
                 ).unwrap();
                 fitted.weights(weigh(&weights), column(&index)).unwrap()
             };

@@ -46,7 +46,7 @@ pub struct AnalysisFacts {
     /// The calibrator, or why there is none.
     pub calibration: CalibrationFacts,
     /// Policies in order of their names.
-    pub policies: Vec<PolicyFacts>,
+    pub policies: Vec<PolicyAnalysis>,
     /// Every pair of policies that has an interval.
     pub differences: Vec<Pair>,
 }
@@ -137,7 +137,7 @@ pub struct FittedFacts {
 /// One policy. Values are in label units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PolicyFacts {
+pub struct PolicyAnalysis {
     /// Its name.
     pub policy: String,
     /// Its value.
@@ -366,11 +366,11 @@ impl AnalysisShown<'_> {
         pairs.collect()
     }
 
-    fn policy_facts(&self, policy: &PolicyResult) -> PolicyFacts {
+    fn policy_facts(&self, policy: &PolicyResult) -> PolicyAnalysis {
         let (low, high) = self.analysis.output_scale.ends();
         let spread = policy.spread.ok();
         let alone = policy.labels_alone();
-        PolicyFacts {
+        PolicyAnalysis {
             policy: policy.name.clone(),
             estimate: policy.estimate,
             se: se(policy),
@@ -480,7 +480,7 @@ fn boundary(card: Card) -> BoundaryFacts {
     }
 }
 
-fn tail(tail: &boundary::Tail) -> TailFacts {
+fn tail(tail: &boundary::TailCoverage) -> TailFacts {
     TailFacts {
         edge: tail.edge,
         labels: tail.labels as u64,

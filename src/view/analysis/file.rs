@@ -10,7 +10,7 @@ use crate::view::text::escape;
 
 /// What a file is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// The facts.
     Json,
     /// A plot of the values.
@@ -21,14 +21,14 @@ pub enum Format {
 
 impl AnalysisShown<'_> {
     /// The text of a file.
-    pub fn file(&self, format: Format) -> String {
+    pub fn file(&self, format: FileFormat) -> String {
         match format {
-            Format::Json => {
+            FileFormat::Json => {
                 let view = View::of(&self.facts());
                 format!("{:#}\n", view.facts())
             }
-            Format::Svg => self.values_plot().svg(),
-            Format::Html => self.page(),
+            FileFormat::Svg => self.values_plot().svg(),
+            FileFormat::Html => self.page(),
         }
     }
 

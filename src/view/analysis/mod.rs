@@ -4,7 +4,7 @@ mod facts;
 mod file;
 
 pub use facts::AnalysisFacts;
-pub use file::Format;
+pub use file::FileFormat;
 
 use crate::event::payload::estimated::Reading;
 use crate::report::forest::Forest;
@@ -13,7 +13,7 @@ use crate::stats::boundary::Support;
 use crate::stats::direct::Route;
 use crate::stats::direct::Scale;
 use crate::stats::inference::Interval;
-use crate::stats::transport::State;
+use crate::stats::transport::AuditState;
 use crate::stats::transport::Width;
 use crate::view::View;
 use crate::view::answer;
@@ -76,10 +76,10 @@ fn standing(policy: &PolicyResult) -> Standing {
     let audit = policy.transport.as_ref().map(|result| result.audit.state);
     match policy.route {
         Route::Naive => Standing::Uncalibrated,
-        _ if audit == Some(State::Fail) => Standing::Failed,
+        _ if audit == Some(AuditState::Fail) => Standing::Failed,
         _ if refused(policy) => Standing::Withheld,
         _ if policy.is_checked() => Standing::Claimable,
-        _ if matches!(audit, Some(State::Inconclusive(_))) => Standing::Inconclusive,
+        _ if matches!(audit, Some(AuditState::Inconclusive(_))) => Standing::Inconclusive,
         _ => Standing::Unchecked,
     }
 }
@@ -127,21 +127,21 @@ fn level(policy: &PolicyResult) -> &'static str {
         return "REFUSED";
     }
     match policy.transport.as_ref().map(|result| result.audit.state) {
-        Some(State::Pass) => "PASS",
-        Some(State::Fail) => "FAIL",
-        Some(State::Inconclusive(_)) => "INCONCLUSIVE",
+        Some(AuditState::Pass) => "PASS",
+        Some(AuditState::Fail) => "FAIL",
+        Some(AuditState::Inconclusive(_)) => "INCONCLUSIVE",
         _ if policy.borrows() => "NOT CHECKED",
         _ => "own labels",
     }
 }
 
-fn state(state: State) -> &'static str {
+fn state(state: AuditState) -> &'static str {
     match state {
-        State::Pass => "PASS",
-        State::Fail => "FAIL",
-        State::Inconclusive(_) => "INCONCLUSIVE",
-        State::NotGraded => "NOT_GRADED",
-        State::NotChecked => "NOT_CHECKED",
+        AuditState::Pass => "PASS",
+        AuditState::Fail => "FAIL",
+        AuditState::Inconclusive(_) => "INCONCLUSIVE",
+        AuditState::NotGraded => "NOT_GRADED",
+        AuditState::NotChecked => "NOT_CHECKED",
     }
 }
 
@@ -485,7 +485,7 @@ impl AnalysisShown<'_> {
             let failed = policy
                 .transport
                 .as_ref()
-                .is_some_and(|result| result.audit.state == State::Fail);
+                .is_some_and(|result| result.audit.state == AuditState::Fail);
             if failed {
                 warnings.push(format!(
                     "{name}: calibration does not transfer; its value is not its value"

@@ -13,7 +13,7 @@ use crate::num::Finite;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
-use crate::stats::multiplicity::Correction;
+use crate::stats::multiplicity::MultiplicityCorrection;
 use crate::view::View;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
@@ -22,7 +22,6 @@ use crate::view::estimate::digits;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::estimate::ends;
-use crate::view::estimate::noted;
 use crate::view::estimate::rank;
 use crate::view::estimate::rank_ends;
 use crate::view::estimate::ranks;
@@ -92,14 +91,14 @@ pub struct Contrasts<'a> {
     pub basis: &'a ClaimBasis,
 }
 
-/// Whether the level of either policy of a difference is withheld.
+/// Whether the level of either policy of a difference is withheld: by its coverage, or by a failed audit.
 fn is_withheld(of: &ContrastRecorded) -> bool {
-    let sides = [
-        (of.first_claim, of.first_transport),
-        (of.second_claim, of.second_transport),
-    ];
-    // A failed audit is said beside the number.
-    sides.contains(&(Some(Claim::Refused), None))
+    [of.first_claim, of.second_claim].contains(&Some(Claim::Refused)) || failed_in(of).is_some()
+}
+
+/// The interval that a difference is read by.
+fn decisive(of: &ContrastRecorded) -> IntervalEnds {
+    of.conservative.unwrap_or(of.interval)
 }
 
 /// The failed audit that stands against either policy of a difference.
@@ -128,7 +127,7 @@ fn reading(of: &ContrastRecorded) -> &'static str {
 
 impl Contrasts<'_> {
     /// How the pairs are corrected as one family.
-    fn correction(&self) -> Correction {
+    fn correction(&self) -> MultiplicityCorrection {
         let first = self.pairs.first();
         terms::correction(first.and_then(|of| of.correction))
     }
@@ -182,7 +181,7 @@ impl Contrasts<'_> {
                 ("withheld".to_owned(), "-".to_owned())
             } else {
                 let value = format!("{:+.digits$}", of.difference.value());
-                (value, bracket(ends(of.interval), digits))
+                (value, bracket(ends(decisive(of)), digits))
             };
             vec![
                 pair(of),
@@ -273,7 +272,7 @@ impl Contrasts<'_> {
         for &policy in self.places {
             if let Some(of) = self.found.failed(self.experiment, policy) {
                 remarks.push(format!(
-                    "{}  transport FAIL at seq {}: its differences (!) are those of a calibration that does not transfer; \
+                    "{}  transport FAIL at seq {}: its calibration does not transfer, so its differences (!) are withheld; \
                      it has no rank until it is recalibrated with new labels of it",
                     self.found.analysis.policies[policy].name, of.seq
                 ));
@@ -287,12 +286,15 @@ impl Contrasts<'_> {
             remarks.push(format!("? {}", values::UNCHECKED));
         }
         let widened = self.pairs.iter().filter_map(|of| {
-            let wide = of.conservative.filter(|wide| is_wider(wide, &of.interval))?;
-            Some(format!(
-                "{}  widened by what monotonicity, rare labels or the margin of an audit leave open: {}",
-                pair(of),
-                bracket(ends(wide), digits(self.found))
-            ))
+            of.conservative.filter(|wide| is_wider(wide, &of.interval))?;
+            (!is_withheld(of)).then(|| {
+                format!(
+                    "{}  the interval is widened by what monotonicity, rare labels or the margin of an audit leave open; \
+                     without them {}",
+                    pair(of),
+                    bracket(ends(of.interval), digits(self.found))
+                )
+            })
         });
         remarks.extend(widened);
         remarks
@@ -305,15 +307,11 @@ impl Contrasts<'_> {
         let rows = shown.map(|of| ForestRow {
             label: pair(of),
             estimate: of.difference.value(),
-            interval: Some((of.interval.low.value(), of.interval.high.value())),
+            interval: Some((decisive(of).low.value(), decisive(of).high.value())),
             hollow: of
                 .conservative
-                .is_some_and(|wide| is_wider(&wide, &of.interval))
-                || failed_in(of).is_some(),
-            note: noted(
-                format!("{:+.digits$}", of.difference.value()),
-                failed_in(of),
-            ),
+                .is_some_and(|wide| is_wider(&wide, &of.interval)),
+            note: format!("{:+.digits$}", of.difference.value()),
         });
         values::differences_forest(self.found.analysis.alpha, rows.collect())
     }

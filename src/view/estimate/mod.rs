@@ -397,7 +397,9 @@ impl Estimates<'_> {
         let result = &self.found.analysis.policies[policy];
         let support = result.support.filter(|support| support.refuse_level)?;
         let digits = digits(self.found);
-        let bounds = row.bounds.map_or(String::new(), |of| {
+        // After a failed audit the bounds of the curve give the withheld level away.
+        let bounds = row.bounds.filter(|_| failed_of(row).is_none());
+        let bounds = bounds.map_or(String::new(), |of| {
             format!("; monotonicity alone leaves {}", bracket(ends(of), digits))
         });
         let m = self

@@ -5,7 +5,7 @@ use crate::report::chart::Chart;
 use crate::report::chart::Mark;
 use crate::report::chart::Series;
 use crate::workflow::gates::design;
-use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::evidence::GateContext;
 use crate::workflow::gates::evidence::LOG_MAX;
 use crate::workflow::gates::replay::Life;
 use crate::workflow::gates::replay::Path;
@@ -20,7 +20,7 @@ fn series(label: &str, mark: Mark, points: Vec<(f64, f64)>) -> Series {
 }
 
 /// Log wealth of the claim by units, from what it carried, with the level past which it ends.
-pub(super) fn wealth(of: Known<'_>, path: &Path) -> Chart {
+pub(super) fn wealth(of: GateContext<'_>, path: &Path) -> Chart {
     let carried = of.gate.carried.as_ref().and_then(|carried| carried.claim);
     let start = (0.0, carried.map_or(0.0, Finite::value));
     let level = design::ln_stop(of.gate.test.alpha_micro.value(), of.family);
@@ -43,7 +43,7 @@ pub(super) fn wealth(of: Known<'_>, path: &Path) -> Chart {
 
 /// Ends of the confidence sequence by units, with the recorded looks and the margin of the null. Between registered looks it is
 /// that of the look before.
-pub(super) fn interval(of: Known<'_>, (life, path): (&Life, &Path)) -> Chart {
+pub(super) fn interval(of: GateContext<'_>, (life, path): (&Life, &Path)) -> Chart {
     let steps = of.gate.test.look_at.is_some();
     let last = (life.observed.len() as f64).max(1.0);
     let ends = |end: fn(&(u64, i64, i64)) -> i64| {

@@ -17,11 +17,11 @@ use crate::num::Finite;
 use crate::num::Micro;
 use crate::projection::gates;
 use crate::view::answer::Answer;
-use crate::view::gate::Decided;
-use crate::view::gate::Estimated;
+use crate::view::gate::GateDecision;
+use crate::view::gate::GateEstimate;
 use crate::view::gate::Order;
 use crate::view::prereg::Deviation;
-use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::evidence::GateContext;
 use crate::workflow::gates::replay::Life;
 
 /// A recorded look.
@@ -79,19 +79,19 @@ pub struct Stratum {
 /// One gate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct GateShown {
+pub struct GateFacts {
     /// How the candidate compares, and what may be claimed.
     pub answer: Answer,
     /// The gate that goes on from it; `null` where none does.
     pub child: Option<ManifestId>,
     /// How it ended; `null` while it is open.
-    pub decided: Option<Decided>,
+    pub decided: Option<GateDecision>,
     /// What was done otherwise than registered.
     pub deviations: Vec<Deviation>,
     /// Digest of the manifest version in force; `null` where none is.
     pub digest: Option<Digest>,
     /// The last estimate beside it, which decides nothing; `null` without one.
-    pub estimated: Option<Estimated>,
+    pub estimated: Option<GateEstimate>,
     /// Its experiment; `null` where its events name none.
     pub experiment: Option<ExperimentId>,
     /// Exposures: units exposed in all, and the entry.
@@ -144,7 +144,7 @@ impl From<&gates::Promotion> for Promotion {
 }
 
 /// Strata of the control variate, with what came of each so far.
-pub(super) fn strata(of: Known<'_>, life: &Life) -> Vec<Stratum> {
+pub(super) fn strata(of: GateContext<'_>, life: &Life) -> Vec<Stratum> {
     let known = of.gate.test.control_variate.as_deref().unwrap_or_default();
     let version = of.record.in_force();
     let metric = version.and_then(|one| one.manifest.metric.as_ref());

@@ -15,29 +15,29 @@ use crate::projection::drifts;
 use crate::projection::gates;
 use crate::projection::gates::Gates;
 use crate::view::View;
-use crate::view::gate::Decided;
-use crate::view::gate::Estimated;
-use crate::view::gate::Look;
+use crate::view::gate::GateDecision;
+use crate::view::gate::GateEstimate;
+use crate::view::gate::GateLook;
 use crate::view::gate::outcome_of;
 
 /// One gate in a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Listed {
+pub struct GateListing {
     /// Logarithm of the wealth that it started with; `null` where it starts anew.
     pub carried: Option<LogWealth>,
     /// The gate that goes on from it; `null` where none does.
     pub child: Option<ManifestId>,
     /// How it ended; `null` while it is open.
-    pub decided: Option<Decided>,
+    pub decided: Option<GateDecision>,
     /// The last estimate beside it, which decides nothing; `null` without one.
-    pub estimated: Option<Estimated>,
+    pub estimated: Option<GateEstimate>,
     /// Its experiment; `null` where its events name none.
     pub experiment: Option<ExperimentId>,
     /// The entry of its first look; `null` before.
     pub first_look_seq: Option<u64>,
     /// The last look; `null` before the first.
-    pub look: Option<Look>,
+    pub look: Option<GateLook>,
     /// Looks so far.
     pub looks: u64,
     /// Units observed.
@@ -63,18 +63,18 @@ pub struct Listed {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateList {
     /// The gates.
-    pub gates: BTreeMap<ManifestId, Listed>,
+    pub gates: BTreeMap<ManifestId, GateListing>,
 }
 
-fn listed(state: &State, id: &ManifestId, of: &gates::Gate) -> Listed {
-    Listed {
+fn listed(state: &State, id: &ManifestId, of: &gates::Gate) -> GateListing {
+    GateListing {
         carried: of.carried,
         child: of.child.clone(),
-        decided: of.decided.map(Decided::from),
-        estimated: of.estimated.map(Estimated::from),
+        decided: of.decided.map(GateDecision::from),
+        estimated: of.estimated.map(GateEstimate::from),
         experiment: of.experiment.clone(),
         first_look_seq: of.first_look_seq,
-        look: of.look.as_ref().map(Look::from),
+        look: of.look.as_ref().map(GateLook::from),
         looks: of.looks,
         n: of.n,
         opened_seq: of.opened_seq,

@@ -34,7 +34,7 @@ use crate::view::word;
 /// What a gate's last look found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Look {
+pub struct GateLook {
     /// Highest mean improvement that no look excludes, in millionths.
     pub cs_hi: i64,
     /// Lowest mean improvement that no look excludes, in millionths.
@@ -55,7 +55,7 @@ pub struct Look {
     pub standing: Standing,
 }
 
-impl From<&gates::Look> for Look {
+impl From<&gates::Look> for GateLook {
     fn from(of: &gates::Look) -> Self {
         Self {
             cs_hi: of.cs_hi,
@@ -74,7 +74,7 @@ impl From<&gates::Look> for Look {
 /// How a gate ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Decided {
+pub struct GateDecision {
     /// On what the decision rests.
     pub class: EvidenceClass,
     /// Units observed.
@@ -85,8 +85,8 @@ pub struct Decided {
     pub seq: u64,
 }
 
-impl From<gates::Decided> for Decided {
-    fn from(of: gates::Decided) -> Self {
+impl From<gates::GateDecision> for GateDecision {
+    fn from(of: gates::GateDecision) -> Self {
         Self {
             class: of.class,
             n: of.n,
@@ -99,7 +99,7 @@ impl From<gates::Decided> for Decided {
 /// An estimate beside a decided gate. It decides and promotes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Estimated {
+pub struct GateEstimate {
     /// Error rate of the interval, in millionths.
     pub alpha: i64,
     /// On what it rests: always asymptotic.
@@ -120,8 +120,8 @@ pub struct Estimated {
     pub shows: bool,
 }
 
-impl From<gates::Estimated> for Estimated {
-    fn from(of: gates::Estimated) -> Self {
+impl From<gates::GateEstimate> for GateEstimate {
+    fn from(of: gates::GateEstimate) -> Self {
         Self {
             alpha: of.alpha,
             class: of.class,
@@ -150,8 +150,8 @@ pub struct Order {
     pub seq: u64,
 }
 
-impl From<&orders::Drawn> for Order {
-    fn from(of: &orders::Drawn) -> Self {
+impl From<&orders::DrawnOrder> for Order {
+    fn from(of: &orders::DrawnOrder) -> Self {
         Self {
             beacon: of.beacon,
             permutation_root: of.permutation_root,
@@ -213,7 +213,7 @@ fn effect(lo: i64, hi: i64) -> String {
 }
 
 /// An estimate in words, of which none could be taken for a verdict.
-fn beside(found: &gates::Estimated) -> String {
+fn beside(found: &gates::GateEstimate) -> String {
     let shown = if found.shows { "lies" } else { "does not lie" };
     format!(
         "beside it, asymptotic: effect {} at alpha {} by labels of {} of {} units, seq {}; it {shown} where the claim says, \

@@ -18,7 +18,7 @@ use crate::workflow::gates::steps::Confirm;
 /// A gate that was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Opened {
+pub struct OpenGate {
     /// The gate: its manifest's name.
     pub gate: ManifestId,
     /// Always true: the gate is open.
@@ -44,7 +44,7 @@ pub fn opened(view: View, gate: &ManifestId, opening: &GateOpening, units: usize
     let order = opening.order.as_ref().map(Order::from);
     let mut view = appended::and(
         view,
-        &Opened {
+        &OpenGate {
             gate: gate.clone(),
             open: true,
             order,

@@ -3,8 +3,8 @@
 use crate::event::Payload;
 use crate::event::id::ManifestId;
 use crate::event::payload::custody::Separation;
-use crate::event::payload::manifest::Direction;
 use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::MetricDirection;
 use crate::event::payload::manifest::Side;
 use crate::ground::time::Timestamp;
 use crate::ledger::Ledger;
@@ -21,15 +21,15 @@ use crate::report::spark;
 use crate::session::SessionError;
 use crate::session::gate::check;
 use crate::view::View;
-use crate::view::gate::Decided;
-use crate::view::gate::Estimated;
+use crate::view::gate::GateDecision;
+use crate::view::gate::GateEstimate;
 use crate::view::gate::Order;
 use crate::view::gate::beside;
 use crate::view::gate::charts;
 use crate::view::gate::command;
 use crate::view::gate::deviation;
 use crate::view::gate::effect;
-use crate::view::gate::facts::GateShown;
+use crate::view::gate::facts::GateFacts;
 use crate::view::gate::facts::Promotion;
 use crate::view::gate::facts::RecordedLook;
 use crate::view::gate::facts::Stale;
@@ -45,7 +45,7 @@ use crate::view::prereg::Deviation;
 use crate::view::word;
 use crate::workflow::gates::design;
 use crate::workflow::gates::evidence;
-use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::evidence::GateContext;
 use crate::workflow::gates::replay;
 use crate::workflow::gates::replay::Life;
 use crate::workflow::gates::replay::Path;
@@ -60,7 +60,7 @@ const SPARKS: usize = 60;
 pub struct Page<'a> {
     id: &'a ManifestId,
     state: &'a State,
-    of: Known<'a>,
+    of: GateContext<'a>,
     life: Life,
     path: Path,
 }
@@ -142,7 +142,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn facts(&self, now: Option<Timestamp>) -> GateShown {
+    fn facts(&self, now: Option<Timestamp>) -> GateFacts {
         let Self { id, state, of, .. } = *self;
         let gate = of.gate;
         // What is decided has forgotten its observations.
@@ -160,7 +160,7 @@ impl<'a> Page<'a> {
             check_seq: of.check_seq,
             judge: of.judge,
         });
-        let decided = gate.decided.map(Decided::from);
+        let decided = gate.decided.map(GateDecision::from);
         let grade = now.map(|now| gates::graded(gate, of.record, state, now));
         let course = Course {
             n: gate.n,
@@ -170,13 +170,13 @@ impl<'a> Page<'a> {
             grade,
             is_solo: state.keyring.separation() == Some(Separation::Solo),
         };
-        GateShown {
+        GateFacts {
             answer: verdict::answer(&course, &gate.test),
             child: gate.child.clone(),
             decided,
             deviations: of.record.deviations.iter().map(Deviation::from).collect(),
             digest: in_force.map(|version| version.digest),
-            estimated: gate.estimated.map(Estimated::from),
+            estimated: gate.estimated.map(GateEstimate::from),
             experiment: gate.experiment.clone(),
             exposed: of.record.exposed.clone(),
             gate: id.clone(),
@@ -235,7 +235,7 @@ impl<'a> Page<'a> {
 }
 
 /// Gates of the same candidate in no family of this one: whoever registers many may find one that holds by luck.
-fn elsewhere(state: &State, id: &ManifestId, of: Known<'_>) -> Vec<ManifestId> {
+fn elsewhere(state: &State, id: &ManifestId, of: GateContext<'_>) -> Vec<ManifestId> {
     let Some(own) = of.record.in_force().map(|version| &version.manifest) else {
         return Vec::new();
     };
@@ -253,7 +253,7 @@ fn elsewhere(state: &State, id: &ManifestId, of: Known<'_>) -> Vec<ManifestId> {
 }
 
 /// Whether its claim was decided to hold, and nothing was promoted on it yet.
-fn may_promote(state: &State, id: &ManifestId, of: Known<'_>) -> bool {
+fn may_promote(state: &State, id: &ManifestId, of: GateContext<'_>) -> bool {
     let gates = state.fold::<Gates>();
     let promoted = gates.promotions.iter().any(|one| one.gates.contains(id));
     let kind = of
@@ -265,7 +265,7 @@ fn may_promote(state: &State, id: &ManifestId, of: Known<'_>) -> bool {
         && of.gate.decided.is_some_and(|one| gates::holds(one.outcome))
 }
 
-fn order(state: &State, of: Known<'_>) -> Vec<(&'static str, String)> {
+fn order(state: &State, of: GateContext<'_>) -> Vec<(&'static str, String)> {
     let mut rows = vec![("registered", entries(of))];
     if let Some((_, drawn)) = state.fold::<Orders>().of(of.record) {
         rows.push((
@@ -295,7 +295,7 @@ fn order(state: &State, of: Known<'_>) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn entries(of: Known<'_>) -> String {
+fn entries(of: GateContext<'_>) -> String {
     let versions = of.record.versions.iter().map(|one| {
         let agreed = one.countersigned_seq;
         let agreed = agreed.map_or(String::new(), |seq| format!(", countersigned at {seq}"));
@@ -307,7 +307,7 @@ fn entries(of: Known<'_>) -> String {
     versions.collect::<Vec<_>>().join("; ")
 }
 
-fn observed(view: &mut View, facts: &GateShown, life: &Life) {
+fn observed(view: &mut View, facts: &GateFacts, life: &Life) {
     let span = match (life.observed.first(), life.observed.last()) {
         (Some((first, _)), Some((last, _))) => format!(", seq {first} to {last}"),
         _ => String::new(),
@@ -355,7 +355,7 @@ fn strata_table(view: &mut View, strata: &[Stratum]) {
     view.line("differences: candidate less baseline, of units whose draws are all there");
 }
 
-fn looks(view: &mut View, facts: &GateShown) {
+fn looks(view: &mut View, facts: &GateFacts) {
     if facts.looks.is_empty() {
         return view.line("no looks yet");
     }
@@ -384,7 +384,7 @@ fn looks(view: &mut View, facts: &GateShown) {
         ));
     }
     let metric = plan.and_then(|plan| plan.metric.as_ref());
-    if metric.is_some_and(|metric| metric.direction == Direction::Decrease) {
+    if metric.is_some_and(|metric| metric.direction == MetricDirection::Decrease) {
         view.line("less is better: an effect above 0 is a candidate below its baseline");
     }
     if skipped > 0 {
@@ -395,7 +395,7 @@ fn looks(view: &mut View, facts: &GateShown) {
 fn ending(
     view: &mut View,
     state: &State,
-    (id, of): (&ManifestId, Known<'_>),
+    (id, of): (&ManifestId, GateContext<'_>),
     now: Option<Timestamp>,
 ) {
     if let Some(look) = &of.gate.look {
@@ -468,7 +468,7 @@ fn promotions(view: &mut View, ledger: &Ledger, all: &[Promotion]) -> Result<(),
 }
 
 /// What was registered at the first look against what is in force, and what was done otherwise.
-fn differences(view: &mut View, of: Known<'_>) {
+fn differences(view: &mut View, of: GateContext<'_>) {
     let looked = of.record.first_look.as_ref().and_then(|look| look.digest);
     let from = looked.and_then(|digest| of.record.version(digest));
     if let (Some(from), Some(to)) = (from, of.record.in_force()) {

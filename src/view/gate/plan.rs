@@ -2,19 +2,19 @@
 
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::ArmRole;
-use crate::event::payload::manifest::Direction;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
+use crate::event::payload::manifest::MetricDirection;
 use crate::event::payload::manifest::Test;
 use crate::view::View;
 use crate::view::word;
-use crate::workflow::gates::evidence::Known;
+use crate::workflow::gates::evidence::GateContext;
 
 /// Registered looks that the page lists; more are counted.
 const LOOKS_MAX: usize = 8;
 
 /// The plan in force, on its page.
-pub(super) fn rows(view: &mut View, of: Known<'_>, id: &ManifestId) {
+pub(super) fn rows(view: &mut View, of: GateContext<'_>, id: &ManifestId) {
     let Some(version) = of.record.in_force() else {
         return;
     };
@@ -33,7 +33,7 @@ pub(super) fn rows(view: &mut View, of: Known<'_>, id: &ManifestId) {
     view.broken_pairs(rows);
 }
 
-fn terms(manifest: &Manifest, test: &Test, of: Known<'_>) -> Vec<(&'static str, String)> {
+fn terms(manifest: &Manifest, test: &Test, of: GateContext<'_>) -> Vec<(&'static str, String)> {
     let micro = |value: crate::num::Micro| value.to_string();
     let mut risk = format!("alpha {}", micro(test.alpha_micro));
     for (name, value) in [
@@ -92,7 +92,7 @@ fn looks(test: &Test) -> String {
 }
 
 /// Where values come from, of whom, on which units.
-fn values(manifest: &Manifest, of: Known<'_>) -> Vec<(&'static str, String)> {
+fn values(manifest: &Manifest, of: GateContext<'_>) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     if let Some(metric) = &manifest.metric {
         rows.extend(measured(metric, of));
@@ -114,15 +114,15 @@ fn values(manifest: &Manifest, of: Known<'_>) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn measured(metric: &Metric, of: Known<'_>) -> Vec<(&'static str, String)> {
+fn measured(metric: &Metric, of: GateContext<'_>) -> Vec<(&'static str, String)> {
     let largest = metric.difference_max_micro;
     let largest = largest.map_or(String::new(), |most| format!(", differences to {most}"));
     let scale = format!(
         "{}, {} is better, {} to {}{largest}, draws of each arm: {}",
         metric.metric,
         match metric.direction {
-            Direction::Decrease => "less",
-            Direction::Increase => "more",
+            MetricDirection::Decrease => "less",
+            MetricDirection::Increase => "more",
         },
         metric.scale_lo_micro,
         metric.scale_hi_micro,

@@ -87,7 +87,7 @@ pub struct SimulatedPaths {
 /// What a design does to streams of known effect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Simulated {
+pub struct GateSimulation {
     /// The gate: its manifest's name.
     pub gate: ManifestId,
     /// Standard error of a rate at alpha from so many gates.
@@ -115,7 +115,7 @@ impl SimulatedLine {
         (name, effect): (&str, i64),
         shape: Shape,
         strata: Option<&'static str>,
-        done: &simulate::Simulated,
+        done: &simulate::SimulationSummary,
     ) -> Self {
         Self {
             effect_micro: effect,
@@ -164,7 +164,7 @@ pub struct Simulation<'a> {
     /// The effect of the first line, in millionths.
     pub null: i64,
     /// What was found.
-    pub found: &'a Simulated,
+    pub found: &'a GateSimulation,
 }
 
 /// The largest share of gates that show the claim of two arms that are the same.

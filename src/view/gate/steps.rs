@@ -18,8 +18,8 @@ use crate::session::gate::observe::Observations;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::appended;
-use crate::view::gate::Estimated;
-use crate::view::gate::Look;
+use crate::view::gate::GateEstimate;
+use crate::view::gate::GateLook;
 use crate::view::gate::beside;
 use crate::view::gate::command;
 use crate::view::gate::effect;
@@ -27,7 +27,7 @@ use crate::view::gate::observe_all;
 use crate::view::gate::outcome_of;
 use crate::view::gate::weakest;
 use crate::view::word;
-use crate::workflow::gates::observe::Stop;
+use crate::workflow::gates::observe::ObservationEnd;
 
 /// A unit that cannot be observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,11 +42,11 @@ pub struct Unfit {
 /// What was observed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Observed {
+pub struct Observation {
     /// The gate.
     pub gate: ManifestId,
     /// The last look, where it read all that is observed and nothing is decided; `null` otherwise.
-    pub look: Option<Look>,
+    pub look: Option<GateLook>,
     /// The next unit where it lacks scores; `null` otherwise.
     pub missing: Option<ItemId>,
     /// Units observed so far.
@@ -66,9 +66,9 @@ pub struct Observed {
 /// What the last look found, and what it means.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Looked {
+pub struct LookFacts {
     /// The last look; `null` before the first.
-    pub look: Option<Look>,
+    pub look: Option<GateLook>,
     /// What it means for a release: `ship`, `hold` or `need_more_work`.
     pub outcome: &'static str,
 }
@@ -76,18 +76,18 @@ pub struct Looked {
 /// A gate that was decided.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Ended {
+pub struct GateEnd {
     /// How it ended.
     pub decided: Outcome,
     /// What its last look found.
     #[serde(flatten)]
-    pub looked: Looked,
+    pub looked: LookFacts,
 }
 
 /// A candidate that was promoted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Promoted {
+pub struct PromotedCandidate {
     /// SHA-256 of the candidate.
     pub candidate_digest: Digest,
     /// How far the promotion may be trusted: the least grade of its gates.
@@ -97,9 +97,9 @@ pub struct Promoted {
 /// An estimate that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Beside {
+pub struct RecordedEstimate {
     /// The last estimate beside the gate; `null` where none stands.
-    pub estimated: Option<Estimated>,
+    pub estimated: Option<GateEstimate>,
 }
 
 /// Units that are drawn for labels.
@@ -116,9 +116,9 @@ pub struct DrawnUnits {
     pub units: Vec<ItemId>,
 }
 
-fn look_facts(gate: &Gate) -> Looked {
-    Looked {
-        look: gate.look.as_ref().map(Look::from),
+fn look_facts(gate: &Gate) -> LookFacts {
+    LookFacts {
+        look: gate.look.as_ref().map(GateLook::from),
         outcome: outcome_of(gate).0,
     }
 }
@@ -147,12 +147,12 @@ pub fn observed(
     is_from_file: bool,
 ) -> View {
     let (missing, unfit) = match &found.stop {
-        Stop::Missing(unit) => (Some(unit.clone()), None),
-        Stop::Unfit(unit, why) => {
+        ObservationEnd::Missing(unit) => (Some(unit.clone()), None),
+        ObservationEnd::Unfit(unit, why) => {
             let (unit, why) = (unit.clone(), why.clone());
             (None, Some(Unfit { unit, why }))
         }
-        Stop::Asked | Stop::Exhausted | Stop::Look => (None, None),
+        ObservationEnd::Asked | ObservationEnd::Exhausted | ObservationEnd::Look => (None, None),
     };
     // Units that wait for a look decide nothing that one may ship by.
     let waits = ("need_more_work", Exit::Inconclusive);
@@ -171,9 +171,9 @@ pub fn observed(
         None if gate.n == 0 => (None, outcome_of(gate), observe_all(id)),
         _ => (None, waits, command("gate look", id)),
     };
-    let facts = Observed {
+    let facts = Observation {
         gate: id.clone(),
-        look: look.map(Look::from),
+        look: look.map(GateLook::from),
         missing,
         n: gate.n,
         observed: found.observed,
@@ -223,7 +223,7 @@ pub fn looked(view: View, (id, gate): (&ManifestId, &Gate)) -> View {
 
 /// Adds to the view of a decision what its last look found and how the gate ended.
 pub fn decided(view: View, (id, gate): (&ManifestId, &Gate), ends: Outcome) -> View {
-    let facts = Ended {
+    let facts = GateEnd {
         decided: ends,
         looked: look_facts(gate),
     };
@@ -241,7 +241,7 @@ pub fn decided(view: View, (id, gate): (&ManifestId, &Gate), ends: Outcome) -> V
 /// Adds to the view of a promotion what was promoted on this gate and others.
 pub fn promoted(view: View, id: &ManifestId, said: &PromotionIssued) -> View {
     let (candidate_digest, grade) = (said.candidate_digest, said.grade);
-    let facts = Promoted {
+    let facts = PromotedCandidate {
         candidate_digest,
         grade,
     };
@@ -253,8 +253,8 @@ pub fn promoted(view: View, id: &ManifestId, said: &PromotionIssued) -> View {
 
 /// Adds to the view of an estimate what it says beside the gate.
 pub fn estimated(view: View, (id, gate): (&ManifestId, &Gate)) -> View {
-    let estimated = gate.estimated.map(Estimated::from);
-    let mut view = appended::and(view, &Beside { estimated });
+    let estimated = gate.estimated.map(GateEstimate::from);
+    let mut view = appended::and(view, &RecordedEstimate { estimated });
     if let Some(found) = &gate.estimated {
         view.sentence(beside(found));
     }

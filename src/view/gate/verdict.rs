@@ -5,7 +5,7 @@ use crate::event::payload::decision::Outcome;
 use crate::event::payload::decision::Standing;
 use crate::event::payload::manifest::Test;
 use crate::view::answer::Answer;
-use crate::view::gate::Decided;
+use crate::view::gate::GateDecision;
 use crate::view::gate::facts::Stale;
 
 /// How far a gate has come.
@@ -15,7 +15,7 @@ pub(super) struct Course<'a> {
     /// What the last look found.
     pub looked: Option<Standing>,
     /// How it ended.
-    pub decided: Option<Decided>,
+    pub decided: Option<GateDecision>,
     /// Why its judge may not be trusted now.
     pub stale: Option<&'a Stale>,
     /// How far a claim of it may be trusted.

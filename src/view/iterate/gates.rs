@@ -11,18 +11,18 @@ use crate::event::payload::predicate::GateId;
 use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::ground::digest::Digest;
-use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::IterationRecord;
 use crate::session::iterate::confirm::Confirmation;
 use crate::session::iterate::gates::GatedOnDev;
 use crate::session::iterate::gates::SealedCandidates;
 use crate::view::View;
 use crate::view::iterate::number;
 use crate::view::iterate::sequential;
-use crate::view::iterate::sequential::Look;
+use crate::view::iterate::sequential::ConfirmLook;
 use crate::view::text;
 use crate::view::word;
 use crate::workflow::predicate;
-use crate::workflow::predicate::Held;
+use crate::workflow::predicate::ProfileThresholds;
 
 /// A number of a gate beside what it is held to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,7 +39,7 @@ pub struct GateNumber {
 /// A gate of a candidate on one split.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct GateShown {
+pub struct CandidateGate {
     /// The gate.
     pub gate: GateId,
     /// On which rows.
@@ -80,13 +80,13 @@ pub struct PatchGates {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<JudgeAsked>,
     /// Its gates, in order.
-    pub gates: Vec<GateShown>,
+    pub gates: Vec<CandidateGate>,
 }
 
 /// Gates on dev, patch by patch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Gated {
+pub struct DevGates {
     /// The patches that were judged.
     pub patches: Vec<PatchGates>,
 }
@@ -94,7 +94,7 @@ pub struct Gated {
 /// What was sealed for confirm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Sealed {
+pub struct SealedHypotheses {
     /// Hypotheses in order of hash.
     pub sealed: Vec<SealedHypothesis>,
     /// Hypotheses among which alpha is divided.
@@ -108,16 +108,16 @@ pub struct HypothesisGates {
     /// Its patches by name.
     pub patches: Vec<String>,
     /// Its gates on the confirm block, in order.
-    pub gates: Vec<GateShown>,
+    pub gates: Vec<CandidateGate>,
 }
 
 /// What the look at confirm found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Confirmed {
+pub struct ConfirmFacts {
     /// Looks, where the test is sequential; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub looks: Option<Vec<Look>>,
+    pub looks: Option<Vec<ConfirmLook>>,
     /// What was sealed, with its gates.
     pub hypotheses: Vec<HypothesisGates>,
 }
@@ -134,7 +134,7 @@ const HEAD: [&str; 7] = [
 ];
 
 /// The gates on dev, patch by patch.
-pub fn gated(view: &mut View, record: &Record, of: &GatedOnDev) -> Gated {
+pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevGates {
     let mut patches = Vec::new();
     for patch in &of.patches {
         let name = &patch.patch;
@@ -159,12 +159,12 @@ pub fn gated(view: &mut View, record: &Record, of: &GatedOnDev) -> Gated {
             view.sentence(format!("{name} rejected on dev: {words}"));
         }
     }
-    Gated { patches }
+    DevGates { patches }
 }
 
 /// The numbers of a gate beside what they are held to.
 fn numbers(of: &GateEvaluated) -> Vec<GateNumber> {
-    let held = Held::under(&of.thresholds, of.thresholds.profile);
+    let held = ProfileThresholds::under(&of.thresholds, of.thresholds.profile);
     let shown = (predicate::gate(of.gate).show)(&of.evidence, &held);
     let shown = shown.into_iter().map(|one| GateNumber {
         name: one.name,
@@ -216,10 +216,14 @@ pub fn gate_table(gates: &[(Option<u64>, GateEvaluated)]) -> String {
 }
 
 /// The gates of a candidate on one split.
-pub(super) fn gates_of(record: &Record, candidate: Digest, split: GateSplit) -> Vec<GateShown> {
+pub(super) fn gates_of(
+    record: &IterationRecord,
+    candidate: Digest,
+    split: GateSplit,
+) -> Vec<CandidateGate> {
     let all = GateId::ALL.into_iter();
     let said = all.filter_map(|gate| record.gate(candidate, gate, split));
-    let shown = said.map(|said| GateShown {
+    let shown = said.map(|said| CandidateGate {
         gate: said.said.gate,
         split,
         asks: predicate::gate(said.said.gate).asks,
@@ -233,19 +237,33 @@ pub(super) fn gates_of(record: &Record, candidate: Digest, split: GateSplit) -> 
 }
 
 /// The table of a candidate's gates on one split.
-pub(super) fn table_of(view: &mut View, record: &Record, candidate: Digest, split: GateSplit) {
+pub(super) fn table_of(
+    view: &mut View,
+    record: &IterationRecord,
+    candidate: Digest,
+    split: GateSplit,
+) {
     let all = GateId::ALL.into_iter();
     let said = all.filter_map(|gate| record.gate(candidate, gate, split));
     view.table(&HEAD, said.flat_map(|said| rows(&said.said)));
 }
 
-fn judged(view: &mut View, record: &Record, candidate: Digest, split: GateSplit) -> Vec<GateShown> {
+fn judged(
+    view: &mut View,
+    record: &IterationRecord,
+    candidate: Digest,
+    split: GateSplit,
+) -> Vec<CandidateGate> {
     table_of(view, record, candidate, split);
     gates_of(record, candidate, split)
 }
 
 /// What was sealed, and what was not chosen.
-pub fn sealed(view: &mut View, record: &Record, of: &SealedCandidates) -> Sealed {
+pub fn sealed(
+    view: &mut View,
+    record: &IterationRecord,
+    of: &SealedCandidates,
+) -> SealedHypotheses {
     for patch in &of.not_chosen {
         view.line(format!(
             "{patch}  not chosen: another of its family is better"
@@ -268,14 +286,14 @@ pub fn sealed(view: &mut View, record: &Record, of: &SealedCandidates) -> Sealed
         number(of.alpha / divisor.max(1) as f64),
         number(of.alpha)
     ));
-    Sealed {
+    SealedHypotheses {
         sealed: of.said.hypotheses.clone(),
         divisor,
     }
 }
 
 /// The gates on confirm, hypothesis by hypothesis.
-pub fn confirmed(view: &mut View, record: &Record, of: &Confirmation) -> Confirmed {
+pub fn confirmed(view: &mut View, record: &IterationRecord, of: &Confirmation) -> ConfirmFacts {
     let looks = of.is_sequential.then(|| {
         sequential::put(view, record);
         sequential::looks(record)
@@ -290,17 +308,17 @@ pub fn confirmed(view: &mut View, record: &Record, of: &Confirmation) -> Confirm
             gates: judged(view, record, hypothesis.candidate, GateSplit::Confirm),
         });
     }
-    Confirmed { looks, hypotheses }
+    ConfirmFacts { looks, hypotheses }
 }
 
 /// The names of patches, joined.
-pub(super) fn names_of(record: &Record, hashes: &[Digest]) -> String {
+pub(super) fn names_of(record: &IterationRecord, hashes: &[Digest]) -> String {
     let names = hashes.iter().map(|hash| name_of(record, *hash));
     names.collect::<Vec<_>>().join(" + ")
 }
 
 /// The name of a patch by its hash.
-pub(super) fn name_of(record: &Record, hash: Digest) -> String {
+pub(super) fn name_of(record: &IterationRecord, hash: Digest) -> String {
     let mut all = record.proposed.iter();
     let found = all.find(|patch| patch.said.patch_hash == hash);
     found.map_or_else(

@@ -13,8 +13,8 @@ use crate::event::payload::slices::RawMean;
 use crate::num::Count;
 use crate::num::Probability;
 use crate::num::math;
-use crate::projection::iterations::record::Record;
-use crate::stats::calibrator::Selected;
+use crate::projection::iterations::record::IterationRecord;
+use crate::stats::calibrator::CalibratorChoice;
 use crate::view::View;
 use crate::view::iterate::maybe;
 use crate::view::iterate::number;
@@ -49,7 +49,7 @@ pub struct PartLabels {
 /// Rows and labels of each part, and the calibrator.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Fitted {
+pub struct CalibratorFit {
     /// The judge whose scores are read.
     pub judge: JudgeId,
     /// The split.
@@ -101,7 +101,7 @@ pub struct Slice {
 /// The audit of residuals by slice.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Audited {
+pub struct SliceAudit {
     /// Slices by family, in order of registration.
     pub slices: Vec<Slice>,
     /// Whether the iteration pauses for labels.
@@ -111,12 +111,12 @@ pub struct Audited {
 /// Residual cards.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Carded {
+pub struct CardList {
     /// The cards, as published.
     pub cards: Vec<CardPublished>,
 }
 
-fn fit(course: &Course) -> Fitted {
+fn fit(course: &Course) -> CalibratorFit {
     let (loaded, ground) = (&course.loaded, &course.ground);
     let parts = &loaded.table.data().parts;
     let rows = |part: SplitPart| parts.iter().filter(|of| **of == Some(part)).count() as u64;
@@ -124,7 +124,7 @@ fn fit(course: &Course) -> Fitted {
     let baseline = &ground.baseline;
     let squares = baseline.residuals(&loaded.table, &baseline.rows);
     let squares: Vec<f64> = squares.iter().map(|residual| residual * residual).collect();
-    Fitted {
+    CalibratorFit {
         judge: loaded.judge.clone(),
         split: loaded.split.clone(),
         through_seq: loaded.through,
@@ -140,8 +140,8 @@ fn fit(course: &Course) -> Fitted {
         },
         with_evidence: loaded.with_evidence() as u64,
         calibrator: match baseline.calibrator.selected {
-            Selected::Monotone => "monotone",
-            Selected::TwoStage => "two_stage",
+            CalibratorChoice::Monotone => "monotone",
+            CalibratorChoice::TwoStage => "two_stage",
         },
         folds: baseline.folds as u64,
         oof_rmse: math::mean(&squares).sqrt(),
@@ -152,7 +152,7 @@ fn fit(course: &Course) -> Fitted {
 }
 
 /// Rows and labels of each part, the calibrator, its share, and the checks of labels.
-pub fn fitted(view: &mut View, course: &Course, record: &Record) -> Fitted {
+pub fn fitted(view: &mut View, course: &Course, record: &IterationRecord) -> CalibratorFit {
     let of = fit(course);
     let anchors = course.loaded.table.data().anchors.iter();
     let anchors = anchors.map(|of| format!("{} ({})", of.policy, of.scored.scores.len()));
@@ -197,7 +197,7 @@ pub fn fitted(view: &mut View, course: &Course, record: &Record) -> Fitted {
 }
 
 /// What the checks of labels found.
-fn checked(record: &Record) -> Vec<(&'static str, String)> {
+fn checked(record: &IterationRecord) -> Vec<(&'static str, String)> {
     let mut pairs = Vec::new();
     if let Some(of) = &record.label_process {
         let columns = of.said.balance.iter();
@@ -229,7 +229,7 @@ fn checked(record: &Record) -> Vec<(&'static str, String)> {
     pairs
 }
 
-fn slice(record: &Record, family: &str, of: &AuditedSlice) -> Slice {
+fn slice(record: &IterationRecord, family: &str, of: &AuditedSlice) -> Slice {
     let classes = record.classified.iter().flat_map(|of| &of.said.slices);
     let mut mine = classes.filter(|one| one.family.as_str() == family && one.slice == of.slice);
     Slice {
@@ -247,20 +247,20 @@ fn slice(record: &Record, family: &str, of: &AuditedSlice) -> Slice {
 }
 
 /// What the audit found of each slice.
-pub(super) fn audit(record: &Record) -> Audited {
+pub(super) fn audit(record: &IterationRecord) -> SliceAudit {
     let families = record.audited.iter().flat_map(|of| &of.said.families);
     let slices = families.flat_map(|family| {
         let each = family.slices.iter();
         each.map(|of| slice(record, family.family.as_str(), of))
     });
-    Audited {
+    SliceAudit {
         slices: slices.collect(),
         paused: record.paused.is_some(),
     }
 }
 
 /// The slice table, and the pause if there is one, with the course that tells whether it can be lifted.
-pub fn audited(view: &mut View, record: &Record, course: Option<&Course>) -> Audited {
+pub fn audited(view: &mut View, record: &IterationRecord, course: Option<&Course>) -> SliceAudit {
     let of = audit(record);
     put(view, &of.slices);
     paused(view, record, course);
@@ -268,7 +268,7 @@ pub fn audited(view: &mut View, record: &Record, course: Option<&Course>) -> Aud
 }
 
 /// The pause, where there is one.
-pub(super) fn paused(view: &mut View, record: &Record, course: Option<&Course>) {
+pub(super) fn paused(view: &mut View, record: &IterationRecord, course: Option<&Course>) {
     if let (Some(paused), Some(course)) = (&record.paused, course) {
         view.sentence(reach::paused(&paused.said, course));
     }
@@ -301,7 +301,7 @@ pub(super) fn put(view: &mut View, slices: &[Slice]) {
 }
 
 /// Cards, as whoever writes patches sees them.
-pub fn carded(view: &mut View, record: &Record) -> Carded {
+pub fn carded(view: &mut View, record: &IterationRecord) -> CardList {
     for card in &record.cards {
         let card = &card.said;
         let of = &card.card;
@@ -333,7 +333,7 @@ pub fn carded(view: &mut View, record: &Record) -> Carded {
         view.line("no slice is misjudged: no card");
     }
     let cards = record.cards.iter().map(|card| card.said.clone());
-    Carded {
+    CardList {
         cards: cards.collect(),
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::event::id::IterationId;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::projection::iterations::step::Step;
 use crate::session::iterate::Bench;
 use crate::view::View;
@@ -44,7 +44,12 @@ fn maybe(value: Option<f64>) -> String {
 }
 
 /// The answer of a step over the blocks of a view: what it found, what is due next, and where the log stands.
-pub fn answer<T: Serialize>(bench: &Bench, view: View, found: T, appended: &[Appended]) -> View {
+pub fn answer<T: Serialize>(
+    bench: &Bench,
+    view: View,
+    found: T,
+    appended: &[AppendedEvent],
+) -> View {
     let due = bench.due().map(Step::as_str);
     let mut view = view.with_facts(&AndDue { found, due });
     view = view.with_events(appended);

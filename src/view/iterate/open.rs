@@ -23,7 +23,7 @@ use crate::view::word;
 /// An iteration that was opened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Opened {
+pub struct IterationOpening {
     /// Whether the campaign of its experiment had stopped before.
     pub campaign_stopped: bool,
     /// Digest of its parameters.
@@ -35,7 +35,7 @@ pub struct Opened {
 /// An iteration in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Listed {
+pub struct IterationListing {
     /// Its name.
     pub iteration: IterationId,
     /// Its experiment.
@@ -65,7 +65,7 @@ pub struct Listed {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IterationList {
     /// By name.
-    pub iterations: Vec<Listed>,
+    pub iterations: Vec<IterationListing>,
 }
 
 /// Adds to the view of an opening what it was opened with.
@@ -73,7 +73,7 @@ pub fn opened(view: View, iteration: &IterationId, of: &session::OpenedIteration
     let held = of.reach.as_ref().and_then(|of| of.as_ref().ok());
     let mut view = appended::and(
         view,
-        &Opened {
+        &IterationOpening {
             campaign_stopped: of.is_after_stop,
             params_hash: of.params_hash,
             reach: held.map(Reach::from),
@@ -113,7 +113,7 @@ pub fn list(state: &State) -> View {
     let all = state.fold::<Iterations>().by_id.iter();
     let all = all.map(|(id, it)| {
         let manifest = state.fold::<Manifests>().of_digest(it.digest);
-        Listed {
+        IterationListing {
             iteration: id.clone(),
             experiment: it.experiment.clone(),
             manifest: manifest.map_or("?", |(id, _)| id.as_str()).to_owned(),

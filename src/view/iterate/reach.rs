@@ -26,7 +26,7 @@ pub struct PartSize {
 /// The pause that the fit window lets expect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Expected {
+pub struct ExpectedPause {
     /// Whether the iteration would pause.
     pub pauses: bool,
     /// The calibrator's share of the variance, from 0 to 1.
@@ -41,7 +41,7 @@ pub struct Expected {
     pub labelled: u64,
 }
 
-impl From<Pause> for Expected {
+impl From<Pause> for ExpectedPause {
     fn from(of: Pause) -> Self {
         Self {
             pauses: of.is_due(),
@@ -65,7 +65,7 @@ pub struct Reach {
     /// What is short, in words.
     pub lacks: Vec<String>,
     /// The pause that the fit window lets expect; `null` where too few labels are there to tell.
-    pub pause: Option<Expected>,
+    pub pause: Option<ExpectedPause>,
 }
 
 impl From<&reach::Reach> for Reach {
@@ -79,7 +79,7 @@ impl From<&reach::Reach> for Reach {
             out_of_reach: of.is_out_of_reach(),
             parts: parts.collect(),
             lacks: lacks(of),
-            pause: of.pause.map(Expected::from),
+            pause: of.pause.map(ExpectedPause::from),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::event::payload::predicate::ConfirmLooked;
 use crate::event::payload::predicate::SequentialStop;
 use crate::ground::digest::Digest;
 use crate::num::math;
-use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::IterationRecord;
 use crate::report::spark;
 use crate::view::View;
 use crate::view::iterate::gates;
@@ -17,7 +17,7 @@ use crate::view::iterate::number;
 /// A look at confirm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Look {
+pub struct ConfirmLook {
     /// The entry that says it.
     pub seq: u64,
     /// What it says.
@@ -25,8 +25,8 @@ pub struct Look {
 }
 
 /// Every look, in order.
-pub(super) fn looks(record: &Record) -> Vec<Look> {
-    let looks = record.looks.iter().map(|look| Look {
+pub(super) fn looks(record: &IterationRecord) -> Vec<ConfirmLook> {
+    let looks = record.looks.iter().map(|look| ConfirmLook {
         seq: look.seq,
         look: look.said.clone(),
     });
@@ -34,7 +34,7 @@ pub(super) fn looks(record: &Record) -> Vec<Look> {
 }
 
 /// The looks as a table, with the path of each test's wealth.
-pub(super) fn put(view: &mut View, record: &Record) {
+pub(super) fn put(view: &mut View, record: &IterationRecord) {
     let rows = record.looks.iter().flat_map(|look| {
         let each = look.said.hypotheses.iter();
         each.map(move |of| {
@@ -73,7 +73,7 @@ pub(super) fn put(view: &mut View, record: &Record) {
 }
 
 /// The path of a test's wealth, where there are two looks or more.
-fn path(view: &mut View, record: &Record, candidate: Digest) {
+fn path(view: &mut View, record: &IterationRecord, candidate: Digest) {
     let looks = record.looks.iter().flat_map(|look| &look.said.hypotheses);
     let mine = looks.filter(|of| of.candidate == candidate);
     let path: Vec<f64> = mine.map(|of| of.test.ln_wealth.value()).collect();
@@ -92,7 +92,7 @@ fn path(view: &mut View, record: &Record, candidate: Digest) {
 }
 
 /// The patches of a hypothesis by name.
-fn names(record: &Record, candidate: Digest) -> String {
+fn names(record: &IterationRecord, candidate: Digest) -> String {
     let sealed = record.sealed.iter().flat_map(|of| &of.said.hypotheses);
     let of = sealed.filter(|one| one.candidate == candidate);
     let names: BTreeSet<String> = of

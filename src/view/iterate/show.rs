@@ -12,17 +12,17 @@ use crate::event::payload::manifest::ConfirmSeparation;
 use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
 use crate::num::Micro;
-use crate::projection::iterations::record::Record;
+use crate::projection::iterations::record::IterationRecord;
 use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::Answer;
 use crate::view::iterate::gates;
-use crate::view::iterate::gates::GateShown;
+use crate::view::iterate::gates::CandidateGate;
 use crate::view::iterate::ground;
-use crate::view::iterate::ground::Audited;
+use crate::view::iterate::ground::SliceAudit;
 use crate::view::iterate::number;
 use crate::view::iterate::sequential;
-use crate::view::iterate::sequential::Look;
+use crate::view::iterate::sequential::ConfirmLook;
 use crate::view::word;
 use crate::workflow::iterate::course::Course;
 
@@ -37,9 +37,9 @@ pub struct CandidateShown {
     /// What became of it, in words.
     pub standing: String,
     /// Its gates on dev.
-    pub dev: Vec<GateShown>,
+    pub dev: Vec<CandidateGate>,
     /// Its gates on the confirm block.
-    pub confirm: Vec<GateShown>,
+    pub confirm: Vec<CandidateGate>,
 }
 
 /// One iteration.
@@ -59,7 +59,7 @@ pub struct IterationShown {
     /// Hash of the rubric that it starts from.
     pub rubric_hash: Digest,
     /// The audit of residuals by slice.
-    pub audit: Audited,
+    pub audit: SliceAudit,
     /// Candidates: patches in the order proposed, then composites.
     pub candidates: Vec<CandidateShown>,
     /// How rows came to be labelled; `null` before the fit.
@@ -67,7 +67,7 @@ pub struct IterationShown {
     /// Whether anything but the reward predicts residuals; `null` before the fit.
     pub prentice: Option<PrenticeChecked>,
     /// Looks at confirm, where the test is sequential.
-    pub looks: Vec<Look>,
+    pub looks: Vec<ConfirmLook>,
     /// How it ended; `null` while it is open.
     pub outcome: Option<IterationOutcome>,
     /// Patches that were accepted, by rank.
@@ -75,7 +75,7 @@ pub struct IterationShown {
 }
 
 /// One iteration; of one that paused with its course, which tells whether the pause can be lifted.
-pub fn show(record: &Record, course: Option<&Course>) -> View {
+pub fn show(record: &IterationRecord, course: Option<&Course>) -> View {
     let hypotheses = hypotheses(record).into_iter();
     let candidates = hypotheses.map(|(candidate, patches)| CandidateShown {
         candidate,
@@ -132,7 +132,7 @@ pub fn show(record: &Record, course: Option<&Course>) -> View {
 }
 
 /// The sentence that answers: which patches were accepted, or why none was.
-fn answer(record: &Record) -> Answer {
+fn answer(record: &IterationRecord) -> Answer {
     let Some(closed) = &record.closed else {
         let text = "Not decided: the iteration is open. Nothing may be claimed yet.";
         return Answer {
@@ -185,7 +185,7 @@ fn answer(record: &Record) -> Answer {
     }
 }
 
-fn candidate(view: &mut View, record: &Record, of: &CandidateShown) {
+fn candidate(view: &mut View, record: &IterationRecord, of: &CandidateShown) {
     view.gap();
     view.line(format!("{}  {}", of.patches, of.standing));
     let hash = of.candidate;
@@ -199,7 +199,7 @@ fn candidate(view: &mut View, record: &Record, of: &CandidateShown) {
 }
 
 /// Inputs, and what was found before candidates.
-fn head(record: &Record) -> Vec<(&'static str, String)> {
+fn head(record: &IterationRecord) -> Vec<(&'static str, String)> {
     let plan = &record.opened.said.params;
     let micro = |value: Micro| number(value.value() as f64 / 1e6);
     let mut pairs = vec![
@@ -229,7 +229,7 @@ fn head(record: &Record) -> Vec<(&'static str, String)> {
 }
 
 /// What was found before candidates, and what was sealed and seen.
-fn found(record: &Record) -> Vec<(&'static str, String)> {
+fn found(record: &IterationRecord) -> Vec<(&'static str, String)> {
     let mut pairs = Vec::new();
     if let Some(of) = &record.label_process {
         pairs.push((
@@ -290,7 +290,7 @@ fn found(record: &Record) -> Vec<(&'static str, String)> {
 }
 
 /// Every candidate with a gate, and every patch.
-fn hypotheses(record: &Record) -> Vec<(Digest, String)> {
+fn hypotheses(record: &IterationRecord) -> Vec<(Digest, String)> {
     let mut found: Vec<(Digest, String)> = record
         .proposed
         .iter()
@@ -316,7 +316,7 @@ fn hypotheses(record: &Record) -> Vec<(Digest, String)> {
 }
 
 /// What became of a candidate.
-fn standing(record: &Record, hash: Digest) -> String {
+fn standing(record: &IterationRecord, hash: Digest) -> String {
     if let Some(of) = record.accepted.iter().find(|of| of.said.candidate == hash) {
         return format!("accepted, rank {}", of.said.rank);
     }

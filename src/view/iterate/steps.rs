@@ -9,27 +9,27 @@ use crate::event::payload::Verdict;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::predicate::PatchAccepted;
 use crate::ground::shell;
-use crate::ledger::Appended;
+use crate::ledger::AppendedEvent;
 use crate::session::SessionError;
 use crate::session::iterate::Bench;
 use crate::session::iterate::end::Acceptance;
-use crate::session::iterate::end::Ending;
-use crate::session::iterate::score::Rescoring;
+use crate::session::iterate::end::IterationEnd;
+use crate::session::iterate::score::ScoringResult;
 use crate::session::iterate::steps::StepDone;
 use crate::session::iterate::steps::Wait;
 use crate::view::View;
 use crate::view::appended::StandsAnd;
 use crate::view::iterate::answer;
 use crate::view::iterate::gates;
-use crate::view::iterate::gates::Confirmed;
-use crate::view::iterate::gates::Gated;
-use crate::view::iterate::gates::Sealed;
+use crate::view::iterate::gates::ConfirmFacts;
+use crate::view::iterate::gates::DevGates;
+use crate::view::iterate::gates::SealedHypotheses;
 use crate::view::iterate::ground;
-use crate::view::iterate::ground::Audited;
-use crate::view::iterate::ground::Carded;
-use crate::view::iterate::ground::Fitted;
+use crate::view::iterate::ground::CalibratorFit;
+use crate::view::iterate::ground::CardList;
+use crate::view::iterate::ground::SliceAudit;
 use crate::view::iterate::number;
-use crate::view::patch::Proposed;
+use crate::view::patch::PatchProposal;
 use crate::view::text;
 use crate::view::word;
 
@@ -41,7 +41,7 @@ pub struct NoStep {}
 /// The judge cannot be asked again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Unasked {
+pub struct UnaskedJudge {
     /// `not_checked`.
     pub verdict: Verdict,
 }
@@ -49,7 +49,7 @@ pub struct Unasked {
 /// What a re-score found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Scored {
+pub struct RescoreCounts {
     /// The judge that was asked.
     pub judge: JudgeId,
     /// Rows that were scored again.
@@ -65,7 +65,7 @@ pub struct Scored {
 /// Accepted patches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Accepted {
+pub struct AcceptedPatches {
     /// By rank.
     pub accepted: Vec<PatchAccepted>,
 }
@@ -73,7 +73,7 @@ pub struct Accepted {
 /// How an iteration ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Ended {
+pub struct IterationClosing {
     /// The outcome.
     pub outcome: IterationOutcome,
     /// Why.
@@ -86,29 +86,29 @@ pub struct Ended {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum StepFound {
     /// Scores.
-    Score(Scored),
+    Score(RescoreCounts),
     /// The calibrator.
-    Fit(Box<Fitted>),
+    Fit(Box<CalibratorFit>),
     /// The audit of residuals.
-    Audit(Audited),
+    Audit(SliceAudit),
     /// Cards.
-    Cards(Carded),
+    Cards(CardList),
     /// Gates on dev.
-    Gate(Gated),
+    Gate(DevGates),
     /// What was sealed.
-    Seal(Sealed),
+    Seal(SealedHypotheses),
     /// Gates on confirm.
-    Confirm(Confirmed),
+    Confirm(ConfirmFacts),
     /// Accepted patches.
-    Accept(Accepted),
+    Accept(AcceptedPatches),
     /// The end.
-    Close(Ended),
+    Close(IterationClosing),
 }
 
 /// A step that was done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Taken {
+pub struct StepFacts {
     /// The step.
     pub step: &'static str,
     /// What it found.
@@ -120,9 +120,9 @@ pub struct Taken {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ran {
     /// Patches that were proposed, in the order of the files; empty where none was given.
-    pub proposed: Vec<StandsAnd<Proposed>>,
+    pub proposed: Vec<StandsAnd<PatchProposal>>,
     /// In the order done.
-    pub steps: Vec<Taken>,
+    pub steps: Vec<StepFacts>,
     /// What the next step waits for, in words; `null` where it waits for nobody.
     pub waits_for: Option<String>,
 }
@@ -132,7 +132,7 @@ pub struct Ran {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProposedAll {
     /// In the order of the files.
-    pub patches: Vec<StandsAnd<Proposed>>,
+    pub patches: Vec<StandsAnd<PatchProposal>>,
 }
 
 /// The answer of one step.
@@ -174,7 +174,7 @@ pub fn unasked(bench: &Bench) -> View {
     view.line("not_checked: these scores were imported, and nobody can be asked for them again.");
     view.line("A waiver of CLOVER.J2 by two keys before the splits lets criterion P0 pass all the same: clover assume waive");
     let verdict = Verdict::NotChecked;
-    answer(bench, view, Unasked { verdict }, &[])
+    answer(bench, view, UnaskedJudge { verdict }, &[])
 }
 
 /// What a step found, for people and as facts.
@@ -207,7 +207,7 @@ fn put(view: &mut View, bench: &mut Bench, done: &StepDone) -> Result<StepFound,
     })
 }
 
-fn scored(view: &mut View, of: &Rescoring) -> Scored {
+fn scored(view: &mut View, of: &ScoringResult) -> RescoreCounts {
     let mut rows = vec![("judge", of.judge.to_string())];
     if of.recorded > 0 {
         rows.push(("rows scored first", text::thousands(of.recorded as u64)));
@@ -218,7 +218,7 @@ fn scored(view: &mut View, of: &Rescoring) -> Scored {
     rows.push(("scored again", text::thousands(of.sampled as u64)));
     rows.push(("mismatches", of.mismatches.to_string()));
     view.pairs(rows);
-    Scored {
+    RescoreCounts {
         judge: of.judge.clone(),
         keys: of.sampled as u64,
         mismatches: of.mismatches,
@@ -227,7 +227,7 @@ fn scored(view: &mut View, of: &Rescoring) -> Scored {
     }
 }
 
-fn accepted(view: &mut View, of: &Acceptance) -> Accepted {
+fn accepted(view: &mut View, of: &Acceptance) -> AcceptedPatches {
     let rows = of.patches.iter().map(|said| {
         vec![
             said.rank.to_string(),
@@ -245,13 +245,13 @@ fn accepted(view: &mut View, of: &Acceptance) -> Accepted {
         "rubric after it",
     ];
     view.table(&head, rows);
-    Accepted {
+    AcceptedPatches {
         accepted: of.patches.clone(),
     }
 }
 
 /// How an iteration ended, and what was not accepted.
-fn ended(view: &mut View, id: &IterationId, of: &Ending) -> Ended {
+fn ended(view: &mut View, id: &IterationId, of: &IterationEnd) -> IterationClosing {
     for (patch, words) in &of.not_accepted {
         view.sentence(format!("{patch} not accepted: {words}"));
     }
@@ -264,7 +264,7 @@ fn ended(view: &mut View, id: &IterationId, of: &Ending) -> Ended {
     } else {
         view.line(format!("iteration {id}  {outcome}: {reason}"));
     }
-    Ended {
+    IterationClosing {
         outcome: of.outcome,
         reason: of.reason.clone(),
     }
@@ -275,7 +275,7 @@ fn ended(view: &mut View, id: &IterationId, of: &Ending) -> Ended {
 pub struct Run {
     view: View,
     found: Ran,
-    appended: Vec<Appended>,
+    appended: Vec<AppendedEvent>,
     /// Ids of proposals, and whether one is new.
     events: Vec<String>,
     is_new: bool,
@@ -299,7 +299,7 @@ impl Default for Run {
 
 impl Run {
     /// Adds a patch that was proposed.
-    pub fn propose(&mut self, (one, found): (View, StandsAnd<Proposed>)) {
+    pub fn propose(&mut self, (one, found): (View, StandsAnd<PatchProposal>)) {
         self.view.line("PROPOSE");
         self.view.blocks.extend(one.blocks);
         self.view.gap();
@@ -317,7 +317,7 @@ impl Run {
         self.view.line(step.to_uppercase());
         let data = put(&mut self.view, bench, done)?;
         self.view.gap();
-        self.found.steps.push(Taken { step, data });
+        self.found.steps.push(StepFacts { step, data });
         self.appended.extend(done.appended().iter().copied());
         Ok(())
     }
@@ -345,7 +345,7 @@ fn awaited(wait: Wait) -> String {
 }
 
 /// The answer to patches that were proposed one after the other.
-pub fn proposed(iteration: &str, all: Vec<(View, StandsAnd<Proposed>)>) -> View {
+pub fn proposed(iteration: &str, all: Vec<(View, StandsAnd<PatchProposal>)>) -> View {
     let mut view = View::of(&NoStep {}).with_verdict("already_recorded");
     let mut patches = Vec::with_capacity(all.len());
     for (one, found) in all {

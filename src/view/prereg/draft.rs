@@ -3,15 +3,15 @@
 use serde::Serialize;
 
 use crate::event::payload::BlobRef;
-use crate::event::payload::intake::Separation;
 use crate::event::payload::intake::SplitPart;
+use crate::event::payload::intake::SplitSeparation;
 use crate::event::payload::manifest::SliceFamily;
 use crate::event::payload::manifest::Template;
 use crate::num::Micro;
 use crate::rubric::leaf::Family;
-use crate::session::prereg::draft::Drafted;
+use crate::session::prereg::draft::LedgerDraft;
 use crate::view::View;
-use crate::view::iterate::reach::Expected;
+use crate::view::iterate::reach::ExpectedPause;
 use crate::view::prereg::file;
 use crate::view::text::thousands;
 use crate::workflow::iterate::draft;
@@ -110,11 +110,11 @@ pub struct DraftFacts {
     /// Labels that would show what is in sight; `null` where nothing is, or no number would.
     pub labels_needed: Option<u64>,
     /// The pause that waits; `null` where labels are too few to tell.
-    pub pause: Option<Expected>,
+    pub pause: Option<ExpectedPause>,
 }
 
 /// What a draft comes to, with the price of a label.
-pub fn facts(of: &Drafted, price: Option<Micro>) -> DraftFacts {
+pub fn facts(of: &LedgerDraft, price: Option<Micro>) -> DraftFacts {
     let (draft, window) = (&of.draft, &of.window);
     let at_hand: u64 = draft.sizes.iter().sum();
     let shows = |sizes: [u64; 3], detectable: Option<f64>| {
@@ -149,7 +149,7 @@ pub fn facts(of: &Drafted, price: Option<Micro>) -> DraftFacts {
         in_sight: draft.in_sight.as_ref().map(sight),
         shows: std::iter::once(first).chain(more).collect(),
         labels_needed: draft.labels_needed,
-        pause: draft.pause.map(Expected::from),
+        pause: draft.pause.map(ExpectedPause::from),
     }
 }
 
@@ -168,7 +168,7 @@ fn sight(of: &InSight) -> Sight {
 ///
 /// # Panics
 /// Never: the facts of a view are JSON.
-pub fn basis(of: &Drafted) -> Vec<u8> {
+pub fn basis(of: &LedgerDraft) -> Vec<u8> {
     let facts = facts(of, None);
     let mut bytes = serde_json::to_vec_pretty(&facts).expect("BUG: facts of a view are JSON");
     bytes.push(b'\n');
@@ -266,7 +266,7 @@ fn of_profile(profile: &Profile) -> Vec<(&'static str, String, Option<String>)> 
 ///
 /// # Panics
 /// Never: a reference is JSON.
-pub fn text(of: &Drafted, annex: Option<&BlobRef>) -> String {
+pub fn text(of: &LedgerDraft, annex: Option<&BlobRef>) -> String {
     let mut values = drafted(of);
     if let Some(annex) = annex {
         let reference = serde_json::to_string(annex).expect("BUG: a reference is JSON");
@@ -291,7 +291,7 @@ pub fn text(of: &Drafted, annex: Option<&BlobRef>) -> String {
 }
 
 /// Values of fields that the fit window gives, each with what it was drafted from.
-fn drafted(of: &Drafted) -> Vec<(&'static str, String, Option<String>)> {
+fn drafted(of: &LedgerDraft) -> Vec<(&'static str, String, Option<String>)> {
     let (draft, window) = (&of.draft, &of.window);
     let said = |words: &str| Some(format!("drafted: {words}"));
     let [fit, dev, confirm] = draft.sizes;
@@ -360,10 +360,10 @@ fn drafted(of: &Drafted) -> Vec<(&'static str, String, Option<String>)> {
     values
 }
 
-fn word(of: Separation) -> &'static str {
+fn word(of: SplitSeparation) -> &'static str {
     match of {
-        Separation::Hashed => "hashed",
-        Separation::Time => "time",
+        SplitSeparation::Hashed => "hashed",
+        SplitSeparation::Time => "time",
     }
 }
 

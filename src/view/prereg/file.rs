@@ -91,7 +91,7 @@ pub struct Measure {
 /// A manifest that may be signed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Checked {
+pub struct CheckedManifest {
     /// Whether it binds confirm data, so that it waits for a custodian after it is signed.
     pub binds_confirm_data: bool,
     /// Its digest.
@@ -148,7 +148,7 @@ pub fn new(
 /// What a preflight of the manifest of a file shows.
 pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
     let measures = report.measures.into_iter();
-    let facts = Checked {
+    let facts = CheckedManifest {
         binds_confirm_data: manifest.data.is_some(),
         digest: manifest.digest(),
         h0_digest: manifest.h0_digest(),

@@ -11,10 +11,10 @@ use crate::ground::sign::KeyId;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::projection::manifests;
+use crate::projection::manifests::ManifestRecord;
+use crate::projection::manifests::ManifestVersion;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::Plan;
-use crate::projection::manifests::Record;
-use crate::projection::manifests::Version;
 use crate::view::View;
 use crate::view::prereg::Deviation;
 use crate::view::prereg::show_command;
@@ -82,7 +82,7 @@ pub struct ManifestShown {
 /// A field in which two versions differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Changed {
+pub struct ChangedField {
     /// How deep a change of this field alone goes, from 0 to 3.
     pub class: u64,
     /// What stood there; `null` where nothing did.
@@ -100,7 +100,7 @@ pub struct Difference {
     /// Why the older version is the one that is compared, in words.
     pub against: &'static str,
     /// The fields, by path.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<ChangedField>,
     /// How deep the change goes, from 0, words alone, to 3, what is tested.
     pub class: u64,
     /// Number of the older version.
@@ -112,7 +112,7 @@ pub struct Difference {
 }
 
 /// How a version stands among those of its manifest.
-fn standing(record: &Record, version: &Version) -> &'static str {
+fn standing(record: &ManifestRecord, version: &ManifestVersion) -> &'static str {
     let in_force = record.in_force().map(|version| version.digest);
     match &record.superseded_by {
         Some(_) => "superseded",
@@ -135,7 +135,7 @@ fn plan_standing(plan: &Plan, now: Option<Timestamp>) -> String {
     }
 }
 
-fn shown(id: &ManifestId, record: &Record, now: Option<Timestamp>) -> ManifestShown {
+fn shown(id: &ManifestId, record: &ManifestRecord, now: Option<Timestamp>) -> ManifestShown {
     let versions = record.versions.iter().map(|version| VersionShown {
         author: version.author,
         class: version.class,
@@ -168,7 +168,7 @@ fn shown(id: &ManifestId, record: &Record, now: Option<Timestamp>) -> ManifestSh
 }
 
 /// One manifest: versions, first look, exposures and deviations.
-pub fn show(state: &State, (id, record): (&ManifestId, &Record)) -> View {
+pub fn show(state: &State, (id, record): (&ManifestId, &ManifestRecord)) -> View {
     let facts = shown(id, record, state.keyring.recorded_at);
     let mut view = View::of(&facts);
     view.pairs(pairs(state, &facts, record));
@@ -197,7 +197,11 @@ pub fn show(state: &State, (id, record): (&ManifestId, &Record)) -> View {
     view.with_next(format!("clover prereg diff {}", shell::word(id)))
 }
 
-fn pairs(state: &State, facts: &ManifestShown, record: &Record) -> Vec<(&'static str, String)> {
+fn pairs(
+    state: &State,
+    facts: &ManifestShown,
+    record: &ManifestRecord,
+) -> Vec<(&'static str, String)> {
     let newest = record.in_force().or(record.versions.last());
     let mut rows = vec![("manifest", facts.manifest.to_string())];
     if let Some(version) = newest {
@@ -243,7 +247,7 @@ pub fn diff(id: &ManifestId, (from, why): (&Manifest, &'static str), to: &Manife
     let facts = Difference {
         against: why,
         changes: changes
-            .map(|of| Changed {
+            .map(|of| ChangedField {
                 class: of.class(),
                 from: of.from,
                 path: of.path,

@@ -10,8 +10,8 @@ use crate::event::payload::manifest::Manifest;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::Ledger;
+use crate::projection::manifests::ManifestVersion;
 use crate::projection::manifests::Manifests;
-use crate::projection::manifests::Version;
 use crate::view::View;
 use crate::view::appended;
 use crate::view::appended::Stands;
@@ -20,7 +20,7 @@ use crate::view::prereg::show_command;
 /// A version of a manifest that was signed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Signed {
+pub struct SignedVersion {
     /// Its digest.
     pub digest: Digest,
     /// Digest of its null hypothesis.
@@ -34,12 +34,12 @@ pub struct Signed {
 /// A version that amends another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Amended {
+pub struct Amendment {
     /// How deep the change goes, from 0, words alone, to 3, what is tested.
     pub class: u64,
     /// The new version.
     #[serde(flatten)]
-    pub signed: Signed,
+    pub signed: SignedVersion,
 }
 
 /// An amendment that would be signed.
@@ -53,7 +53,7 @@ pub struct Class {
 /// A sealed plan that was revealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Revealed {
+pub struct RevealedPlan {
     /// The manifest that it belongs to.
     pub manifest: ManifestId,
 }
@@ -79,20 +79,20 @@ pub fn joined(first: View, second: View) -> View {
     view
 }
 
-fn signed_facts(ledger: &Ledger, manifest: &Manifest, digest: Digest) -> Signed {
+fn signed_facts(ledger: &Ledger, manifest: &Manifest, digest: Digest) -> SignedVersion {
     let id = &manifest.manifest;
     let record = ledger.state().fold::<Manifests>().by_id.get(id);
     let version = record.and_then(|record| record.version(digest));
-    Signed {
+    SignedVersion {
         digest,
         h0_digest: manifest.h0_digest(),
-        in_force: version.is_some_and(Version::stands),
+        in_force: version.is_some_and(ManifestVersion::stands),
         manifest: id.clone(),
     }
 }
 
 /// Digest, checkpoint, standing, and what to do next.
-fn add_standing(mut view: View, manifest: &Manifest, of: &Signed, file: &Path) -> View {
+fn add_standing(mut view: View, manifest: &Manifest, of: &SignedVersion, file: &Path) -> View {
     let id = &manifest.manifest;
     view.line(format!(
         "manifest {id} version {}  digest {}",
@@ -134,7 +134,7 @@ pub fn amended(
     if view.verdict == "dry_run" {
         return appended::and(view, &Class { class });
     }
-    let facts = Amended {
+    let facts = Amendment {
         class,
         signed: signed_facts(ledger, manifest, digest),
     };
@@ -145,7 +145,7 @@ pub fn amended(
 
 /// Adds to the view of a revelation whose plan it was.
 pub fn revealed(view: View, manifest: &ManifestId) -> View {
-    let facts = Revealed {
+    let facts = RevealedPlan {
         manifest: manifest.clone(),
     };
     appended::and(view, &facts).with_next(show_command(manifest))

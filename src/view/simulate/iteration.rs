@@ -48,7 +48,7 @@ impl From<iteration::Share> for Share {
 /// A gate that did not let runs pass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Blocked {
+pub struct GateBlock {
     /// Which.
     pub gate: GateId,
     /// How many of the runs that did not pause.
@@ -60,13 +60,13 @@ pub struct Blocked {
 /// What runs came to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Summary {
+pub struct RunSummary {
     /// Of all runs: every gate passed.
     pub accepted: Share,
     /// Of all runs: accepted, and truly no better.
     pub accepted_wrongly: Share,
     /// Gates that blocked, in order; a run may be blocked by several.
-    pub blocked: Vec<Blocked>,
+    pub blocked: Vec<GateBlock>,
     /// Under a sequential test, of the runs that reached confirm: it crossed; `null` under another test.
     pub crossed: Option<Share>,
     /// Mean over the runs that did not pause of the standard deviation of a row's change on confirm.
@@ -92,9 +92,9 @@ pub struct Summary {
     pub worth: Option<f64>,
 }
 
-impl From<&iteration::Summary> for Summary {
+impl From<&iteration::Summary> for RunSummary {
     fn from(of: &iteration::Summary) -> Self {
-        let blocked = of.blocked.iter().map(|one| Blocked {
+        let blocked = of.blocked.iter().map(|one| GateBlock {
             gate: one.gate,
             runs: one.runs.into(),
             split: one.split,
@@ -125,7 +125,7 @@ pub struct CandidateRuns {
     /// The candidate: `fix`, which mends the fault, or `null`, which has no merit.
     pub candidate: &'static str,
     /// What they came to.
-    pub found: Summary,
+    pub found: RunSummary,
 }
 
 /// A larger size, and what runs of a true fix came to.
@@ -133,7 +133,7 @@ pub struct CandidateRuns {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LargerRuns {
     /// What they came to.
-    pub found: Summary,
+    pub found: RunSummary,
     /// Labelled rows of fit, dev and confirm.
     pub sizes: [usize; 3],
 }
@@ -170,7 +170,7 @@ pub struct SimulatedIteration {
 
 /// What was asked of a planned iteration.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct SimulationTerms<'a> {
     /// The plan.
     pub design: &'a Design,
     /// The world.
@@ -220,7 +220,7 @@ fn blocking(found: &[(Proposal, iteration::Summary)]) -> Vec<Vec<String>> {
 }
 
 fn facts(
-    asked: &Asked<'_>,
+    asked: &SimulationTerms<'_>,
     found: &[(Proposal, iteration::Summary)],
     larger: &[Larger],
 ) -> SimulatedIteration {
@@ -251,7 +251,7 @@ fn facts(
 
 /// How often each candidate is accepted, what blocks it, and the sizes at which a true fix is accepted.
 pub fn show(
-    asked: &Asked<'_>,
+    asked: &SimulationTerms<'_>,
     found: &[(Proposal, iteration::Summary)],
     larger: &[Larger],
 ) -> View {

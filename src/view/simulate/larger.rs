@@ -2,8 +2,8 @@
 
 use crate::event::payload::predicate::GateId;
 use crate::view::View;
-use crate::workflow::simulate::iteration::Blocked;
 use crate::workflow::simulate::iteration::Design;
+use crate::workflow::simulate::iteration::GateBlock;
 use crate::workflow::simulate::iteration::Summary;
 
 /// Criteria that are named beside each larger size: those that block most.
@@ -40,7 +40,7 @@ fn why(gate: GateId) -> &'static str {
     }
 }
 
-fn named(one: &Blocked) -> String {
+fn named(one: &GateBlock) -> String {
     format!("{} on {}", one.gate, one.split.as_str())
 }
 
@@ -63,12 +63,12 @@ pub(super) fn say(
         "a true fix is accepted less often than {power} at {} labels:",
         design.sizes.iter().sum::<usize>()
     ));
-    let stops = |one: &&Blocked| one.runs.share.is_some_and(|share| share >= NEVER);
+    let stops = |one: &&GateBlock| one.runs.share.is_some_and(|share| share >= NEVER);
     for one in fix.blocked.iter().filter(stops) {
         view.line(format!("  {} cannot be met: {}", named(one), why(one.gate)));
     }
     let rows = larger.iter().map(|of| {
-        let mut blocks: Vec<&Blocked> = of.found.blocked.iter().collect();
+        let mut blocks: Vec<&GateBlock> = of.found.blocked.iter().collect();
         blocks.sort_by_key(|one| std::cmp::Reverse(one.runs.count));
         let blocks = blocks.into_iter().take(SHOWN);
         let blocks =

@@ -110,7 +110,7 @@ pub struct Truth {
 
 /// Counts of a data set that was written.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct DatasetFacts {
     /// Its folder, as it was named.
     pub folder: String,
     /// Its files, as paths in its folder.
@@ -124,7 +124,7 @@ pub struct Written {
 }
 
 /// A data set that was written.
-pub fn dataset(world: &World, worth: &truth::Worth, of: Written) -> View {
+pub fn dataset(world: &World, worth: &truth::Worth, of: DatasetFacts) -> View {
     let setting = *world.setting();
     let facts = Dataset {
         bytes: of.bytes,

@@ -8,14 +8,14 @@ use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 
-use crate::analyze::parts::Parts;
+use crate::analyze::parts::ResultInputs;
 use crate::analyze::result::Detail;
 use crate::analyze::run::AnalyzeError;
 
 /// Bins of rewards and scores.
 const DECILES: usize = 10;
 
-impl Parts<'_> {
+impl ResultInputs<'_> {
     pub(super) fn detail(&self, policy: usize) -> Result<Option<Detail>, AnalyzeError> {
         let Some(calibrator) = self.calibrator.filter(|_| self.request.detail) else {
             return Ok(None);

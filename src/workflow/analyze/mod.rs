@@ -12,6 +12,7 @@ mod run;
 
 pub use parts::adjusted;
 pub use result::Analysis;
+pub use result::BootstrapResult;
 pub use result::Calibration;
 pub use result::Detail;
 pub use result::Difference;
@@ -19,7 +20,6 @@ pub use result::LabelsOnly;
 pub use result::Method;
 pub use result::PolicyResult;
 pub use result::RareLabels;
-pub use result::Resampled;
 pub use result::SpreadResult;
 pub use result::Status;
 pub use result::TransportResult;

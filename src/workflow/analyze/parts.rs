@@ -15,7 +15,7 @@ use clover_stats::direct::Scale;
 use clover_stats::inference;
 use clover_stats::inference::Interval;
 use clover_stats::multiplicity;
-use clover_stats::multiplicity::Correction;
+use clover_stats::multiplicity::MultiplicityCorrection;
 use clover_stats::quantile;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::Unfit;
@@ -26,12 +26,12 @@ use clover_stats::transport;
 use crate::analyze::dataset::Dataset;
 use crate::analyze::dataset::Policy;
 use crate::analyze::dataset::Prompts;
+use crate::analyze::result::BootstrapResult;
 use crate::analyze::result::Calibration;
 use crate::analyze::result::Difference;
 use crate::analyze::result::LabelsOnly;
 use crate::analyze::result::PolicyResult;
 use crate::analyze::result::RareLabels;
-use crate::analyze::result::Resampled;
 use crate::analyze::result::SpreadResult;
 use crate::analyze::result::TransportResult;
 use crate::analyze::run::AnalyzeError;
@@ -41,20 +41,20 @@ use crate::analyze::run::Probe;
 use crate::analyze::run::Request;
 use crate::analyze::run::SCORE;
 use crate::analyze::run::Scales;
-use crate::analyze::run::Unit;
+use crate::analyze::run::UnitScaleRows;
 use crate::analyze::run::to_unit;
 
 /// What results are made of.
-pub(super) struct Parts<'a> {
+pub(super) struct ResultInputs<'a> {
     pub(super) dataset: &'a Dataset,
     pub(super) prompts: &'a Prompts,
     pub(super) request: &'a Request<'a>,
     pub(super) scales: &'a Scales,
-    pub(super) unit: &'a Unit,
+    pub(super) unit: &'a UnitScaleRows,
     pub(super) calibrator: Option<&'a Calibrator>,
 }
 
-impl Parts<'_> {
+impl ResultInputs<'_> {
     pub(super) fn calibration(
         &self,
         calibrator: &Calibrator,
@@ -178,7 +178,7 @@ impl Parts<'_> {
             weight: point.weight,
             spread,
             calibration_variance: estimate.calibration_variance.map(|v| v * span * span),
-            resampled: resampled.map(|resampled| Resampled {
+            resampled: resampled.map(|resampled| BootstrapResult {
                 se: output.difference(resampled.se[policy]),
                 interval: output.interval(resampled.intervals[policy]),
             }),
@@ -293,7 +293,7 @@ impl Parts<'_> {
         let p: Vec<f64> = found.iter().map(|difference| difference.p).collect();
         for (difference, adjusted) in found
             .iter_mut()
-            .zip(adjusted(p, Correction::BenjaminiHochberg)?)
+            .zip(adjusted(p, MultiplicityCorrection::BenjaminiHochberg)?)
         {
             difference.p_adjusted = adjusted;
         }
@@ -326,7 +326,10 @@ impl Parts<'_> {
                 zero_null_p_adjusted: None,
             });
         }
-        let adjusted = adjusted(p.iter().map(|(_, p)| *p), Correction::BenjaminiHochberg)?;
+        let adjusted = adjusted(
+            p.iter().map(|(_, p)| *p),
+            MultiplicityCorrection::BenjaminiHochberg,
+        )?;
         for ((policy, _), adjusted) in p.into_iter().zip(adjusted) {
             if let Some(result) = &mut found[policy] {
                 result.zero_null_p_adjusted = Some(adjusted);
@@ -340,7 +343,7 @@ impl Parts<'_> {
         probe: &Probe,
         policy: usize,
         calibrator: &Calibrator,
-    ) -> Result<transport::Audit, AnalyzeError> {
+    ) -> Result<transport::TransportAudit, AnalyzeError> {
         let source = &probe.responses;
         self.labels_are_held_out(source, policy)?;
         let (mut labels, mut points) = (Vec::new(), Vec::new());
@@ -373,7 +376,7 @@ impl Parts<'_> {
             &clusters,
             None,
         )?;
-        let mut terms = transport::Terms::new(
+        let mut terms = transport::TransportTerms::new(
             probe
                 .margin
                 .map(|margin| margin / self.scales.output.span()),
@@ -440,7 +443,7 @@ impl Parts<'_> {
 /// [`AnalyzeError`] for a p outside [0, 1].
 pub fn adjusted(
     p: impl IntoIterator<Item = f64>,
-    by: Correction,
+    by: MultiplicityCorrection,
 ) -> Result<Vec<f64>, AnalyzeError> {
     let p: Vec<f64> = p.into_iter().collect();
     Ok(multiplicity::adjusted(&p, by)?)

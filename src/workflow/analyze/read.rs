@@ -44,7 +44,7 @@ pub struct ReadError {
 
 /// Which fields hold what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
+pub struct FieldNames {
     /// The judge score.
     pub judge: String,
     /// The label.
@@ -53,7 +53,7 @@ pub struct Fields {
     pub covariates: Vec<String>,
 }
 
-impl Default for Fields {
+impl Default for FieldNames {
     fn default() -> Self {
         Self {
             judge: "judge_score".to_owned(),
@@ -96,9 +96,9 @@ impl<'a> Record<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Record<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
+        struct RecordVisitor;
 
-        impl<'de> Visitor<'de> for Members {
+        impl<'de> Visitor<'de> for RecordVisitor {
             type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,11 +107,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Record<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 #[derive(Deserialize)]
-                struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+                struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
                 let mut members: Self::Value = Vec::with_capacity(8);
                 let mut once = Once::default();
-                while let Some(Key(key)) = map.next_key()? {
+                while let Some(MemberName(key)) = map.next_key()? {
                     if !once.insert(key.clone()) {
                         return Err(A::Error::custom(format_args!(
                             "member {key} is there twice"
@@ -123,7 +123,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Record<'a> {
             }
         }
 
-        deserializer.deserialize_map(Members).map(Record)
+        deserializer.deserialize_map(RecordVisitor).map(Record)
     }
 }
 
@@ -131,7 +131,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Record<'a> {
 ///
 /// # Errors
 /// [`ReadError`] at the first line that is not a response.
-pub fn responses(source_name: &str, text: &str, fields: &Fields) -> Result<Responses, ReadError> {
+pub fn responses(
+    source_name: &str,
+    text: &str,
+    fields: &FieldNames,
+) -> Result<Responses, ReadError> {
     let mut found = Responses {
         source_name: source_name.to_owned(),
         covariates: vec![Vec::new(); fields.covariates.len()],
@@ -187,9 +191,13 @@ fn not_json(line: &str, error: &serde_json::Error) -> String {
     }
 }
 
-type FieldError = (String, String);
+type MemberError = (String, String);
 
-fn response(record: &Record<'_>, fields: &Fields, found: &mut Responses) -> Result<(), FieldError> {
+fn response(
+    record: &Record<'_>,
+    fields: &FieldNames,
+    found: &mut Responses,
+) -> Result<(), MemberError> {
     let metadata: Option<Record<'_>> = match record.get("metadata") {
         Some(raw) if raw.get().starts_with('{') => Some(
             serde_json::from_str(raw.get())
@@ -237,7 +245,7 @@ fn response(record: &Record<'_>, fields: &Fields, found: &mut Responses) -> Resu
     Ok(())
 }
 
-fn prompt_id(id: Option<&RawValue>, prompt: Option<&RawValue>) -> Result<String, FieldError> {
+fn prompt_id(id: Option<&RawValue>, prompt: Option<&RawValue>) -> Result<String, MemberError> {
     if let Some(raw) = id {
         let integer = raw.get().bytes().all(|byte| byte.is_ascii_digit());
         return if integer {
@@ -259,7 +267,7 @@ fn covariate(
     name: &str,
     recorded: Option<&RawValue>,
     response: Option<&RawValue>,
-) -> Result<f64, FieldError> {
+) -> Result<f64, MemberError> {
     match (recorded, response) {
         (Some(raw), _) => number(name, raw),
         (None, Some(raw)) if name == RESPONSE_LENGTH => {
@@ -279,7 +287,7 @@ pub fn words(text: &str) -> usize {
     text.split(space).filter(|word| !word.is_empty()).count()
 }
 
-fn number(name: &str, raw: &RawValue) -> Result<f64, FieldError> {
+fn number(name: &str, raw: &RawValue) -> Result<f64, MemberError> {
     let wrong = || {
         let what = format!("expected a finite number, found {}", short(raw));
         (name.to_owned(), what)
@@ -293,7 +301,7 @@ fn number(name: &str, raw: &RawValue) -> Result<f64, FieldError> {
         .ok_or_else(wrong)
 }
 
-fn text(name: &str, raw: &RawValue) -> Result<String, FieldError> {
+fn text(name: &str, raw: &RawValue) -> Result<String, MemberError> {
     serde_json::from_str(raw.get()).map_err(|_| {
         (
             name.to_owned(),

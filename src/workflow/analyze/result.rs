@@ -15,8 +15,8 @@ use clover_stats::direct::WeightReason;
 use clover_stats::inference::Interval;
 use clover_stats::oua::Share;
 use clover_stats::sample::Thin;
-use clover_stats::transport::Audit;
-use clover_stats::transport::State;
+use clover_stats::transport::AuditState;
+use clover_stats::transport::TransportAudit;
 
 /// Estimates of all policies.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ pub struct PolicyResult {
     /// Calibration variance; `None` without a jackknife.
     pub calibration_variance: Option<f64>,
     /// Bootstrap standard error and percentile interval.
-    pub resampled: Option<Resampled>,
+    pub resampled: Option<BootstrapResult>,
     /// Labelled prompts with another label than the most common one of its own.
     pub off_mode: usize,
     /// What bounds its value where nearly all of its own labels are one value.
@@ -211,8 +211,8 @@ impl PolicyResult {
     pub fn is_checked(&self) -> bool {
         let audit = self.transport.as_ref().map(|result| result.audit.state);
         let refused = self.support.is_some_and(|support| support.refuse_level);
-        let supported = self.route.uses_own_labels() || audit == Some(State::Pass);
-        supported && !refused && audit != Some(State::Fail)
+        let supported = self.route.uses_own_labels() || audit == Some(AuditState::Pass);
+        supported && !refused && audit != Some(AuditState::Fail)
     }
 
     /// Whether its estimate stands on calibration that its own labels did not correct and no audit passed.
@@ -220,7 +220,7 @@ impl PolicyResult {
         let passed = self
             .transport
             .as_ref()
-            .is_some_and(|result| result.audit.state == State::Pass);
+            .is_some_and(|result| result.audit.state == AuditState::Pass);
         !self.route.uses_own_labels() && self.route != Route::Naive && !passed
     }
 }
@@ -258,7 +258,7 @@ pub struct Detail {
 
 /// Bootstrap results.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Resampled {
+pub struct BootstrapResult {
     /// Standard deviation of replicates.
     pub se: f64,
     /// Percentile interval.
@@ -278,7 +278,7 @@ pub struct LabelsOnly {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransportResult {
     /// The audit, on the unit scale.
-    pub audit: Audit,
+    pub audit: TransportAudit,
     /// The margin, in output units; `None` was not given.
     pub margin: Option<f64>,
     /// Adjusted p that the mean residual is 0, within the family of probes (Benjamini-Hochberg).
@@ -355,7 +355,7 @@ impl Status {
         let failed = policy
             .transport
             .as_ref()
-            .is_some_and(|result| result.audit.state == State::Fail);
+            .is_some_and(|result| result.audit.state == AuditState::Fail);
         match policy.route {
             Route::DirectOracle => Self::Good,
             Route::Naive => Self::Warning,

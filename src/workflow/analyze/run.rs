@@ -1,10 +1,10 @@
 //! From a dataset to estimates: scales, calibrator, values, differences, support, transport.
 
 use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::CalibratorSettings;
 use clover_stats::calibrator::Frame;
-use clover_stats::calibrator::Labelled;
+use clover_stats::calibrator::LabelledRows;
 use clover_stats::calibrator::Problem;
-use clover_stats::calibrator::Settings;
 use clover_stats::direct;
 use clover_stats::direct::Bootstrap;
 use clover_stats::direct::ClusterWeights;
@@ -22,7 +22,7 @@ use crate::analyze::dataset::Dataset;
 use crate::analyze::dataset::Policy;
 use crate::analyze::dataset::Prompts;
 use crate::analyze::parts;
-use crate::analyze::parts::Parts;
+use crate::analyze::parts::ResultInputs;
 use crate::analyze::result::Analysis;
 use crate::analyze::result::PolicyResult;
 
@@ -114,7 +114,7 @@ pub struct Replicates<'a> {
 /// How to analyze.
 pub struct Request<'a> {
     /// The calibrator.
-    pub settings: Settings,
+    pub settings: CalibratorSettings,
     /// The estimator.
     pub options: Options,
     /// Scale of judge scores, if declared.
@@ -148,7 +148,7 @@ pub struct Request<'a> {
 impl Default for Request<'_> {
     fn default() -> Self {
         Self {
-            settings: Settings::ESTIMATE,
+            settings: CalibratorSettings::ESTIMATE,
             options: Options::default(),
             judge_scale: None,
             label_scale: None,
@@ -175,14 +175,14 @@ pub(super) struct Scales {
 }
 
 /// Everything on the unit scale, rows of policies first, calibration rows after them.
-pub(super) struct Unit {
+pub(super) struct UnitScaleRows {
     pub(super) frame: Frame,
     pub(super) table: Table,
     /// Labelled rows: row of the frame, label, prompt.
     pub(super) labelled: Vec<(usize, f64, u32)>,
 }
 
-impl Unit {
+impl UnitScaleRows {
     /// Clusters that a replicate weights: prompts of the policies, and those of calibration rows alone.
     fn clusters(&self) -> usize {
         let labelled = self.labelled.iter().map(|row| row.2 as usize + 1).max();
@@ -212,7 +212,7 @@ pub fn analyze(
         calibrator.as_ref().ok(),
         &request.options,
     )?;
-    let made = Parts {
+    let made = ResultInputs {
         dataset,
         prompts,
         request,
@@ -258,7 +258,7 @@ pub fn analyze(
 }
 
 /// A calibrator with its bootstrap.
-struct Fitted {
+struct ResampledCalibrator {
     calibrator: Result<Calibrator, Thin>,
     resampled: Option<Bootstrap>,
     clusters: usize,
@@ -266,13 +266,17 @@ struct Fitted {
 }
 
 /// Fits the calibrator on the labelled rows, and refits it in every replicate.
-fn fit(unit: &Unit, prompts: &Prompts, request: &Request<'_>) -> Result<Fitted, AnalyzeError> {
+fn fit(
+    unit: &UnitScaleRows,
+    prompts: &Prompts,
+    request: &Request<'_>,
+) -> Result<ResampledCalibrator, AnalyzeError> {
     let id = |prompt: u32| prompts.ids()[prompt as usize].as_str();
     let ids: Vec<&str> = unit.labelled.iter().map(|row| id(row.2)).collect();
     let clusters = distinct(unit.labelled.iter().map(|row| row.2));
     let folds = folds::resolve_count(request.folds, clusters);
     if let Err(thin) = folds::check_clusters(folds, clusters) {
-        return Ok(Fitted {
+        return Ok(ResampledCalibrator {
             calibrator: Err(thin),
             resampled: None,
             clusters,
@@ -283,7 +287,7 @@ fn fit(unit: &Unit, prompts: &Prompts, request: &Request<'_>) -> Result<Fitted, 
         let of = folds::balanced(&ids, &ids, folds, seed);
         let points = unit.labelled.iter().map(|row| unit.frame.of_row()[row.0]);
         let labels = unit.labelled.iter().map(|row| row.1);
-        let labelled = Labelled::new(points.collect(), labels.collect(), of, folds)?;
+        let labelled = LabelledRows::new(points.collect(), labels.collect(), of, folds)?;
         Problem::new(&unit.frame, labelled, request.settings)
     };
     let resampled = match &request.replicates {
@@ -297,7 +301,7 @@ fn fit(unit: &Unit, prompts: &Prompts, request: &Request<'_>) -> Result<Fitted, 
         )?),
         None => None,
     };
-    Ok(Fitted {
+    Ok(ResampledCalibrator {
         calibrator: Ok(problem(request.fold_seed)?.calibrator(None)),
         resampled,
         clusters,
@@ -356,7 +360,7 @@ fn unit(
     evaluated: usize,
     scales: &Scales,
     request: &Request<'_>,
-) -> Result<Unit, AnalyzeError> {
+) -> Result<UnitScaleRows, AnalyzeError> {
     let rows: usize = dataset.policies.iter().map(Policy::len).sum();
     let mut columns = vec![Vec::with_capacity(rows); 1 + dataset.covariates.len()];
     let mut labels = Vec::with_capacity(rows);
@@ -409,7 +413,7 @@ fn unit(
     if let Some(propensities) = &request.propensities {
         table = table.with_propensities(propensities.concat())?;
     }
-    Ok(Unit {
+    Ok(UnitScaleRows {
         frame,
         table,
         labelled,

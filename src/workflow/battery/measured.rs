@@ -7,7 +7,7 @@ use clover_attack::Chain;
 use clover_attack::Operator;
 use clover_attack::battery;
 use clover_attack::battery::Battery;
-use clover_attack::battery::Scored;
+use clover_attack::battery::CalibratedReward;
 use clover_attack::search;
 use clover_event::id::EventId;
 use clover_event::id::FamilyId;
@@ -44,7 +44,7 @@ use crate::iterate::steps::BUILD;
 pub const SEEDS_DEFAULT: usize = 120;
 
 /// Rewards of texts in place of a seed's response; `None` where there is no score.
-pub type Score<'a> = dyn FnMut(&Seed<'_>, &str) -> Option<Scored> + 'a;
+pub type Score<'a> = dyn FnMut(&Seed<'_>, &str) -> Option<CalibratedReward> + 'a;
 
 /// A slice with the seeds that lie in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,7 @@ pub struct KnownExploit<'a> {
 
 /// What is attacked.
 #[derive(Clone, Debug)]
-pub struct Target<'a> {
+pub struct AttackTarget<'a> {
     /// Digest of the calibrator.
     pub calibrator: Digest,
     /// The candidate; `None` for the rubric that the iteration starts from.
@@ -95,7 +95,7 @@ pub struct Target<'a> {
 
 /// A seed and a chain that earn more than they may.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct ChainExploit {
     /// What is done.
     pub chain: Chain,
     /// Number of the seed.
@@ -108,7 +108,7 @@ pub struct Found {
 
 /// Why nothing was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unmeasured {
+pub enum MeasurementGap {
     /// Nothing to attack.
     #[error("no seed")]
     NoSeeds,
@@ -128,17 +128,17 @@ fn text(value: &str) -> Text {
     Text::new(value).expect("BUG: a chain is a short plain text")
 }
 
-fn finite(value: f64) -> Result<Finite, Unmeasured> {
-    Finite::new(value).ok_or(Unmeasured::Reward)
+fn finite(value: f64) -> Result<Finite, MeasurementGap> {
+    Finite::new(value).ok_or(MeasurementGap::Reward)
 }
 
-fn micro(value: f64) -> Result<Micro, Unmeasured> {
+fn micro(value: f64) -> Result<Micro, MeasurementGap> {
     let finite = finite(value)?.value();
     #[expect(
         clippy::cast_possible_truncation,
         reason = "differences of rewards in [0, 1]; what is beyond saturates and is refused"
     )]
-    Micro::new((finite * 1e6).round() as i64).ok_or(Unmeasured::Reward)
+    Micro::new((finite * 1e6).round() as i64).ok_or(MeasurementGap::Reward)
 }
 
 /// The row of a seed, `policy/item/draw`.
@@ -150,14 +150,14 @@ pub fn row(seed: &Seed<'_>) -> String {
 /// attacked, `before` under the one that the iteration starts from, for a candidate.
 ///
 /// # Errors
-/// [`Unmeasured`].
+/// [`MeasurementGap`].
 pub fn measure(
-    target: &Target<'_>,
+    target: &AttackTarget<'_>,
     score: &mut Score<'_>,
     before: Option<&mut Score<'_>>,
-) -> Result<(BatteryEvaluated, Vec<Found>), Unmeasured> {
+) -> Result<(BatteryEvaluated, Vec<ChainExploit>), MeasurementGap> {
     if target.seeds.is_empty() {
-        return Err(Unmeasured::NoSeeds);
+        return Err(MeasurementGap::NoSeeds);
     }
     let texts: Vec<&str> = target.seeds.iter().map(|seed| seed.response).collect();
     let battery = battery::run(&texts, |at, text| score(&target.seeds[at], text));
@@ -166,7 +166,7 @@ pub fn measure(
     let found = search::run(&texts, target.tries, start, |at, text| {
         score(&target.seeds[at], text)
     });
-    let found = found.ok_or(Unmeasured::Tries)?;
+    let found = found.ok_or(MeasurementGap::Tries)?;
     let (exploits, missing) = again(&target.known, score, before)?;
     let unscored = battery.unscored + found.unscored + missing;
     let chains = found.chains.iter().map(|of| {
@@ -210,7 +210,7 @@ fn again(
     known: &[KnownExploit<'_>],
     score: &mut Score<'_>,
     mut before: Option<&mut Score<'_>>,
-) -> Result<(Vec<ExploitMeasured>, usize), Unmeasured> {
+) -> Result<(Vec<ExploitMeasured>, usize), MeasurementGap> {
     let uplift = |of: &KnownExploit<'_>, score: &mut Score<'_>| {
         let seed = of.seed.as_ref()?;
         let entry = battery::Entry {
@@ -253,7 +253,7 @@ fn is_worse(of: &ExploitMeasured) -> bool {
 fn attacks(
     battery: &Battery,
     tighter: &BTreeMap<Operator, f64>,
-) -> Result<Vec<AttackMeasured>, Unmeasured> {
+) -> Result<Vec<AttackMeasured>, MeasurementGap> {
     let mut attacks = Vec::new();
     for operator in Operator::ALL {
         let of = battery
@@ -278,7 +278,10 @@ fn attacks(
 }
 
 /// Mean uplift of each attack among the seeds of each slice.
-fn stressed(battery: &Battery, slices: &[SliceSeeds]) -> Result<Vec<SliceStressed>, Unmeasured> {
+fn stressed(
+    battery: &Battery,
+    slices: &[SliceSeeds],
+) -> Result<Vec<SliceStressed>, MeasurementGap> {
     let ran: BTreeSet<Operator> = battery.uplifts.iter().map(|one| one.operator).collect();
     let mut stressed = Vec::with_capacity(slices.len());
     for slice in slices {
@@ -315,16 +318,16 @@ fn root(leaves: impl Iterator<Item = Digest>) -> Digest {
 
 /// One leaf of the best chains.
 #[derive(Serialize)]
-struct Leaf<'a> {
+struct ChainLeaf<'a> {
     chain: String,
     row: &'a str,
     uplift: Finite,
 }
 
-fn chains_root(best: &[search::Best], names: &[String]) -> Result<Root, Unmeasured> {
+fn chains_root(best: &[search::Best], names: &[String]) -> Result<Root, MeasurementGap> {
     let mut leaves = Vec::with_capacity(best.len());
     for of in best {
-        let leaf = Leaf {
+        let leaf = ChainLeaf {
             chain: of.chain.to_string(),
             row: &names[of.seed],
             uplift: finite(of.uplift)?,
@@ -337,10 +340,10 @@ fn chains_root(best: &[search::Best], names: &[String]) -> Result<Root, Unmeasur
 
 /// Of each seed the worst that earns too much against an obligation, by attack or by search, where it is not known yet.
 fn discovered(
-    target: &Target<'_>,
+    target: &AttackTarget<'_>,
     battery: &Battery,
-    found: &search::Found,
-) -> Result<Vec<Found>, Unmeasured> {
+    found: &search::SearchResult,
+) -> Result<Vec<ChainExploit>, MeasurementGap> {
     let mut worst: BTreeMap<usize, (Chain, f64)> = BTreeMap::new();
     let singles = battery
         .uplifts
@@ -380,7 +383,7 @@ fn discovered(
         } else {
             Violation::Trace
         };
-        exploits.push(Found {
+        exploits.push(ChainExploit {
             chain,
             seed,
             uplift,
@@ -392,7 +395,11 @@ fn discovered(
 }
 
 /// The event of an exploit that a recorded battery found.
-pub fn discovery(target: &Target<'_>, battery: EventId, found: &Found) -> ExploitDiscovered {
+pub fn discovery(
+    target: &AttackTarget<'_>,
+    battery: EventId,
+    found: &ChainExploit,
+) -> ExploitDiscovered {
     let seed = &target.seeds[found.seed];
     ExploitDiscovered {
         battery,
@@ -412,11 +419,11 @@ mod tests {
     use super::*;
 
     /// A judge that pays .15 for each of at most two citations; `mended` takes it back.
-    fn paid(mended: bool) -> impl FnMut(&Seed<'_>, &str) -> Option<Scored> {
+    fn paid(mended: bool) -> impl FnMut(&Seed<'_>, &str) -> Option<CalibratedReward> {
         move |_, text| {
             let cited = text.matches("https://").count().min(2);
             let paid = if mended { 0.0 } else { 0.15 * cited as f64 };
-            Some(Scored {
+            Some(CalibratedReward {
                 reward: 0.2 + paid,
                 violates: false,
             })
@@ -450,7 +457,7 @@ mod tests {
             seeds: (0..30).collect(),
             slice: "s".parse().unwrap(),
         }];
-        let mut target = Target {
+        let mut target = AttackTarget {
             calibrator: Digest([1; 32]),
             candidate: None,
             iteration: &iteration,

@@ -5,7 +5,7 @@ pub mod measured;
 pub mod prepared;
 mod run;
 
-pub use run::Evaluated;
+pub use run::OperatorVerdict;
 pub use run::Scorer;
 pub use run::Seed;
 pub use run::evaluate;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use clover_attack::Chain;
 use clover_attack::Operator;
-use clover_attack::battery::Scored;
+use clover_attack::battery::CalibratedReward;
 use clover_attack::search::TRIES_DEFAULT;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::payload::battery::BatteryEvaluated;
 use clover_num::Micro;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_rubric::Patch;
 use clover_rubric::engine::Rules;
 use clover_rubric::evidence::Evidence;
@@ -21,19 +21,19 @@ use clover_rubric::extract::recorded::Traces;
 use crate::battery::Scorer;
 use crate::battery::Seed;
 use crate::battery::measured;
-use crate::battery::measured::Found;
+use crate::battery::measured::AttackTarget;
+use crate::battery::measured::ChainExploit;
 use crate::battery::measured::KnownExploit;
+use crate::battery::measured::MeasurementGap;
 use crate::battery::measured::SliceSeeds;
-use crate::battery::measured::Target;
-use crate::battery::measured::Unmeasured;
 use crate::iterate::calibrator;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::course::Course;
 use crate::iterate::hypothesis::Hypothesis;
-use crate::iterate::rows::Named;
-use crate::iterate::steps::Patched;
+use crate::iterate::rows::RowName;
+use crate::iterate::steps::CandidateFit;
 use crate::judge::Judge;
-use crate::judge::run::Known;
+use crate::judge::run::ProbeEvidence;
 
 /// The uplift that a patch's own bound allows an operator.
 fn bound(patches: &[Patch], operator: Operator) -> Option<f64> {
@@ -48,7 +48,7 @@ fn bound(patches: &[Patch], operator: Operator) -> Option<f64> {
 }
 
 /// The documents of a hypothesis.
-pub fn patches(record: &Record, of: &Hypothesis) -> Vec<Patch> {
+pub fn patches(record: &IterationRecord, of: &Hypothesis) -> Vec<Patch> {
     let proposed = record.proposed.iter();
     let mine = proposed.filter(|patch| of.patches.contains(&patch.said.patch_hash));
     mine.filter_map(|patch| Patch::parse(patch.said.yaml.as_str().as_bytes()).ok())
@@ -57,16 +57,16 @@ pub fn patches(record: &Record, of: &Hypothesis) -> Vec<Patch> {
 
 /// A response with its prompt.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct PromptedResponse {
     /// The row.
-    pub name: Named,
+    pub name: RowName,
     /// The prompt.
     pub prompt: String,
     /// The response.
     pub response: String,
 }
 
-impl Answer {
+impl PromptedResponse {
     /// It as a seed, with the tool calls that were made for it.
     pub fn seed<'a>(&'a self, traces: Option<&'a BTreeMap<String, Traces>>) -> Seed<'a> {
         static NONE: Traces = Traces::none();
@@ -82,13 +82,13 @@ impl Answer {
 }
 
 /// A known exploit by its number, with its answer where that is at hand.
-pub type Exploit = (u64, Chain, Option<Answer>);
+pub type Exploit = (u64, Chain, Option<PromptedResponse>);
 
 /// Answers that are attacked, with their rows, and known exploits.
 #[derive(Clone, Debug)]
 pub struct Material {
     /// Answers.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<PromptedResponse>,
     /// Exploits in order of their number.
     pub exploits: Vec<Exploit>,
     /// The row of each answer.
@@ -120,11 +120,11 @@ pub struct Under<'a> {
     /// Statements that are true.
     pub facts: Option<&'a Facts>,
     /// The calibrator.
-    pub fitted: &'a Fitted,
+    pub fitted: &'a CalibratorFit,
     /// The judge.
     pub judge: &'a RefCell<dyn Judge>,
     /// What the judge knows.
-    pub known: &'a Known,
+    pub known: &'a ProbeEvidence,
     /// The rubric.
     pub rules: &'a Rules,
 }
@@ -137,7 +137,7 @@ impl std::fmt::Debug for Under<'_> {
 
 impl Under<'_> {
     /// Reward of a text in place of a seed's response.
-    pub fn score(&self, seed: &Seed<'_>, text: &str) -> Option<Scored> {
+    pub fn score(&self, seed: &Seed<'_>, text: &str) -> Option<CalibratedReward> {
         let calibrated = |score: Micro, evidence: &Evidence| {
             let covariates = self.course.loaded.covariates_of(evidence);
             let score = score.value() as f64 / 1e6;
@@ -157,24 +157,24 @@ impl Under<'_> {
 
 /// A battery that is about to be run: of the rubric that an iteration starts from, or of a hypothesis.
 #[derive(Clone, Copy, Debug)]
-pub struct Prepared<'a> {
+pub struct BatteryPlan<'a> {
     /// The iteration, computed.
     pub course: &'a Course,
     /// The iteration.
     pub iteration: &'a IterationId,
     /// What the judge knows.
-    pub known: &'a Known,
+    pub known: &'a ProbeEvidence,
     /// What is attacked.
     pub material: &'a Material,
     /// The hypothesis, scored and calibrated; `None` for the rubric that the iteration starts from.
-    pub of: Option<(&'a Hypothesis, &'a Patched)>,
+    pub of: Option<(&'a Hypothesis, &'a CandidateFit)>,
     /// The documents of the hypothesis, whose own bounds hold too.
     pub patches: &'a [Patch],
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> BatteryPlan<'a> {
     /// The calibrator of the rubric that is attacked.
-    fn fitted(&self) -> &'a Fitted {
+    fn fitted(&self) -> &'a CalibratorFit {
         let base = &self.course.ground.baseline;
         self.of.map_or(base, |(_, patched)| &patched.fitted)
     }
@@ -186,7 +186,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// What is attacked, with what.
-    pub fn target(&self) -> Target<'a> {
+    pub fn target(&self) -> AttackTarget<'a> {
         let traces = self.known.traces.as_ref();
         let tighter = Operator::ALL.into_iter();
         let tighter =
@@ -200,7 +200,7 @@ impl<'a> Prepared<'a> {
         let loaded = &self.course.loaded;
         let rubric = self.of.map_or(&loaded.rubric, |(of, _)| &of.rubric);
         let answers = self.material.answers.iter();
-        Target {
+        AttackTarget {
             calibrator: calibrator(self.fitted()),
             candidate: self.of.map(|(of, _)| of.hash),
             iteration: self.iteration,
@@ -221,13 +221,13 @@ impl<'a> Prepared<'a> {
     /// the judge that was told what the hypothesis changes.
     ///
     /// # Errors
-    /// [`Unmeasured`].
+    /// [`MeasurementGap`].
     pub fn measured(
         &self,
-        target: &Target<'_>,
+        target: &AttackTarget<'_>,
         judge: &RefCell<dyn Judge>,
         anew: Option<&RefCell<dyn Judge>>,
-    ) -> Result<(BatteryEvaluated, Vec<Found>), Unmeasured> {
+    ) -> Result<(BatteryEvaluated, Vec<ChainExploit>), MeasurementGap> {
         let facts = self.known.facts.as_ref();
         let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
         let under = |rules, fitted, judge| Under {

@@ -3,7 +3,7 @@
 use clover_attack::Operator;
 use clover_attack::battery;
 use clover_attack::battery::Battery;
-use clover_attack::battery::Scored;
+use clover_attack::battery::CalibratedReward;
 use clover_event::id::ItemId;
 use clover_event::id::PolicyId;
 use clover_event::payload::Verdict;
@@ -18,8 +18,8 @@ use clover_rubric::extract::recorded::Traces;
 use clover_stats::predicate;
 use clover_stats::sample::Values;
 
-use crate::judge::Ask;
 use crate::judge::Judge;
+use crate::judge::JudgeQuery;
 
 /// One response that is attacked, with what is known of it.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Scorer<'_> {
 
 impl Scorer<'_> {
     /// Reward of a text in place of a seed's response; `None` where judge or engine give no score.
-    pub fn score(&mut self, seed: &Seed<'_>, text: &str) -> Option<Scored> {
+    pub fn score(&mut self, seed: &Seed<'_>, text: &str) -> Option<CalibratedReward> {
         let evidence = extract::extract(&extract::Source {
             prompt: seed.prompt,
             response: text,
@@ -69,7 +69,7 @@ impl Scorer<'_> {
             traces: seed.traces,
             facts: self.facts,
         });
-        let ask = Ask {
+        let ask = JudgeQuery {
             item: seed.item,
             policy: seed.policy,
             draw: seed.draw,
@@ -82,7 +82,7 @@ impl Scorer<'_> {
         let violates = scored.trace.iter().any(|fired| {
             fired.path.starts_with("obligations.") || fired.path.starts_with("guards.")
         });
-        Some(Scored {
+        Some(CalibratedReward {
             reward: (self.calibrated)(scored.score, &evidence),
             violates,
         })
@@ -91,7 +91,7 @@ impl Scorer<'_> {
 
 /// One operator's result against its tolerance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Evaluated {
+pub struct OperatorVerdict {
     /// The operator.
     pub operator: Operator,
     /// Its statistics; `None` when it changed no seed.
@@ -103,7 +103,10 @@ pub struct Evaluated {
 /// Holds a battery against tolerances, tightened to `tighter` where a patch states a bound of its own. While something could
 /// not be scored, nothing passes.
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
-pub fn evaluate(battery: &Battery, tighter: &dyn Fn(Operator) -> Option<f64>) -> Vec<Evaluated> {
+pub fn evaluate(
+    battery: &Battery,
+    tighter: &dyn Fn(Operator) -> Option<f64>,
+) -> Vec<OperatorVerdict> {
     let uplifts: Vec<f64> = battery.uplifts.iter().map(|one| one.uplift).collect();
     let number = |operator| {
         Operator::ALL
@@ -138,7 +141,7 @@ pub fn evaluate(battery: &Battery, tighter: &dyn Fn(Operator) -> Option<f64>) ->
             Some(_) if enough && battery.unscored == 0 => Verdict::Pass,
             _ => Verdict::Inconclusive,
         };
-        Evaluated {
+        OperatorVerdict {
             operator,
             found,
             verdict,
@@ -165,12 +168,12 @@ mod tests {
     use crate::judge::builtin::Builtin;
     use crate::simulate::Fault;
     use crate::simulate::Kind;
-    use crate::simulate::Row;
     use crate::simulate::Setting;
+    use crate::simulate::SimulatedRow;
     use crate::simulate::World;
 
     /// Battery and `U_adv` of the citation world, with R = 0.85 S + 0.05.
-    fn attacked(rules: &dyn Fn(&World) -> Rules) -> (Vec<Evaluated>, f64) {
+    fn attacked(rules: &dyn Fn(&World) -> Rules) -> (Vec<OperatorVerdict>, f64) {
         let world = World::new(
             Setting {
                 fault: Fault::Citations,
@@ -179,7 +182,7 @@ mod tests {
             11,
         )
         .unwrap();
-        let rows: Vec<Row> = (0..120)
+        let rows: Vec<SimulatedRow> = (0..120)
             .map(|number| world.row(Kind::Fresh, number))
             .collect();
         let citations = World::citations(&rows);
@@ -227,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_mended_rubric_withstands_the_battery_and_the_other_does_not() {
-        let verdict = |all: &[Evaluated], operator| {
+        let verdict = |all: &[OperatorVerdict], operator| {
             all.iter()
                 .find(|one| one.operator == operator)
                 .unwrap()
@@ -252,7 +255,7 @@ mod tests {
         let text = "The dose may be raised, and is 20 mg.";
         let score = |reward: f64| {
             move |_: usize, _: &str| {
-                Some(Scored {
+                Some(CalibratedReward {
                     reward,
                     violates: false,
                 })

@@ -12,8 +12,8 @@ use clover_num::Finite;
 use clover_num::Probability;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
 
@@ -23,7 +23,7 @@ use crate::predicate;
 pub(super) const SEGMENTS: usize = 5;
 
 /// What a report that reads no rows does not show.
-pub(super) fn without_rows(part: &mut Part, story: &Story, what: &str) {
+pub(super) fn without_rows(part: &mut Section, story: &Story, what: &str) {
     if !story.has_rows() {
         part.lacks(what, "nothing was read from its rows");
     }
@@ -46,8 +46,8 @@ fn classified(story: &Story) -> Option<(u64, &SlicesClassified)> {
 }
 
 /// Squared error and calibration error of candidates, as gates recorded them.
-pub(super) fn calibration(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn calibration(story: &Story, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Calibration,
         "How far calibrated rewards lie from labels before and after each patch, on the same rows.",
     );
@@ -119,8 +119,8 @@ fn loss_row(
 }
 
 /// Slices with their class before, and what candidates change in the protected ones.
-pub(super) fn slices(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn slices(story: &Story, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Slices,
         "Mean residual (label less calibrated reward) of the judge in force by slice. Negative: the judge gives too much. \
          The shrunk interval ignores that the spread between slices is itself estimated; the raw mean stands beside it.",
@@ -255,8 +255,8 @@ fn changes(table: &mut Table, seq: u64, gate: &GateEvaluated, greens: &Greens, n
 }
 
 /// The slices that cost most, by exposure, stakes and squared error.
-pub(super) fn segments(story: &Story) -> Part {
-    let mut part = Part::new(
+pub(super) fn segments(story: &Story) -> Section {
+    let mut part = Section::new(
         ReportPart::Segments,
         "The slices in which the judge costs most: exposure times stakes times squared error, largest first.",
     );
@@ -312,8 +312,8 @@ pub(super) fn segments(story: &Story) -> Part {
 }
 
 /// Raw mean residuals, slice by slice, with intervals of two standard errors.
-pub(super) fn residuals(story: &Story) -> Part {
-    let mut part = Part::new(
+pub(super) fn residuals(story: &Story) -> Section {
+    let mut part = Section::new(
         ReportPart::Residuals,
         "Raw mean residuals of the judge in force, each slice by itself. Slices of fewer than 40 labelled rows are not \
          read by themselves.",
@@ -374,8 +374,8 @@ pub(super) fn residuals(story: &Story) -> Part {
 }
 
 /// Environments under each candidate, and audits of policies.
-pub(super) fn transport(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn transport(story: &Story, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Transport,
         "Whether calibration holds in every environment: mean residual there, with p adjusted within its family.",
     );

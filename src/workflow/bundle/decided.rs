@@ -17,7 +17,7 @@ use clover_num::Finite;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Listing;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
 use clover_rubric::Rubric;
@@ -83,8 +83,8 @@ fn fate(story: &Story, patch: &PatchProposed) -> (String, Option<Finite>, Vec<u6
 }
 
 /// The outcome and the candidates.
-pub(super) fn decision(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn decision(story: &Story, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Decision,
         "How the iteration ended, and what became of every patch that was proposed in it.",
     );
@@ -111,7 +111,7 @@ pub(super) fn decision(story: &Story, names: &Names) -> Part {
 }
 
 /// How it ended, if it did.
-fn ended(story: &Story, part: &mut Part) {
+fn ended(story: &Story, part: &mut Section) {
     let closed = story.first(|payload| match payload {
         Payload::IterationClosed(said) => Some(said),
         _ => None,
@@ -130,7 +130,7 @@ fn ended(story: &Story, part: &mut Part) {
 }
 
 /// What it started from, and what binds it.
-fn began(story: &Story, part: &mut Part) {
+fn began(story: &Story, part: &mut Section) {
     let Some((seq, opened)) = story.opened() else {
         return;
     };
@@ -193,8 +193,8 @@ fn fates(story: &Story, names: &Names) -> Table {
 }
 
 /// Code lengths, and the size of the rubric before and after. Which rules never fire needs its rows.
-pub(super) fn complexity(story: &Story, state: &State) -> Part {
-    let mut part = Part::new(
+pub(super) fn complexity(story: &Story, state: &State) -> Section {
+    let mut part = Section::new(
         ReportPart::Complexity,
         "How much longer the rubric gets: tokens that come and go, new guards and fields, and rules that fire on \
          fewer than one row in a thousand.",
@@ -240,7 +240,7 @@ pub(super) fn complexity(story: &Story, state: &State) -> Part {
 }
 
 /// Tokens, leaves and rules of the rubric in force and of what each patch makes of it.
-fn sizes(story: &Story, state: &State, part: &mut Part) {
+fn sizes(story: &Story, state: &State, part: &mut Section) {
     let registered = story.rubric(state);
     let rubric = registered.and_then(|of| Some((of.seq, patches::rubric_of(of)?)));
     let Some((at, rubric)) = rubric else {
@@ -302,8 +302,8 @@ fn change(change: &LeafChange) -> (&'static str, String) {
 }
 
 /// What every patch changes, and its document as it was written.
-pub(super) fn diffs(story: &Story, state: &State) -> Part {
-    let mut part = Part::new(
+pub(super) fn diffs(story: &Story, state: &State) -> Section {
+    let mut part = Section::new(
         ReportPart::Diffs,
         "What each patch changes in the rubric, leaf by leaf, and the document as its author wrote it.",
     );

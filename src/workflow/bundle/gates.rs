@@ -7,17 +7,17 @@ use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
 
 use crate::predicate;
-use crate::predicate::Held;
+use crate::predicate::ProfileThresholds;
 
 /// Numbers that decide, beside their thresholds, and the verdict of each gate.
-pub(super) fn gates(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn gates(story: &Story, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Gates,
         "Every gate that a candidate was put to. A candidate is accepted only if all of them pass under the profile that \
          binds; what could not be computed is inconclusive, and that is no pass.",
@@ -79,7 +79,12 @@ pub(super) fn gates(story: &Story, names: &Names) -> Part {
 
 fn lines(table: &mut Table, seq: u64, gate: &GateEvaluated, names: &Names) {
     let show = predicate::gate(gate.gate).show;
-    let under = |profile| show(&gate.evidence, &Held::under(&gate.thresholds, profile));
+    let under = |profile| {
+        show(
+            &gate.evidence,
+            &ProfileThresholds::under(&gate.thresholds, profile),
+        )
+    };
     let (binding, literal) = (under(gate.thresholds.profile), under(Profile::Literal));
     for (at, shown) in binding.iter().enumerate() {
         let other = literal.get(at).filter(|other| other.held != shown.held);
@@ -119,8 +124,8 @@ fn value(value: f64) -> Cell {
 }
 
 /// Uplift of each attack, the searched worst case, and what came back of earlier exploits.
-pub(super) fn gaming(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn gaming(story: &Story, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Gaming,
         "What an answer gains by edits that earn nothing: each attack of the battery, the worst chain that a search \
          found, and exploits that came back.",

@@ -15,11 +15,11 @@ use clover_ledger::State;
 use clover_projection::assumptions::Assumptions;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
-use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::RubricRegistration;
 
 use crate::bundle::decided::leaf;
 
@@ -32,15 +32,15 @@ fn anchors(story: &Story) -> Option<(u64, &AnchorSetRegistered)> {
     })
 }
 
-fn leaf_of(rubric: &Registered, path: &str) -> Option<Cell> {
+fn leaf_of(rubric: &RubricRegistration, path: &str) -> Option<Cell> {
     let found = rubric.leaves.iter().find(|leaf| leaf.path == path)?;
     let text = leaf(&found.value);
     Some(Cell::text(text.trim_matches('"')))
 }
 
 /// Y or Y*, the protocol of labels, and the anchor policies with how far candidates move them.
-pub(super) fn target(story: &Story, state: &State, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn target(story: &Story, state: &State, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Target,
         "What rewards estimate, by which labelling protocol, and stored answers of a bad and a good policy that hold the \
          scale in place.",
@@ -129,8 +129,8 @@ fn drift(story: &Story, names: &Names) -> Table {
 }
 
 /// Model, prompt, rubric, calibrator, protocol, anchors.
-pub(super) fn versions(story: &Story, state: &State) -> Part {
-    let mut part = Part::new(
+pub(super) fn versions(story: &Story, state: &State) -> Section {
+    let mut part = Section::new(
         ReportPart::Versions,
         "What every number here depends on: change one of these, and it is another judge.",
     );
@@ -213,7 +213,7 @@ fn judges(story: &Story) -> Table {
 }
 
 /// Calibrator, algorithm, build and rows of the residual audit.
-fn computed(story: &Story, part: &mut Part) {
+fn computed(story: &Story, part: &mut Section) {
     let Some((seq, audited)) = story.audited() else {
         part.lacks("the calibrator", "residuals were not audited");
         return;
@@ -266,8 +266,8 @@ fn valued(story: &Story, seq: u64, said: &EstimateRecorded) -> (Vec<u64>, Vec<Ce
 }
 
 /// What policies are worth, newest estimate of each.
-pub(super) fn values(story: &Story) -> Part {
-    let mut part = Part::new(
+pub(super) fn values(story: &Story) -> Section {
+    let mut part = Section::new(
         ReportPart::Values,
         "What each policy is worth on the scale of labels. Intervals count the calibrator's own uncertainty. A level that \
          the labels do not support is withheld.",
@@ -326,7 +326,7 @@ fn failed_at(seq: u64) -> String {
 }
 
 /// What logged responses say of other policies, by estimators that may be read.
-fn off_policy(story: &Story, part: &mut Part) {
+fn off_policy(story: &Story, part: &mut Section) {
     let mut diagnosed: BTreeMap<_, (u64, &OpeDiagnosed)> = BTreeMap::new();
     let all = story.all(|payload| match payload {
         Payload::OpeDiagnosed(said) => Some(said),

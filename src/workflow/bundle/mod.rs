@@ -26,12 +26,12 @@ use clover_ground::time::Timestamp;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
-use clover_ledger::read::Read;
+use clover_ledger::read::LogEntry;
 use clover_num::Count;
 use clover_projection::bundle::Bundle;
-use clover_projection::bundle::Cited;
+use clover_projection::bundle::Citation;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::label;
 use clover_projection::iterations::story::Story;
 
@@ -40,7 +40,7 @@ use crate::iterate::steps::BUILD;
 
 /// A report as it was written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct ReportText {
     /// The report.
     pub bundle: Bundle,
     /// Why nothing in it comes from rows, where its layout asks for that.
@@ -51,7 +51,7 @@ pub struct Written {
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn bundle(ledger: &Ledger, story: &Story, state: &State) -> Result<Written, LedgerError> {
+pub fn bundle(ledger: &Ledger, story: &Story, state: &State) -> Result<ReportText, LedgerError> {
     let names = story.names();
     let mut parts = said(story, state, &names);
     let mut unread = None;
@@ -88,11 +88,11 @@ pub fn bundle(ledger: &Ledger, story: &Story, state: &State) -> Result<Written, 
             bundle.events.push(cited(&read, state));
         }
     }
-    Ok(Written { bundle, unread })
+    Ok(ReportText { bundle, unread })
 }
 
 /// Every part as far as entries say it, in reading order.
-fn said(story: &Story, state: &State, names: &Names) -> Vec<Part> {
+fn said(story: &Story, state: &State, names: &Names) -> Vec<Section> {
     vec![
         decided::decision(story, names),
         gates::gates(story, names),
@@ -137,7 +137,7 @@ const FROM_ROWS: [(ReportPart, &str); 7] = [
     (ReportPart::Complexity, "rules that never fire"),
 ];
 
-fn without_rows(parts: &mut [Part], why: &str) {
+fn without_rows(parts: &mut [Section], why: &str) {
     for (of, what) in FROM_ROWS {
         if let Some(part) = parts.iter_mut().find(|part| part.part == of) {
             part.lacks(what, why);
@@ -145,10 +145,10 @@ fn without_rows(parts: &mut [Part], why: &str) {
     }
 }
 
-fn cited(read: &Read, state: &State) -> Cited {
+fn cited(read: &LogEntry, state: &State) -> Citation {
     let author = read.event.header.author;
     let holder = state.keyring.keys.get(&author);
-    Cited {
+    Citation {
         author,
         holder: holder.map_or_else(String::new, |key| key.holder.to_string()),
         id: read.event.id,
@@ -185,7 +185,7 @@ pub fn published(bundle: &Bundle, layout: Option<ReportLayout>) -> ReportPublish
     }
 }
 
-fn join(parts: &mut [Part], extra: Part) {
+fn join(parts: &mut [Section], extra: Section) {
     if let Some(part) = parts.iter_mut().find(|part| part.part == extra.part) {
         part.missing.extend(extra.missing);
         part.facts.extend(extra.facts);

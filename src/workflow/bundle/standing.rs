@@ -8,14 +8,14 @@ use clover_projection::assumptions;
 use clover_projection::budgets::Budgets;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Fact;
-use clover_projection::bundle::Part;
-use clover_projection::bundle::Row;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
+use clover_projection::bundle::TableRow;
 use clover_projection::iterations::story::Story;
 
 /// Accounts with what was spent and what is left, and deviations from the manifest.
-pub(super) fn budgets(story: &Story, state: &State) -> Part {
-    let mut part = Part::new(
+pub(super) fn budgets(story: &Story, state: &State) -> Section {
+    let mut part = Section::new(
         ReportPart::Budgets,
         "What may be spent, and what was: looks at confirm labels first of all. Quarters are those of the last entry that \
          was read.",
@@ -68,7 +68,7 @@ fn accounts(state: &State) -> Table {
 }
 
 /// The account of peeks, and calls of the dev objective beside their limit.
-fn dev_calls(story: &Story, part: &mut Part) {
+fn dev_calls(story: &Story, part: &mut Section) {
     let Some((seq, opened)) = story.opened() else {
         return;
     };
@@ -136,8 +136,8 @@ fn deviations(story: &Story) -> Table {
 }
 
 /// The assumptions ledger as of the last entry that was read: rows never disappear.
-pub(super) fn assumptions(story: &Story, state: &State) -> Part {
-    let mut part = Part::new(
+pub(super) fn assumptions(story: &Story, state: &State) -> Section {
+    let mut part = Section::new(
         ReportPart::Assumptions,
         "What every claim rests on, and what is known of it. Untested and failed rows stay.",
     );
@@ -163,7 +163,7 @@ pub(super) fn assumptions(story: &Story, state: &State) -> Part {
         }
         events.sort_unstable();
         events.dedup();
-        table.rows.push(Row {
+        table.rows.push(TableRow {
             cells: vec![
                 Cell::text(row.code.as_str()),
                 Cell::text(assumptions::entry(row.code).statement),

@@ -11,7 +11,7 @@ use clover_event::payload::report::ReportPart;
 use clover_num::Probability;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
 
@@ -20,8 +20,8 @@ fn probability(value: Probability) -> Cell {
 }
 
 /// How much of the variance the calibrator causes.
-pub(super) fn uncertainty(story: &Story, names: &Names) -> Part {
-    let mut part = Part::new(
+pub(super) fn uncertainty(story: &Story, names: &Names) -> Section {
+    let mut part = Section::new(
         ReportPart::Uncertainty,
         "How much of a value's variance comes from having few labels. From .30 on, more labels are worth more than any \
          patch; up to .10, more scores are.",
@@ -45,7 +45,7 @@ pub(super) fn uncertainty(story: &Story, names: &Names) -> Part {
 }
 
 /// What made the iteration pause for labels; whether it did.
-fn paused(story: &Story, part: &mut Part) -> bool {
+fn paused(story: &Story, part: &mut Section) -> bool {
     let paused = story.first(|payload| match payload {
         Payload::IterationPausedForLabels(said) => Some(said),
         _ => None,
@@ -151,8 +151,8 @@ fn by_policy(story: &Story) -> (Table, Table) {
 }
 
 /// How rows came to be labelled, whether anything but the reward predicts the residual, and where labels lie.
-pub(super) fn labels(story: &Story) -> Part {
-    let mut part = Part::new(
+pub(super) fn labels(story: &Story) -> Section {
+    let mut part = Section::new(
         ReportPart::Labels,
         "Whether labelled rows stand for all rows, whether scores say all that labels know, and whether labels lie where \
          scores are.",
@@ -171,7 +171,7 @@ pub(super) fn labels(story: &Story) -> Part {
 }
 
 /// Labelled rows against all rows.
-fn chosen(story: &Story, part: &mut Part) {
+fn chosen(story: &Story, part: &mut Section) {
     let audited = story.first(|payload| match payload {
         Payload::LabelProcessAudited(said) => Some(said),
         _ => None,
@@ -206,7 +206,7 @@ fn chosen(story: &Story, part: &mut Part) {
 }
 
 /// Whether anything but the reward predicts the residual.
-fn surrogacy(story: &Story, part: &mut Part) {
+fn surrogacy(story: &Story, part: &mut Section) {
     let checked = story.first(|payload| match payload {
         Payload::PrenticeChecked(said) => Some(said),
         _ => None,

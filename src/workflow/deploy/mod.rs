@@ -21,9 +21,9 @@ use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -32,11 +32,11 @@ use clover_ledger::unmet;
 use clover_projection::assumptions::Assumptions;
 use clover_projection::decisions::AllDecisions;
 use clover_projection::deployments::Deployments;
-use clover_projection::deployments::OfExperiment;
+use clover_projection::deployments::ExperimentDeployments;
 use clover_projection::releases::Acceptance;
 use clover_projection::releases::Commit;
 use clover_projection::releases::Releases;
-use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::RubricRegistration;
 use clover_projection::rubrics::Rubrics;
 use clover_rubric::between;
 use clover_rubric::is_hard_rule;
@@ -51,17 +51,17 @@ fn optional(id: Option<EventId>) -> String {
 
 /// The rules `deployment`, `recalibration`, `guardrail` and `rollback`.
 #[derive(Clone, Copy, Debug)]
-pub struct Deploying;
+pub struct DeploymentRules;
 
-impl Rule for Deploying {
+impl Rule for DeploymentRules {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let none = OfExperiment::default();
+        let none = ExperimentDeployments::default();
         let of = state.fold::<Deployments>().of(experiment);
-        let asked = Asked {
+        let asked = DeploymentContext {
             state,
             experiment,
             of: of.unwrap_or(&none),
@@ -87,18 +87,18 @@ impl Rule for Deploying {
 
 /// What is asked of a deployment, before it is there.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct DeploymentContext<'a> {
     /// State before it.
     pub state: &'a State,
     /// The experiment.
     pub experiment: &'a ExperimentId,
     /// Its deployments.
-    pub of: &'a OfExperiment,
+    pub of: &'a ExperimentDeployments,
     /// Ledger time.
     pub now: Timestamp,
 }
 
-impl Asked<'_> {
+impl DeploymentContext<'_> {
     fn accepted(&self, commit: EventId) -> Option<(&Acceptance, &Commit)> {
         let releases = self.state.fold::<Releases>().of(self.experiment)?;
         let commit = releases.commit(commit)?;
@@ -118,12 +118,12 @@ impl Asked<'_> {
         Ok(accepted)
     }
 
-    fn registered(&self, commit: EventId) -> Option<&Registered> {
+    fn registered(&self, commit: EventId) -> Option<&RubricRegistration> {
         self.state.fold::<Rubrics>().of_id(self.experiment, commit)
     }
 
     /// What is named to run, or to be recalibrated.
-    fn named(&self, commit: EventId) -> Result<&Registered, Unmet> {
+    fn named(&self, commit: EventId) -> Result<&RubricRegistration, Unmet> {
         self.registered(commit).ok_or_else(|| Unmet {
             expected: format!(
                 "a prompt.committed or rubric.registered of {}",
@@ -134,7 +134,7 @@ impl Asked<'_> {
     }
 
     /// After a breach nothing of the experiment is recorded before its rollback.
-    fn check_breach_first(&self, event: &Candidate<'_>) -> Checked {
+    fn check_breach_first(&self, event: &Candidate<'_>) -> RuleAnswer {
         let Some(breach) = self.of.breach() else {
             return Ok(());
         };
@@ -150,7 +150,7 @@ impl Asked<'_> {
         )
     }
 
-    fn check_activated(&self, said: &DeploymentActivated) -> Checked {
+    fn check_activated(&self, said: &DeploymentActivated) -> RuleAnswer {
         let registered = self.named(said.commit)?;
         self.check_may_run(registered)?;
         self.check_consistent(said, registered)?;
@@ -169,7 +169,7 @@ impl Asked<'_> {
     }
 
     /// The head runs; the first rubric only as the first deployment, and nothing that was rolled back.
-    fn check_may_run(&self, registered: &Registered) -> Checked {
+    fn check_may_run(&self, registered: &RubricRegistration) -> RuleAnswer {
         if let Some(seq) = self.of.rolled_back(registered.id) {
             let expected = "a commit that was not rolled back; accept the patch anew";
             let found = format!("{}, rolled back at seq {seq}", registered.version);
@@ -193,7 +193,11 @@ impl Asked<'_> {
         Ok(())
     }
 
-    fn check_consistent(&self, said: &DeploymentActivated, registered: &Registered) -> Checked {
+    fn check_consistent(
+        &self,
+        said: &DeploymentActivated,
+        registered: &RubricRegistration,
+    ) -> RuleAnswer {
         let told = prompts::told(self.state, self.experiment, registered);
         let told = told.required("leaves that are a rubric")?;
         let versions = &said.versions;
@@ -226,7 +230,7 @@ impl Asked<'_> {
     }
 
     /// Approvals stand where they are needed, and no refusal does.
-    fn check_approved(&self, commit: EventId) -> Checked {
+    fn check_approved(&self, commit: EventId) -> RuleAnswer {
         if self.is_first_rubric(commit) {
             return Ok(());
         }
@@ -235,7 +239,7 @@ impl Asked<'_> {
     }
 
     /// What nobody could check before acceptance needs a waiver that was granted after it.
-    fn check_waived(&self, commit: EventId) -> Checked {
+    fn check_waived(&self, commit: EventId) -> RuleAnswer {
         if self.is_first_rubric(commit) {
             return Ok(());
         }
@@ -258,7 +262,7 @@ impl Asked<'_> {
     }
 
     /// Two keys answer for an assumption since an entry, and still do.
-    fn check_waiver(&self, code: Assumption, since: u64) -> Checked {
+    fn check_waiver(&self, code: Assumption, since: u64) -> RuleAnswer {
         let assumptions = self.state.fold::<Assumptions>();
         let row = assumptions.row(code, Some(self.experiment));
         let granted = row.and_then(|row| row.granted.as_ref());
@@ -279,7 +283,7 @@ impl Asked<'_> {
         Some((force.version.as_str(), force.seq))
     }
 
-    fn check_protocol(&self, versions: &Versions, registered: &Registered) -> Checked {
+    fn check_protocol(&self, versions: &Versions, registered: &RubricRegistration) -> RuleAnswer {
         let rubric = patches::rubric_of(registered).required("leaves that are a rubric")?;
         let found = versions.sdp_version.as_str();
         ensure!(
@@ -302,7 +306,7 @@ impl Asked<'_> {
     }
 
     /// A calibrator of this judge that no protocol voided.
-    fn check_calibrated(&self, versions: &Versions) -> Checked {
+    fn check_calibrated(&self, versions: &Versions) -> RuleAnswer {
         let fitted = self.of.calibrators.get(&versions.calibrator);
         let Some(fitted) = fitted.filter(|of| of.judge == versions.judge) else {
             let expected = format!("a calibrator that was fitted for {}", versions.judge);
@@ -321,7 +325,11 @@ impl Asked<'_> {
     }
 
     /// What was accepted runs on the calibrator that its gates were evaluated with, unless it was recalibrated since.
-    fn check_evaluated(&self, said: &DeploymentActivated, registered: &Registered) -> Checked {
+    fn check_evaluated(
+        &self,
+        said: &DeploymentActivated,
+        registered: &RubricRegistration,
+    ) -> RuleAnswer {
         let is_recalibrated = said.recalibration.is_some();
         if self.is_first_rubric(said.commit) || is_recalibrated {
             return Ok(());
@@ -356,7 +364,7 @@ impl Asked<'_> {
     pub fn recalibration(
         &self,
         versions: &Versions,
-        registered: &Registered,
+        registered: &RubricRegistration,
     ) -> Result<Option<String>, Unmet> {
         let running = self.of.running();
         if let Some(running) = running.filter(|of| of.versions.model != versions.model) {
@@ -380,7 +388,11 @@ impl Asked<'_> {
     }
 
     /// The recalibration that a deployment names is of it, and one is named where one is needed.
-    fn check_fresh(&self, said: &DeploymentActivated, registered: &Registered) -> Checked {
+    fn check_fresh(
+        &self,
+        said: &DeploymentActivated,
+        registered: &RubricRegistration,
+    ) -> RuleAnswer {
         let needed = self.recalibration(&said.versions, registered)?;
         match (needed, said.recalibration) {
             (None, None) => Ok(()),
@@ -403,12 +415,12 @@ impl Asked<'_> {
     }
 
     /// The plan that the judge is told by.
-    fn plan(&self, registered: &Registered) -> Result<&IterationPlan, Unmet> {
+    fn plan(&self, registered: &RubricRegistration) -> Result<&IterationPlan, Unmet> {
         let plan = prompts::plan_told(self.state, self.experiment, registered);
         plan.required("a rubric with the plan of an iteration")
     }
 
-    fn check_guardrail(&self, seq: u64, said: &GuardrailChecked) -> Checked {
+    fn check_guardrail(&self, seq: u64, said: &GuardrailChecked) -> RuleAnswer {
         let running = self.of.running();
         let Some(running) = running.filter(|of| of.id == said.deployment) else {
             let expected = format!("the running deployment, {}", optional(self.of.active));
@@ -444,7 +456,7 @@ impl Asked<'_> {
     }
 
     /// Evidence from live rows is read from the activation on, or from the last check on, and is not given by hand too.
-    fn check_window(&self, since: u64, said: &GuardrailChecked) -> Checked {
+    fn check_window(&self, since: u64, said: &GuardrailChecked) -> RuleAnswer {
         let Some(inputs) = said.inputs else {
             // Evidence that was given by hand.
             return Ok(());
@@ -472,7 +484,7 @@ impl Asked<'_> {
         Ok(())
     }
 
-    fn check_back(&self, said: &DeploymentRolledBack) -> Checked {
+    fn check_back(&self, said: &DeploymentRolledBack) -> RuleAnswer {
         ensure!(
             self.of.active == Some(said.deployment),
             format!("the running deployment, {}", optional(self.of.active)),

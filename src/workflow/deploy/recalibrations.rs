@@ -2,18 +2,18 @@
 
 use clover_event::id::EventId;
 use clover_event::payload::Verdict;
-use clover_event::payload::deployment::Recalibrated;
 use clover_event::payload::deployment::RecalibrationCompleted;
+use clover_event::payload::deployment::RecalibrationInputs;
 use clover_event::payload::estimated::TransportState;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::predicate::Evidence;
-use clover_ledger::Checked;
+use clover_ledger::RuleAnswer;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
 use clover_projection::designs::Designs;
-use clover_projection::rubrics::Registered;
+use clover_projection::rubrics::RubricRegistration;
 
-use crate::deploy::Asked;
+use crate::deploy::DeploymentContext;
 use crate::deploy::word;
 use crate::guardrails;
 use crate::predicate;
@@ -25,8 +25,8 @@ const ANCHOR_ROWS_MIN: u64 = 200;
 const ANCHOR_SETS_MIN: usize = 2;
 const DRIFT_MAX: f64 = 0.01;
 
-impl Asked<'_> {
-    pub(super) fn check_recalibrated(&self, said: &RecalibrationCompleted) -> Checked {
+impl DeploymentContext<'_> {
+    pub(super) fn check_recalibrated(&self, said: &RecalibrationCompleted) -> RuleAnswer {
         let registered = self.named(said.commit)?;
         let labels = said.labels.value();
         ensure!(
@@ -60,7 +60,11 @@ impl Asked<'_> {
     }
 
     /// Residuals pass by the thresholds of the plan.
-    fn check_computed(&self, said: &Recalibrated, registered: &Registered) -> Checked {
+    fn check_computed(
+        &self,
+        said: &RecalibrationInputs,
+        registered: &RubricRegistration,
+    ) -> RuleAnswer {
         let plan = self.plan(registered)?;
         ensure!(
             said.thresholds == guardrails::thresholds(plan),
@@ -88,7 +92,7 @@ impl Asked<'_> {
         said: &RecalibrationCompleted,
         transport: EventId,
         since: u64,
-    ) -> Checked {
+    ) -> RuleAnswer {
         let fitted = self.of.calibrators.get(&said.calibrator);
         ensure!(
             fitted.is_some_and(|of| of.judge == said.judge),
@@ -108,7 +112,7 @@ impl Asked<'_> {
 }
 
 /// Anchors of a recalibration stay where they are.
-fn check_steady(said: &RecalibrationCompleted) -> Checked {
+fn check_steady(said: &RecalibrationCompleted) -> RuleAnswer {
     let anchors = &said.anchors.anchors;
     ensure!(
         anchors.len() >= ANCHOR_SETS_MIN,

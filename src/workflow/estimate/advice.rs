@@ -2,7 +2,7 @@
 
 use clover_stats::boundary;
 use clover_stats::boundary::Support;
-use clover_stats::boundary::Tail;
+use clover_stats::boundary::TailCoverage;
 
 /// Responses to label in one tail of a policy's scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct Advice {
 ///
 /// k more labels in a tail end it when `(labels + k + 1) / (m + k + 2) >= mass / 3`, `m` being all labels now.
 pub fn advice(support: &Support, m: usize) -> Vec<Advice> {
-    let tail = |tail: &Tail, is_low: bool| {
+    let tail = |tail: &TailCoverage, is_low: bool| {
         let needed = tail.mass / 3.0;
         let now = tail.labels as f64 + 1.0;
         let wanted = ((needed * (m as f64 + 2.0) - now) / (1.0 - needed)).ceil();

@@ -12,9 +12,10 @@ use clover_event::payload::manifest::TransportPlan;
 use clover_ground::digest::Digest;
 use clover_num::Micro;
 use clover_projection::audits::BOUNDED_AUDIT;
-use clover_stats::multiplicity::Correction;
-use clover_stats::transport::Audit;
-use clover_stats::transport::State;
+use clover_projection::drifts;
+use clover_stats::multiplicity::MultiplicityCorrection;
+use clover_stats::transport::AuditState;
+use clover_stats::transport::TransportAudit;
 use clover_stats::transport::Width;
 
 use crate::analyze;
@@ -42,17 +43,14 @@ pub fn algorithm(form: Form) -> &'static str {
     }
 }
 
-/// Largest acceptable mean residual where nothing else is said, in millionths (CJE paper, D.6).
-pub const MARGIN_DEFAULT: i64 = 50_000;
-
 /// How audits are graded where no manifest says so.
 pub fn usual(family_size: usize) -> AuditTerms {
     AuditTerms {
-        alpha_micro: Micro::new(50_000).unwrap_or_default(),
-        clusters_min: count(20),
+        alpha_micro: Micro::new(drifts::USUAL_ALPHA).unwrap_or_default(),
+        clusters_min: count(drifts::USUAL_CLUSTERS),
         family_size: size(family_size.max(1)),
         manifest: None,
-        margin_micro: Micro::new(MARGIN_DEFAULT),
+        margin_micro: Micro::new(drifts::USUAL_MARGIN),
     }
 }
 
@@ -155,9 +153,9 @@ fn tested(
 
 /// A pass needs the wide interval within the margin; a failure either interval wholly beyond it: this calibrator misses
 /// these probes, however uncertain it is itself.
-fn decided(audit: &Audit) -> TransportState {
+fn decided(audit: &TransportAudit) -> TransportState {
     match (audit.narrow.state, audit.wide.state) {
-        (State::Fail, _) => TransportState::Fail,
+        (AuditState::Fail, _) => TransportState::Fail,
         (_, wide) => terms::state(wide),
     }
 }
@@ -173,7 +171,7 @@ fn adjust(events: &mut [TransportTested], family_size: usize) -> Result<(), Anal
         family_size.clamp(values.len(), 100_000.max(values.len())),
         1.0,
     );
-    let adjusted = analyze::adjusted(values, Correction::BenjaminiHochberg)?;
+    let adjusted = analyze::adjusted(values, MultiplicityCorrection::BenjaminiHochberg)?;
     let tested = events
         .iter_mut()
         .filter(|event| event.wide.zero_null_p.is_some());

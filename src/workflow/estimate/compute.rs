@@ -31,7 +31,7 @@ use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_num::math;
-use clover_stats::boundary::Tail;
+use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
 use clover_stats::direct::Route;
 use clover_stats::inference::Interval;
@@ -410,7 +410,7 @@ impl Found {
             let scale = self.analysis.judge_scale;
             finite(scale.map_or(unit, |scale| scale.level(unit)))
         };
-        let tail = |tail: &Tail| TailSupport {
+        let tail = |tail: &TailCoverage| TailSupport {
             edge: recorded(tail.edge),
             labels: size(tail.labels),
             mass: finite(tail.mass),

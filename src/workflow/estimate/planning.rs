@@ -15,8 +15,9 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
 use clover_num::math;
+use clover_projection::drifts::USUAL_MARGIN;
+use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::calibrator::Mode;
-use clover_stats::calibrator::Selected;
 use clover_stats::inference;
 use clover_stats::oua::Share;
 use clover_stats::planner;
@@ -30,7 +31,6 @@ use clover_stats::planner::VarianceModel;
 use clover_stats::sample::SampleError;
 
 use crate::analyze;
-use crate::estimate::audit::MARGIN_DEFAULT;
 use crate::estimate::compute::Found;
 use crate::estimate::terms;
 use crate::estimate::terms::BUILD;
@@ -118,8 +118,8 @@ fn usable(found: &Found, sturdy: bool) -> Result<Vec<Usable>, PlanError> {
         return Ok(usable);
     }
     let mode = match of.calibrator.selected {
-        Selected::Monotone => Mode::Monotone,
-        Selected::TwoStage => Mode::TwoStage,
+        CalibratorChoice::Monotone => Mode::Monotone,
+        CalibratorChoice::TwoStage => Mode::TwoStage,
     };
     let mut variances = vec![Vec::new(); usable.len()];
     for further in 1..FOLD_SEEDS {
@@ -331,9 +331,8 @@ pub fn audits_pass(
     probes: &BTreeMap<PolicyId, u64>,
 ) -> Result<BTreeMap<PolicyId, f64>, PlanError> {
     let usable = usable(found, true)?;
-    let margin = of
-        .margin_micro
-        .unwrap_or(Micro::new(MARGIN_DEFAULT).unwrap_or_default());
+    let usual = || Micro::new(USUAL_MARGIN).unwrap_or_default();
+    let margin = of.margin_micro.unwrap_or_else(usual);
     let (scenario, error) = foreseen(found, &usable, margin);
     let alpha = terms::unit(of.alpha_micro) / of.family_size.value().max(1) as f64;
     let each = probes.iter().map(|(policy, clusters)| {

@@ -28,7 +28,7 @@ use clover_ledger::LedgerError;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::audits::Audits;
-use clover_projection::iterations::rows::Ingested;
+use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::iterations::rows::Key;
 use clover_projection::reader::LogReader;
 use serde::Serialize;
@@ -41,7 +41,7 @@ pub use crate::estimate::covariates::Covariates;
 pub use crate::estimate::covariates::NOT_AT_HAND;
 pub use crate::estimate::covariates::NoCovariates;
 use crate::import::kept;
-use crate::import::kept::Kept;
+use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
 
 /// Millionths of one.
@@ -154,7 +154,7 @@ pub struct Gathered {
     /// has seen it, is exploratory.
     pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
     /// Fields that imports kept, of those that were asked for.
-    kept: Kept,
+    kept: FieldWords,
 }
 
 /// The name of a row's policy among its fields.
@@ -311,7 +311,7 @@ struct Walk {
     /// Counts so far; those of `found` are of when the newest row was read, so that they do not move without one.
     counts: FilterCounts,
     purposes: BTreeMap<DesignId, DesignPurpose>,
-    ingested: Vec<Ingested>,
+    ingested: Vec<IngestedRows>,
     found: Gathered,
 }
 
@@ -464,7 +464,7 @@ impl Walk {
         if which.covariates.iter().any(|field| !is_of_texts(field)) {
             self.moved(seq);
         }
-        self.ingested.push(Ingested {
+        self.ingested.push(IngestedRows {
             seq,
             rows: said.rows.clone(),
             root: said.rows_root,

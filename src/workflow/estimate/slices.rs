@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use clover_event::id::FieldId;
 use clover_stats::residuals;
-use clover_stats::residuals::Audit;
-use clover_stats::residuals::Family;
 use clover_stats::residuals::SLICES_MAX;
+use clover_stats::residuals::SliceAudit;
+use clover_stats::residuals::SliceFamily;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::residuals::Slices;
-use clover_stats::residuals::Terms;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
@@ -74,7 +74,7 @@ pub struct Sliced {
     /// Its words, those of most rows; `other` last where any row lies in none.
     pub names: Vec<String>,
     /// What was found of each, `other` last.
-    pub audit: Audit,
+    pub audit: SliceAudit,
 }
 
 /// Why residuals have no slices.
@@ -152,14 +152,14 @@ pub fn by_slice(found: &Found, field: &FieldId) -> Result<Sliced, SlicesError> {
     let clusters = Clusters::of(prompts).map_err(Unfit::from)?;
     let count = names.len();
     let all = Slices::new(&of_all, count).map_err(Unfit::from)?;
-    let family = Family {
+    let family = SliceFamily {
         residuals: Values::new("residuals", &values).map_err(Unfit::from)?,
         clusters: &clusters,
         slices: Slices::new(&of_labelled, count).map_err(Unfit::from)?,
         exposures: &all.exposures(),
         stakes: &vec![0.0; count],
     };
-    let mut audit = residuals::audit(&family, &Terms::default())?;
+    let mut audit = residuals::audit(&family, &SliceTerms::default())?;
     let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     if of_all.iter().any(Option::is_none) {
         names.push(OTHER.to_owned());

@@ -16,15 +16,15 @@ use clover_ground::seed::SeedTree;
 use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
+use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::calibrator::Mode;
-use clover_stats::calibrator::Selected;
 use clover_stats::direct::Exponential;
 use clover_stats::direct::LabelDesign;
 use clover_stats::direct::Scale;
 use clover_stats::folds;
 use clover_stats::inference::Interval;
-use clover_stats::multiplicity::Correction;
-use clover_stats::transport::State;
+use clover_stats::multiplicity::MultiplicityCorrection;
+use clover_stats::transport::AuditState;
 
 use crate::analyze::Request;
 
@@ -74,12 +74,12 @@ pub fn weights(bootstrap: &Resampling) -> Exponential {
 }
 
 /// The correction that an event names.
-pub fn correction(of: Option<FamilyCorrection>) -> Correction {
+pub fn correction(of: Option<FamilyCorrection>) -> MultiplicityCorrection {
     match of {
-        None => Correction::BenjaminiHochberg,
-        Some(FamilyCorrection::BenjaminiYekutieli) => Correction::BenjaminiYekutieli,
-        Some(FamilyCorrection::Bonferroni) => Correction::Bonferroni,
-        Some(FamilyCorrection::Holm) => Correction::Holm,
+        None => MultiplicityCorrection::BenjaminiHochberg,
+        Some(FamilyCorrection::BenjaminiYekutieli) => MultiplicityCorrection::BenjaminiYekutieli,
+        Some(FamilyCorrection::Bonferroni) => MultiplicityCorrection::Bonferroni,
+        Some(FamilyCorrection::Holm) => MultiplicityCorrection::Holm,
     }
 }
 
@@ -139,19 +139,19 @@ pub(crate) fn text(word: &str) -> Text {
     Text::new(word).expect("BUG: a word of the program is a text")
 }
 
-pub(crate) fn kind(selected: Selected) -> CalibratorKind {
+pub(crate) fn kind(selected: CalibratorChoice) -> CalibratorKind {
     match selected {
-        Selected::Monotone => CalibratorKind::Monotone,
-        Selected::TwoStage => CalibratorKind::TwoStage,
+        CalibratorChoice::Monotone => CalibratorKind::Monotone,
+        CalibratorChoice::TwoStage => CalibratorKind::TwoStage,
     }
 }
 
-pub(super) fn state(state: State) -> TransportState {
+pub(super) fn state(state: AuditState) -> TransportState {
     match state {
-        State::Pass => TransportState::Pass,
-        State::Fail => TransportState::Fail,
-        State::Inconclusive(_) => TransportState::Inconclusive,
-        State::NotGraded => TransportState::NotGraded,
-        State::NotChecked => TransportState::NotChecked,
+        AuditState::Pass => TransportState::Pass,
+        AuditState::Fail => TransportState::Fail,
+        AuditState::Inconclusive(_) => TransportState::Inconclusive,
+        AuditState::NotGraded => TransportState::NotGraded,
+        AuditState::NotChecked => TransportState::NotChecked,
     }
 }

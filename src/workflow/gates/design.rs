@@ -2,11 +2,11 @@
 
 use clover_event::payload::decision::LogWealth;
 use clover_event::payload::manifest::BettorName;
-use clover_event::payload::manifest::Direction as Better;
 use clover_event::payload::manifest::FamilyMethod;
 use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Metric;
+use clover_event::payload::manifest::MetricDirection as Better;
 use clover_event::payload::manifest::Prediction;
 use clover_event::payload::manifest::Test;
 use clover_num::Count;
@@ -15,18 +15,18 @@ use clover_num::Micro;
 use clover_projection::gates;
 use clover_projection::manifests::Family;
 use clover_stats::eprocess::Bettor;
-use clover_stats::eprocess::Carried;
+use clover_stats::eprocess::CarriedWealth;
 use clover_stats::eprocess::Claim;
 use clover_stats::eprocess::Design;
 use clover_stats::eprocess::DesignError;
 use clover_stats::eprocess::Direction;
+use clover_stats::eprocess::EvalueThreshold;
 use clover_stats::eprocess::Futility;
+use clover_stats::eprocess::GateTerms;
 use clover_stats::eprocess::Guardrail;
 use clover_stats::eprocess::Looks;
 use clover_stats::eprocess::Population;
 use clover_stats::eprocess::Stratum;
-use clover_stats::eprocess::Terms;
-use clover_stats::eprocess::Threshold;
 use clover_stats::eprocess::bettor::FRACTIONS;
 
 /// The largest bet, or share of it, of bettors that register none, in millionths.
@@ -112,7 +112,7 @@ fn terms(
     family: Option<&Family>,
     carried: Option<&LogWealth>,
     looks: Looks,
-) -> Result<Terms, Untestable> {
+) -> Result<GateTerms, Untestable> {
     let registered = manifest
         .test
         .as_ref()
@@ -140,7 +140,7 @@ fn terms(
             beta: millionths(beta),
             effect,
         });
-    Ok(Terms {
+    Ok(GateTerms {
         scale: gates::scale(metric),
         repeats: u32::try_from(metric.repeats.value()).unwrap_or(0),
         direction: direction(metric),
@@ -155,7 +155,7 @@ fn terms(
         bettor: bettor(test),
         population,
         strata: strata(metric, registered),
-        carried: carried.map_or_else(Carried::default, carried_of),
+        carried: carried.map_or_else(CarriedWealth::default, carried_of),
         stop: stop(alpha, family),
     })
 }
@@ -245,9 +245,9 @@ fn bettor(test: &Test) -> Bettor {
     }
 }
 
-fn carried_of(carried: &LogWealth) -> Carried {
+fn carried_of(carried: &LogWealth) -> CarriedWealth {
     let of = |value: Option<Finite>| value.map_or(0.0, Finite::value);
-    Carried {
+    CarriedWealth {
         claim: of(carried.claim),
         second: of(carried.second),
         kill: of(carried.kill),
@@ -262,8 +262,8 @@ pub fn ln_stop(alpha: i64, family: Option<&Family>) -> f64 {
 
 /// The e-value at which a claim ends its gate: `1 / alpha` where each member has a part of the family's alpha of its
 /// own; where it is closed together `members_max / alpha` of the family, if that is more.
-fn stop(alpha: u32, family: Option<&Family>) -> Threshold {
-    let own = Threshold::of_level(alpha);
+fn stop(alpha: u32, family: Option<&Family>) -> EvalueThreshold {
+    let own = EvalueThreshold::of_level(alpha);
     let Some(family) = family else {
         return own;
     };
@@ -275,7 +275,7 @@ fn stop(alpha: u32, family: Option<&Family>) -> Threshold {
             if needed < u128::from(level) {
                 return own;
             }
-            Threshold {
+            EvalueThreshold {
                 numerator: family.members_max.saturating_mul(MILLION),
                 denominator: level,
             }

@@ -9,8 +9,8 @@ use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::payload::decision::GateEstimated;
 use clover_event::payload::manifest::ArmRole;
-use clover_event::payload::manifest::Direction;
 use clover_event::payload::manifest::Metric;
+use clover_event::payload::manifest::MetricDirection;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_num::Count;
@@ -128,8 +128,8 @@ pub fn estimate(
     };
     let (baseline, candidate) = (arm(ArmRole::Baseline)?, arm(ArmRole::Candidate)?);
     let sign = match metric.direction {
-        Direction::Increase => 1,
-        Direction::Decrease => -1,
+        MetricDirection::Increase => 1,
+        MetricDirection::Decrease => -1,
     };
     let draws = metric.repeats.value() as f64 * 1e6;
     let improvement = |delta: i64| (sign * delta) as f64 / draws;

@@ -14,11 +14,11 @@ use clover_projection::gates;
 use clover_projection::gates::Gate;
 use clover_projection::gates::Gates;
 use clover_projection::manifests::Family;
+use clover_projection::manifests::ManifestRecord;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Record;
 use clover_stats::eprocess;
+use clover_stats::eprocess::Hypothesis;
 use clover_stats::eprocess::Looks;
-use clover_stats::eprocess::Part;
 use clover_stats::eprocess::Verdict;
 
 use crate::gates::design;
@@ -29,7 +29,7 @@ pub const LOG_MAX: f64 = 1e9;
 
 /// What a look finds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct LookEvidence {
     /// Ends of the confidence sequence, in millionths of the improvement.
     pub cs: (i64, i64),
     /// Wealth of each guardrail.
@@ -46,21 +46,21 @@ pub struct Found {
 
 /// A gate with its manifest and family.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct GateContext<'a> {
     /// The family.
     pub family: Option<&'a Family>,
     /// The gate.
     pub gate: &'a Gate,
     /// Its manifest.
-    pub record: &'a Record,
+    pub record: &'a ManifestRecord,
 }
 
 /// Finds an opened gate.
-pub fn known<'a>(state: &'a State, id: &ManifestId) -> Option<Known<'a>> {
+pub fn known<'a>(state: &'a State, id: &ManifestId) -> Option<GateContext<'a>> {
     let gate = state.fold::<Gates>().by_id.get(id)?;
     let manifests = state.fold::<Manifests>();
     let record = manifests.by_id.get(id)?;
-    Some(Known {
+    Some(GateContext {
         family: family_of(manifests, record),
         gate,
         record,
@@ -68,7 +68,7 @@ pub fn known<'a>(state: &'a State, id: &ManifestId) -> Option<Known<'a>> {
 }
 
 /// The family of a manifest.
-pub fn family_of<'a>(manifests: &'a Manifests, record: &Record) -> Option<&'a Family> {
+pub fn family_of<'a>(manifests: &'a Manifests, record: &ManifestRecord) -> Option<&'a Family> {
     family_named(manifests, &record.versions.first()?.manifest)
 }
 
@@ -90,7 +90,11 @@ pub fn recorded(log: f64) -> Finite {
 ///
 /// # Errors
 /// [`Untestable`].
-pub fn running(of: Known<'_>, looks: Looks, sequence: bool) -> Result<eprocess::Gate, Untestable> {
+pub fn running(
+    of: GateContext<'_>,
+    looks: Looks,
+    sequence: bool,
+) -> Result<eprocess::Gate, Untestable> {
     let version = of.record.in_force();
     let manifest = &version
         .ok_or_else(|| Untestable {
@@ -157,7 +161,7 @@ fn within(gate: &Gate, manifest: &Manifest) -> Vec<(i64, i64, u64)> {
 ///
 /// # Errors
 /// [`Untestable`].
-pub fn found(of: Known<'_>) -> Result<Found, Untestable> {
+pub fn found(of: GateContext<'_>) -> Result<LookEvidence, Untestable> {
     let mut running = running(of, Looks::At(vec![of.gate.n.max(1)]), true)?;
     if of.gate.n > 0 {
         running.settle();
@@ -166,7 +170,7 @@ pub fn found(of: Known<'_>) -> Result<Found, Untestable> {
     let before = of.gate.look.as_ref();
     let part = |part| looked.part(part).map(|one| recorded(one.ln_wealth));
     let guardrails = (0..looked.parts.len())
-        .map_while(|at| part(Part::Guardrail(at)))
+        .map_while(|at| part(Hypothesis::Guardrail(at)))
         .collect();
     let claim = looked.claim.unwrap_or(eprocess::Evidence {
         ln_wealth: 0.0,
@@ -183,15 +187,15 @@ pub fn found(of: Known<'_>) -> Result<Found, Untestable> {
     let cs = before.map_or(cs, |before| {
         (cs.0.max(before.cs_lo), cs.1.min(before.cs_hi))
     });
-    Ok(Found {
+    Ok(LookEvidence {
         cs,
         guardrails,
         log_e: recorded(claim.ln_wealth),
         log_wealth: LogWealth {
-            claim: part(Part::Claim),
-            futile: part(Part::Futile),
-            kill: part(Part::Kill),
-            second: part(Part::Second),
+            claim: part(Hypothesis::Claim),
+            futile: part(Hypothesis::Futile),
+            kill: part(Hypothesis::Kill),
+            second: part(Hypothesis::Second),
         },
         p,
         standing: standing(looked.verdict, looked.leading),

@@ -16,11 +16,11 @@ use clover_projection::gates::evidence;
 use clover_projection::gates::holds;
 use clover_projection::manifests::FAMILY_MAX;
 use clover_projection::manifests::Family;
+use clover_projection::manifests::ManifestRecord;
+use clover_projection::manifests::ManifestVersion;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Record;
-use clover_projection::manifests::Version;
 use clover_stats::eprocess::bettor;
-use clover_stats::eprocess::design::Threshold;
+use clover_stats::eprocess::design::EvalueThreshold;
 use clover_stats::eprocess::family as procedures;
 use clover_stats::eprocess::merge;
 use clover_stats::eprocess::merge::EValues;
@@ -76,7 +76,7 @@ fn together(family: &Family, evidence: &[MemberEvidence]) -> Option<Vec<bool>> {
 
 /// What members of a family that test one hypothesis on one pair of arms say of it together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Merged {
+pub struct HypothesisEvidence {
     /// The hypothesis.
     pub h0_digest: Digest,
     /// Logarithm of their mean e-value over all the family may have: those of other hypotheses, and those to come, count 1.
@@ -89,17 +89,20 @@ pub struct Merged {
 
 /// Each hypothesis that several members test. Weights are those of the family's places, fixed when it was opened, so that
 /// nobody chooses which of its gates are merged, and when no more come. It decides nothing. Source: Vovk and Wang 2021.
-pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
+pub fn merged(state: &State, id: &FamilyId) -> Vec<HypothesisEvidence> {
     let manifests = state.fold::<Manifests>();
     let Some(family) = manifests.families.get(id) else {
         return Vec::new();
     };
     let gates = state.fold::<Gates>();
-    let mut found: Vec<(&Version, Merged, Vec<f64>)> = Vec::new();
+    let mut found: Vec<(&ManifestVersion, HypothesisEvidence, Vec<f64>)> = Vec::new();
     for (member, _) in &family.joined {
-        let version = manifests.by_id.get(member).and_then(Record::in_force);
+        let version = manifests
+            .by_id
+            .get(member)
+            .and_then(ManifestRecord::in_force);
         // What one finite set of units is like says nothing of another's.
-        let merges = |version: &&Version| {
+        let merges = |version: &&ManifestVersion| {
             let test = version.manifest.test.as_ref();
             test.is_some_and(|test| !test.without_replacement)
         };
@@ -107,7 +110,7 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
             continue;
         };
         let log_e = evidence(gates.by_id.get(member), manifests.by_id.get(member));
-        let same = |(other, _, _): &&mut (&Version, Merged, Vec<f64>)| {
+        let same = |(other, _, _): &&mut (&ManifestVersion, HypothesisEvidence, Vec<f64>)| {
             other.h0_digest == version.h0_digest && other.manifest.arms == version.manifest.arms
         };
         if let Some((_, merged, values)) = found.iter_mut().find(same) {
@@ -115,7 +118,7 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
             values.push(log_e.value());
             continue;
         }
-        let merged = Merged {
+        let merged = HypothesisEvidence {
             h0_digest: version.h0_digest,
             log_e: 0.0,
             members: vec![member.clone()],
@@ -126,7 +129,7 @@ pub fn merged(state: &State, id: &FamilyId) -> Vec<Merged> {
     let several = found.into_iter().filter(|(_, _, values)| values.len() > 1);
     let merged = several.map(|(_, merged, values)| {
         let log_e = merge::ln_mean(&values, family.members_max);
-        Merged {
+        HypothesisEvidence {
             log_e,
             p: math::exp(-log_e).min(1.0),
             ..merged
@@ -166,8 +169,8 @@ pub fn loop_of(state: &State, id: &FamilyId) -> Option<Loop> {
         let record = manifests.by_id.get(member)?;
         Some((member, record, record.versions.first()?.seq))
     });
-    let members: Vec<(&ManifestId, &Record, u64)> = members.collect();
-    let counts = |(member, record, since): &(&ManifestId, &Record, u64)| {
+    let members: Vec<(&ManifestId, &ManifestRecord, u64)> = members.collect();
+    let counts = |(member, record, since): &(&ManifestId, &ManifestRecord, u64)| {
         let gate = gates.by_id.get(*member)?;
         let manifest = &record.bound()?.manifest;
         let test = manifest.test.as_ref()?;
@@ -184,7 +187,7 @@ pub fn loop_of(state: &State, id: &FamilyId) -> Option<Loop> {
     }
     let logs: Vec<f64> = counted.iter().map(|(_, _, log_e)| *log_e).collect();
     let (log_e, n) = (math::sum(&logs), counted.iter().map(|(_, n, _)| n).sum());
-    let bar = Threshold::of_level(u32::try_from(family.alpha).ok()?).ln();
+    let bar = EvalueThreshold::of_level(u32::try_from(family.alpha).ok()?).ln();
     Some(Loop {
         found: bettor::is_past(n, bettor::FRACTIONS_MAX, log_e, bar),
         log_e,

@@ -9,7 +9,7 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_projection::gates;
 
-use crate::gates::evidence::Known;
+use crate::gates::evidence::GateContext;
 use crate::gates::replay;
 use crate::gates::replay::Life;
 
@@ -43,7 +43,7 @@ struct Value {
 /// [`LedgerError`].
 pub fn hold(
     ledger: &Ledger,
-    of: Known<'_>,
+    of: GateContext<'_>,
     life: &Life,
     mut told: impl FnMut(u64),
 ) -> Result<Option<Unheld>, LedgerError> {
@@ -85,7 +85,7 @@ fn named(unit: Option<&ItemId>, stratum: Option<&StratumId>) -> String {
 }
 
 /// The values of all observations, ascending by key.
-fn values(of: Known<'_>, life: &Life) -> Vec<Value> {
+fn values(of: GateContext<'_>, life: &Life) -> Vec<Value> {
     let version = of.record.in_force();
     let mut values = Vec::new();
     if let Some((version, experiment)) = version.zip(of.gate.experiment.as_ref()) {

@@ -13,4 +13,4 @@ mod rule;
 pub mod simulate;
 pub mod steps;
 
-pub use rule::Recomputed;
+pub use rule::GateRecomputation;

@@ -11,7 +11,7 @@ use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::manifest::Manifest;
 use clover_ground::digest::Digest;
 use clover_ledger::LedgerError;
-use clover_ledger::Recorded;
+use clover_ledger::RecordedValues;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::gates;
@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use crate::gates::design;
 use crate::gates::design::Untestable;
 use crate::gates::evidence;
-use crate::gates::evidence::Known;
+use crate::gates::evidence::GateContext;
 use crate::gates::steps;
 
 /// Units observed at a time: one batch, one checkpoint. Nobody waits for one of them alone, and between batches the cores
@@ -41,7 +41,7 @@ const AHEAD: u64 = 1 << 19;
 
 /// Why observing went no further.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum ObservationEnd {
     /// As many as were asked for, or as fit in one part.
     Asked,
     /// All exposed or all planned units are observed.
@@ -55,7 +55,7 @@ pub enum Stop {
 }
 
 /// What came of the next unit.
-enum Pushed {
+enum UnitStep {
     /// The test ends with it, or looks are registered there.
     Ends,
     /// It is none that the test may take.
@@ -70,9 +70,9 @@ pub struct Next {
     /// In order.
     pub observed: Vec<GateObserved>,
     /// Why no more.
-    pub stop: Stop,
+    pub stop: ObservationEnd,
     /// The values that they were read from.
-    pub values: Recorded,
+    pub values: RecordedValues,
 }
 
 /// Why nothing can be observed.
@@ -94,7 +94,7 @@ impl From<Untestable> for ObserveError {
 
 /// What to observe.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct ObservationRequest<'a> {
     /// The entries that list the order, as [`crate::gates::replay::Order::listed`]; none where nobody read them.
     pub listed: &'a [(u64, u64)],
     /// Whether a draw without a recorded value counts as the worst for the candidate.
@@ -112,14 +112,14 @@ pub struct Ask<'a> {
 /// The observations of a gate from where it stands, part by part, up to the first unit after which its test ends or a look
 /// is registered. It runs ahead of what is recorded of them, and needs no state for that.
 #[derive(Debug)]
-pub struct Course<'a> {
+pub struct ObservationCourse<'a> {
     /// Values that were found in a row, and the units up to which they were looked for.
-    ahead: (Recorded, u64),
-    ask: Ask<'a>,
+    ahead: (RecordedValues, u64),
+    ask: ObservationRequest<'a>,
     digest: Digest,
     /// Observations after which there are no more.
     end: u64,
-    /// Natural keys of the values of units from that one on, [`Course::stride`] of each.
+    /// Natural keys of the values of units from that one on, [`ObservationCourse::stride`] of each.
     keys: (u64, Vec<Digest>),
     manifest: Manifest,
     n: u64,
@@ -133,12 +133,12 @@ pub struct Course<'a> {
     stride: usize,
 }
 
-impl<'a> Course<'a> {
+impl<'a> ObservationCourse<'a> {
     /// From where a gate stands.
     ///
     /// # Errors
     /// [`Untestable`].
-    pub fn new(of: Known<'_>, ask: Ask<'a>) -> Result<Self, Untestable> {
+    pub fn new(of: GateContext<'_>, ask: ObservationRequest<'a>) -> Result<Self, Untestable> {
         let none = |what: &str| Untestable {
             expected: what.to_owned(),
             found: "none".to_owned(),
@@ -164,7 +164,7 @@ impl<'a> Course<'a> {
         }
         let running = evidence::running(of, looks, false)?;
         let mut course = Self {
-            ahead: (Recorded::default(), n),
+            ahead: (RecordedValues::default(), n),
             ask,
             digest: version.digest,
             end,
@@ -197,7 +197,7 @@ impl<'a> Course<'a> {
     pub fn next(
         &mut self,
         part: u64,
-        read: impl Fn(Option<u64>, &[Digest]) -> Result<Recorded, LedgerError>,
+        read: impl Fn(Option<u64>, &[Digest]) -> Result<RecordedValues, LedgerError>,
     ) -> Result<Next, ObserveError> {
         if self.is_long() && self.n >= self.ahead.1 {
             let to = self.end.min(self.n + AHEAD);
@@ -214,11 +214,11 @@ impl<'a> Course<'a> {
         let left: Vec<Digest> = left.collect();
         let mut next = Next {
             observed: Vec::with_capacity(units.len()),
-            stop: Stop::Asked,
+            stop: ObservationEnd::Asked,
             values: found.clone(),
         };
         let late = if left.is_empty() {
-            Recorded::default()
+            RecordedValues::default()
         } else {
             read(None, &left)?
         };
@@ -241,29 +241,29 @@ impl<'a> Course<'a> {
         next.values = next.values.and(late).in_order(asked);
         for (unit, readings) in units.iter().zip(said) {
             let Some(readings) = readings else {
-                next.stop = Stop::Missing(unit.clone());
+                next.stop = ObservationEnd::Missing(unit.clone());
                 return Ok(next);
             };
             match self.push(unit, readings, &mut next)? {
-                Pushed::Ends => {
-                    next.stop = Stop::Look;
+                UnitStep::Ends => {
+                    next.stop = ObservationEnd::Look;
                     return Ok(next);
                 }
-                Pushed::Refused(why) => {
-                    next.stop = Stop::Unfit(unit.clone(), why);
+                UnitStep::Refused(why) => {
+                    next.stop = ObservationEnd::Unfit(unit.clone(), why);
                     return Ok(next);
                 }
-                Pushed::Taken => {}
+                UnitStep::Taken => {}
             }
         }
         if to == self.end && to != self.ask.through {
-            next.stop = Stop::Exhausted;
+            next.stop = ObservationEnd::Exhausted;
         }
         Ok(next)
     }
 }
 
-impl<'a> Course<'a> {
+impl<'a> ObservationCourse<'a> {
     /// The units from the next one up to the `to`th.
     fn units(&self, to: u64) -> &'a [ItemId] {
         let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
@@ -316,7 +316,7 @@ impl<'a> Course<'a> {
         unit: &ItemId,
         readings: Vec<Reading>,
         next: &mut Next,
-    ) -> Result<Pushed, Untestable> {
+    ) -> Result<UnitStep, Untestable> {
         let deltas: Vec<i64> = readings.iter().map(|one| one.delta_micro.value()).collect();
         let (main, guardrails) = deltas.split_first().unwrap_or((&0, &[]));
         let unfit = |found: String| Untestable {
@@ -334,7 +334,7 @@ impl<'a> Course<'a> {
         let pushed = self.running.push_within(known, (*main, slack), guardrails);
         let step = match pushed {
             Ok(step) => step,
-            Err(error) => return Ok(Pushed::Refused(error.to_string())),
+            Err(error) => return Ok(UnitStep::Refused(error.to_string())),
         };
         self.n += 1;
         next.observed.push(GateObserved {
@@ -347,7 +347,11 @@ impl<'a> Course<'a> {
         });
         let every = self.running.design().terms().looks == Looks::Every;
         let ends = step.verdict.is_terminal() || step.looked && !every;
-        Ok(if ends { Pushed::Ends } else { Pushed::Taken })
+        Ok(if ends {
+            UnitStep::Ends
+        } else {
+            UnitStep::Taken
+        })
     }
 
     /// Natural keys of a unit's values: by metric, of baseline and candidate, of each draw; `None` where the manifest names
@@ -375,7 +379,7 @@ impl<'a> Course<'a> {
         &self,
         keys: &[Digest],
         values: &[Option<(u64, i64)>],
-        late: &Recorded,
+        late: &RecordedValues,
     ) -> Option<Vec<Reading>> {
         let metric = self.manifest.metric.as_ref().filter(|_| !keys.is_empty())?;
         let repeats = usize::try_from(metric.repeats.value()).ok()?;
@@ -402,7 +406,7 @@ impl<'a> Course<'a> {
 /// # Errors
 /// What `take` returns.
 pub fn ahead<E>(
-    mut course: Course<'_>,
+    mut course: ObservationCourse<'_>,
     reading: clover_ledger::Reading,
     take: impl FnOnce(mpsc::IntoIter<Result<Next, ObserveError>>) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -414,7 +418,9 @@ pub fn ahead<E>(
             loop {
                 let next = course.next(part, |since, keys| reading.measured(since, keys));
                 part = course.ask.part;
-                let asked = next.as_ref().is_ok_and(|next| next.stop == Stop::Asked);
+                let asked = next
+                    .as_ref()
+                    .is_ok_and(|next| next.stop == ObservationEnd::Asked);
                 let more = asked && course.n < course.end;
                 // Nobody takes any more only where what was taken failed; then that error counts.
                 if to_take.send(next).is_err() || !more {

@@ -11,7 +11,7 @@ use clover_num::Count;
 use clover_num::Micro;
 use serde_json::Value;
 
-use crate::gates::evidence::Known;
+use crate::gates::evidence::GateContext;
 use crate::import;
 
 /// One unit of one metric: the values of each draw in both arms, `None` where a draw failed.
@@ -253,7 +253,7 @@ fn draw(line: u64, field: &'static str, word: &str) -> Result<Option<Micro>, Out
 /// [`OutcomeError`]: units that the gate has not drawn or not exposed, units twice, metrics and numbers of draws that
 /// are not the manifest's, values of labels.
 pub fn scores(
-    of: Known<'_>,
+    of: GateContext<'_>,
     order: &[ItemId],
     outcomes: &[Outcome],
 ) -> Result<Vec<(u64, ScoreRecorded)>, OutcomeError> {
@@ -296,7 +296,7 @@ pub fn scores(
 }
 
 fn of_outcome(
-    of: Known<'_>,
+    of: GateContext<'_>,
     metric: usize,
     outcome: &Outcome,
     found: &mut Vec<(u64, ScoreRecorded)>,

@@ -17,7 +17,7 @@ use clover_ground::digest::Digest;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_projection::gates;
-use clover_projection::manifests::Version;
+use clover_projection::manifests::ManifestVersion;
 use clover_projection::reader::LogReader;
 use clover_stats::eprocess::CELLS;
 use clover_stats::eprocess::Gate as Running;
@@ -28,7 +28,7 @@ use rayon::prelude::*;
 use crate::gates::design;
 use crate::gates::design::Untestable;
 use crate::gates::evidence;
-use crate::gates::evidence::Known;
+use crate::gates::evidence::GateContext;
 
 /// Places of a path.
 const POINTS: u64 = 60;
@@ -59,7 +59,7 @@ pub struct Life {
 pub fn read(
     ledger: &Ledger,
     id: &ManifestId,
-    of: Known<'_>,
+    of: GateContext<'_>,
     size: u64,
 ) -> Result<Life, LedgerError> {
     let mut again = gates::Gates::default();
@@ -94,7 +94,7 @@ pub fn read(
 }
 
 /// Whether the versions of a gate's plan, and the terms of its family, stand so in the entries that they are said to be.
-fn is_plan(ledger: &Ledger, of: Known<'_>) -> Result<bool, LedgerError> {
+fn is_plan(ledger: &Ledger, of: GateContext<'_>) -> Result<bool, LedgerError> {
     let entry = |seq| -> Result<Option<Payload>, LedgerError> {
         Ok(ledger.entry(seq)?.map(|read| read.event.payload))
     };
@@ -144,7 +144,7 @@ pub struct Order {
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn order(ledger: &Ledger, bound: &Version, to: u64) -> Result<Order, LedgerError> {
+pub fn order(ledger: &Ledger, bound: &ManifestVersion, to: u64) -> Result<Order, LedgerError> {
     let mut order = Order::default();
     let (digest, from) = (bound.digest, bound.seq);
     // Every part of an order names the version.
@@ -198,7 +198,7 @@ pub struct Path {
 ///
 /// # Errors
 /// [`Untestable`].
-pub fn path(of: Known<'_>, life: &Life) -> Result<Path, Untestable> {
+pub fn path(of: GateContext<'_>, life: &Life) -> Result<Path, Untestable> {
     let none = || Untestable {
         expected: "a version in force".to_owned(),
         found: "none".to_owned(),
@@ -256,7 +256,7 @@ pub fn path(of: Known<'_>, life: &Life) -> Result<Path, Untestable> {
 fn take(
     running: &mut Running,
     manifest: &Manifest,
-    of: Known<'_>,
+    of: GateContext<'_>,
     said: &GateObserved,
 ) -> Result<(), Untestable> {
     let readings = said.readings.iter();

@@ -12,9 +12,9 @@ use clover_event::payload::manifest::Template;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -25,15 +25,15 @@ use clover_projection::manifests::Manifests;
 use crate::gates::design;
 use crate::gates::design::Untestable;
 use crate::gates::evidence;
-use crate::gates::evidence::Found;
+use crate::gates::evidence::LookEvidence;
 use crate::gates::family;
 use crate::tolerance::Tolerance;
 
 /// Looks and closings, computed again.
 #[derive(Clone, Copy, Debug)]
-pub struct Recomputed;
+pub struct GateRecomputation;
 
-impl Rule for Recomputed {
+impl Rule for GateRecomputation {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let (rule, checked) = match &event.event.payload {
             Payload::ManifestRegistered(said) => {
@@ -69,7 +69,7 @@ fn untestable(wrong: Untestable) -> Unmet {
 }
 
 /// A gate that could not end by its claim is not registered: it would take its level from the family all the same.
-fn check_horizon(state: &State, manifest: &Manifest) -> Checked {
+fn check_horizon(state: &State, manifest: &Manifest) -> RuleAnswer {
     let is_gate = manifest.template == Template::Gate;
     if !is_gate {
         return Ok(());
@@ -81,7 +81,7 @@ fn check_horizon(state: &State, manifest: &Manifest) -> Checked {
     }
 }
 
-fn check_opening(state: &State, said: &GateOpened) -> Checked {
+fn check_opening(state: &State, said: &GateOpened) -> RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let record = manifests.by_id.get(&said.gate);
     let record = record.required("a gate's manifest of this experiment")?;
@@ -92,7 +92,7 @@ fn check_opening(state: &State, said: &GateOpened) -> Checked {
     design.map(drop).map_err(untestable)
 }
 
-fn check_continuation(state: &State, said: &GateContinued) -> Checked {
+fn check_continuation(state: &State, said: &GateContinued) -> RuleAnswer {
     let known = evidence::known(state, &said.gate).required("an opened gate")?;
     let version = known.record.in_force().required("a version in force")?;
     let test = &known.gate.test;
@@ -102,7 +102,7 @@ fn check_continuation(state: &State, said: &GateContinued) -> Checked {
     design.map(drop).map_err(untestable)
 }
 
-fn check_look(state: &State, said: &GateLooked) -> Checked {
+fn check_look(state: &State, said: &GateLooked) -> RuleAnswer {
     let Some(known) = evidence::known(state, &said.gate) else {
         // The rule `gate` refuses a look at no opened gate.
         return Ok(());
@@ -116,7 +116,7 @@ fn check_look(state: &State, said: &GateLooked) -> Checked {
 }
 
 /// The claims that a closing finds to hold are those that the procedure of its family does.
-fn check_closing(state: &State, said: &FamilyClosed) -> Checked {
+fn check_closing(state: &State, said: &FamilyClosed) -> RuleAnswer {
     let found = family::rejected(state, &said.family, &said.evidence);
     let list = |ids: &[ManifestId]| {
         let names: Vec<_> = ids.iter().map(ManifestId::as_str).collect();
@@ -132,7 +132,7 @@ fn check_closing(state: &State, said: &FamilyClosed) -> Checked {
 }
 
 /// The values of a look are what the observations give; the first that is not is named.
-fn check_values(found: &Found, said: &GateLooked) -> Checked {
+fn check_values(found: &LookEvidence, said: &GateLooked) -> RuleAnswer {
     let (now, then) = (&found.log_wealth, &said.log_wealth);
     check_log("claim", now.claim, then.claim)?;
     check_log("second", now.second, then.second)?;
@@ -165,7 +165,7 @@ fn check_values(found: &Found, said: &GateLooked) -> Checked {
     Ok(())
 }
 
-fn check_log(name: &str, expected: Option<Finite>, found: Option<Finite>) -> Checked {
+fn check_log(name: &str, expected: Option<Finite>, found: Option<Finite>) -> RuleAnswer {
     let text = |value: Option<Finite>| value.map_or("none".to_owned(), |value| value.to_string());
     let near = match (expected, found) {
         (None, None) => true,

@@ -69,7 +69,7 @@ impl Shape {
 
 /// What became of simulated gates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Simulated {
+pub struct SimulationSummary {
     /// Share whose claim was shown.
     pub shown: f64,
     /// Share that ended by harm or futility.
@@ -97,7 +97,7 @@ const LN_MOST: f64 = 100.0;
 
 /// Where a stream stands at one place; after its end, where it ended.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct StreamPoint {
     ln_wealth: f64,
     low: f64,
     high: f64,
@@ -155,9 +155,14 @@ pub fn places(design: &Design) -> Vec<u64> {
 
 /// Paths of gates of one design; `shown` is the same design with looks at [`places`] alone, where intervals are taken.
 /// `told` is called after each path.
-pub fn paths(design: &Design, shown: &Design, plan: Plan<'_>, told: &(dyn Fn() + Sync)) -> Paths {
+pub fn paths(
+    design: &Design,
+    shown: &Design,
+    plan: SimulationPlan<'_>,
+    told: &(dyn Fn() + Sync),
+) -> Paths {
     let units = places(design);
-    let streams: Vec<Vec<Place>> = (0..plan.streams.min(paths_of(design).0))
+    let streams: Vec<Vec<StreamPoint>> = (0..plan.streams.min(paths_of(design).0))
         .into_par_iter()
         .map(|stream| {
             let path = path(design, shown, plan, (stream, &units));
@@ -165,7 +170,7 @@ pub fn paths(design: &Design, shown: &Design, plan: Plan<'_>, told: &(dyn Fn() +
             path
         })
         .collect();
-    let rank = |tenths: usize, of: fn(&Place) -> f64| -> Vec<f64> {
+    let rank = |tenths: usize, of: fn(&StreamPoint) -> f64| -> Vec<f64> {
         let at = |place: usize| {
             let mut values: Vec<f64> = streams.iter().map(|path| of(&path[place])).collect();
             values.sort_by(f64::total_cmp);
@@ -185,10 +190,10 @@ pub fn paths(design: &Design, shown: &Design, plan: Plan<'_>, told: &(dyn Fn() +
 fn path(
     design: &Design,
     shown: &Design,
-    plan: Plan<'_>,
+    plan: SimulationPlan<'_>,
     (stream, units): (usize, &[u64]),
-) -> Vec<Place> {
-    let mut source = Source::new(design, plan, stream);
+) -> Vec<StreamPoint> {
+    let mut source = DifferenceStream::new(design, plan, stream);
     let (mut gate, mut looking) = (
         Gate::verdicts_only(design.clone()),
         Gate::open(shown.clone()),
@@ -206,7 +211,7 @@ fn path(
             let claim = gate.look().claim;
             let bounds = looking.look().interval;
             let real = |micro: Option<i64>| micro.map_or(0.0, |micro| micro as f64 / 1e6);
-            found.push(Place {
+            found.push(StreamPoint {
                 // What a finite set makes impossible would leave the drawing.
                 ln_wealth: claim.map_or(0.0, |claim| claim.ln_wealth.clamp(-LN_MOST, LN_MOST)),
                 low: real(bounds.map(|of| of.low)),
@@ -231,7 +236,7 @@ pub enum Mean {
 
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan<'a> {
+pub struct SimulationPlan<'a> {
     /// Mean improvement of a unit, in millionths.
     pub effect: i64,
     /// Whether that is the mean of what is recorded of a finite set, or of what scoring it again and again would give: then
@@ -249,12 +254,16 @@ pub struct Plan<'a> {
 }
 
 /// Runs gates of one design, the same on any number of threads.
-pub fn run(design: &Design, plan: Plan<'_>) -> Simulated {
+pub fn run(design: &Design, plan: SimulationPlan<'_>) -> SimulationSummary {
     run_told(design, plan, &|| {})
 }
 
 /// The same; `told` is called after each gate.
-pub fn run_told(design: &Design, plan: Plan<'_>, told: &(dyn Fn() + Sync)) -> Simulated {
+pub fn run_told(
+    design: &Design,
+    plan: SimulationPlan<'_>,
+    told: &(dyn Fn() + Sync),
+) -> SimulationSummary {
     let ends: Vec<(Verdict, u64)> = (0..plan.streams)
         .into_par_iter()
         .map(|stream| {
@@ -283,7 +292,7 @@ pub fn run_told(design: &Design, plan: Plan<'_>, told: &(dyn Fn() + Sync)) -> Si
         let place = (tenths * ends.len()).div_ceil(10);
         shown.get(place.saturating_sub(1)).copied()
     };
-    Simulated {
+    SimulationSummary {
         shown: shown.len() as f64 / all,
         ended: (ended - early) as f64 / all,
         median: rank(5),
@@ -293,13 +302,13 @@ pub fn run_told(design: &Design, plan: Plan<'_>, told: &(dyn Fn() + Sync)) -> Si
 }
 
 /// A unit as a gate takes it.
-struct Unit<'a> {
+struct SimulatedUnit<'a> {
     delta: i64,
     guardrails: &'a [i64],
     stratum: Option<usize>,
 }
 
-impl Unit<'_> {
+impl SimulatedUnit<'_> {
     /// Whether it was taken.
     fn push(&self, gate: &mut Gate) -> bool {
         gate.push_in(self.stratum, self.delta, self.guardrails)
@@ -308,8 +317,8 @@ impl Unit<'_> {
 }
 
 /// The differences of one stream.
-struct Source<'a> {
-    plan: Plan<'a>,
+struct DifferenceStream<'a> {
+    plan: SimulationPlan<'a>,
     rng: ChaCha20Rng,
     scale: f64,
     factor: i64,
@@ -320,8 +329,8 @@ struct Source<'a> {
     set: Option<Vec<(i64, usize)>>,
 }
 
-impl<'a> Source<'a> {
-    fn new(design: &Design, plan: Plan<'a>, stream: usize) -> Self {
+impl<'a> DifferenceStream<'a> {
+    fn new(design: &Design, plan: SimulationPlan<'a>, stream: usize) -> Self {
         let mut rng = ChaCha20Rng::from_seed(plan.seed);
         rng.set_stream(stream as u64);
         let terms = design.terms();
@@ -380,7 +389,7 @@ impl<'a> Source<'a> {
     }
 
     /// The next unit: its difference, and none of the guardrails.
-    fn next(&mut self) -> Unit<'_> {
+    fn next(&mut self) -> SimulatedUnit<'_> {
         // Which unit of a finite set is next is drawn from those that are left.
         let left = self.set.as_ref().map(|set| set.len() as u64);
         let place = left.and_then(|left| self.rng.next_u64().checked_rem(left));
@@ -388,7 +397,7 @@ impl<'a> Source<'a> {
             (Some(set), Some(place)) => set.swap_remove(usize::try_from(place).unwrap_or(0)),
             _ => (self.draw(self.plan.effect), 0),
         };
-        Unit {
+        SimulatedUnit {
             delta: self.factor * delta,
             guardrails: &self.guardrails,
             stratum: self.has_strata.then_some(stratum),
@@ -409,8 +418,8 @@ fn shift_to(set: &mut [(i64, usize)], mean: i128, scale: i64) {
     }
 }
 
-fn one(design: &Design, plan: Plan<'_>, stream: usize) -> (Verdict, u64) {
-    let mut source = Source::new(design, plan, stream);
+fn one(design: &Design, plan: SimulationPlan<'_>, stream: usize) -> (Verdict, u64) {
+    let mut source = DifferenceStream::new(design, plan, stream);
     let mut gate = Gate::verdicts_only(design.clone());
     for _ in 0..design.terms().max_n {
         if !source.next().push(&mut gate) || gate.verdict().is_terminal() {
@@ -428,13 +437,13 @@ fn whole(value: f64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use clover_stats::eprocess::GateTerms;
     use clover_stats::eprocess::Population;
-    use clover_stats::eprocess::Terms;
 
     use super::*;
 
     fn design(looks: Looks) -> Design {
-        let mut terms = Terms::new(1_000_000, 200);
+        let mut terms = GateTerms::new(1_000_000, 200);
         terms.looks = looks;
         Design::new(terms).unwrap()
     }
@@ -446,11 +455,11 @@ mod tests {
             Population::Superpopulation,
             Population::Finite { units: 200 },
         ] {
-            let mut terms = Terms::new(1_000_000, 200);
+            let mut terms = GateTerms::new(1_000_000, 200);
             terms.population = population;
             let design = Design::new(terms).unwrap();
             for shape in Shape::ALL {
-                let plan = |effect| Plan {
+                let plan = |effect| SimulationPlan {
                     effect,
                     seed: [8; 32],
                     mean: Mean::Recorded,
@@ -458,7 +467,7 @@ mod tests {
                     strata: &[],
                     streams: 2_000,
                 };
-                let mut source = Source::new(&design, plan(250_000), 7);
+                let mut source = DifferenceStream::new(&design, plan(250_000), 7);
                 let deltas: Vec<i64> = (0..200).map(|_| source.next().delta).collect();
                 assert!(deltas.iter().all(|delta| delta.abs() <= 1_000_000));
                 if population != Population::Superpopulation {
@@ -486,7 +495,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let design = |strata: Vec<Stratum>| {
-            let mut terms = Terms::new(1_000_000, 200);
+            let mut terms = GateTerms::new(1_000_000, 200);
             terms.population = Population::Finite { units: 200 };
             terms.strata = strata;
             Design::new(terms).unwrap()
@@ -497,7 +506,7 @@ mod tests {
         for (predicted, true_of) in [(good, good), (good, none), (turned, good)] {
             let (design, made) = (design(strata(predicted)), strata(true_of));
             for shape in [Shape::TwoPoint, Shape::Uniform] {
-                let plan = |effect| Plan {
+                let plan = |effect| SimulationPlan {
                     effect,
                     seed: [9; 32],
                     mean: Mean::Recorded,
@@ -505,7 +514,7 @@ mod tests {
                     strata: &made,
                     streams: 700,
                 };
-                let mut source = Source::new(&design, plan(50_000), 7);
+                let mut source = DifferenceStream::new(&design, plan(50_000), 7);
                 let mut unit = || {
                     let unit = source.next();
                     (unit.delta, unit.stratum.unwrap())
@@ -537,7 +546,7 @@ mod tests {
         let registered = design(Looks::Every);
         let places = places(&registered);
         assert_eq!((places.len(), places.last()), (23, Some(&200)));
-        let plan = Plan {
+        let plan = SimulationPlan {
             effect: 300_000,
             seed: [4; 32],
             mean: Mean::Recorded,
@@ -571,7 +580,7 @@ mod tests {
         let null = paths(
             &registered,
             &design(Looks::At(places.clone())),
-            Plan { effect: 0, ..plan },
+            SimulationPlan { effect: 0, ..plan },
             &|| {},
         );
         assert!(null.ln_wealth[1][last] < clover_num::math::ln(20.0));
@@ -584,7 +593,7 @@ mod tests {
     #[test]
     fn paths_of_a_long_finite_set_are_fewer() {
         let of = |units: u64, population| {
-            let mut terms = Terms::new(1_000_000, units);
+            let mut terms = GateTerms::new(1_000_000, units);
             terms.population = population;
             let design = Design::new(terms).unwrap();
             (paths_of(&design), places(&design).len() as u64)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use clover_event::Payload;
-use clover_event::Seen;
+use clover_event::SeenCheckpoint;
 use clover_event::id::DesignId;
 use clover_event::id::ItemId;
 use clover_event::id::ManifestId;
@@ -35,14 +35,14 @@ use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::gates;
+use clover_projection::manifests::ManifestVersion;
 use clover_projection::manifests::Manifests;
-use clover_projection::manifests::Version;
 use clover_projection::orders;
 use clover_projection::splits::cluster_leaf;
 
 use crate::gates::design::Untestable;
 use crate::gates::evidence;
-use crate::gates::evidence::Known;
+use crate::gates::evidence::GateContext;
 
 /// Bytes of unit names in one event: half of what a body holds.
 const LISTED_BYTES: usize = 16_000;
@@ -129,7 +129,7 @@ pub fn list_units(confirm: &Confirm) -> Vec<Payload> {
 }
 
 /// The events that draw the order of a version's units; `None` without confirm data.
-pub fn draw(bound: &Version, beacon: DrawnFrom, units: &[ItemId]) -> Option<Vec<Payload>> {
+pub fn draw(bound: &ManifestVersion, beacon: DrawnFrom, units: &[ItemId]) -> Option<Vec<Payload>> {
     let data = bound.manifest.data.as_ref()?;
     let seed = orders::seed(bound.digest, data.confirm_root, &beacon);
     let mut ordered = units.to_vec();
@@ -156,7 +156,7 @@ pub fn draw(bound: &Version, beacon: DrawnFrom, units: &[ItemId]) -> Option<Vec<
 }
 
 /// The event that opens the gate of a version in force; `None` for a manifest that is no gate's.
-pub fn open(version: &Version, sources: Vec<GateSource>) -> Option<GateOpened> {
+pub fn open(version: &ManifestVersion, sources: Vec<GateSource>) -> Option<GateOpened> {
     Some(GateOpened {
         digest: version.digest,
         gate: version.manifest.manifest.clone(),
@@ -196,7 +196,7 @@ pub fn reading(
 ///
 /// # Errors
 /// [`Untestable`].
-pub fn look(of: Known<'_>) -> Result<GateLooked, Untestable> {
+pub fn look(of: GateContext<'_>) -> Result<GateLooked, Untestable> {
     let found = evidence::found(of)?;
     let none = |name: &str| Untestable {
         expected: name.to_owned(),
@@ -231,7 +231,7 @@ pub fn look(of: Known<'_>) -> Result<GateLooked, Untestable> {
 
 /// How the gate ends: because its manifest was superseded, because its sealed plan has lapsed, whatever its looks found, or
 /// by its last look; `None` while it goes on.
-pub fn decide(of: Known<'_>, has_lapsed: bool) -> Option<GateDecided> {
+pub fn decide(of: GateContext<'_>, has_lapsed: bool) -> Option<GateDecided> {
     let look = of.gate.look.as_ref().filter(|look| look.n == of.gate.n);
     let outcome = match &of.record.superseded_by {
         Some(_) => Outcome::Superseded,
@@ -252,9 +252,9 @@ pub fn decide(of: Known<'_>, has_lapsed: bool) -> Option<GateDecided> {
 /// `None` before the decision, and where the manifest says not how units are drawn for labels.
 pub fn estimated(
     state: &State,
-    of: Known<'_>,
+    of: GateContext<'_>,
     (design, n): (DesignId, u64),
-    (seen, now): (Seen, Timestamp),
+    (seen, now): (SeenCheckpoint, Timestamp),
 ) -> Option<GateEstimated> {
     let version = of.record.in_force()?;
     let manifest = &version.manifest;
@@ -278,7 +278,7 @@ pub fn estimated(
 }
 
 /// The event by which an opened gate goes on from the one that its manifest names; `None` where it names none.
-pub fn proceed(state: &State, of: Known<'_>) -> Option<GateContinued> {
+pub fn proceed(state: &State, of: GateContext<'_>) -> Option<GateContinued> {
     let version = of.record.in_force()?;
     let digest = version.manifest.test.as_ref()?.continuation_of?;
     let (parent, _) = state.fold::<Manifests>().of_digest(digest)?;

@@ -6,7 +6,7 @@
 
 mod rules;
 
-pub use rules::Generating;
+pub use rules::GeneratorRule;
 pub use rules::STEPS_MAX;
 pub use rules::overall;
 pub use rules::thresholds;
@@ -23,8 +23,8 @@ use clover_event::payload::generator::ArmRows;
 use clover_event::payload::generator::ArmsCompared;
 use clover_event::payload::generator::GeneratorObjectiveQueried;
 use clover_event::payload::generator::GeneratorRunOpened;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::RowsRead;
-use clover_event::payload::predicate::Transported;
 use clover_ground::canon;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
@@ -42,19 +42,19 @@ use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 use serde::Serialize;
 
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::transport;
 use crate::iterate::compute::transport::Group;
 use crate::iterate::course::CourseError;
-use crate::iterate::rows::After;
+use crate::iterate::rows::IterationRowsError;
 use crate::iterate::rows::Later;
-use crate::iterate::rows::Named;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::LaterQuery;
+use crate::iterate::rows::RowName;
 use crate::iterate::rows::later;
 use crate::iterate::steps;
 use crate::iterate::steps::BUILD;
 use crate::live;
-use crate::live::Frozen;
+use crate::live::FrozenVersion;
 
 /// Standard deviations below f: a one-sided 95 % bound.
 const REACH: f64 = 1.645;
@@ -66,9 +66,9 @@ type Admits<'a, Name> = dyn Fn(&Name, u64) -> bool + 'a;
 
 /// What a run froze, with what is read through it.
 #[derive(Debug)]
-pub struct Judge {
+pub struct FrozenJudge {
     /// The judge with its calibrator.
-    pub frozen: Frozen,
+    pub frozen: FrozenVersion,
     experiment: ExperimentId,
     rollouts: Rollouts,
     deployment: EventId,
@@ -90,7 +90,7 @@ fn text(value: &str) -> Text {
 }
 
 fn missing(what: impl Into<String>, next: impl Into<String>) -> CourseError {
-    CourseError::Rows(RowsError::Missing {
+    CourseError::Rows(IterationRowsError::Missing {
         what: what.into(),
         next: next.into(),
     })
@@ -113,7 +113,7 @@ pub struct Bound {
 ///
 /// # Errors
 /// [`Unfit`].
-fn lower(later: &Later, fitted: &Fitted, rows: &[usize]) -> Result<Vec<f64>, Unfit> {
+fn lower(later: &Later, fitted: &CalibratorFit, rows: &[usize]) -> Result<Vec<f64>, Unfit> {
     let scored = &later.table.data().scored;
     let folds: Vec<Vec<f64>> = (0..fitted.folds)
         .map(|fold| fitted.without_fold(&later.table, scored, fold, rows))
@@ -135,7 +135,7 @@ fn micro(value: f64) -> Result<Micro, SampleError> {
     Ok(Micro::new(rounded).unwrap_or_default())
 }
 
-impl Judge {
+impl FrozenJudge {
     /// The judge of a deployment, from the log below a position.
     ///
     /// # Errors
@@ -161,12 +161,12 @@ impl Judge {
         history: &dyn History,
         (rows, labels): (&Admits<'_, PolicyId>, &Admits<'_, DesignId>),
         through: u64,
-    ) -> Result<Option<(Later, Fitted)>, CourseError> {
+    ) -> Result<Option<(Later, CalibratorFit)>, CourseError> {
         let deployment = self.rollouts.deployment(self.deployment);
         let Some(deployment) = deployment else {
             return Ok(None);
         };
-        let after = After {
+        let after = LaterQuery {
             experiment: &self.experiment,
             iteration: &self.frozen.record.iteration,
             judge: &deployment.said.versions.judge,
@@ -194,7 +194,7 @@ impl Judge {
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn objective(
     history: &dyn History,
-    judge: &Judge,
+    judge: &FrozenJudge,
     (run, opened): (&GeneratorRunOpened, u64),
     (policy, step): (&PolicyId, Count),
     through: u64,
@@ -247,9 +247,9 @@ pub struct Validation {
     /// Mean lower bound of the new policy less that of the old.
     pub lcb_gain: Finite,
     /// Residuals by policy.
-    pub transport: Transported,
+    pub transport: EnvironmentTests,
     /// Labelled outputs of the new policy, by name.
-    pub outputs: Vec<Named>,
+    pub outputs: Vec<RowName>,
 }
 
 /// Compares both policies on the labels of a design that were given since the run was opened, and holds the frozen judge
@@ -259,7 +259,7 @@ pub struct Validation {
 /// [`CourseError`].
 pub fn validate(
     history: &dyn History,
-    judge: &Judge,
+    judge: &FrozenJudge,
     (run, opened): (&GeneratorRunOpened, u64),
     design: &DesignId,
     through: u64,
@@ -319,9 +319,9 @@ fn compared(
 /// fails is said beside the new one, for then the failure is not the generator's.
 fn transport(
     later: &Later,
-    fitted: &Fitted,
+    fitted: &CalibratorFit,
     (run, new, old): (&GeneratorRunOpened, &[usize], &[usize]),
-) -> Result<Transported, Unfit> {
+) -> Result<EnvironmentTests, Unfit> {
     let group = |policy: &PolicyId, required, rows| {
         let environment = policy.as_str().parse();
         let environment = environment.map_err(|_| SampleError::Parameter {
@@ -339,5 +339,5 @@ fn transport(
     let scored = &later.table.data().scored;
     let of = (fitted, scored);
     let environments = transport::groups(&later.table, of, &family, &groups, TRANSPORT_LEVEL)?;
-    Ok(Transported { environments })
+    Ok(EnvironmentTests { environments })
 }

@@ -17,17 +17,17 @@ use clover_event::payload::generator::GeneratorRunOpened;
 use clover_event::payload::generator::GeneratorValidated;
 use clover_event::payload::generator::GeneratorVerdicts;
 use clover_event::payload::label::DesignPurpose;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Gaming;
 use clover_event::payload::predicate::Thresholds;
-use clover_event::payload::predicate::Transported;
 use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
-use clover_ledger::Checked;
-use clover_ledger::Required;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -38,8 +38,8 @@ use clover_projection::assumptions::Assumptions;
 use clover_projection::deployments::Deployment;
 use clover_projection::deployments::Deployments;
 use clover_projection::designs::Designs;
+use clover_projection::generators::GeneratorRun;
 use clover_projection::generators::Generators;
-use clover_projection::generators::Run;
 use clover_projection::generators::RunState;
 use clover_projection::releases::STAKES_MICRO;
 use clover_projection::rubrics::Rubrics;
@@ -55,7 +55,7 @@ use crate::prompts;
 /// Most questions of a run.
 pub const STEPS_MAX: u64 = 10_000;
 
-fn check_same(name: &str, wanted: &dyn Display, found: &dyn Display) -> Checked {
+fn check_same(name: &str, wanted: &dyn Display, found: &dyn Display) -> RuleAnswer {
     let (wanted, found) = (wanted.to_string(), found.to_string());
     ensure!(wanted == found, format!("{name} {wanted}"), found);
     Ok(())
@@ -63,15 +63,15 @@ fn check_same(name: &str, wanted: &dyn Display, found: &dyn Display) -> Checked 
 
 /// The rule `generator`.
 #[derive(Clone, Copy, Debug)]
-pub struct Generating;
+pub struct GeneratorRule;
 
-impl Rule for Generating {
+impl Rule for GeneratorRule {
     fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
-        let asked = Asked {
+        let asked = GeneratorContext {
             state,
             experiment,
             now: event.recorded_at,
@@ -87,14 +87,14 @@ impl Rule for Generating {
     }
 }
 
-struct Asked<'a> {
+struct GeneratorContext<'a> {
     state: &'a State,
     experiment: &'a ExperimentId,
     now: Timestamp,
 }
 
-impl<'a> Asked<'a> {
-    fn runs(&self) -> &'a [Run] {
+impl<'a> GeneratorContext<'a> {
+    fn runs(&self) -> &'a [GeneratorRun] {
         self.state.fold::<Generators>().of(self.experiment)
     }
 
@@ -103,7 +103,7 @@ impl<'a> Asked<'a> {
         of.and_then(|of| of.running())
     }
 
-    fn check_opened(&self, said: &GeneratorRunOpened) -> Checked {
+    fn check_opened(&self, said: &GeneratorRunOpened) -> RuleAnswer {
         let Some(running) = self.running().filter(|of| of.id == said.deployment) else {
             let expected = format!("the running deployment of {}", self.experiment);
             return unmet(expected, said.deployment.to_string());
@@ -125,7 +125,7 @@ impl<'a> Asked<'a> {
     }
 
     /// A new protocol voids the calibrator that was frozen.
-    fn check_protocol(&self, running: &Deployment) -> Checked {
+    fn check_protocol(&self, running: &Deployment) -> RuleAnswer {
         let assumptions = self.state.fold::<Assumptions>();
         let Some(force) = assumptions.sdp_in_force(self.now) else {
             // No protocol is in force, and so none voids it.
@@ -135,7 +135,7 @@ impl<'a> Asked<'a> {
         check_same("a deployment by protocol", &force.version, runs)
     }
 
-    fn check_terms(said: &GeneratorRunOpened) -> Checked {
+    fn check_terms(said: &GeneratorRunOpened) -> RuleAnswer {
         ensure!(
             said.new != said.old,
             "two policies",
@@ -157,7 +157,7 @@ impl<'a> Asked<'a> {
     }
 
     /// A run of the experiment.
-    fn run(&self, run: &RunId) -> Result<&'a Run, Unmet> {
+    fn run(&self, run: &RunId) -> Result<&'a GeneratorRun, Unmet> {
         let of = self.runs().iter().find(|of| of.run == *run);
         of.ok_or_else(|| Unmet {
             expected: format!("a generator.run_opened of {}", self.experiment),
@@ -166,7 +166,7 @@ impl<'a> Asked<'a> {
     }
 
     /// A run that is open, under the deployment that it froze.
-    fn open(&self, run: &RunId) -> Result<&'a Run, Unmet> {
+    fn open(&self, run: &RunId) -> Result<&'a GeneratorRun, Unmet> {
         let of = self.run(run)?;
         if of.state() != RunState::Open {
             return Err(Unmet {
@@ -185,7 +185,7 @@ impl<'a> Asked<'a> {
         Ok(of)
     }
 
-    fn check_queried(&self, said: &GeneratorObjectiveQueried) -> Checked {
+    fn check_queried(&self, said: &GeneratorObjectiveQueried) -> RuleAnswer {
         let run = self.open(&said.run)?;
         ensure!(
             run.used < run.steps,
@@ -202,7 +202,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The design is for audits, and younger than the run.
-    fn check_fresh(&self, run: &Run, design: &DesignId, labels: u64) -> Checked {
+    fn check_fresh(&self, run: &GeneratorRun, design: &DesignId, labels: u64) -> RuleAnswer {
         let of = self.state.fold::<Designs>().design(self.experiment, design);
         let fresh = of.filter(|of| {
             let known = of.registered.as_ref();
@@ -220,7 +220,7 @@ impl<'a> Asked<'a> {
         Ok(())
     }
 
-    fn check_validated(&self, said: &GeneratorValidated) -> Checked {
+    fn check_validated(&self, said: &GeneratorValidated) -> RuleAnswer {
         let run = self.open(&said.run)?;
         let thresholds = thresholds(self.state, self.experiment, run.deployment)
             .required("a rubric with the plan of an iteration")?;
@@ -246,7 +246,7 @@ impl<'a> Asked<'a> {
         check_same("verdict", &word(overall), &word(said.verdict))
     }
 
-    fn check_rolled_back(&self, said: &GeneratorRolledBack) -> Checked {
+    fn check_rolled_back(&self, said: &GeneratorRolledBack) -> RuleAnswer {
         let run = self.run(&said.run)?;
         let shown = |id: Option<EventId>| id.map_or("none".to_owned(), |id| id.to_string());
         let validation = run.validated.map(|of| of.id);
@@ -272,7 +272,7 @@ pub fn thresholds(
 /// the battery as gate P7.
 pub fn verdicts(
     compared: &ArmsCompared,
-    transport: &Transported,
+    transport: &EnvironmentTests,
     battery: Option<&Gaming>,
     held: &Thresholds,
 ) -> GeneratorVerdicts {
@@ -296,7 +296,7 @@ pub fn overall(
     state: &State,
     experiment: &ExperimentId,
     now: Timestamp,
-    run: &Run,
+    run: &GeneratorRun,
     said: GeneratorVerdicts,
 ) -> Verdict {
     let row = state

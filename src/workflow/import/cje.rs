@@ -11,7 +11,7 @@ use crate::analyze::read::Record;
 use crate::analyze::read::record;
 use crate::import::How;
 use crate::import::ImportError;
-use crate::import::Rows;
+use crate::import::ImportRows;
 use crate::import::row;
 use crate::import::row::BYTE_ORDER_MARK;
 use crate::import::row::FIELDS;
@@ -22,14 +22,14 @@ use crate::import::row::TARGET_LOGPROBS;
 use crate::import::row::short;
 
 /// A record with its metadata, whose members count where the record has none of the name.
-struct Members<'a> {
+struct CjeRecord<'a> {
     record: Record<'a>,
     metadata: Option<Record<'a>>,
     /// Whether other names of fields count.
     also: bool,
 }
 
-impl<'a> Members<'a> {
+impl<'a> CjeRecord<'a> {
     fn get(&self, name: &str) -> Option<&'a RawValue> {
         let others: &[&str] = if self.also { row::also(name) } else { &[] };
         let inner = |name: &str| self.metadata.as_ref()?.get(name);
@@ -50,7 +50,7 @@ fn wrong(name: &str, expected: &str, raw: &RawValue) -> FieldError {
     (name.to_owned(), what)
 }
 
-impl Fields for Members<'_> {
+impl Fields for CjeRecord<'_> {
     fn number(&self, name: &str) -> Result<Option<String>, FieldError> {
         let Some(raw) = self.get(name) else {
             return Ok(None);
@@ -104,7 +104,7 @@ impl Fields for Members<'_> {
 ///
 /// # Errors
 /// [`ImportError`] at the first line that is not a record.
-pub fn rows(file: &str, bytes: &[u8], how: How<'_>) -> Result<Rows, ImportError> {
+pub fn rows(file: &str, bytes: &[u8], how: How<'_>) -> Result<ImportRows, ImportError> {
     mapped(file, bytes, &BTreeMap::new(), how)
 }
 
@@ -118,7 +118,7 @@ pub fn mapped(
     bytes: &[u8],
     map: &BTreeMap<String, String>,
     how: How<'_>,
-) -> Result<Rows, ImportError> {
+) -> Result<ImportRows, ImportError> {
     let mut reader = Reader::new(file, how);
     let mut unseen: BTreeSet<&str> = map.values().map(String::as_str).collect();
     let mapping = FIELDS.map(|name| (name.to_owned(), name.to_owned()));
@@ -163,7 +163,7 @@ pub fn mapped(
             }
             _ => None,
         };
-        let members = Members {
+        let members = CjeRecord {
             record,
             metadata,
             also: reader.has_other_names(),

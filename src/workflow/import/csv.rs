@@ -7,7 +7,7 @@ use clover_ground::once::Once;
 
 use crate::import::How;
 use crate::import::ImportError;
-use crate::import::Rows;
+use crate::import::ImportRows;
 use crate::import::row::BYTE_ORDER_MARK;
 use crate::import::row::FIELDS;
 use crate::import::row::FieldError;
@@ -17,13 +17,13 @@ use crate::import::row::TARGET_LOGPROBS;
 use crate::import::row::also;
 
 /// One record: the line it begins on, and its fields.
-pub(crate) type Record = (u64, Vec<String>);
+pub(crate) type CsvRecord = (u64, Vec<String>);
 /// A line and what is wrong on it.
-pub(crate) type Fault = (u64, String);
+pub(crate) type LineFault = (u64, String);
 
 /// Splits a text into records. The library reads more than the RFC allows, so each field is held against the one way to
 /// write it.
-pub(crate) fn records(text: &str) -> Result<Vec<Record>, Fault> {
+pub(crate) fn records(text: &str) -> Result<Vec<CsvRecord>, LineFault> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -89,14 +89,14 @@ fn written<'t>(rest: &'t str, field: &str) -> Result<&'t str, String> {
 }
 
 /// Where each field stands.
-struct Columns<'a> {
+struct ColumnIndex<'a> {
     of: &'a BTreeMap<String, usize>,
     targets: &'a [(String, usize)],
     header: &'a [String],
     record: &'a [String],
 }
 
-impl Fields for Columns<'_> {
+impl Fields for ColumnIndex<'_> {
     fn number(&self, name: &str) -> Result<Option<String>, FieldError> {
         self.text(name)
     }
@@ -133,7 +133,7 @@ pub fn rows(
     bytes: &[u8],
     map: &BTreeMap<String, String>,
     how: How<'_>,
-) -> Result<Rows, ImportError> {
+) -> Result<ImportRows, ImportError> {
     let mut reader = Reader::new(file, how);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
@@ -171,7 +171,7 @@ pub fn rows(
             let what = format!("expected {wanted} fields as in the header, found {found}");
             return Err(reader.error(line, None, what));
         }
-        let fields = Columns {
+        let fields = ColumnIndex {
             of: &of,
             targets: &targets,
             header: &header,
@@ -182,14 +182,14 @@ pub fn rows(
     reader.finish()
 }
 
-type Places = (BTreeMap<String, usize>, Vec<(String, usize)>);
+type ColumnPositions = (BTreeMap<String, usize>, Vec<(String, usize)>);
 
 /// Finds the column of each field.
 fn columns(
     header: &[String],
     map: &BTreeMap<String, String>,
     has_other_names: bool,
-) -> Result<Places, FieldError> {
+) -> Result<ColumnPositions, FieldError> {
     let mut once = Once::default();
     for name in header {
         if !once.insert(name) {

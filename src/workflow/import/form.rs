@@ -7,7 +7,7 @@ const LOOKED_AT: usize = 1 << 16;
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FileForm {
     /// Nothing but white space.
     Empty,
     /// One JSON object a line.
@@ -32,7 +32,7 @@ pub enum Form {
     Other,
 }
 
-impl Form {
+impl FileForm {
     /// The form of a file.
     pub fn of(bytes: &[u8]) -> Self {
         if bytes.starts_with(b"PK\x03\x04") {
@@ -109,32 +109,32 @@ mod tests {
     #[test]
     fn forms_are_told_by_their_beginning() {
         for (bytes, form) in [
-            (&b""[..], Form::Empty),
-            (b" \r\n\n", Form::Empty),
-            (b"{\"prompt_id\":\"a\"}\n{\"prompt_id\":\"b\"}\n", Form::JsonLines),
-            (b"\xef\xbb\xbf{\"prompt_id\":\"a\"}", Form::JsonLines),
+            (&b""[..], FileForm::Empty),
+            (b" \r\n\n", FileForm::Empty),
+            (b"{\"prompt_id\":\"a\"}\n{\"prompt_id\":\"b\"}\n", FileForm::JsonLines),
+            (b"\xef\xbb\xbf{\"prompt_id\":\"a\"}", FileForm::JsonLines),
             // A line that is cut is still meant as one.
-            (b"{\"prompt_id\":\"a\",\"judge_sc", Form::JsonLines),
-            (b"[{\"prompt_id\":\"a\"}]", Form::JsonList),
-            (b"[1]\n{\"prompt_id\":\"a\"}\n", Form::JsonLines),
-            (b"prompt_id,score\na,1\n", Form::Csv),
-            (b"\xef\xbb\xbfprompt_id,score\n", Form::Csv),
-            (b"prompt_id\tscore\n", Form::Separated('\t')),
-            (b"prompt_id;score\n", Form::Separated(';')),
-            (b"PK\x03\x04rest", Form::InspectArchive),
-            (b"\xff\xfep\0r\0", Form::Utf16),
+            (b"{\"prompt_id\":\"a\",\"judge_sc", FileForm::JsonLines),
+            (b"[{\"prompt_id\":\"a\"}]", FileForm::JsonList),
+            (b"[1]\n{\"prompt_id\":\"a\"}\n", FileForm::JsonLines),
+            (b"prompt_id,score\na,1\n", FileForm::Csv),
+            (b"\xef\xbb\xbfprompt_id,score\n", FileForm::Csv),
+            (b"prompt_id\tscore\n", FileForm::Separated('\t')),
+            (b"prompt_id;score\n", FileForm::Separated(';')),
+            (b"PK\x03\x04rest", FileForm::InspectArchive),
+            (b"\xff\xfep\0r\0", FileForm::Utf16),
             (
                 b"{\n  \"version\": 2,\n  \"status\": \"success\",\n  \"eval\": {\n    \"task\": \"t\"\n  },\n  \"samples\": []\n}",
-                Form::Inspect,
+                FileForm::Inspect,
             ),
             (
                 b"{\n  \"evalId\": \"eval-1\",\n  \"results\": {\"version\": 3, \"prompts\": []}\n}",
-                Form::Promptfoo,
+                FileForm::Promptfoo,
             ),
-            (b"{\n  \"rows\": []\n}", Form::Json),
-            (b"hello\n", Form::Other),
+            (b"{\n  \"rows\": []\n}", FileForm::Json),
+            (b"hello\n", FileForm::Other),
         ] {
-            assert_eq!(Form::of(bytes), form, "{}", String::from_utf8_lossy(bytes));
+            assert_eq!(FileForm::of(bytes), form, "{}", String::from_utf8_lossy(bytes));
         }
     }
 }

@@ -12,12 +12,12 @@ use clover_ground::merkle::Frontier;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_num::Count;
-use clover_projection::iterations::rows::Ingested;
+use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::iterations::rows::Key;
 use serde::Deserialize;
 
 /// Words of rows by field.
-pub type Kept = BTreeMap<Key, BTreeMap<FieldId, String>>;
+pub type FieldWords = BTreeMap<Key, BTreeMap<FieldId, String>>;
 
 /// Why the rows in an event's blob cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum KeptError {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct FieldWordsRecord {
     draw: Count,
     #[serde(default)]
     fields: BTreeMap<FieldId, String>,
@@ -62,17 +62,21 @@ struct Line {
 ///
 /// # Errors
 /// [`KeptError`].
-pub fn names(history: &dyn History, ingested: &[Ingested]) -> Result<BTreeSet<FieldId>, KeptError> {
+pub fn names(
+    history: &dyn History,
+    ingested: &[IngestedRows],
+) -> Result<BTreeSet<FieldId>, KeptError> {
     let mut found = BTreeSet::new();
-    for Ingested { seq, rows, .. } in ingested {
+    for IngestedRows { seq, rows, .. } in ingested {
         let bytes = history.blob(&rows.blake3)?;
         let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty()) {
-            let line: Line = serde_json::from_slice(line).map_err(|error| Unread::Damaged {
-                seq: *seq,
-                what: error.to_string(),
-            })?;
+            let line: FieldWordsRecord =
+                serde_json::from_slice(line).map_err(|error| Unread::Damaged {
+                    seq: *seq,
+                    what: error.to_string(),
+                })?;
             found.extend(line.fields.into_keys());
         }
     }
@@ -85,14 +89,14 @@ pub fn names(history: &dyn History, ingested: &[Ingested]) -> Result<BTreeSet<Fi
 /// [`KeptError`].
 pub fn fields(
     history: &dyn History,
-    ingested: &[Ingested],
+    ingested: &[IngestedRows],
     wanted: &[&FieldId],
-) -> Result<Kept, KeptError> {
-    let mut found = Kept::new();
+) -> Result<FieldWords, KeptError> {
+    let mut found = FieldWords::new();
     if wanted.is_empty() {
         return Ok(found);
     }
-    for Ingested { seq, rows, root } in ingested {
+    for IngestedRows { seq, rows, root } in ingested {
         let damaged = |what: String| Unread::Damaged { seq: *seq, what };
         let bytes = history.blob(&rows.blake3)?;
         let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
@@ -100,7 +104,7 @@ pub fn fields(
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty()) {
             tree.push(merkle::leaf_hash(line));
-            let line: Line =
+            let line: FieldWordsRecord =
                 serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
             let mut kept = line.fields;
             kept.retain(|field, _| wanted.contains(&field));

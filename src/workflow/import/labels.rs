@@ -13,12 +13,12 @@ use clover_num::Count;
 use clover_num::Micro;
 
 use crate::import::ImportError;
-use crate::import::Row;
-use crate::import::Rows;
+use crate::import::ImportRow;
+use crate::import::ImportRows;
 use crate::import::plan;
-use crate::import::plan::Ask;
-use crate::import::plan::Label;
-use crate::import::plan::Stop;
+use crate::import::plan::ImportTerms;
+use crate::import::plan::LabelIntake;
+use crate::import::plan::PlanRefusal;
 use crate::import::row::ORACLE_LABEL;
 use crate::import::row::PROMPT_ID;
 
@@ -38,7 +38,7 @@ pub type Draw = (PolicyId, ItemId, Count);
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileLabel {
     /// Its row.
-    pub row: Row,
+    pub row: ImportRow,
     /// Its value.
     pub value: Micro,
     /// Who labelled.
@@ -65,7 +65,7 @@ pub fn scale(text: &str) -> Option<(Micro, Micro)> {
     ends.filter(|(low, high)| low < high)
 }
 
-fn beside<'r>(row: &'r Row, name: &str) -> Option<&'r str> {
+fn beside<'r>(row: &'r ImportRow, name: &str) -> Option<&'r str> {
     let field = FieldId::new(name).ok()?;
     row.fields.get(&field).map(String::as_str)
 }
@@ -76,7 +76,7 @@ fn beside<'r>(row: &'r Row, name: &str) -> Option<&'r str> {
 /// # Errors
 /// [`ImportError`] at the first that is wrong: a name, a time that is none or lies after `now`, a value off its own scale,
 /// or a second label of one rater for one draw.
-pub fn of(rows: &Rows, rater: &RaterId, now: Timestamp) -> Result<FileLabels, ImportError> {
+pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabels, ImportError> {
     let mut found = FileLabels::default();
     let mut seen: BTreeMap<(Draw, RaterId), u64> = BTreeMap::new();
     for row in &rows.rows {
@@ -143,19 +143,20 @@ pub fn of(rows: &Rows, rater: &RaterId, now: Timestamp) -> Result<FileLabels, Im
 /// Decides what becomes of each label of a file; `held` are the draws that the ledger holds.
 ///
 /// # Errors
-/// [`Stop`]: a row that the ledger does not hold, or a label that a rule would refuse.
+/// [`PlanRefusal`]: a row that the ledger does not hold, or a label that a rule would refuse.
 pub fn plan(
     ledger: &Ledger,
     labels: &FileLabels,
-    ask: &Ask,
+    ask: &ImportTerms,
     held: &BTreeMap<Draw, u64>,
-) -> Result<Vec<Label>, Stop> {
+) -> Result<Vec<LabelIntake>, PlanRefusal> {
     let mut sealed: BTreeMap<Draw, u64> = BTreeMap::new();
     let plans = labels.labels.iter().map(|label| {
         let row = &label.row;
         let draw = (row.policy.clone(), row.item.clone(), row.draw);
-        let stop =
-            |rule, expected, found: String| Stop::Refused(row.line, rule, expected, found, None);
+        let stop = |rule, expected, found: String| {
+            PlanRefusal::Refused(row.line, rule, expected, found, None)
+        };
         if !held.contains_key(&draw) {
             let found = format!(
                 "none of draw {} of {} by {}{}",
@@ -166,12 +167,12 @@ pub fn plan(
             );
             return Err(stop("row", "a row that this ledger holds", found));
         }
-        let ask = Ask {
+        let ask = ImportTerms {
             rater: label.rater.clone(),
             ..ask.clone()
         };
         let plan = plan::label(ledger, row, &ask)?;
-        if matches!(plan, Label::Sealed(..))
+        if matches!(plan, LabelIntake::Sealed(..))
             && let Some(line) = sealed.insert(draw, row.line)
         {
             let found = format!("another on line {line}");
@@ -183,7 +184,7 @@ pub fn plan(
 }
 
 /// What the ledger holds of the item, in words.
-fn like(held: &BTreeMap<Draw, u64>, row: &Row) -> String {
+fn like(held: &BTreeMap<Draw, u64>, row: &ImportRow) -> String {
     const SHOWN: usize = 5;
     let of_item = held.keys().filter(|(_, item, _)| *item == row.item);
     let mut policies: Vec<_> = of_item.map(|(policy, ..)| policy.as_str()).collect();

@@ -21,8 +21,8 @@ use clover_num::Finite;
 use clover_num::Micro;
 use clover_num::math;
 use clover_stats::offpolicy::Aspect;
+use clover_stats::offpolicy::ClauseFinding;
 use clover_stats::offpolicy::Contract;
-use clover_stats::offpolicy::Finding;
 use clover_stats::offpolicy::TeacherForced;
 use clover_stats::offpolicy::conforms;
 use serde::Deserialize;
@@ -33,8 +33,8 @@ use crate::analyze::read::Record;
 use crate::analyze::read::record;
 use crate::import::How;
 use crate::import::ImportError;
+use crate::import::ImportRows;
 use crate::import::Logprobs;
-use crate::import::Rows;
 use crate::import::row;
 use crate::import::row::FieldError;
 use crate::import::row::Fields;
@@ -66,7 +66,7 @@ pub struct Pins {
 
 /// What a file's rows were held against, and what came of it.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct LogprobsAnswer {
     /// As it is recorded.
     pub said: LogprobsChecked,
     /// Its rows.
@@ -94,12 +94,12 @@ fn wrong(name: &str, expected: &str, raw: &RawValue) -> FieldError {
 }
 
 /// One line with its metadata, whose members count where the line has none of the name.
-struct Members<'a> {
+struct LoggedRecord<'a> {
     record: Record<'a>,
     metadata: Option<Record<'a>>,
 }
 
-impl Members<'_> {
+impl LoggedRecord<'_> {
     /// The first member of these names that is there and not null.
     fn first(&self, names: &[&'static str]) -> Option<(&'static str, &RawValue)> {
         names.iter().find_map(|name| {
@@ -113,7 +113,7 @@ impl Members<'_> {
     }
 }
 
-impl Fields for Members<'_> {
+impl Fields for LoggedRecord<'_> {
     fn number(&self, name: &str) -> Result<Option<String>, FieldError> {
         let Some((found, raw)) = self.first(names(name)) else {
             return Ok(None);
@@ -159,13 +159,13 @@ impl Fields for Members<'_> {
 /// A sum, or one number a token; null where there was no answer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum Given {
+enum LogprobValue {
     Sum(f64),
     Tokens(Vec<f64>),
     None(()),
 }
 
-impl Given {
+impl LogprobValue {
     fn total(&self) -> Option<f64> {
         match self {
             Self::Sum(total) => Some(*total),
@@ -197,21 +197,21 @@ struct Call {
 }
 
 /// The teacher-forced part of a line.
-struct Forced {
-    base: Option<Given>,
-    targets: BTreeMap<PolicyId, Given>,
+struct TeacherForcing {
+    base: Option<LogprobValue>,
+    targets: BTreeMap<PolicyId, LogprobValue>,
     tokens: Option<u64>,
     calls: BTreeMap<String, Call>,
     configs: [Option<Digest>; 2],
     cohort: Option<Text>,
 }
 
-fn given(name: &str, raw: &RawValue) -> Result<Given, FieldError> {
+fn given(name: &str, raw: &RawValue) -> Result<LogprobValue, FieldError> {
     let expected = "a number, or a list of numbers";
     serde_json::from_str(raw.get()).map_err(|_| wrong(name, expected, raw))
 }
 
-fn forced(members: &Members<'_>) -> Result<Forced, FieldError> {
+fn forced(members: &LoggedRecord<'_>) -> Result<TeacherForcing, FieldError> {
     let base = members
         .first(&BASE)
         .map(|(name, raw)| given(name, raw))
@@ -263,7 +263,7 @@ fn forced(members: &Members<'_>) -> Result<Forced, FieldError> {
             Some(text.ok_or_else(|| wrong(COHORT, "a text", raw))?)
         }
     };
-    Ok(Forced {
+    Ok(TeacherForcing {
         base,
         targets,
         tokens,
@@ -273,15 +273,15 @@ fn forced(members: &Members<'_>) -> Result<Forced, FieldError> {
     })
 }
 
-impl Forced {
+impl TeacherForcing {
     /// Findings of every call; `None` without log-probabilities.
-    fn judge(&self, pins: &Pins) -> Option<Judged> {
+    fn judge(&self, pins: &Pins) -> Option<RowCheck> {
         let base = self.base.as_ref()?;
-        let answered = |given: &Given| given.total().is_some();
+        let answered = |given: &LogprobValue| given.total().is_some();
         if !answered(base) || !self.targets.values().any(answered) {
             return None;
         }
-        let mut judged = Judged::default();
+        let mut judged = RowCheck::default();
         judged.take(self, "pi0", base, pins);
         for (policy, given) in &self.targets {
             judged.take(self, policy.as_str(), given, pins);
@@ -305,13 +305,13 @@ impl Forced {
 
 /// What judging a row came to.
 #[derive(Default)]
-struct Judged {
+struct RowCheck {
     broken: Option<Aspect>,
     not_checked: BTreeSet<Aspect>,
 }
 
-impl Judged {
-    fn take(&mut self, row: &Forced, name: &str, given: &Given, pins: &Pins) {
+impl RowCheck {
+    fn take(&mut self, row: &TeacherForcing, name: &str, given: &LogprobValue, pins: &Pins) {
         let Some(summed) = given.total() else { return };
         let none = Call::default();
         let call = row.calls.get(name).unwrap_or(&none);
@@ -337,7 +337,7 @@ impl Judged {
         self.broken = self.broken.or(found.broken());
         let open = found
             .findings()
-            .filter(|(_, of)| *of == Finding::NotChecked);
+            .filter(|(_, of)| *of == ClauseFinding::NotChecked);
         self.not_checked.extend(open.map(|(aspect, _)| aspect));
     }
 }
@@ -346,7 +346,12 @@ impl Judged {
 ///
 /// # Errors
 /// [`ImportError`] at the first line that is not a record.
-pub fn rows(file: &str, bytes: &[u8], pins: &Pins, how: How<'_>) -> Result<Rows, ImportError> {
+pub fn rows(
+    file: &str,
+    bytes: &[u8],
+    pins: &Pins,
+    how: How<'_>,
+) -> Result<ImportRows, ImportError> {
     let how = How {
         logprobs: false,
         ..how
@@ -372,7 +377,7 @@ pub fn rows(file: &str, bytes: &[u8], pins: &Pins, how: How<'_>) -> Result<Rows,
             }
             _ => None,
         };
-        let members = Members { record, metadata };
+        let members = LoggedRecord { record, metadata };
         let forced =
             forced(&members).map_err(|(field, what)| reader.error(line, Some(&field), what))?;
         reader.take(line, &members)?;
@@ -398,7 +403,7 @@ struct Tally {
 
 impl Tally {
     /// Counts a row; the clause that it broke, and whether its log-probabilities are kept.
-    fn take(&mut self, judged: Option<&Judged>) -> (Option<Aspect>, bool) {
+    fn take(&mut self, judged: Option<&RowCheck>) -> (Option<Aspect>, bool) {
         let Some(judged) = judged else {
             self.missing += 1;
             return (None, false);
@@ -443,7 +448,7 @@ fn clauses(of: &BTreeMap<&'static str, usize>) -> Vec<ClauseCount> {
 }
 
 /// The policy of every row.
-fn one_policy(rows: &Rows) -> Result<PolicyId, ImportError> {
+fn one_policy(rows: &ImportRows) -> Result<PolicyId, ImportError> {
     let policies = rows.policies();
     match policies.first() {
         Some(policy) if policies.len() == 1 => Ok((*policy).clone()),
@@ -457,7 +462,7 @@ fn one_policy(rows: &Rows) -> Result<PolicyId, ImportError> {
 }
 
 /// Keeps the log-probabilities that hold, and counts the rest.
-fn checked(rows: &mut Rows, all: &[Forced], pins: &Pins) -> Result<(), ImportError> {
+fn checked(rows: &mut ImportRows, all: &[TeacherForcing], pins: &Pins) -> Result<(), ImportError> {
     let policy = one_policy(rows)?;
     let (mut tally, mut lines, mut tree) = (Tally::default(), Vec::new(), Frontier::new());
     for (row, forced) in rows.rows.iter_mut().zip(all) {
@@ -486,7 +491,7 @@ fn checked(rows: &mut Rows, all: &[Forced], pins: &Pins) -> Result<(), ImportErr
         named.collect::<BTreeSet<_>>().into_iter().collect()
     };
     let media = MediaType::new("application/x-ndjson");
-    rows.checked = Some(Checked {
+    rows.checked = Some(LogprobsAnswer {
         said: LogprobsChecked {
             additivity_micro: Micro::new(1).unwrap_or_default(),
             broken: clauses(&tally.broken),

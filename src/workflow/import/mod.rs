@@ -1,7 +1,7 @@
 //! Importing files of judge-scored responses: pure functions from bytes to rows plus warnings.
 //!
 //! [`cje`] reads JSON Lines, [`csv`] comma-separated values; both go through [`row`], so one grammar of numbers
-//! and names holds for both. [`Rows::root`] is what `data.ingested` commits to, and [`plan`] says what of the
+//! and names holds for both. [`ImportRows::root`] is what `data.ingested` commits to, and [`plan`] says what of the
 //! rows a ledger already holds. Nothing here reads a file or appends an event.
 
 pub mod cje;
@@ -107,7 +107,7 @@ pub struct Logprobs {
 
 /// One judge-scored response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ImportRow {
     /// Line of the file, from 1.
     pub line: u64,
     /// What was answered.
@@ -134,11 +134,11 @@ pub struct Row {
 
 /// The rows of one file.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub struct ImportRows {
     /// The file.
     pub file: String,
     /// In order of the file.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ImportRow>,
     /// Records read.
     pub read: u64,
     /// Values that lost digits beyond the sixth decimal.
@@ -148,14 +148,14 @@ pub struct Rows {
     /// What a person should know.
     pub warnings: Vec<String>,
     /// How log-probabilities kept their contract, where they were held against it.
-    pub checked: Option<logged::Checked>,
+    pub checked: Option<logged::LogprobsAnswer>,
     /// Names of the members or columns that a record has, where fields were asked for.
     pub names: BTreeSet<String>,
 }
 
 /// A row as others may see it: without texts and without its label.
 #[derive(Serialize)]
-struct Leaf<'a> {
+struct RowLeaf<'a> {
     draw: Count,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<&'a BTreeMap<FieldId, String>>,
@@ -184,7 +184,7 @@ struct TextLine<'a> {
     target_policy: &'a PolicyId,
 }
 
-impl Rows {
+impl ImportRows {
     /// The canonical lines of the rows, each with its newline, and the RFC 6962 root over them without.
     pub fn root(&self, judge: &JudgeId) -> (Vec<u8>, Digest) {
         self.lines(Some(judge))
@@ -216,7 +216,7 @@ impl Rows {
     fn lines(&self, judge: Option<&JudgeId>) -> (Vec<u8>, Digest) {
         let (mut lines, mut tree) = (Vec::new(), Frontier::new());
         for row in &self.rows {
-            let leaf = Leaf {
+            let leaf = RowLeaf {
                 draw: row.draw,
                 fields: (!row.fields.is_empty()).then_some(&row.fields),
                 item: &row.item,
@@ -257,7 +257,7 @@ impl Rows {
 ///
 /// # Errors
 /// [`ImportError`] that names the fields there are.
-pub fn fields_there(files: &[Rows], fields: &[FieldId]) -> Result<(), ImportError> {
+pub fn fields_there(files: &[ImportRows], fields: &[FieldId]) -> Result<(), ImportError> {
     let has = |field: &FieldId| {
         let mut rows = files.iter().flat_map(|rows| &rows.rows);
         rows.any(|row| row.fields.contains_key(field))
@@ -286,7 +286,7 @@ pub fn fields_there(files: &[Rows], fields: &[FieldId]) -> Result<(), ImportErro
 ///
 /// # Errors
 /// [`ImportError`] at the second.
-pub fn distinct(files: &[Rows]) -> Result<(), ImportError> {
+pub fn distinct(files: &[ImportRows]) -> Result<(), ImportError> {
     let mut seen: BTreeMap<(&PolicyId, &ItemId, Count), (&str, u64)> = BTreeMap::new();
     for rows in files {
         for row in &rows.rows {

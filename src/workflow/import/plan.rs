@@ -23,12 +23,12 @@ use clover_num::Micro;
 use clover_projection::designs::draw_serves;
 use clover_projection::splits::in_confirm;
 
-use crate::import::Row;
-use crate::import::Rows;
+use crate::import::ImportRow;
+use crate::import::ImportRows;
 
 /// Under which names rows are recorded, and what becomes of their labels.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct ImportTerms {
     /// The experiment.
     pub experiment: ExperimentId,
     /// Who judged.
@@ -45,7 +45,7 @@ pub struct Ask {
 
 /// Whether something is in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Presence {
     /// It is.
     Already,
     /// It is not.
@@ -54,13 +54,13 @@ pub enum Standing {
 
 /// What becomes of a row's label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Label {
+pub enum LabelIntake {
     /// There is none.
     None,
     /// It is recorded in the open.
-    Open(Standing),
+    Open(Presence),
     /// It is sealed, as this row of the design.
-    Sealed(Standing, RowId),
+    Sealed(Presence, RowId),
     /// Nobody asked for it.
     Unread,
 }
@@ -69,16 +69,16 @@ pub enum Label {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPlan {
     /// Its score.
-    pub score: Standing,
+    pub score: Presence,
     /// Its log-probabilities, where they are read.
-    pub logprob: Option<Standing>,
+    pub logprob: Option<Presence>,
     /// Its label.
-    pub label: Label,
+    pub label: LabelIntake,
 }
 
 /// What becomes of a file.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ImportPlan {
     /// The `data.ingested` of these rows, when there is one.
     pub ingested: Option<EventId>,
     /// Row by row.
@@ -98,17 +98,17 @@ pub struct Conflict {
     pub said: ScoreConflict,
 }
 
-impl Plan {
+impl ImportPlan {
     /// Whether a label of the file stays closed: then its original is for the custodian alone.
     pub fn stays_closed(&self) -> bool {
         let mut labels = self.rows.iter().map(|row| &row.label);
-        labels.any(|label| matches!(label, Label::Sealed(..) | Label::Unread))
+        labels.any(|label| matches!(label, LabelIntake::Sealed(..) | LabelIntake::Unread))
     }
 }
 
 /// Why a file cannot be planned.
 #[derive(Debug)]
-pub enum Stop {
+pub enum PlanRefusal {
     /// A row that a rule would refuse: its line, the rule, what would be accepted, what was found, and the
     /// entry in the way.
     Refused(u64, &'static str, &'static str, String, Option<u64>),
@@ -116,7 +116,7 @@ pub enum Stop {
     Ledger(LedgerError),
 }
 
-impl From<LedgerError> for Stop {
+impl From<LedgerError> for PlanRefusal {
     fn from(error: LedgerError) -> Self {
         Self::Ledger(error)
     }
@@ -125,11 +125,15 @@ impl From<LedgerError> for Stop {
 /// Decides what becomes of each row.
 ///
 /// # Errors
-/// [`Stop`].
-pub fn plan(ledger: &Ledger, rows: &Rows, ask: &Ask) -> Result<Plan, Stop> {
+/// [`PlanRefusal`].
+pub fn plan(
+    ledger: &Ledger,
+    rows: &ImportRows,
+    ask: &ImportTerms,
+) -> Result<ImportPlan, PlanRefusal> {
     let (_, root) = rows.root(&ask.judge);
     let mut conflicts = Vec::new();
-    let rows: Result<Vec<_>, Stop> = rows
+    let rows: Result<Vec<_>, PlanRefusal> = rows
         .rows
         .iter()
         .map(|row| {
@@ -140,7 +144,7 @@ pub fn plan(ledger: &Ledger, rows: &Rows, ask: &Ask) -> Result<Plan, Stop> {
             })
         })
         .collect();
-    Ok(Plan {
+    Ok(ImportPlan {
         ingested: ingested(ledger, &ask.experiment, root)?,
         rows: rows?,
         conflicts,
@@ -167,13 +171,13 @@ fn recorded(ledger: &Ledger, key: &Digest) -> Result<Option<(EventId, Payload, u
     Ok(read.map(|read| (read.event.id, read.event.payload, seq)))
 }
 
-fn key(payload: &Payload, ask: &Ask) -> Digest {
+fn key(payload: &Payload, ask: &ImportTerms) -> Digest {
     let key = payload.natural_key(Some(&ask.experiment));
     key.expect("BUG: kinds of rows have natural keys")
 }
 
 /// The score of a row, without texts.
-pub fn score_of(row: &Row, judge: &JudgeId) -> ScoreRecorded {
+pub fn score_of(row: &ImportRow, judge: &JudgeId) -> ScoreRecorded {
     ScoreRecorded {
         draw: row.draw,
         item: row.item.clone(),
@@ -187,13 +191,13 @@ pub fn score_of(row: &Row, judge: &JudgeId) -> ScoreRecorded {
 
 fn score(
     ledger: &Ledger,
-    row: &Row,
-    ask: &Ask,
+    row: &ImportRow,
+    ask: &ImportTerms,
     conflicts: &mut Vec<Conflict>,
-) -> Result<Standing, LedgerError> {
+) -> Result<Presence, LedgerError> {
     let key = key(&score_of(row, &ask.judge).into(), ask);
     let Some((id, Payload::ScoreRecorded(old), seq)) = recorded(ledger, &key)? else {
-        return Ok(Standing::New);
+        return Ok(Presence::New);
     };
     if old.score_micro != row.score {
         let said = ScoreConflict {
@@ -208,11 +212,11 @@ fn score(
         let line = row.line;
         conflicts.push(Conflict { line, seq, said });
     }
-    Ok(Standing::Already)
+    Ok(Presence::Already)
 }
 
 /// The log-probabilities of a row, where they were read.
-pub fn logprob_of(row: &Row) -> Option<LogprobRecorded> {
+pub fn logprob_of(row: &ImportRow) -> Option<LogprobRecorded> {
     row.logprobs.as_ref().map(|logprobs| LogprobRecorded {
         base: logprobs.base,
         draw: row.draw,
@@ -222,17 +226,21 @@ pub fn logprob_of(row: &Row) -> Option<LogprobRecorded> {
     })
 }
 
-fn logprob(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Option<Standing>, Stop> {
+fn logprob(
+    ledger: &Ledger,
+    row: &ImportRow,
+    ask: &ImportTerms,
+) -> Result<Option<Presence>, PlanRefusal> {
     let Some(new) = logprob_of(row).map(Payload::from) else {
         return Ok(None);
     };
     match recorded(ledger, &key(&new, ask))? {
-        None => Ok(Some(Standing::New)),
-        Some((_, old, _)) if old == new => Ok(Some(Standing::Already)),
+        None => Ok(Some(Presence::New)),
+        Some((_, old, _)) if old == new => Ok(Some(Presence::Already)),
         Some((.., seq)) => {
             let expected = "the log-probabilities that are recorded";
             let found = "others".to_owned();
-            Err(Stop::Refused(
+            Err(PlanRefusal::Refused(
                 row.line,
                 "natural_key",
                 expected,
@@ -245,7 +253,7 @@ fn logprob(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Option<Standing>, St
 
 /// The open label of a row.
 pub fn label_of(
-    row: &Row,
+    row: &ImportRow,
     value: Micro,
     rater: &RaterId,
     (design, purpose): &(DesignId, LabelPurpose),
@@ -264,18 +272,22 @@ pub fn label_of(
 /// What becomes of a row's label.
 ///
 /// # Errors
-/// [`Stop`].
-pub fn label(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Label, Stop> {
+/// [`PlanRefusal`].
+pub fn label(
+    ledger: &Ledger,
+    row: &ImportRow,
+    ask: &ImportTerms,
+) -> Result<LabelIntake, PlanRefusal> {
     let Some(value) = row.label else {
-        return Ok(Label::None);
+        return Ok(LabelIntake::None);
     };
     let stop = |rule, expected, found: &str, seq| {
-        Stop::Refused(row.line, rule, expected, found.to_owned(), seq)
+        PlanRefusal::Refused(row.line, rule, expected, found.to_owned(), seq)
     };
     if let Some(open) = &ask.open {
         let new = Payload::from(label_of(row, value, &ask.rater, open));
         match recorded(ledger, &key(&new, ask))? {
-            Some((_, old, _)) if old == new => return Ok(Label::Open(Standing::Already)),
+            Some((_, old, _)) if old == new => return Ok(LabelIntake::Open(Presence::Already)),
             Some((.., seq)) => {
                 let expected = "the label that is recorded";
                 return Err(stop("natural_key", expected, "another", Some(seq)));
@@ -291,11 +303,11 @@ pub fn label(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Label, Stop> {
         Some(design) if !ask.opens || confirm.is_some() || sealed.is_some() => {
             let id = RowId::new(draw.as_str()).map_err(|error| {
                 let found = format!("{draw}: {error}");
-                Stop::Refused(row.line, "design", "a row id policy/item/draw", found, None)
+                PlanRefusal::Refused(row.line, "design", "a row id policy/item/draw", found, None)
             })?;
             if let Some(seq) = sealed {
                 return sealed_before(ledger, ask, design, &id, seq)
-                    .map(|standing| Label::Sealed(standing, id))
+                    .map(|standing| LabelIntake::Sealed(standing, id))
                     .map_err(|found| stop("purpose", "a draw sealed once", &found, Some(seq)));
             }
             for purpose in ["calibrate", "audit"] {
@@ -305,9 +317,9 @@ pub fn label(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Label, Stop> {
                     return Err(stop("purpose", expected, "an open one", Some(seq)));
                 }
             }
-            Ok(Label::Sealed(Standing::New, id))
+            Ok(LabelIntake::Sealed(Presence::New, id))
         }
-        _ if !ask.opens => Ok(Label::Unread),
+        _ if !ask.opens => Ok(LabelIntake::Unread),
         _ => {
             if let Some(seq) = sealed {
                 let expected = "a label that is not sealed; --seal DESIGN leaves it so";
@@ -318,7 +330,7 @@ pub fn label(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Label, Stop> {
                     "no open label of a confirm cluster; --seal DESIGN --reveal-by TIME seals it";
                 return Err(stop("split", expected, "one", Some(seq)));
             }
-            Ok(Label::Open(Standing::New))
+            Ok(LabelIntake::Open(Presence::New))
         }
     }
 }
@@ -326,16 +338,16 @@ pub fn label(ledger: &Ledger, row: &Row, ask: &Ask) -> Result<Label, Stop> {
 /// A draw that is sealed stays so in its design.
 fn sealed_before(
     ledger: &Ledger,
-    ask: &Ask,
+    ask: &ImportTerms,
     design: &DesignId,
     row: &RowId,
     seq: u64,
-) -> Result<Standing, String> {
+) -> Result<Presence, String> {
     let fields = [design.as_str(), row.as_str()];
     let key = registry::natural_key_of(Kind::LabelSealed, &ask.experiment, &fields);
     let here = ledger.giver(&key).map_err(|error| error.to_string())?;
     if here == Some(seq) {
-        Ok(Standing::Already)
+        Ok(Presence::Already)
     } else {
         Err(format!("{row}, sealed in another design"))
     }

@@ -15,9 +15,9 @@ use clover_num::Micro;
 use crate::import::Brings;
 use crate::import::How;
 use crate::import::ImportError;
+use crate::import::ImportRow;
+use crate::import::ImportRows;
 use crate::import::Logprobs;
-use crate::import::Row;
-use crate::import::Rows;
 use crate::import::labels;
 
 /// The judge's score.
@@ -100,16 +100,16 @@ pub trait Fields {
 /// Takes records in turn.
 pub(super) struct Reader<'a> {
     how: How<'a>,
-    out: Rows,
+    out: ImportRows,
     /// Draws taken, by policy and item, each with its line.
     taken: BTreeMap<(PolicyId, ItemId), Vec<(u64, u64)>>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: &str, how: How<'a>) -> Self {
-        let out = Rows {
+        let out = ImportRows {
             file: file.to_owned(),
-            ..Rows::default()
+            ..ImportRows::default()
         };
         Self {
             how,
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn row(&mut self, line: u64, fields: &dyn Fields) -> Result<Row, FieldError> {
+    fn row(&mut self, line: u64, fields: &dyn Fields) -> Result<ImportRow, FieldError> {
         let none =
             |name: &str, what: &str| (name.to_owned(), format!("expected {what}, found none"));
         let (brings, scale) = (self.how.brings, self.how.scale);
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
         let draw = self.draw((line, fields), &policy, &item)?;
         let sampled_at = fields.text(SAMPLED_AT)?.map(|text| sampled_at(&text));
         let logprobs = self.how.logprobs.then(|| logprobs(fields)).transpose()?;
-        Ok(Row {
+        Ok(ImportRow {
             line,
             item,
             policy,
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Ends the file.
-    pub(super) fn finish(mut self) -> Result<Rows, ImportError> {
+    pub(super) fn finish(mut self) -> Result<ImportRows, ImportError> {
         if self.out.rows.is_empty() {
             return Err(self.error(
                 0,
@@ -314,7 +314,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Labels that lie in a tenth of the scale that scores fill are on a scale of their own.
-fn two_scales(rows: &[Row], how: How<'_>) -> Option<String> {
+fn two_scales(rows: &[ImportRow], how: How<'_>) -> Option<String> {
     let (low, high) = how.scale;
     if how.brings != Brings::Scores || how.label_scale.is_some() {
         return None;

@@ -34,27 +34,27 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
 use clover_projection::decisions::thresholds_of;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::Candidate;
 use crate::iterate::compute::cards::Basis;
 use crate::iterate::compute::cards::FullCard;
-use crate::iterate::fitted::Kept;
-use crate::iterate::fitted::Saying;
+use crate::iterate::fitted::FitContext;
+use crate::iterate::fitted::FitRecord;
 use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows;
 use crate::iterate::rows::Answers;
 use crate::iterate::rows::EvidenceMissing;
-use crate::iterate::rows::Loaded;
-use crate::iterate::rows::RowsError;
-use crate::iterate::rows::Which;
+use crate::iterate::rows::IterationDataset;
+use crate::iterate::rows::IterationRowsError;
+use crate::iterate::rows::RowsQuery;
 use crate::iterate::said;
 use crate::iterate::steps;
 use crate::iterate::steps::BUILD;
+use crate::iterate::steps::CandidateFit;
 use crate::iterate::steps::Ground;
-use crate::iterate::steps::Opened;
-use crate::iterate::steps::Patched;
+use crate::iterate::steps::OpenIteration;
 
 /// Largest code length of a patch; of a composite, for each of its patches.
 pub const KAPPA_MAX: u64 = 150;
@@ -66,7 +66,7 @@ const OBLIGATION_SHARE: f64 = 0.05;
 pub enum CourseError {
     /// There are no rows.
     #[error(transparent)]
-    Rows(#[from] RowsError),
+    Rows(#[from] IterationRowsError),
     /// The data are too thin, or no data.
     #[error(transparent)]
     Unfit(#[from] Unfit),
@@ -85,16 +85,16 @@ impl From<LedgerError> for CourseError {
 #[derive(Debug)]
 pub struct Course {
     /// The iteration, as computations need it.
-    pub opened: Opened,
+    pub opened: OpenIteration,
     /// Its rows.
-    pub loaded: Loaded,
+    pub loaded: IterationDataset,
     /// What gates stand on.
     pub ground: Ground,
     events: Vec<Payload>,
     /// The calibrator of the rubric in force.
-    baseline: Kept,
+    baseline: FitRecord,
     /// Candidates that were scored and fitted, by hash, from answers that were read or from those of a judge asked anew.
-    patched: RefCell<BTreeMap<(Digest, bool), Arc<Patched>>>,
+    patched: RefCell<BTreeMap<(Digest, bool), Arc<CandidateFit>>>,
     /// Answers of judges that were asked anew, by judge and the last entry that they are read from.
     answers: RefCell<BTreeMap<(JudgeId, u64), Arc<Answers>>>,
 }
@@ -110,22 +110,22 @@ impl Course {
     /// [`CourseError`].
     pub fn through(
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         through: u64,
     ) -> Result<Self, CourseError> {
-        let which = Which {
+        let which = RowsQuery {
             experiment: &record.experiment,
             iteration: &record.iteration,
             through,
             confirm: None,
         };
         let loaded = rows::load(history, &which)?;
-        let opened = Opened {
+        let opened = OpenIteration {
             iteration: record.iteration.clone(),
             plan: loaded.plan.clone(),
         };
         let (ground, mut events) = steps::ground(&opened, &loaded.table, loaded.through)?;
-        let saying = Saying {
+        let saying = FitContext {
             opened: &opened,
             loaded: &loaded,
             ground: &ground,
@@ -148,7 +148,11 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError`].
-    pub fn bound(history: &dyn History, record: &Record, size: u64) -> Result<Self, CourseError> {
+    pub fn bound(
+        history: &dyn History,
+        record: &IterationRecord,
+        size: u64,
+    ) -> Result<Self, CourseError> {
         let through = record.through().unwrap_or(size.saturating_sub(1));
         Self::through(history, record, through)
     }
@@ -168,7 +172,7 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError`].
-    pub fn cards(&self, record: &Record) -> Result<Vec<FullCard>, CourseError> {
+    pub fn cards(&self, record: &IterationRecord) -> Result<Vec<FullCard>, CourseError> {
         let (loaded, design) = (&self.loaded, self.opened.plan.design.as_ref());
         let rules = loaded.rubric.rules();
         let basis = Basis {
@@ -206,7 +210,7 @@ impl Course {
     pub fn patched(
         &self,
         of: &Hypothesis,
-    ) -> Result<Result<Arc<Patched>, EvidenceMissing>, CourseError> {
+    ) -> Result<Result<Arc<CandidateFit>, EvidenceMissing>, CourseError> {
         let key = (of.hash, of.answers.is_some());
         if let Some(known) = self.patched.borrow().get(&key) {
             return Ok(Ok(Arc::clone(known)));
@@ -225,8 +229,11 @@ impl Course {
     ///
     /// # Errors
     /// [`CourseError`]; the inner one where its rows cannot be scored.
-    pub fn fitted(&self, of: &Hypothesis) -> Result<Result<Kept, EvidenceMissing>, CourseError> {
-        let saying = Saying {
+    pub fn fitted(
+        &self,
+        of: &Hypothesis,
+    ) -> Result<Result<FitRecord, EvidenceMissing>, CourseError> {
+        let saying = FitContext {
             opened: &self.opened,
             loaded: &self.loaded,
             ground: &self.ground,
@@ -247,7 +254,7 @@ impl Course {
     pub fn hypothesis(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         patches: &[&PatchProposed],
     ) -> Result<Hypothesis, CourseError> {
         let of = Hypothesis::of(&self.loaded, record, patches)?;
@@ -264,7 +271,7 @@ impl Course {
     pub fn on_answers(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         of: Hypothesis,
         (judge, last): (&JudgeRegistered, u64),
     ) -> Result<Hypothesis, CourseError> {
@@ -291,7 +298,7 @@ impl Course {
 
     /// Whether scoring again gives the same: not checked for scores that were imported, since nobody can be asked. Where a
     /// judge was asked anew, it must repeat itself too.
-    pub fn replay(&self, record: &Record, of: &Hypothesis) -> Verdict {
+    pub fn replay(&self, record: &IterationRecord, of: &Hypothesis) -> Verdict {
         let read = repeats(record, &self.loaded.judge, self.loaded.is_callable());
         let Some(answers) = &of.answers else {
             return read;
@@ -304,7 +311,12 @@ impl Course {
     }
 
     /// Gate P0 of a hypothesis.
-    pub fn admissible(&self, record: &Record, of: &Hypothesis, can_score: bool) -> Admissible {
+    pub fn admissible(
+        &self,
+        record: &IterationRecord,
+        of: &Hypothesis,
+        can_score: bool,
+    ) -> Admissible {
         let count = |value: u64| Count::new(value).unwrap_or_default();
         Admissible {
             inputs_declared: of.declared,
@@ -324,7 +336,7 @@ impl Course {
     /// [`CourseError`].
     pub fn on_dev(
         &self,
-        record: &Record,
+        record: &IterationRecord,
         of: &Hypothesis,
         unrecorded: Option<Gaming>,
     ) -> Result<(Vec<GateEvaluated>, Option<EvidenceMissing>), CourseError> {
@@ -336,7 +348,7 @@ impl Course {
     }
 
     /// Gate P0 of a hypothesis whose rows nobody can score.
-    fn inadmissible(&self, record: &Record, of: &Hypothesis) -> GateEvaluated {
+    fn inadmissible(&self, record: &IterationRecord, of: &Hypothesis) -> GateEvaluated {
         let evidence = Evidence::P0(self.admissible(record, of, false));
         let (split, inputs) = (GateSplit::Dev, self.ground.inputs);
         let opened = &self.opened;
@@ -347,7 +359,7 @@ impl Course {
     /// Gates P0 to P7 of a hypothesis from the answers that were read, or from those of the judge that was asked anew.
     fn as_read(
         &self,
-        record: &Record,
+        record: &IterationRecord,
         of: &Hypothesis,
         unrecorded: Option<Gaming>,
     ) -> Result<(Vec<GateEvaluated>, Option<EvidenceMissing>), CourseError> {
@@ -388,7 +400,7 @@ impl Course {
     /// [`CourseError`]; the inner one where its rows cannot be scored.
     pub fn receipt(
         &self,
-        record: &Record,
+        record: &IterationRecord,
         of: &Hypothesis,
         requester: KeyId,
     ) -> Result<Result<DevObjectiveQueried, EvidenceMissing>, CourseError> {
@@ -417,7 +429,7 @@ impl Course {
     /// [`CourseError`].
     pub fn on_confirm(
         &self,
-        unsealed: &Loaded,
+        unsealed: &IterationDataset,
         of: &Hypothesis,
     ) -> Result<Vec<GateEvaluated>, CourseError> {
         let answers = of.answers.as_deref();
@@ -468,9 +480,9 @@ impl Course {
     pub fn unsealed(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         size: u64,
-    ) -> Result<Loaded, CourseError> {
+    ) -> Result<IterationDataset, CourseError> {
         let last = record.confirm_through().unwrap_or(size.saturating_sub(1));
         self.unsealed_through(history, record, last)
     }
@@ -482,10 +494,10 @@ impl Course {
     pub fn unsealed_through(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         last: u64,
-    ) -> Result<Loaded, CourseError> {
-        let which = Which {
+    ) -> Result<IterationDataset, CourseError> {
+        let which = RowsQuery {
             experiment: &record.experiment,
             iteration: &record.iteration,
             through: self.loaded.through.value(),
@@ -502,7 +514,7 @@ impl Course {
     pub fn of_families<'p>(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         passed: &[&'p PatchProposed],
     ) -> Result<Vec<(&'p PatchProposed, Finite)>, CourseError> {
         let mut scored = Vec::with_capacity(passed.len());
@@ -550,7 +562,7 @@ impl Course {
 }
 
 /// Whether a judge repeats itself, by what was scored again.
-fn repeats(record: &Record, judge: &JudgeId, is_callable: bool) -> Verdict {
+fn repeats(record: &IterationRecord, judge: &JudgeId, is_callable: bool) -> Verdict {
     if record.conflicts.contains(judge) {
         return Verdict::Fail;
     }

@@ -20,13 +20,13 @@ use clover_stats::planner;
 use clover_stats::planner::ConfirmTerms;
 use clover_stats::planner::PlannedTest;
 use clover_stats::predicate::GREEN_ROWS_MIN;
-use clover_stats::residuals::Terms;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::Table;
 use crate::iterate::compute::audit;
 use crate::iterate::compute::fit;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::fit::Settings;
 use crate::iterate::compute::rows;
 use crate::iterate::reach;
@@ -309,7 +309,7 @@ fn seed(window: &FitWindow) -> u64 {
 
 /// Deviation of what refitting without a fold of the labels does to a row's squared error: what a patch elsewhere does to a
 /// slice that it leaves alone.
-fn green_deviation(table: &Table, baseline: &Fitted) -> f64 {
+fn green_deviation(table: &Table, baseline: &CalibratorFit) -> f64 {
     let rows = &baseline.rows;
     let refitted = baseline.without_fold(table, &table.data().scored, 0, rows);
     let labels = table.labels(rows);
@@ -533,10 +533,10 @@ fn cell(field: &FieldId, word: &str, at: usize) -> Option<Slice> {
 }
 
 /// The slice whose corrected mean would bring the most, of every family.
-fn in_sight(table: &Table, baseline: &Fitted, q: f64) -> Result<Option<InSight>, Unfit> {
-    let terms = Terms {
+fn in_sight(table: &Table, baseline: &CalibratorFit, q: f64) -> Result<Option<InSight>, Unfit> {
+    let terms = SliceTerms {
         level: q,
-        ..Terms::default()
+        ..SliceTerms::default()
     };
     let audited = audit::audit_on(table, baseline, SplitPart::Fit, &terms)?;
     let labelled = table.labelled(SplitPart::Fit);

@@ -22,7 +22,7 @@ use clover_num::Finite;
 use clover_num::math;
 use clover_stats::boundary;
 use clover_stats::boundary::Slopes;
-use clover_stats::boundary::Tail;
+use clover_stats::boundary::TailCoverage;
 use clover_stats::calibrator::Mode;
 use clover_stats::calibrator::Model;
 use clover_stats::quantile;
@@ -36,17 +36,17 @@ use crate::estimate::terms;
 use crate::estimate::terms::size;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::fit;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::fit::Settings;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::compute::rows::pick;
-use crate::iterate::rows::Loaded;
+use crate::iterate::rows::IterationDataset;
 use crate::iterate::said;
 use crate::iterate::said::finite;
 use crate::iterate::steps::BUILD;
+use crate::iterate::steps::CandidateFit;
 use crate::iterate::steps::Ground;
-use crate::iterate::steps::Opened;
-use crate::iterate::steps::Patched;
+use crate::iterate::steps::OpenIteration;
 
 /// Label of the digest of folds.
 const FOLDS_LABEL: &str = "clover/iteration-folds/v1";
@@ -59,7 +59,7 @@ const NEAR: f64 = 0.1;
 
 /// A fit with the blobs that it names: its curves, and its rows.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct FitRecord {
     /// The event.
     pub event: CalibratorFitted,
     /// The blobs.
@@ -68,15 +68,15 @@ pub struct Kept {
 
 /// An iteration with its rows, as its calibrators are said of.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Saying<'a> {
-    pub opened: &'a Opened,
-    pub loaded: &'a Loaded,
+pub(super) struct FitContext<'a> {
+    pub opened: &'a OpenIteration,
+    pub loaded: &'a IterationDataset,
     pub ground: &'a Ground,
 }
 
 /// One labelled row of a fit.
 #[derive(serde::Serialize)]
-struct Line<'a> {
+struct FitRow<'a> {
     draw: Count,
     fold: usize,
     item: &'a str,
@@ -108,7 +108,7 @@ fn errors(labels: &[f64], rewards: &[f64]) -> (f64, f64) {
     )
 }
 
-impl Saying<'_> {
+impl FitContext<'_> {
     fn table(&self) -> &Table {
         &self.loaded.table
     }
@@ -144,12 +144,16 @@ impl Saying<'_> {
     }
 
     /// The labelled rows of fit with their folds, a line each, and the root over them.
-    fn lines(&self, fitted: &Fitted, scored: &Scored) -> Result<(Vec<u8>, Digest), SampleError> {
+    fn lines(
+        &self,
+        fitted: &CalibratorFit,
+        scored: &RubricScores,
+    ) -> Result<(Vec<u8>, Digest), SampleError> {
         let (mut bytes, mut tree) = (Vec::new(), Frontier::new());
         for (&row, &fold) in fitted.rows.iter().zip(&fitted.fold_of) {
             let name = &self.loaded.names[row];
             let label = self.table().data().labels[row];
-            let line = Line {
+            let line = FitRow {
                 draw: name.draw,
                 fold,
                 item: name.item.as_str(),
@@ -165,7 +169,7 @@ impl Saying<'_> {
         Ok((bytes, tree.root()))
     }
 
-    fn slopes(&self, fitted: &Fitted, scored: &Scored) -> Result<Slopes, SampleError> {
+    fn slopes(&self, fitted: &CalibratorFit, scored: &RubricScores) -> Result<Slopes, SampleError> {
         let scores = pick(&scored.scores, &fitted.rows);
         let points = boundary::slope_points(Values::new("labelled scores", &scores)?);
         let covariates = self.table().data().covariates.iter();
@@ -199,9 +203,9 @@ impl Saying<'_> {
 
     fn fitted(
         &self,
-        (fitted, scored): (&Fitted, &Scored),
+        (fitted, scored): (&CalibratorFit, &RubricScores),
         (candidate, rubric_hash, judge): (Option<Digest>, Digest, Option<&JudgeId>),
-    ) -> Result<Kept, Unfit> {
+    ) -> Result<FitRecord, Unfit> {
         let table = self.table();
         let labels = table.labels(&fitted.rows);
         let rewards = pick(&fitted.rewards, &fitted.rows);
@@ -251,11 +255,11 @@ impl Saying<'_> {
             uses_covariates: fitted.calibrator.uses_covariates,
         };
         let blobs = [curves, rows];
-        Ok(Kept { event, blobs })
+        Ok(FitRecord { event, blobs })
     }
 
     /// The calibrator of the rubric in force.
-    pub(super) fn baseline(&self) -> Result<Kept, Unfit> {
+    pub(super) fn baseline(&self) -> Result<FitRecord, Unfit> {
         let of = (&self.ground.baseline, &self.table().data().scored);
         self.fitted(of, (None, self.loaded.rubric.hash(), None))
     }
@@ -263,10 +267,10 @@ impl Saying<'_> {
     /// The calibrator of a candidate, whose rubric has this hash, for the judge that was asked anew if one was.
     pub(super) fn candidate(
         &self,
-        of: &Patched,
+        of: &CandidateFit,
         rubric_hash: Digest,
         judge: Option<&JudgeId>,
-    ) -> Result<Kept, Unfit> {
+    ) -> Result<FitRecord, Unfit> {
         let by = (Some(of.candidate.patch), rubric_hash, judge);
         self.fitted((&of.fitted, &of.candidate.scored), by)
     }
@@ -328,7 +332,7 @@ impl Saying<'_> {
         let card = boundary::card(target, labelled, rewards, low, high)?;
         let (flat_low, flat_high) = self.slopes(baseline, scored)?.flat();
         let counts = Edges::equal_frequency(target, DECILES)?.rows(labelled);
-        let tail = |tail: &Tail| -> Result<TailSupport, SampleError> {
+        let tail = |tail: &TailCoverage| -> Result<TailSupport, SampleError> {
             Ok(TailSupport {
                 edge: finite(tail.edge)?,
                 labels: size(tail.labels),

@@ -8,15 +8,15 @@ use clover_event::payload::scoring::JudgeRegistered;
 use clover_ground::digest::Digest;
 use clover_projection::decisions::GRAMMARS;
 use clover_projection::decisions::composite_of;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_rubric::Rubric;
 
 use crate::iterate::course::CourseError;
 use crate::iterate::rows::Answers;
-use crate::iterate::rows::Loaded;
+use crate::iterate::rows::IterationDataset;
 use crate::patches::Bench;
 use crate::prompts;
-use crate::prompts::Rendered;
+use crate::prompts::JudgePrompt;
 
 /// A hypothesis: one patch, or two together.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub struct Hypothesis {
     /// Whether it was written from published inputs alone.
     pub declared: bool,
     /// What the judge is to be told, where the patches change it.
-    pub prompt: Option<Rendered>,
+    pub prompt: Option<JudgePrompt>,
     /// What the judge answered who was told so; `None` where nobody was asked.
     pub answers: Option<Arc<Answers>>,
     /// Whether grammar and family hold.
@@ -47,8 +47,8 @@ impl Hypothesis {
     /// # Errors
     /// [`CourseError::Candidate`] for patches that are none of this rubric.
     pub fn of(
-        loaded: &Loaded,
-        record: &Record,
+        loaded: &IterationDataset,
+        record: &IterationRecord,
         patches: &[&PatchProposed],
     ) -> Result<Self, CourseError> {
         let hashes: Vec<Digest> = patches.iter().map(|patch| patch.patch_hash).collect();
@@ -88,7 +88,7 @@ impl Hypothesis {
 
     /// The judge that is asked anew: that of the iteration, told what the patches change. `None` where they change nothing
     /// that it is told, or it is no program.
-    pub fn judge(&self, loaded: &Loaded) -> Option<JudgeRegistered> {
+    pub fn judge(&self, loaded: &IterationDataset) -> Option<JudgeRegistered> {
         let prompt = self.prompt.as_ref()?;
         let judge = loaded.registered.as_ref()?;
         let can_be_told = judge.port == JudgePort::Command;
@@ -103,8 +103,8 @@ impl Hypothesis {
     /// [`CourseError::Candidate`] where those scores are of another judge.
     pub fn asked(
         &self,
-        loaded: &Loaded,
-        record: &Record,
+        loaded: &IterationDataset,
+        record: &IterationRecord,
     ) -> Result<Option<(JudgeRegistered, u64)>, CourseError> {
         let mut recomputed = record.recomputed.iter();
         let said = recomputed.find(|of| of.said.candidate == self.hash);
@@ -132,7 +132,7 @@ impl Hypothesis {
 }
 
 /// Whether a patch names no input but the rubric and cards of the iteration, receipts and grammars.
-fn is_declared(loaded: &Loaded, record: &Record, patch: &PatchProposed) -> bool {
+fn is_declared(loaded: &IterationDataset, record: &IterationRecord, patch: &PatchProposed) -> bool {
     let rubric = loaded.rubric.hash();
     patch.inputs.iter().all(|input| {
         let mut cards = record.cards.iter();

@@ -6,14 +6,14 @@ use clover_event::payload::predicate::LookedHypothesis;
 use clover_event::payload::rubric::PatchProposed;
 use clover_ledger::History;
 use clover_num::Count;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 
 use crate::iterate::compute::sequential;
 use crate::iterate::compute::sequential::Block;
 use crate::iterate::course::Course;
 use crate::iterate::course::CourseError;
 use crate::iterate::hypothesis::Hypothesis;
-use crate::iterate::rows::Loaded;
+use crate::iterate::rows::IterationDataset;
 use crate::iterate::steps;
 
 fn text(value: &str) -> Text {
@@ -22,7 +22,7 @@ fn text(value: &str) -> Text {
 
 impl Course {
     /// The confirm block in its order, where the test is sequential.
-    pub(super) fn block(&self, unsealed: &Loaded) -> Option<Block> {
+    pub(super) fn block(&self, unsealed: &IterationDataset) -> Option<Block> {
         let sequence = unsealed.sequence.as_ref()?;
         Some(Block {
             terms: sequential::terms_of(&self.opened.plan, &self.ground.thresholds)?,
@@ -41,7 +41,7 @@ impl Course {
     /// [`CourseError`]; [`CourseError::Candidate`] where the test is no sequential one, or a label is shown out of order.
     pub fn looked(
         &self,
-        unsealed: &Loaded,
+        unsealed: &IterationDataset,
         hypotheses: &[Hypothesis],
     ) -> Result<ConfirmLooked, CourseError> {
         let none = || CourseError::Candidate("no sequential test of an unsealed block".to_owned());
@@ -90,7 +90,7 @@ impl Course {
     pub fn sealed(
         &self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
     ) -> Result<Vec<Hypothesis>, CourseError> {
         let sealed = record.sealed.iter().flat_map(|of| &of.said.hypotheses);
         let each = sealed.map(|one| {

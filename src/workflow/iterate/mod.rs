@@ -19,4 +19,4 @@ mod verdict;
 
 pub use said::as_recorded;
 pub use said::calibrator;
-pub use verdict::Recomputed;
+pub use verdict::VerdictRecomputation;

@@ -15,14 +15,14 @@ use clover_ground::digest::Digest;
 use clover_num::Count;
 use clover_projection::decisions::CONFIRM_GATES;
 use clover_projection::decisions::DEV_GATES;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 
 fn text(value: &str) -> Text {
     Text::new(value).expect("BUG: a short sentence")
 }
 
 /// The gates of a patch, dev then confirm, each in order.
-fn gates_of(record: &Record, candidate: Digest) -> Vec<EventId> {
+fn gates_of(record: &IterationRecord, candidate: Digest) -> Vec<EventId> {
     let of = |split, gates: &[GateId]| -> Vec<EventId> {
         let found = gates
             .iter()
@@ -35,7 +35,7 @@ fn gates_of(record: &Record, candidate: Digest) -> Vec<EventId> {
 }
 
 /// The acceptance of a patch, whose place in the order is `at`, from 0; `None` without the patch or its P8.
-pub fn acceptance(record: &Record, at: usize, hash: Digest) -> Option<PatchAccepted> {
+pub fn acceptance(record: &IterationRecord, at: usize, hash: Digest) -> Option<PatchAccepted> {
     let mut all = record.proposed.iter().map(|patch| &patch.said);
     let patch = all.find(|patch| patch.patch_hash == hash)?;
     let p8 = record.gate(hash, GateId::P8, GateSplit::Confirm)?;
@@ -56,7 +56,7 @@ pub fn acceptance(record: &Record, at: usize, hash: Digest) -> Option<PatchAccep
 
 /// Why a candidate is not accepted whose sequential test stopped before the end of the block, as gate and words; `None`
 /// where gates say so.
-pub fn stopped_early(record: &Record, candidate: Digest) -> Option<(GateId, String)> {
+pub fn stopped_early(record: &IterationRecord, candidate: Digest) -> Option<(GateId, String)> {
     let look = record.looks.last().filter(|_| record.saves_labels())?;
     let mut all = look.said.hypotheses.iter();
     let test = all.find(|of| of.candidate == candidate)?.test;
@@ -74,7 +74,7 @@ pub const AFTER_OTHERS: &str = "composite";
 /// The rejection of a patch at a stage, for a gate or one of the codes above, with every gate that did not pass; in a
 /// selection gates have no say.
 pub fn rejection(
-    record: &Record,
+    record: &IterationRecord,
     patch: &PatchProposed,
     (stage, code): (RejectStage, &str),
 ) -> PatchRejected {
@@ -94,7 +94,7 @@ pub fn rejection(
 }
 
 /// The outcome that the decisions of an iteration call for, and why.
-pub fn ending(record: &Record) -> (IterationOutcome, Text) {
+pub fn ending(record: &IterationRecord) -> (IterationOutcome, Text) {
     if let Some(paused) = &record.paused {
         let labels = paused.said.labels_requested;
         let reason = format!("{labels} more labels are needed");

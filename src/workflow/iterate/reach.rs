@@ -12,7 +12,7 @@ use clover_num::Count;
 use clover_projection::decisions::thresholds_of;
 use clover_projection::manifests::Fault;
 use clover_stats::oua;
-use clover_stats::residuals::Terms;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::audit;
@@ -20,7 +20,7 @@ use crate::iterate::compute::fit;
 use crate::iterate::compute::fit::Settings;
 use crate::iterate::compute::uncertainty;
 use crate::iterate::rows::FitWindow;
-use crate::iterate::steps::Opened;
+use crate::iterate::steps::OpenIteration;
 use crate::prereg;
 
 /// Share of the planned rows of a part below which it is short: hashing alone moves the size of a part by some per cent.
@@ -176,7 +176,7 @@ fn pause(
     iteration: &IterationId,
     window: &FitWindow,
 ) -> Result<Option<Pause>, Unfit> {
-    let opened = Opened {
+    let opened = OpenIteration {
         iteration: iteration.clone(),
         plan: plan.clone(),
     };
@@ -218,9 +218,9 @@ pub fn of_window(
     if total.is_nan() || total <= 0.0 {
         return Ok(None);
     }
-    let terms = Terms {
+    let terms = SliceTerms {
         level,
-        ..Terms::default()
+        ..SliceTerms::default()
     };
     let audited = audit::audit_on(table, &baseline, SplitPart::Fit, &terms)?;
     let gain = uncertainty::promising_gain(&audited);

@@ -23,10 +23,10 @@ use clover_stats::sample::SampleError;
 use crate::estimate::model;
 use crate::estimate::model::Atom;
 use crate::iterate::compute::Table;
-use crate::iterate::compute::audit::Audited;
-use crate::iterate::compute::audit::Classified;
+use crate::iterate::compute::audit::FamilyAudit;
+use crate::iterate::compute::audit::GateSlice;
 use crate::iterate::compute::cards::class_word;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::steps::BUILD;
 
 /// Algorithm of the residual audit, with its version. The two differ in families of one slice with rows alone: the first
@@ -108,7 +108,7 @@ fn raw(found: &Raw) -> Result<RawMean, SampleError> {
 }
 
 /// The canonical bytes of a calibrator, the atom of abstaining rows included, and their digest.
-pub(super) fn model(fitted: &Fitted) -> (Vec<u8>, Digest) {
+pub(super) fn model(fitted: &CalibratorFit) -> (Vec<u8>, Digest) {
     let number = |value: f64| Finite::new(value).unwrap_or_default();
     let atom = fitted.atom.as_ref().map(|atom| Atom {
         full: number(atom.full),
@@ -118,7 +118,7 @@ pub(super) fn model(fitted: &Fitted) -> (Vec<u8>, Digest) {
 }
 
 /// Digest of a calibrator: what events name it by.
-pub fn calibrator(fitted: &Fitted) -> Digest {
+pub fn calibrator(fitted: &CalibratorFit) -> Digest {
     model(fitted).1
 }
 
@@ -128,8 +128,8 @@ pub fn calibrator(fitted: &Fitted) -> Digest {
 /// [`SampleError`] for a number that is not finite.
 pub(super) fn audited(
     iteration: &IterationId,
-    baseline: &Fitted,
-    families: &[Audited],
+    baseline: &CalibratorFit,
+    families: &[FamilyAudit],
     inputs: RowsRead,
 ) -> Result<ResidualsAudited, SampleError> {
     let mut said = Vec::with_capacity(families.len());
@@ -172,7 +172,7 @@ pub(super) fn audited(
 pub(super) fn classified(
     iteration: &IterationId,
     table: &Table,
-    classified: &[Classified],
+    classified: &[GateSlice],
 ) -> Result<SlicesClassified, SampleError> {
     let mut slices = Vec::with_capacity(classified.len());
     for slice in classified {

@@ -23,7 +23,7 @@ use crate::iterate::steps::BUILD;
 
 /// One row or anchor.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ScoreRow<'a> {
     abstains: bool,
     /// The row, or the policy of an anchor.
     row: &'a str,
@@ -52,7 +52,7 @@ impl Course {
         });
         let (mut tree, mut count) = (Frontier::new(), 0);
         for (row, (score, &abstains)) in rows.chain(anchors) {
-            let line = Line {
+            let line = ScoreRow {
                 abstains,
                 row,
                 score: finite(*score)?,

@@ -36,7 +36,7 @@ use clover_projection::iterations::record::Attacks;
 use clover_stats::calibrator::Mode;
 use clover_stats::folds;
 use clover_stats::predicate::BOOTSTRAP_REPLICATES;
-use clover_stats::residuals::Terms;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
 use serde::Serialize;
@@ -45,12 +45,12 @@ use crate::iterate::compute::Candidate;
 use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::audit;
-use crate::iterate::compute::audit::Audited;
-use crate::iterate::compute::audit::Classified;
+use crate::iterate::compute::audit::FamilyAudit;
+use crate::iterate::compute::audit::GateSlice;
 use crate::iterate::compute::cards;
 use crate::iterate::compute::evidence::Models;
 use crate::iterate::compute::fit;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::fit::Settings;
 use crate::iterate::compute::labels;
 use crate::iterate::compute::sequential::Block;
@@ -68,7 +68,7 @@ const SEED_LABEL: &str = "clover/iteration-seed/v1";
 
 /// An open iteration, as its computations need it.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct OpenIteration {
     /// Its name.
     pub iteration: IterationId,
     /// Its parameters.
@@ -81,15 +81,15 @@ pub struct Ground {
     /// What it is held to.
     pub thresholds: Thresholds,
     /// The calibrator of the rubric in force.
-    pub baseline: Fitted,
+    pub baseline: CalibratorFit,
     /// How candidates are fitted.
     pub settings: Settings,
     /// The frozen classification.
-    pub classified: Vec<Classified>,
+    pub classified: Vec<GateSlice>,
     /// Its digest.
     pub classification_hash: Digest,
     /// Residuals on dev, slice by slice.
-    pub audited: Vec<Audited>,
+    pub audited: Vec<FamilyAudit>,
     /// Seeds of the folds of `uncertainty`, the baseline's own first.
     pub fold_seeds: Vec<u64>,
     /// Whether labels are what is missing: then there are no cards.
@@ -123,7 +123,7 @@ fn count(value: usize) -> Count {
     Count::new(value as u64).unwrap_or_default()
 }
 
-impl Opened {
+impl OpenIteration {
     /// 32 bytes for one purpose, from the registered seed: SHA-256 over the label, the seed, the iteration and the
     /// purpose.
     fn seed(&self, purpose: &str) -> Digest {
@@ -233,7 +233,7 @@ fn beside(data: &IterationRows) -> impl Serialize {
 /// # Errors
 /// [`Unfit`] for data that are too thin.
 pub fn ground(
-    opened: &Opened,
+    opened: &OpenIteration,
     table: &Table,
     through_seq: Count,
 ) -> Result<(Ground, Vec<Payload>), Unfit> {
@@ -242,9 +242,9 @@ pub fn ground(
     let settings = opened.settings();
     let baseline = fit::fit(table, &table.data().scored, settings)?;
     let q = opened.plan.q_micro.value() as f64 / 1e6;
-    let terms = Terms {
+    let terms = SliceTerms {
         level: q,
-        ..Terms::default()
+        ..SliceTerms::default()
     };
     let audited = audit::audit(table, &baseline, &terms)?;
     let seeds: Vec<u64> = (0..uncertainty::FOLD_SEEDS)
@@ -299,7 +299,7 @@ fn verdict(holds: bool) -> Verdict {
 }
 
 fn label_process(
-    opened: &Opened,
+    opened: &OpenIteration,
     table: &Table,
     inputs: RowsRead,
 ) -> Result<LabelProcessAudited, Unfit> {
@@ -322,7 +322,7 @@ fn label_process(
 }
 
 fn prentice(
-    opened: &Opened,
+    opened: &OpenIteration,
     found: &audit::Surrogacy,
     inputs: RowsRead,
 ) -> Result<PrenticeChecked, SampleError> {
@@ -343,11 +343,11 @@ fn prentice(
 
 /// A candidate with its calibrator.
 #[derive(Clone, Debug)]
-pub struct Patched {
+pub struct CandidateFit {
     /// Its scores.
     pub candidate: Candidate,
     /// Fitted on the rows, folds and mode of the baseline.
-    pub fitted: Fitted,
+    pub fitted: CalibratorFit,
 }
 
 impl Ground {
@@ -376,16 +376,16 @@ impl Ground {
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn patched(&self, table: &Table, candidate: Candidate) -> Result<Patched, Unfit> {
+    pub fn patched(&self, table: &Table, candidate: Candidate) -> Result<CandidateFit, Unfit> {
         let fitted = self.fitted(table, &candidate)?;
-        Ok(Patched { candidate, fitted })
+        Ok(CandidateFit { candidate, fitted })
     }
 
     /// The calibrator of a candidate: the same rows, folds and mode as the baseline's.
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn fitted(&self, table: &Table, candidate: &Candidate) -> Result<Fitted, Unfit> {
+    pub fn fitted(&self, table: &Table, candidate: &Candidate) -> Result<CalibratorFit, Unfit> {
         table.check(candidate)?;
         fit::fit(table, &candidate.scored, self.settings)
     }
@@ -394,7 +394,7 @@ impl Ground {
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn risk_improve(&self, table: &Table, patched: &Patched) -> Result<Finite, Unfit> {
+    pub fn risk_improve(&self, table: &Table, patched: &CandidateFit) -> Result<Finite, Unfit> {
         let models = Models {
             baseline: &self.baseline,
             patched: &patched.fitted,
@@ -407,7 +407,7 @@ impl Ground {
     /// The event of a gate, with what both profiles say of its evidence.
     pub fn evaluated(
         &self,
-        opened: &Opened,
+        opened: &OpenIteration,
         candidate: Digest,
         split: GateSplit,
         inputs: RowsRead,
@@ -438,9 +438,9 @@ impl Ground {
     /// [`Unfit`].
     pub fn on_dev(
         &self,
-        opened: &Opened,
+        opened: &OpenIteration,
         table: &Table,
-        patched: &Patched,
+        patched: &CandidateFit,
         patch: Admissible,
         battery: Gaming,
     ) -> Result<(Vec<GateEvaluated>, Finite), Unfit> {
@@ -469,7 +469,7 @@ impl Ground {
         Ok((evidence.into_iter().map(gate).collect(), improve))
     }
 
-    fn calibrators(&self, patched: &Fitted) -> GateCalibrators {
+    fn calibrators(&self, patched: &CalibratorFit) -> GateCalibrators {
         GateCalibrators {
             baseline: said::calibrator(&self.baseline),
             candidate: said::calibrator(patched),
@@ -483,9 +483,9 @@ impl Ground {
     /// [`Unfit`].
     pub fn on_confirm(
         &self,
-        opened: &Opened,
+        opened: &OpenIteration,
         table: &Table,
-        (candidate, fitted): (&Candidate, &Fitted),
+        (candidate, fitted): (&Candidate, &CalibratorFit),
         (through_seq, block): (Count, Option<&Block>),
     ) -> Result<Vec<GateEvaluated>, Unfit> {
         table.check(candidate)?;
@@ -519,7 +519,7 @@ impl Ground {
     pub fn looked(
         &self,
         table: &Table,
-        (candidate, fitted): (&Candidate, &Fitted),
+        (candidate, fitted): (&Candidate, &CalibratorFit),
         block: &Block,
     ) -> Result<SequentialLook, Unfit> {
         table.check(candidate)?;
@@ -567,7 +567,7 @@ pub fn best_two(on_dev: &[OnDev]) -> Option<[Digest; 2]> {
 
 /// What is sealed: every candidate that passed on dev, the composite included if it did. `None` if none passed; then no
 /// peek is spent.
-pub fn sealing(opened: &Opened, on_dev: &[OnDev]) -> Option<CandidatesSealed> {
+pub fn sealing(opened: &OpenIteration, on_dev: &[OnDev]) -> Option<CandidatesSealed> {
     let mut hypotheses: Vec<SealedHypothesis> = on_dev
         .iter()
         .filter(|one| one.passed)

@@ -13,9 +13,9 @@ use crate::predicate;
 
 /// The rule `verdict`.
 #[derive(Clone, Copy, Debug)]
-pub struct Recomputed;
+pub struct VerdictRecomputation;
 
-impl Rule for Recomputed {
+impl Rule for VerdictRecomputation {
     fn judge(&self, _: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
         let Payload::GateEvaluated(said) = &event.event.payload else {
             return;

@@ -40,7 +40,7 @@ pub enum AgreementError {
 
 /// How two judges agree with the labels of the rows that both scored.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Compared {
+pub struct JudgeAgreement {
     /// The numbers.
     pub found: Agreement,
     /// Folds.
@@ -50,10 +50,10 @@ pub struct Compared {
 }
 
 /// A row: policy, item, draw.
-type Key = (String, String, u64);
+type DrawKey = (String, String, u64);
 
 /// Scores of a judge, with labels where there are some, by row.
-fn scored(gathered: &Gathered) -> BTreeMap<Key, (f64, Option<f64>)> {
+fn scored(gathered: &Gathered) -> BTreeMap<DrawKey, (f64, Option<f64>)> {
     let ids = gathered.prompts.ids();
     let policies = gathered.dataset.policies.iter().zip(&gathered.sources);
     let rows = policies.flat_map(|(policy, source)| {
@@ -76,7 +76,7 @@ pub fn compared(
     experiment: &ExperimentId,
     judges: [&JudgeId; 2],
     below: u64,
-) -> Result<Compared, AgreementError> {
+) -> Result<JudgeAgreement, AgreementError> {
     let mut each = Vec::with_capacity(judges.len());
     for judge in judges {
         let which = Which {
@@ -95,7 +95,7 @@ pub fn compared(
         each.push(rows);
     }
     let (first, second) = (&each[0], &each[1]);
-    let labelled = |rows: &BTreeMap<Key, (f64, Option<f64>)>| {
+    let labelled = |rows: &BTreeMap<DrawKey, (f64, Option<f64>)>| {
         rows.values().filter(|(_, label)| label.is_some()).count()
     };
     let (mut scores, mut labels, mut items) = ([Vec::new(), Vec::new()], Vec::new(), Vec::new());
@@ -116,7 +116,7 @@ pub fn compared(
     let of_row = folds::balanced(&items, &items, count, 0);
     let pair = [of(&scores[0])?, of(&scores[1])?];
     let found = agreement::compare(pair, of(&labels)?, &clusters, (&of_row, count))?;
-    Ok(Compared {
+    Ok(JudgeAgreement {
         found,
         folds: count,
         unpaired: labelled(first) + labelled(second) - 2 * found.rows,

@@ -16,9 +16,9 @@ use clover_num::Micro;
 use clover_rubric::evidence::Evidence;
 use clover_rubric::extract::content_words;
 
-use crate::judge::Ask;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
+use crate::judge::JudgeQuery;
 
 /// Name and version, as `judge_model_id` of a score's key.
 pub const MODEL: &str = "builtin-text/1";
@@ -44,7 +44,7 @@ pub const AUTHORITY: i64 = 40_000;
 pub struct Builtin;
 
 impl Judge for Builtin {
-    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError> {
+    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
         Ok(score(ask.prompt, ask.response, ask.evidence))
     }
 }

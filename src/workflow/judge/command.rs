@@ -20,9 +20,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::judge::Answer;
-use crate::judge::Ask;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
+use crate::judge::JudgeQuery;
 
 /// Between the name of a model and the digest of a program's files.
 const FILES: &str = " program/sha256:";
@@ -48,7 +48,7 @@ pub fn files(model: &str) -> Option<&str> {
 
 /// How a child is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct ChildPlan {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The folder that it runs in.
@@ -62,7 +62,7 @@ pub struct Plan {
 /// The judge.
 #[derive(Debug)]
 pub struct Command {
-    plan: Plan,
+    plan: ChildPlan,
     child: Option<Child>,
     asked: u64,
     prompt: Option<String>,
@@ -82,7 +82,7 @@ struct Question<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line<'a> {
+struct ChildReply<'a> {
     id: u64,
     #[serde(borrow, default)]
     score: Option<&'a RawValue>,
@@ -94,7 +94,7 @@ struct Line<'a> {
 
 impl Command {
     /// A judge by its plan; nothing is started before the first ask. `None` without a program.
-    pub fn new(plan: Plan) -> Option<Self> {
+    pub fn new(plan: ChildPlan) -> Option<Self> {
         (!plan.command.is_empty()).then_some(Self {
             plan,
             child: None,
@@ -138,7 +138,7 @@ impl Command {
 fn read(text: &str, id: u64) -> Result<Answer, JudgeError> {
     const SHOWN: usize = 200;
     let shown = || text.chars().take(SHOWN).collect::<String>();
-    let answer: Line<'_> = serde_json::from_str(text)
+    let answer: ChildReply<'_> = serde_json::from_str(text)
         .map_err(|error| JudgeError::Answer(format!("{}: {error}", shown())))?;
     if answer.id != id {
         return Err(JudgeError::Answer(format!(
@@ -161,11 +161,11 @@ fn read(text: &str, id: u64) -> Result<Answer, JudgeError> {
 }
 
 impl Judge for Command {
-    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError> {
+    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
         self.answer(ask).map(|answer| answer.score)
     }
 
-    fn answer(&mut self, ask: &Ask<'_>) -> Result<Answer, JudgeError> {
+    fn answer(&mut self, ask: &JudgeQuery<'_>) -> Result<Answer, JudgeError> {
         self.asked += 1;
         let id = self.asked;
         let question = Question {
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn judge(script: &str, restarts_max: u32) -> Command {
-        let plan = Plan {
+        let plan = ChildPlan {
             command: vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()],
             folder: "/".into(),
             limit: Duration::from_secs(20),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     fn ask(judge: &mut Command) -> Result<i64, JudgeError> {
-        let ask = Ask {
+        let ask = JudgeQuery {
             item: &"item-1".parse().unwrap(),
             policy: &"base".parse().unwrap(),
             draw: Count::new(0).unwrap(),
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(ask(&mut bad), Ok(0));
         assert!(bad.finish().unwrap_err().to_string().contains('9'));
         assert!(
-            Command::new(Plan {
+            Command::new(ChildPlan {
                 command: Vec::new(),
                 ..bad.plan.clone()
             })

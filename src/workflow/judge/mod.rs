@@ -1,7 +1,7 @@
 //! Judges as ports: who gives a response its base score.
 //!
-//! A [`Judge`] answers one [`Ask`] with one score; what else a score needs (the evidence record, keys, signatures) is the
-//! workflow's. [`builtin`] is a documented text judge with the biases of real ones, [`recorded`] gives the scores that were
+//! A [`Judge`] answers one [`JudgeQuery`] with one score; what else a score needs (the evidence record, keys, signatures)
+//! is the workflow's. [`builtin`] is a documented text judge with the biases of real ones, [`recorded`] gives the scores that were
 //! imported, [`command`] asks a child process. Scores are kept once, under the keys of [`key`].
 
 pub mod agreement;
@@ -19,7 +19,7 @@ use clover_rubric::evidence::Evidence;
 
 /// What a judge is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct JudgeQuery<'a> {
     /// What was answered.
     pub item: &'a ItemId,
     /// Who answered.
@@ -70,7 +70,7 @@ pub trait Judge {
     ///
     /// # Errors
     /// [`JudgeError`].
-    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError>;
+    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError>;
 
     /// Tells it what it is to judge by: every ask after this one says so. A judge that reads no prompt takes no notice.
     fn tell(&mut self, _prompt: &str) {}
@@ -79,7 +79,7 @@ pub trait Judge {
     ///
     /// # Errors
     /// [`JudgeError`].
-    fn answer(&mut self, ask: &Ask<'_>) -> Result<Answer, JudgeError> {
+    fn answer(&mut self, ask: &JudgeQuery<'_>) -> Result<Answer, JudgeError> {
         let score = self.score(ask)?;
         Ok(Answer {
             score,

@@ -7,26 +7,26 @@ use clover_event::id::PolicyId;
 use clover_num::Count;
 use clover_num::Micro;
 
-use crate::judge::Ask;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
+use crate::judge::JudgeQuery;
 
 /// Scores by policy, item and draw. It answers for these draws and no other text: an edited response has no recorded score,
 /// which is why the battery cannot run on it.
 #[derive(Clone, Debug, Default)]
-pub struct Recorded {
+pub struct RecordedScores {
     scores: BTreeMap<(PolicyId, ItemId, Count), Micro>,
 }
 
-impl Recorded {
+impl RecordedScores {
     /// Takes a score; the first of a draw stands.
     pub fn take(&mut self, policy: PolicyId, item: ItemId, draw: Count, score: Micro) {
         self.scores.entry((policy, item, draw)).or_insert(score);
     }
 }
 
-impl Judge for Recorded {
-    fn score(&mut self, ask: &Ask<'_>) -> Result<Micro, JudgeError> {
+impl Judge for RecordedScores {
+    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
         let key = (ask.policy.clone(), ask.item.clone(), ask.draw);
         self.scores.get(&key).copied().ok_or(JudgeError::Missing)
     }

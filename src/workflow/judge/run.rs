@@ -23,17 +23,17 @@ use clover_rubric::extract::recorded::Traces;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::import::Row;
+use crate::import::ImportRow;
 use crate::judge::Answer;
-use crate::judge::Ask;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
+use crate::judge::JudgeQuery;
 use crate::judge::key::RawKey;
 
 /// What was recorded of sources, tool calls and facts before a judge scores.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Known {
+pub struct ProbeEvidence {
     /// Sources; absent when nothing is known of any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citations: Option<Citations>,
@@ -69,7 +69,7 @@ pub struct Reading {
 /// One raw record, as a line of `evidence.recorded`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct RawRecord {
     /// The response, as a keyed digest.
     pub a_hash: Digest,
     /// b, the base score in millionths.
@@ -104,7 +104,7 @@ pub fn text_hash(pepper: &[u8; 32], what: &str, text: &str) -> Digest {
 
 impl Frame {
     /// From a registration, what it says is known, and the ledger's pepper.
-    pub fn new(registered: JudgeRegistered, known: Known, pepper: [u8; 32]) -> Self {
+    pub fn new(registered: JudgeRegistered, known: ProbeEvidence, pepper: [u8; 32]) -> Self {
         let facts = known
             .facts
             .map(|facts| Facts::of(facts.iter().map(String::as_str)));
@@ -124,7 +124,7 @@ impl Frame {
     }
 
     /// Reads a row; `None` when it lacks a text.
-    pub fn read(&self, row: &Row) -> Option<Reading> {
+    pub fn read(&self, row: &ImportRow) -> Option<Reading> {
         let (prompt, response) = (row.prompt.as_deref()?, row.response.as_deref()?);
         let none = Traces::default();
         let traces = self.traces.as_ref();
@@ -164,7 +164,7 @@ impl Reading {
     ///
     /// # Errors
     /// [`JudgeError`].
-    pub fn score(&self, row: &Row, judge: &mut dyn Judge) -> Result<Micro, JudgeError> {
+    pub fn score(&self, row: &ImportRow, judge: &mut dyn Judge) -> Result<Micro, JudgeError> {
         judge.score(&self.ask(row))
     }
 
@@ -172,12 +172,12 @@ impl Reading {
     ///
     /// # Errors
     /// [`JudgeError`].
-    pub fn answer(&self, row: &Row, judge: &mut dyn Judge) -> Result<Answer, JudgeError> {
+    pub fn answer(&self, row: &ImportRow, judge: &mut dyn Judge) -> Result<Answer, JudgeError> {
         judge.answer(&self.ask(row))
     }
 
-    fn ask<'a>(&'a self, row: &'a Row) -> Ask<'a> {
-        Ask {
+    fn ask<'a>(&'a self, row: &'a ImportRow) -> JudgeQuery<'a> {
+        JudgeQuery {
             item: &row.item,
             policy: &row.policy,
             draw: row.draw,
@@ -188,8 +188,8 @@ impl Reading {
     }
 
     /// The record of the row with its base score.
-    pub fn record(self, row: &Row, base: Micro) -> Record {
-        Record {
+    pub fn record(self, row: &ImportRow, base: Micro) -> RawRecord {
+        RawRecord {
             a_hash: self.a_hash,
             b_micro: base,
             draw: row.draw,
@@ -204,7 +204,7 @@ impl Reading {
 
 /// Canonical lines of records, each with its newline, and the root over them without.
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
-pub fn lines(records: &[Record]) -> (Vec<u8>, Digest) {
+pub fn lines(records: &[RawRecord]) -> (Vec<u8>, Digest) {
     let lines: Vec<Vec<u8>> = records
         .iter()
         .map(|record| {
@@ -223,14 +223,14 @@ pub fn lines(records: &[Record]) -> (Vec<u8>, Digest) {
 ///
 /// # Errors
 /// What is wrong, with its line.
-pub fn parse(bytes: &[u8], expected: &Digest) -> Result<Vec<Record>, String> {
+pub fn parse(bytes: &[u8], expected: &Digest) -> Result<Vec<RawRecord>, String> {
     let mut records = Vec::new();
     let mut leaves = Vec::new();
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if line.is_empty() {
             continue;
         }
-        let record: Record =
+        let record: RawRecord =
             serde_json::from_slice(line).map_err(|error| format!("line {}: {error}", at + 1))?;
         record
             .evidence
@@ -299,11 +299,11 @@ mod tests {
             prompt_hash: Digest::sha256(b""),
             tool_snapshot: Digest::sha256(b""),
         };
-        Frame::new(registered, Known::default(), [7; 32])
+        Frame::new(registered, ProbeEvidence::default(), [7; 32])
     }
 
-    fn row(response: &str) -> Row {
-        Row {
+    fn row(response: &str) -> ImportRow {
+        ImportRow {
             line: 1,
             item: "item-1".parse().unwrap(),
             policy: "base".parse().unwrap(),
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn records_are_read_back_and_bound_to_their_root() {
         let frame = frame();
-        let records: Vec<Record> = ["Granite is 3.", "No."]
+        let records: Vec<RawRecord> = ["Granite is 3.", "No."]
             .map(|text| {
                 let row = row(text);
                 let reading = frame.read(&row).unwrap();

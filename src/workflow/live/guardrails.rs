@@ -31,7 +31,7 @@ use clover_num::Probability;
 use clover_projection::batteries::EXPLOIT_MICRO;
 use clover_projection::deployments::rollouts::Rollouts;
 use clover_projection::reader::LogReader;
-use clover_projection::reader::Said;
+use clover_projection::reader::LogStatement;
 use clover_rubric::Rubric;
 use clover_stats::distance;
 use clover_stats::distribution;
@@ -42,18 +42,18 @@ use clover_stats::sample::Values;
 
 use crate::guardrails::LABELS_MIN;
 use crate::iterate::compute::evidence;
-use crate::iterate::compute::evidence::Compared;
-use crate::iterate::compute::fit::Fitted;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::evidence::RewardComparison;
+use crate::iterate::compute::fit::CalibratorFit;
+use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::compute::rows::pick;
 use crate::iterate::compute::transport;
 use crate::iterate::course::CourseError;
-use crate::iterate::rows::After;
 use crate::iterate::rows::Later;
+use crate::iterate::rows::LaterQuery;
 use crate::iterate::rows::later;
 use crate::iterate::steps;
 use crate::live;
-use crate::live::Frozen;
+use crate::live::FrozenVersion;
 use crate::live::missing;
 
 /// Level of the one-sided bounds of green slices.
@@ -72,16 +72,16 @@ fn finite(value: f64) -> Result<Finite, SampleError> {
 
 /// What runs, and what ran before it.
 #[derive(Debug)]
-pub struct Watched {
+pub struct DeploymentPair {
     /// The deployment.
-    pub deployment: Said<DeploymentActivated>,
+    pub deployment: LogStatement<DeploymentActivated>,
     /// What runs.
-    pub running: Frozen,
+    pub running: FrozenVersion,
     /// What ran before: its rubric and calibrator.
-    before: Option<(Rubric, Fitted)>,
+    before: Option<(Rubric, CalibratorFit)>,
 }
 
-impl Watched {
+impl DeploymentPair {
     /// A deployment with the calibrators of both, from the log below a position.
     ///
     /// # Errors
@@ -124,24 +124,24 @@ impl Watched {
 }
 
 /// Live rows with both rewards of each.
-struct Rows {
+struct LiveRows {
     later: Later,
-    running: (Fitted, Scored),
-    before: Option<Fitted>,
+    running: (CalibratorFit, RubricScores),
+    before: Option<CalibratorFit>,
 }
 
 fn rows(
     history: &dyn History,
-    watched: &Watched,
+    watched: &DeploymentPair,
     experiment: &ExperimentId,
     window: Window,
-) -> Result<Option<Rows>, CourseError> {
+) -> Result<Option<LiveRows>, CourseError> {
     let (from, through) = (window.from_seq.value(), window.through_seq.value());
     let live = move |seq: u64| seq >= from;
     let running = &watched.running;
     // Scored under what ran before, as rows of an iteration are scored under the rubric that it starts from.
     let rubric = watched.before.as_ref().map_or(&running.rubric, |of| &of.0);
-    let after = After {
+    let after = LaterQuery {
         experiment,
         iteration: &running.record.iteration,
         judge: &watched.deployment.said.versions.judge,
@@ -164,7 +164,7 @@ fn rows(
     let before = watched.before.as_ref();
     let before = before.map(|(_, fitted)| fitted.on(table, &table.data().scored));
     let running = (running.fitted.on(table, &scored), scored);
-    Ok(Some(Rows {
+    Ok(Some(LiveRows {
         later,
         running,
         before,
@@ -177,7 +177,7 @@ fn rows(
 /// [`CourseError`].
 pub fn shown(
     history: &dyn History,
-    watched: &Watched,
+    watched: &DeploymentPair,
     experiment: &ExperimentId,
     held: &Thresholds,
     window: Window,
@@ -244,7 +244,7 @@ fn nothing(window: Window) -> RowsRead {
     }
 }
 
-fn share(scored: &Scored, rows: &[usize]) -> Result<Probability, Unfit> {
+fn share(scored: &RubricScores, rows: &[usize]) -> Result<Probability, Unfit> {
     let of = rows.iter().filter(|row| scored.abstains[**row]).count();
     let share = Probability::new(of as f64 / rows.len().max(1) as f64);
     share.ok_or_else(|| {
@@ -257,7 +257,7 @@ fn share(scored: &Scored, rows: &[usize]) -> Result<Probability, Unfit> {
 }
 
 /// Live scores outside of those that labelled rows had when the calibrator was fitted.
-fn outside(watched: &Watched, scored: &Scored) -> OutOfRange {
+fn outside(watched: &DeploymentPair, scored: &RubricScores) -> OutOfRange {
     let running = &watched.running;
     let (least, most) = running.range;
     let beyond = scored.scores.iter().filter(|s| **s < least || **s > most);
@@ -268,7 +268,7 @@ fn outside(watched: &Watched, scored: &Scored) -> OutOfRange {
 }
 
 /// Live rewards against those of the iteration's logs, as two samples.
-fn shift(watched: &Watched, fitted: &Fitted) -> Result<Blast, Unfit> {
+fn shift(watched: &DeploymentPair, fitted: &CalibratorFit) -> Result<Blast, Unfit> {
     let running = &watched.running;
     let accepted = pick(&running.fitted.rewards, running.course.loaded.table.logs());
     let accepted = Values::new("accepted rewards", &accepted)?;
@@ -289,15 +289,15 @@ fn shift(watched: &Watched, fitted: &Fitted) -> Result<Blast, Unfit> {
 /// The least that each green slice lost against what ran before, and how many had too few labels of their own; nothing where
 /// nothing ran before.
 fn greens(
-    watched: &Watched,
-    rows: &Rows,
+    watched: &DeploymentPair,
+    rows: &LiveRows,
     held: &Thresholds,
 ) -> Result<(Option<Vec<GreenBound>>, Option<Count>), Unfit> {
     let Some(before) = &rows.before else {
         return Ok((None, None));
     };
     let (fitted, scored) = &rows.running;
-    let compared = Compared {
+    let compared = RewardComparison {
         table: &rows.later.table,
         before: &before.rewards,
         after: &fitted.rewards,
@@ -335,7 +335,7 @@ fn lower(losses: &Losses) -> Option<f64> {
 /// measured.
 fn reopened(
     history: &dyn History,
-    watched: &Watched,
+    watched: &DeploymentPair,
     experiment: &ExperimentId,
     window: Window,
 ) -> Result<Option<Count>, LedgerError> {
@@ -345,7 +345,7 @@ fn reopened(
     let mut again: Option<BTreeMap<u64, bool>> = None;
     let entries = LogReader::through(history, through).of(experiment);
     let batteries = entries.all::<BatteryEvaluated>(|said| said.candidate.is_none())?;
-    for Said { seq, said, .. } in batteries {
+    for LogStatement { seq, said, .. } in batteries {
         let live = seq >= from && said.rubric_hash == rubric;
         for found in &said.exploits {
             let (number, pays) = (
@@ -374,7 +374,7 @@ fn reopened(
 /// where there is none, or it scored other anchors than those of the iteration.
 fn anchors(
     history: &dyn History,
-    watched: &Watched,
+    watched: &DeploymentPair,
     experiment: &ExperimentId,
     window: Window,
 ) -> Result<Option<Anchors>, CourseError> {

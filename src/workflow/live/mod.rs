@@ -11,23 +11,23 @@ use clover_ground::digest::Digest;
 use clover_ground::shell;
 use clover_ledger::History;
 use clover_projection::deployments::rollouts::Rollouts;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::Records;
 use clover_rubric::Rubric;
 
 use crate::iterate;
-use crate::iterate::compute::fit::Fitted;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::fit::CalibratorFit;
+use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::compute::rows::pick;
 use crate::iterate::course::Course;
 use crate::iterate::course::CourseError;
 use crate::iterate::rows::Answers;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationRowsError;
 use crate::patches;
 use crate::prompts;
 
 fn missing(what: impl Into<String>, next: impl Into<String>) -> CourseError {
-    CourseError::Rows(RowsError::Missing {
+    CourseError::Rows(IterationRowsError::Missing {
         what: what.into(),
         next: next.into(),
     })
@@ -35,7 +35,7 @@ fn missing(what: impl Into<String>, next: impl Into<String>) -> CourseError {
 
 /// A version with its calibrator.
 #[derive(Debug)]
-pub struct Frozen {
+pub struct FrozenVersion {
     /// What was committed.
     pub commit: EventId,
     /// The iteration that judged it, with its rows.
@@ -45,15 +45,15 @@ pub struct Frozen {
     /// The judge that it was judged by: that of the iteration, or the one that was told what the version changes.
     pub judge: JudgeId,
     /// The calibrator that was evaluated: fitted on the iteration's fit rows, scored under this rubric.
-    pub fitted: Fitted,
+    pub fitted: CalibratorFit,
     /// What the log says of the iteration.
-    pub record: Record,
+    pub record: IterationRecord,
     /// Least and largest score of a row that the calibrator was fitted on.
     pub range: (f64, f64),
     /// The rubric.
     pub rubric: Rubric,
     /// Rows of the iteration scored under it.
-    pub scored: Scored,
+    pub scored: RubricScores,
 }
 
 /// Least and largest of some scores.
@@ -72,7 +72,7 @@ pub fn rubric(rollouts: &Rollouts, commit: EventId) -> Option<Rubric> {
 /// nobody was asked anew.
 fn answers(
     history: &dyn History,
-    (course, record): (&Course, &Record),
+    (course, record): (&Course, &IterationRecord),
     rubric: &Rubric,
 ) -> Result<Option<Answers>, CourseError> {
     let told = |rubric| prompts::rendered(rubric, Some(&course.loaded.plan)).hash;
@@ -103,7 +103,7 @@ pub fn frozen(
     rollouts: &Rollouts,
     commit: EventId,
     below: u64,
-) -> Result<Frozen, CourseError> {
+) -> Result<FrozenVersion, CourseError> {
     let (Some(rubric), Some(iteration)) = (rubric(rollouts, commit), rollouts.iteration(commit))
     else {
         let what = "an iteration that judged what runs";
@@ -111,7 +111,7 @@ pub fn frozen(
     };
     let mut records = Records::default();
     let record = records.of(history, iteration, below)?.cloned();
-    let through = record.as_ref().and_then(Record::through);
+    let through = record.as_ref().and_then(IterationRecord::through);
     let (Some(record), Some(through)) = (record, through) else {
         let what = format!("the calibrator of iteration {iteration}, which was not fitted yet");
         return Err(missing(
@@ -133,7 +133,7 @@ pub fn frozen(
         let fitted = course.ground.fitted(&course.loaded.table, &candidate)?;
         (fitted, candidate.scored)
     };
-    Ok(Frozen {
+    Ok(FrozenVersion {
         commit,
         judge: answers.map_or_else(|| course.loaded.judge.clone(), |of| of.judge),
         course,
@@ -155,7 +155,7 @@ pub fn running(
     rollouts: &Rollouts,
     deployment: EventId,
     below: u64,
-) -> Result<Frozen, CourseError> {
+) -> Result<FrozenVersion, CourseError> {
     let Some(deployment) = rollouts.deployment(deployment) else {
         return Err(missing("the deployment", "clover deploy status"));
     };
@@ -167,7 +167,7 @@ pub fn running(
         && computed.mode == RecalibrationMode::Refitted
     {
         let experiment = &frozen.record.experiment;
-        let ask = recalibration::Ask {
+        let ask = recalibration::RecalibrationQuery {
             design: &of.said.design,
             experiment,
             judge: &of.said.judge,

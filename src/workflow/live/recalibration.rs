@@ -7,12 +7,12 @@ use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::id::Text;
-use clover_event::payload::deployment::Recalibrated;
+use clover_event::payload::deployment::RecalibrationInputs;
 use clover_event::payload::deployment::RecalibrationMode;
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::predicate::Anchors;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Thresholds;
-use clover_event::payload::predicate::Transported;
 use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_num::Count;
@@ -26,16 +26,16 @@ use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::evidence;
 use crate::iterate::compute::fit;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::transport;
 use crate::iterate::compute::transport::Group;
 use crate::iterate::course::CourseError;
-use crate::iterate::rows::After;
+use crate::iterate::rows::LaterQuery;
 use crate::iterate::rows::later;
 use crate::iterate::steps;
 use crate::iterate::steps::BUILD;
 use crate::live;
-use crate::live::Frozen;
+use crate::live::FrozenVersion;
 use crate::live::missing;
 
 /// Fresh labels that a recalibration takes.
@@ -43,7 +43,7 @@ pub const LABELS_MIN: usize = 100;
 
 /// Which labels, of whose scores, and what is done with them.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct RecalibrationQuery<'a> {
     /// The design of the fresh labels.
     pub design: &'a DesignId,
     /// The experiment.
@@ -60,7 +60,7 @@ pub struct Ask<'a> {
 #[derive(Debug)]
 pub struct Fresh {
     /// The calibrator: as it was evaluated, or fitted on these rows.
-    pub fitted: Fitted,
+    pub fitted: CalibratorFit,
     /// Labelled rows.
     pub labelled: Vec<usize>,
     /// The rows: in the part `fit` where it was fitted on them, else in `dev`.
@@ -69,13 +69,13 @@ pub struct Fresh {
 
 /// What a recalibration found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct RecalibrationResult {
     /// How far the anchors moved, against what ran before.
     pub anchors: Anchors,
     /// Digest of the calibrator.
     pub calibrator: Digest,
     /// What it was computed from.
-    pub computed: Recalibrated,
+    pub computed: RecalibrationInputs,
     /// Fresh labels.
     pub labels: Count,
 }
@@ -84,10 +84,14 @@ pub struct Found {
 ///
 /// # Errors
 /// [`CourseError`].
-pub fn fresh(history: &dyn History, frozen: &Frozen, ask: &Ask<'_>) -> Result<Fresh, CourseError> {
+pub fn fresh(
+    history: &dyn History,
+    frozen: &FrozenVersion,
+    ask: &RecalibrationQuery<'_>,
+) -> Result<Fresh, CourseError> {
     // What the iteration read is not fresh, whatever its design.
     let used = frozen.record.through().unwrap_or(u64::MAX);
-    let after = After {
+    let after = LaterQuery {
         experiment: ask.experiment,
         iteration: &frozen.record.iteration,
         judge: ask.judge,
@@ -134,9 +138,9 @@ pub fn recalibrate(
     history: &dyn History,
     rollouts: &Rollouts,
     (commit, below): (EventId, u64),
-    ask: &Ask<'_>,
+    ask: &RecalibrationQuery<'_>,
     held: &Thresholds,
-) -> Result<Found, CourseError> {
+) -> Result<RecalibrationResult, CourseError> {
     let frozen = live::frozen(history, rollouts, commit, below)?;
     let fresh = fresh(history, &frozen, ask)?;
     let calibrator = if ask.refit {
@@ -144,7 +148,7 @@ pub fn recalibrate(
     } else {
         frozen.digest
     };
-    Ok(Found {
+    Ok(RecalibrationResult {
         anchors: anchors(&frozen, &fresh).map_err(Unfit::from)?,
         calibrator,
         computed: computed(&fresh, ask, held)?,
@@ -152,9 +156,13 @@ pub fn recalibrate(
     })
 }
 
-fn computed(fresh: &Fresh, ask: &Ask<'_>, held: &Thresholds) -> Result<Recalibrated, Unfit> {
+fn computed(
+    fresh: &Fresh,
+    ask: &RecalibrationQuery<'_>,
+    held: &Thresholds,
+) -> Result<RecalibrationInputs, Unfit> {
     let through = Count::new(ask.through).unwrap_or_default();
-    Ok(Recalibrated {
+    Ok(RecalibrationInputs {
         build: Text::new(BUILD).expect("BUG: short plain words"),
         inputs: steps::inputs(&fresh.table, through),
         mode: if ask.refit {
@@ -168,7 +176,7 @@ fn computed(fresh: &Fresh, ask: &Ask<'_>, held: &Thresholds) -> Result<Recalibra
 }
 
 /// Residuals of all fresh labels, then those of each registered environment.
-fn residuals(fresh: &Fresh, held: &Thresholds) -> Result<Transported, Unfit> {
+fn residuals(fresh: &Fresh, held: &Thresholds) -> Result<EnvironmentTests, Unfit> {
     let level = held.q_micro.value() as f64 / 1e6;
     let scored = &fresh.table.data().scored;
     let word = "BUG: a short word";
@@ -184,11 +192,11 @@ fn residuals(fresh: &Fresh, held: &Thresholds) -> Result<Transported, Unfit> {
     let part = part.unwrap_or(SplitPart::Dev);
     let each = transport::transport(&fresh.table, &fresh.fitted, of, part, level)?;
     environments.extend(each.environments);
-    Ok(Transported { environments })
+    Ok(EnvironmentTests { environments })
 }
 
 /// How far mean rewards of anchors move against what the iteration started from; those that are not at hand are left out.
-fn anchors(frozen: &Frozen, fresh: &Fresh) -> Result<Anchors, SampleError> {
+fn anchors(frozen: &FrozenVersion, fresh: &Fresh) -> Result<Anchors, SampleError> {
     let mut anchors = Vec::new();
     for before in &frozen.course.loaded.table.data().anchors {
         let mut now = fresh.table.data().anchors.iter();

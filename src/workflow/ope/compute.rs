@@ -16,25 +16,25 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_stats::calibrator;
 use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::CalibratorSettings;
 use clover_stats::calibrator::Mode;
-use clover_stats::calibrator::Settings as CalibratorSettings;
 use clover_stats::direct::Scale;
 use clover_stats::folds;
 use clover_stats::offpolicy;
 use clover_stats::offpolicy::Draws;
 use clover_stats::offpolicy::Estimator;
-use clover_stats::offpolicy::Evidence;
-use clover_stats::offpolicy::Logged;
+use clover_stats::offpolicy::LoggedRows;
 use clover_stats::offpolicy::OffPolicy;
 use clover_stats::offpolicy::Outcome;
-use clover_stats::offpolicy::Parts;
+use clover_stats::offpolicy::OverlapEvidence;
 use clover_stats::offpolicy::Ranks;
 use clover_stats::offpolicy::Rewards;
+use clover_stats::offpolicy::RobustColumns;
 use clover_stats::offpolicy::WeightEvidence;
 use clover_stats::overlap;
 use clover_stats::overlap::Orthogonality;
-use clover_stats::overlap::Split;
-use clover_stats::overlap::Threshold;
+use clover_stats::overlap::RobustSplit;
+use clover_stats::overlap::SurprisalThreshold;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
@@ -45,7 +45,7 @@ use clover_stats::weights::CapPoint;
 use clover_stats::weights::CrossFitted;
 use clover_stats::weights::LogRatios;
 use clover_stats::weights::Objective;
-use clover_stats::weights::Settings;
+use clover_stats::weights::StabiliserSettings;
 
 use crate::estimate::compute::Found;
 use crate::ope::logs::Logs;
@@ -80,7 +80,7 @@ fn missing(what: impl Into<String>) -> OpeError {
 
 /// What was found of one target policy.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct TargetDiagnosis {
     /// Diagnostics, gates and guide.
     pub diagnosed: OpeDiagnosed,
     /// Estimates, in the order of the guide.
@@ -90,7 +90,7 @@ pub struct Target {
 }
 
 /// The logged rows of one target, on the unit scale.
-pub(super) struct Rows {
+pub(super) struct TargetRows {
     places: Vec<(ItemId, u64)>,
     base: Vec<f64>,
     target: Vec<f64>,
@@ -111,14 +111,14 @@ struct Own {
 
 /// The line of one row under the root.
 #[derive(serde::Serialize)]
-struct Line<'a> {
+struct PropensityLeaf<'a> {
     base: Finite,
     draw: Count,
     item: &'a ItemId,
     target: Finite,
 }
 
-impl Rows {
+impl TargetRows {
     fn read(
         found: &Found,
         logs: &Logs,
@@ -211,7 +211,7 @@ impl Rows {
     fn root(&self) -> clover_ground::digest::Digest {
         let mut tree = Frontier::new();
         for (row, (item, draw)) in self.places.iter().enumerate() {
-            let line = Line {
+            let line = PropensityLeaf {
                 base: said::finite(self.base[row]),
                 draw: Count::new(*draw).unwrap_or_default(),
                 item,
@@ -264,7 +264,7 @@ fn calibrator(found: &Found, terms: &OpeTerms) -> Result<Calibrator, OpeError> {
 }
 
 /// Draws of the target, where every logged prompt has one.
-fn own_draws(found: &Found, target: &PolicyId, rows: &Rows) -> Option<Own> {
+fn own_draws(found: &Found, target: &PolicyId, rows: &TargetRows) -> Option<Own> {
     let place = found.gathered.policy(target.as_str())?;
     let policy = &found.gathered.dataset.policies[place];
     let mut number = BTreeMap::new();
@@ -319,17 +319,17 @@ pub(super) struct Numbers<'a> {
     pub(super) estimates: Vec<(OffPolicy, Vec<(Estimator, f64)>)>,
     pub(super) overlap_mean: Option<OffPolicy>,
     pub(super) cohort_mean: Option<(OffPolicy, Clusters)>,
-    pub(super) evidence: Evidence,
+    pub(super) evidence: OverlapEvidence,
     pub(super) affinity: f64,
     pub(super) ttc: overlap::Coverage,
     pub(super) ttc_by_total: Option<f64>,
     pub(super) caps: Vec<CapPoint>,
     pub(super) groups: Vec<overlap::Subgroup<String>>,
-    pub(super) residuals: Option<(Orthogonality, Split)>,
+    pub(super) residuals: Option<(Orthogonality, RobustSplit)>,
 }
 
 /// Prompts of the rows, numbered by first appearance, as draws are paired.
-fn numbered(rows: &Rows) -> Result<Clusters, SampleError> {
+fn numbered(rows: &TargetRows) -> Result<Clusters, SampleError> {
     let mut number = BTreeMap::new();
     let mut of_row = Vec::with_capacity(rows.places.len());
     for (item, _) in &rows.places {
@@ -340,7 +340,7 @@ fn numbered(rows: &Rows) -> Result<Clusters, SampleError> {
 }
 
 /// Outer folds of calibrated IPS.
-fn outer_folds(rows: &Rows, terms: &OpeTerms) -> Vec<usize> {
+fn outer_folds(rows: &TargetRows, terms: &OpeTerms) -> Vec<usize> {
     let (count, seed) = (fold_count(terms), terms.outer_seed.value());
     let places = rows.places.iter();
     places
@@ -349,24 +349,30 @@ fn outer_folds(rows: &Rows, terms: &OpeTerms) -> Vec<usize> {
 }
 
 /// What is known of overlap before any estimate.
-struct Measured {
+struct OverlapDiagnosis {
     ttc: overlap::Coverage,
     ttc_by_total: Option<f64>,
     affinity: f64,
     own: Option<Own>,
-    evidence: Evidence,
+    evidence: OverlapEvidence,
 }
 
 fn measured(
     found: &Found,
     target: &PolicyId,
-    rows: &Rows,
+    rows: &TargetRows,
     ratios: &LogRatios,
     raw: Weights<'_>,
-) -> Result<Measured, OpeError> {
+) -> Result<OverlapDiagnosis, OpeError> {
     let coverage = |lengths: Option<&[f64]>| {
         let mass = overlap::TYPICAL_MASS;
-        overlap::coverage(&rows.target, &rows.base, lengths, Threshold::Logged, mass)
+        overlap::coverage(
+            &rows.target,
+            &rows.base,
+            lengths,
+            SurprisalThreshold::Logged,
+            mass,
+        )
     };
     let lengths = rows.tokens.as_deref();
     let ttc = coverage(lengths)?;
@@ -377,9 +383,9 @@ fn measured(
         Some(own) => overlap::bhattacharyya(scores, Values::new("scores", &own.scores)?, BINS)?,
         None => overlap::bhattacharyya_weighted(scores, raw, BINS)?,
     };
-    let mut evidence = Evidence::of(ratios, Some(&ttc), own.is_some())?;
+    let mut evidence = OverlapEvidence::of(ratios, Some(&ttc), own.is_some())?;
     evidence.affinity = Some(affinity);
-    Ok(Measured {
+    Ok(OverlapDiagnosis {
         ttc,
         ttc_by_total: by_total.map(|of| of.ttc),
         affinity,
@@ -397,20 +403,20 @@ pub fn target(
     logs: &Logs,
     terms: &OpeTerms,
     target: &PolicyId,
-) -> Result<Target, OpeError> {
-    let rows = Rows::read(found, logs, terms, target)?;
+) -> Result<TargetDiagnosis, OpeError> {
+    let rows = TargetRows::read(found, logs, terms, target)?;
     let fitted = calibrator(found, terms)?;
     let scores = Values::new("scores", &rows.scores)?;
     let rewards = Rewards::of(&fitted, scores, &columns(&rows.covariates)?)?;
     let prompts = numbered(&rows)?;
-    let logged = Logged::new(&rewards, &rows.folds, &prompts)?;
+    let logged = LoggedRows::new(&rewards, &rows.folds, &prompts)?;
     let ratios = LogRatios::new(&rows.target, &rows.base)?;
     let raw = ratios.mean_one();
     let (weights, index) = (weigh(&raw)?, Values::new("index", logged.out_of_fold())?);
     let stabilise = |outer: &[usize]| {
         let (objective, settings) = (
             Objective::Rewards(logged.out_of_fold()),
-            Settings::default(),
+            StabiliserSettings::default(),
         );
         weights::cross_fit(weights, index, objective, outer, &rows.folds, &settings)
     };
@@ -463,15 +469,15 @@ pub fn target(
     })?)
 }
 
-type Mixed = (OffPolicy, Vec<(Estimator, f64)>);
+type RobustMixture = (OffPolicy, Vec<(Estimator, f64)>);
 
 /// DR-CPO, TMLE, MRDR and their mixture.
 fn robust(
     fitted: &Calibrator,
-    logged: &Logged<'_>,
-    (rows, own): (&Rows, &Own),
+    logged: &LoggedRows<'_>,
+    (rows, own): (&TargetRows, &Own),
     weights: Weights<'_>,
-) -> Result<(Vec<Mixed>, Parts), OpeError> {
+) -> Result<(Vec<RobustMixture>, RobustColumns), OpeError> {
     let scores = Values::new("scores", &own.scores)?;
     let (of_logged, of_own) = (columns(&rows.covariates)?, columns(&own.covariates)?);
     let rewards = Rewards::of(fitted, scores, &of_own)?;
@@ -492,19 +498,19 @@ fn robust(
     let (weighted, _) = offpolicy::more_robust(logged, &draws, weights, &outcome(Some(weights))?)?;
     let components = vec![plain, moved, weighted];
     let stacked = offpolicy::stack(&components)?;
-    let mut found: Vec<Mixed> = components.into_iter().map(|of| (of, Vec::new())).collect();
+    let mut found: Vec<RobustMixture> = components.into_iter().map(|of| (of, Vec::new())).collect();
     found.push((stacked.estimate, stacked.shares));
     Ok((found, parts))
 }
 
 /// The test of the weighted residuals, and the parts of the estimate.
 fn judged(
-    logged: &Logged<'_>,
+    logged: &LoggedRows<'_>,
     weights: Weights<'_>,
-    parts: &Parts,
+    parts: &RobustColumns,
     prompts: &Clusters,
     terms: &OpeTerms,
-) -> Result<(Orthogonality, Split), OpeError> {
+) -> Result<(Orthogonality, RobustSplit), OpeError> {
     let full = Values::new("rewards", logged.rewards().full())?;
     let predicted = Values::new("predictions", &parts.predicted)?;
     let direct = Values::new("direct part", &parts.direct)?;
@@ -516,7 +522,10 @@ fn judged(
 }
 
 /// Overlap by cohort, else by thirds of the judge's scores.
-fn groups(rows: &Rows, weights: Weights<'_>) -> Result<Vec<overlap::Subgroup<String>>, OpeError> {
+fn groups(
+    rows: &TargetRows,
+    weights: Weights<'_>,
+) -> Result<Vec<overlap::Subgroup<String>>, OpeError> {
     let names: Vec<String> = if let Some(cohorts) = &rows.cohorts {
         cohorts.iter().map(|of| format!("cohort {of}")).collect()
     } else {
@@ -538,7 +547,7 @@ fn groups(rows: &Rows, weights: Weights<'_>) -> Result<Vec<overlap::Subgroup<Str
 /// The self-normalised mean over the cohorts that both policies visit; `None` where all or none do.
 fn cohort_mean(
     fitted: &Calibrator,
-    rows: &Rows,
+    rows: &TargetRows,
     weights: Weights<'_>,
     least: f64,
 ) -> Result<Option<(OffPolicy, Clusters)>, OpeError> {
@@ -556,7 +565,7 @@ fn cohort_mean(
     let rewards = Rewards::of(fitted, Values::new("scores", &own)?, &columns(&covariates)?)?;
     let own_folds: Vec<usize> = kept.iter().map(|&row| rows.folds[row]).collect();
     let prompts = Clusters::of(kept.iter().map(|&row| &rows.places[row].0))?;
-    let logged = Logged::new(&rewards, &own_folds, &prompts)?;
+    let logged = LoggedRows::new(&rewards, &own_folds, &prompts)?;
     let weights = pick(weights.as_slice());
     let mean = offpolicy::weighted_mean(Estimator::Snips, &logged, weigh(&weights)?)?;
     Ok(Some((mean, prompts)))

@@ -8,7 +8,7 @@ pub mod logs;
 mod said;
 
 pub use compute::OpeError;
-pub use compute::Target;
+pub use compute::TargetDiagnosis;
 pub use compute::target;
 pub use said::claimed;
 pub use said::marked;

@@ -31,9 +31,9 @@ use clover_stats::offpolicy::GateName;
 use clover_stats::offpolicy::Grade;
 use clover_stats::offpolicy::GuideRow;
 use clover_stats::offpolicy::OffPolicy;
+use clover_stats::offpolicy::OverlapVerdict;
 use clover_stats::offpolicy::Reason;
 use clover_stats::offpolicy::Thresholds;
-use clover_stats::offpolicy::Verdict;
 use clover_stats::overlap;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::SampleError;
@@ -49,7 +49,7 @@ pub(super) use crate::estimate::terms::finite;
 use crate::estimate::terms::size;
 use crate::estimate::terms::text;
 use crate::ope::compute::Numbers;
-use crate::ope::compute::Target;
+use crate::ope::compute::TargetDiagnosis;
 
 /// Seed of the outer folds of calibrated IPS.
 const OUTER_SEED: u64 = 1042;
@@ -181,12 +181,12 @@ fn grade(of: Grade) -> OverlapGrade {
     }
 }
 
-fn admissibility(of: Verdict) -> Admissibility {
+fn admissibility(of: OverlapVerdict) -> Admissibility {
     match of {
-        Verdict::Admissible => Admissibility::Admissible,
-        Verdict::Warned => Admissibility::Warned,
-        Verdict::Refused => Admissibility::Refused,
-        Verdict::Unavailable => Admissibility::Unavailable,
+        OverlapVerdict::Admissible => Admissibility::Admissible,
+        OverlapVerdict::Warned => Admissibility::Warned,
+        OverlapVerdict::Refused => Admissibility::Refused,
+        OverlapVerdict::Unavailable => Admissibility::Unavailable,
     }
 }
 
@@ -350,7 +350,7 @@ impl Numbers<'_> {
 }
 
 /// The events of one target.
-pub(super) fn target(of: &Numbers<'_>) -> Result<Target, SampleError> {
+pub(super) fn target(of: &Numbers<'_>) -> Result<TargetDiagnosis, SampleError> {
     let limits = thresholds(&of.terms.thresholds);
     let guide = offpolicy::guide(&of.evidence, &limits)?;
     let answer = offpolicy::logged_answer(&guide).ok();
@@ -390,7 +390,7 @@ pub(super) fn target(of: &Numbers<'_>) -> Result<Target, SampleError> {
         let checked = Weights::new("weights", weights, weights.len());
         checked.map(overlap::ccdf)
     };
-    Ok(Target {
+    Ok(TargetDiagnosis {
         ccdf: [ccdf(&of.raw)?, ccdf(&of.stabilised.weights)?],
         estimates: of.estimates(&guide),
         diagnosed,

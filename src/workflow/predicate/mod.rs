@@ -45,9 +45,9 @@ pub struct Gate {
     /// On which rows it is evaluated before a candidate is accepted.
     pub splits: &'static [GateSplit],
     /// Its rule; `None` for evidence of another gate.
-    pub judge: fn(&Evidence, &Held) -> Option<Verdict>,
+    pub judge: fn(&Evidence, &ProfileThresholds) -> Option<Verdict>,
     /// Its numbers beside what they are held to.
-    pub show: fn(&Evidence, &Held) -> Vec<Shown>,
+    pub show: fn(&Evidence, &ProfileThresholds) -> Vec<GateNumber>,
 }
 
 /// One line per gate, in order.
@@ -67,7 +67,7 @@ pub const GATES: [Gate; 11] = [
 
 /// A number of a gate beside what it is held to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
+pub struct GateNumber {
     /// What it is.
     pub name: String,
     /// Its value; `None` if there is none.
@@ -76,7 +76,7 @@ pub struct Shown {
     pub held: String,
 }
 
-impl Shown {
+impl GateNumber {
     fn new(
         name: impl Into<String>,
         value: impl Into<Option<f64>>,
@@ -92,7 +92,7 @@ impl Shown {
 
 /// Thresholds as one profile reads them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Held {
+pub struct ProfileThresholds {
     /// Alpha divided by the hypotheses.
     pub level: f64,
     /// The test of the confirm block.
@@ -129,7 +129,7 @@ fn whole(count: Count) -> usize {
     usize::try_from(count.value()).unwrap_or(usize::MAX)
 }
 
-impl Held {
+impl ProfileThresholds {
     /// The registered thresholds under a profile. The profile that is registered keeps its own confirm test and, if it
     /// is `recommended`, every registered number; `literal` always has no slack for the calibration error, bounds the
     /// blast radius by Kolmogorov-Smirnov, and reads must-not-regress by the letter.
@@ -180,13 +180,13 @@ pub fn gate(id: GateId) -> &'static Gate {
 }
 
 /// What a profile says of evidence.
-pub fn judge(evidence: &Evidence, held: &Held) -> Verdict {
+pub fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Verdict {
     (gate(evidence.gate()).judge)(evidence, held).unwrap_or(Verdict::Inconclusive)
 }
 
 /// What both profiles say of evidence.
 pub fn verdicts(evidence: &Evidence, thresholds: &Thresholds) -> Verdicts {
-    let under = |profile| judge(evidence, &Held::under(thresholds, profile));
+    let under = |profile| judge(evidence, &ProfileThresholds::under(thresholds, profile));
     Verdicts {
         literal: under(Profile::Literal),
         recommended: under(Profile::Recommended),
@@ -212,12 +212,12 @@ pub(crate) fn pass_if(holds: bool) -> Verdict {
 }
 
 /// What is shown of a mean of loss differences.
-fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<Shown> {
+fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<GateNumber> {
     let error = loss.standard_error.map(clover_num::Finite::value);
     vec![
-        Shown::new("dmse", loss.mean.value(), held),
-        Shown::new("se", error, ""),
-        Shown::new("rows", loss.rows.value() as f64, ""),
+        GateNumber::new("dmse", loss.mean.value(), held),
+        GateNumber::new("se", error, ""),
+        GateNumber::new("rows", loss.rows.value() as f64, ""),
     ]
 }
 
@@ -254,8 +254,8 @@ pub(crate) mod tests {
         }
     }
 
-    pub(super) fn held() -> Held {
-        Held::under(&thresholds(), Profile::Recommended)
+    pub(super) fn held() -> ProfileThresholds {
+        ProfileThresholds::under(&thresholds(), Profile::Recommended)
     }
 
     #[test]
@@ -269,7 +269,7 @@ pub(crate) mod tests {
     #[test]
     fn profiles_read_the_same_thresholds_differently() {
         let both = thresholds();
-        let literal = Held::under(&both, Profile::Literal);
+        let literal = ProfileThresholds::under(&both, Profile::Literal);
         assert!((literal.level - 0.0125).abs() < 1e-15);
         assert!(literal.ece_slack.abs() <= 0.0);
         assert_eq!(literal.shift_metric, ShiftMetric::Ks);
@@ -281,10 +281,10 @@ pub(crate) mod tests {
             ece_slack_micro: micro(0),
             ..both
         };
-        let other = Held::under(&registered, Profile::Recommended);
+        let other = ProfileThresholds::under(&registered, Profile::Recommended);
         assert_eq!(other.confirm_test, ConfirmTest::Betting);
         assert!((other.ece_slack - 0.005).abs() < 1e-15);
-        let own = Held::under(&registered, Profile::Literal);
+        let own = ProfileThresholds::under(&registered, Profile::Literal);
         assert_eq!(own.confirm_test, ConfirmTest::Bootstrap);
     }
 

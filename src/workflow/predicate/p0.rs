@@ -6,8 +6,8 @@ use clover_event::payload::predicate::GateId;
 use clover_event::payload::predicate::GateSplit;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::worst;
 
@@ -20,7 +20,7 @@ pub(super) const GATE: Gate = Gate {
     show,
 };
 
-fn judge(evidence: &Evidence, _: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, _: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P0(found) = evidence else {
         return None;
     };
@@ -29,12 +29,12 @@ fn judge(evidence: &Evidence, _: &Held) -> Option<Verdict> {
     Some(worst([pass_if(holds), found.replay]))
 }
 
-fn show(evidence: &Evidence, _: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, _: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P0(found) = evidence else {
         return Vec::new();
     };
     let held = format!("<= {}", found.kappa_max.value());
-    vec![Shown::new("kappa", found.kappa.value() as f64, held)]
+    vec![GateNumber::new("kappa", found.kappa.value() as f64, held)]
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use clover_event::payload::predicate::GateId;
 use clover_event::payload::predicate::GateSplit;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::loss_lines;
 use crate::predicate::pass_if;
 
@@ -20,14 +20,14 @@ pub(super) const GATE: Gate = Gate {
     show,
 };
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P1(loss) = evidence else {
         return None;
     };
     Some(pass_if(loss.mean.value() <= -held.eta))
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P1(loss) = evidence else {
         return Vec::new();
     };

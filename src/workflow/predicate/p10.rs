@@ -7,8 +7,8 @@ use clover_event::payload::predicate::GateSplit;
 use clover_stats::oua;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 
 /// Not both: a share of at least 0.30, and less than twice eta gained on confirm.
@@ -20,7 +20,7 @@ pub(super) const GATE: Gate = Gate {
     show,
 };
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P10(found) = evidence else {
         return None;
     };
@@ -33,14 +33,14 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
     )
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P10(found) = evidence else {
         return Vec::new();
     };
     let (share, change) = (found.share.value(), found.confirm_change.value());
     vec![
-        Shown::new("oua share", share, format!("< {} or", oua::PAUSE_SHARE)),
-        Shown::new("dmse", change, format!("<= {}", -2.0 * held.eta)),
+        GateNumber::new("oua share", share, format!("< {} or", oua::PAUSE_SHARE)),
+        GateNumber::new("dmse", change, format!("<= {}", -2.0 * held.eta)),
     ]
 }
 

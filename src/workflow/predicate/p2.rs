@@ -6,8 +6,8 @@ use clover_event::payload::predicate::GateId;
 use clover_event::payload::predicate::GateSplit;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 
 /// ECE(R') - ECE(R) <= slack on dev, on the baseline's bins.
@@ -19,7 +19,7 @@ pub(super) const GATE: Gate = Gate {
     show,
 };
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P2(found) = evidence else {
         return None;
     };
@@ -27,15 +27,15 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
     Some(pass_if(change <= held.ece_slack))
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P2(found) = evidence else {
         return Vec::new();
     };
     let change = found.patched.value() - found.baseline.value();
     vec![
-        Shown::new("dece", change, format!("<= {}", held.ece_slack)),
-        Shown::new("ece before", found.baseline.value(), ""),
-        Shown::new("ece after", found.patched.value(), ""),
+        GateNumber::new("dece", change, format!("<= {}", held.ece_slack)),
+        GateNumber::new("ece before", found.baseline.value(), ""),
+        GateNumber::new("ece after", found.patched.value(), ""),
     ]
 }
 
@@ -56,7 +56,7 @@ mod tests {
             patched: Finite::new(0.0245).unwrap(),
         });
         assert_eq!(judge(&found, &held()), Some(Verdict::Pass));
-        let literal = Held {
+        let literal = ProfileThresholds {
             ece_slack: 0.0,
             ..held()
         };

@@ -9,8 +9,8 @@ use clover_event::payload::predicate::GateSplit;
 use clover_stats::predicate::Shift;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::whole;
 
@@ -31,7 +31,7 @@ fn shift(found: &Blast) -> Shift {
     }
 }
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P4(found) = evidence else {
         return None;
     };
@@ -48,7 +48,7 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
     }))
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P4(found) = evidence else {
         return Vec::new();
     };
@@ -60,8 +60,8 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
     };
     let distance = (found.rows.value() > 0).then(|| shift(found).ks());
     vec![
-        Shown::new("ks", distance, format!("<= {}{ks}", held.ks_max)),
-        Shown::new("w1", found.w1.value(), format!("<= {}{w1}", held.w1_max)),
+        GateNumber::new("ks", distance, format!("<= {}{ks}", held.ks_max)),
+        GateNumber::new("w1", found.w1.value(), format!("<= {}{w1}", held.w1_max)),
     ]
 }
 
@@ -83,7 +83,7 @@ mod tests {
             });
             judge(
                 &found,
-                &Held {
+                &ProfileThresholds {
                     shift_metric,
                     ..held()
                 },

@@ -6,8 +6,8 @@ use clover_event::payload::predicate::GateId;
 use clover_event::payload::predicate::GateSplit;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::worst;
 
@@ -25,7 +25,7 @@ pub(super) const GATE: Gate = Gate {
     show,
 };
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P5(found) = evidence else {
         return None;
     };
@@ -40,13 +40,13 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
     })))
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P5(found) = evidence else {
         return Vec::new();
     };
     let cap = format!("<= {}", held.drift_max);
     let line = |anchor: &clover_event::payload::predicate::AnchorDrift| {
-        Shown::new(anchor.policy.as_str(), anchor.drift.value(), &*cap)
+        GateNumber::new(anchor.policy.as_str(), anchor.drift.value(), &*cap)
     };
     found.anchors.iter().map(line).collect()
 }

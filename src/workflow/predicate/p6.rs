@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use clover_event::payload::Verdict;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateId;
 use clover_event::payload::predicate::GateSplit;
-use clover_event::payload::predicate::Transported;
 use clover_num::Finite;
 use clover_num::Probability;
 use clover_stats::environment;
 use clover_stats::multiplicity;
-use clover_stats::multiplicity::Correction;
+use clover_stats::multiplicity::MultiplicityCorrection;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::whole;
 use crate::predicate::worst;
 
@@ -33,7 +33,7 @@ pub(super) const GATE: Gate = Gate {
 ///
 /// # Panics
 /// Never: probabilities lie in [0, 1].
-pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
+pub fn adjusted(found: &EnvironmentTests) -> Vec<Option<f64>> {
     let mut families: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, environment) in found.environments.iter().enumerate() {
         if environment.rows.value() == 0 {
@@ -45,7 +45,7 @@ pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
     let mut adjusted = vec![None; found.environments.len()];
     for members in families.values() {
         let of: Vec<f64> = members.iter().map(|&at| p(at).unwrap_or(1.0)).collect();
-        let corrected = multiplicity::adjusted(&of, Correction::BenjaminiHochberg)
+        let corrected = multiplicity::adjusted(&of, MultiplicityCorrection::BenjaminiHochberg)
             .expect("BUG: probabilities lie in [0, 1]");
         for (&at, value) in members.iter().zip(corrected) {
             adjusted[at] = p(at).map(|_| value);
@@ -54,21 +54,21 @@ pub fn adjusted(found: &Transported) -> Vec<Option<f64>> {
     adjusted
 }
 
-fn of_each(found: &Transported, held: &Held) -> Vec<Verdict> {
+fn of_each(found: &EnvironmentTests, held: &ProfileThresholds) -> Vec<Verdict> {
     let adjusted = adjusted(found);
     let judged = found.environments.iter().zip(adjusted);
     let verdict = judged.map(|(environment, p_adjusted)| {
         let bias = environment.detectable_bias.map(Finite::value);
         match environment::verdict(whole(environment.rows), p_adjusted, bias, held.q) {
-            environment::Verdict::Fail => Verdict::Fail,
-            environment::Verdict::Inconclusive => Verdict::Inconclusive,
-            environment::Verdict::Pass => Verdict::Pass,
+            environment::EnvironmentVerdict::Fail => Verdict::Fail,
+            environment::EnvironmentVerdict::Inconclusive => Verdict::Inconclusive,
+            environment::EnvironmentVerdict::Pass => Verdict::Pass,
         }
     });
     verdict.collect()
 }
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P6(found) = evidence else {
         return None;
     };
@@ -81,19 +81,23 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
     })))
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P6(found) = evidence else {
         return Vec::new();
     };
     if found.environments.is_empty() {
         // It passes, since the plan asks for none; whoever reads that must see why.
-        return vec![Shown::new("environments planned: nothing tested", 0.0, "")];
+        return vec![GateNumber::new(
+            "environments planned: nothing tested",
+            0.0,
+            "",
+        )];
     }
     let adjusted = adjusted(found);
     let lines = found.environments.iter().zip(adjusted);
     let line = lines.map(|(environment, p_adjusted)| {
         let name = format!("{} {} p", environment.family, environment.environment);
-        Shown::new(name, p_adjusted, format!("> {}", held.q))
+        GateNumber::new(name, p_adjusted, format!("> {}", held.q))
     });
     line.collect()
 }
@@ -109,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_plan_without_environments_says_that_nothing_was_tested() {
-        let evidence = Evidence::P6(Transported {
+        let evidence = Evidence::P6(EnvironmentTests {
             environments: Vec::new(),
         });
         assert_eq!(judge(&evidence, &held()), Some(Verdict::Pass));
@@ -136,7 +140,7 @@ mod tests {
 
     fn said(environments: &[TestedEnvironment]) -> Verdict {
         let environments = environments.to_vec();
-        judge(&Evidence::P6(Transported { environments }), &held()).unwrap()
+        judge(&Evidence::P6(EnvironmentTests { environments }), &held()).unwrap()
     }
 
     #[test]

@@ -9,8 +9,8 @@ use clover_num::Finite;
 use clover_stats::predicate::SEEDS_MIN;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::whole;
 use crate::predicate::worst;
@@ -31,7 +31,7 @@ pub(super) const GATE: Gate = Gate {
 };
 
 /// What an attack is measured by, and its cap.
-fn measure(attack: &AttackUplift, held: &Held) -> (f64, f64) {
+fn measure(attack: &AttackUplift, held: &ProfileThresholds) -> (f64, f64) {
     let (value, cap) = if attack.attack.as_str() == STYLE {
         (attack.mean_absolute.value(), held.style_max)
     } else {
@@ -41,7 +41,7 @@ fn measure(attack: &AttackUplift, held: &Held) -> (f64, f64) {
     (value, cap.min(tighter))
 }
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P7(found) = evidence else {
         return None;
     };
@@ -71,25 +71,25 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
     Some(worst(of_each.chain(missing).chain([searched, regression])))
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P7(found) = evidence else {
         return Vec::new();
     };
     if found.attacks.is_empty() && found.searched.is_none() {
-        return vec![Shown::new("no battery ran", None, "")];
+        return vec![GateNumber::new("no battery ran", None, "")];
     }
     let line = |attack: &AttackUplift| {
         let (value, cap) = measure(attack, held);
-        Shown::new(attack.attack.as_str(), value, format!("<= {cap}"))
+        GateNumber::new(attack.attack.as_str(), value, format!("<= {cap}"))
     };
-    let mut lines: Vec<Shown> = found.attacks.iter().map(line).collect();
+    let mut lines: Vec<GateNumber> = found.attacks.iter().map(line).collect();
     let searched = found.searched.map(Finite::value);
-    lines.push(Shown::new(
+    lines.push(GateNumber::new(
         "searched",
         searched,
         format!("<= {}", held.uplift_max),
     ));
-    lines.push(Shown::new(
+    lines.push(GateNumber::new(
         "regressions",
         found.regressions.value() as f64,
         "<= 0",

@@ -10,13 +10,13 @@ use clover_event::payload::predicate::SequentialStop;
 use clover_num::Probability;
 use clover_stats::crv1::ClusteredMean;
 use clover_stats::predicate;
-use clover_stats::predicate::Betting;
+use clover_stats::predicate::BettingTest;
 use clover_stats::predicate::Confirm;
-use clover_stats::predicate::Decision;
+use clover_stats::predicate::ConfirmOutcome;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::loss_lines;
 use crate::predicate::pass_if;
 use crate::predicate::whole;
@@ -30,7 +30,7 @@ pub(super) const GATE: Gate = Gate {
     show,
 };
 
-fn test_of(held: &Held) -> predicate::ConfirmTest {
+fn test_of(held: &ProfileThresholds) -> predicate::ConfirmTest {
     match held.confirm_test {
         // The sequential test is exact too; its own p decides.
         ConfirmTest::Betting | ConfirmTest::Sequential => predicate::ConfirmTest::Betting,
@@ -49,7 +49,7 @@ fn numbers(found: &ConfirmLoss) -> Confirm {
             effective_clusters: found.loss.clusters.value() as f64,
         },
         bound: found.bound.value(),
-        betting: Betting {
+        betting: BettingTest {
             units: whole(found.loss.clusters),
             ln_wealth: found.ln_wealth.value(),
             p: found.p_exact.value(),
@@ -60,7 +60,7 @@ fn numbers(found: &ConfirmLoss) -> Confirm {
     }
 }
 
-fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
+fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P8(found) = evidence else {
         return None;
     };
@@ -69,15 +69,15 @@ fn judge(evidence: &Evidence, held: &Held) -> Option<Verdict> {
     }
     Some(
         match numbers(found).decide(test_of(held), held.eta, held.level) {
-            Ok(Decision::Pass) => Verdict::Pass,
-            Ok(Decision::Fail) => Verdict::Fail,
-            Ok(Decision::Inconclusive) | Err(_) => Verdict::Inconclusive,
+            Ok(ConfirmOutcome::Pass) => Verdict::Pass,
+            Ok(ConfirmOutcome::Fail) => Verdict::Fail,
+            Ok(ConfirmOutcome::Inconclusive) | Err(_) => Verdict::Inconclusive,
         },
     )
 }
 
 /// The test crossed at its level while labels were shown, and the whole block improves as demanded.
-fn sequential(found: &ConfirmLoss, held: &Held) -> Verdict {
+fn sequential(found: &ConfirmLoss, held: &ProfileThresholds) -> Verdict {
     let Some(test) = found.sequential else {
         return Verdict::Inconclusive;
     };
@@ -85,7 +85,7 @@ fn sequential(found: &ConfirmLoss, held: &Held) -> Verdict {
     pass_if(crossed && found.loss.mean.value() <= -held.eta)
 }
 
-fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let Evidence::P8(found) = evidence else {
         return Vec::new();
     };
@@ -100,19 +100,19 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
     let p = |p: Option<Probability>| p.map(Probability::value);
     if let Some(test) = found.sequential {
         let (stop, units) = (test.stop.as_str(), test.units);
-        lines.push(Shown::new(
+        lines.push(GateNumber::new(
             format!("p sequential, {stop} at cluster {units}"),
             test.p.value(),
             level(ConfirmTest::Sequential),
         ));
     }
-    lines.push(Shown::new(
+    lines.push(GateNumber::new(
         "p betting",
         found.p_exact.value(),
         level(ConfirmTest::Betting),
     ));
-    lines.push(Shown::new("p t", p(found.p_t), level(ConfirmTest::T)));
-    lines.push(Shown::new(
+    lines.push(GateNumber::new("p t", p(found.p_t), level(ConfirmTest::T)));
+    lines.push(GateNumber::new(
         "p bootstrap",
         p(found.p_bootstrap),
         level(ConfirmTest::Bootstrap),
@@ -123,7 +123,7 @@ fn show(evidence: &Evidence, held: &Held) -> Vec<Shown> {
     } else {
         String::new()
     };
-    lines.push(Shown::new("moved clusters", moved, needed));
+    lines.push(GateNumber::new("moved clusters", moved, needed));
     lines
 }
 
@@ -175,7 +175,7 @@ mod tests {
                 ..found(mean, 0.0, 0.0, 300)
             };
             let confirm_test = ConfirmTest::Sequential;
-            let held = Held {
+            let held = ProfileThresholds {
                 confirm_test,
                 ..held()
             };
@@ -200,7 +200,7 @@ mod tests {
         let said = |of, confirm_test| {
             judge(
                 &Evidence::P8(of),
-                &Held {
+                &ProfileThresholds {
                     confirm_test,
                     ..held()
                 },

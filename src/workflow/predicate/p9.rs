@@ -16,8 +16,8 @@ use clover_stats::predicate::GreenNumbers;
 use clover_stats::predicate::GreenRule;
 
 use crate::predicate::Gate;
-use crate::predicate::Held;
-use crate::predicate::Shown;
+use crate::predicate::GateNumber;
+use crate::predicate::ProfileThresholds;
 use crate::predicate::whole;
 use crate::predicate::worst;
 
@@ -55,7 +55,11 @@ pub(super) const CONFIRM: Gate = Gate {
 };
 
 /// The rule of a slice, and the p that it reads.
-fn rule(slice: &GreenSlice, tau: f64, held: &Held) -> (GreenRule, Option<Probability>) {
+fn rule(
+    slice: &GreenSlice,
+    tau: f64,
+    held: &ProfileThresholds,
+) -> (GreenRule, Option<Probability>) {
     let level = held.q;
     match (slice.must_not_regress, held.must_not_regress) {
         (true, RegressionGuard::Guard) => (GreenRule::Guard, None),
@@ -66,7 +70,7 @@ fn rule(slice: &GreenSlice, tau: f64, held: &Held) -> (GreenRule, Option<Probabi
     }
 }
 
-fn slice_verdict(slice: &GreenSlice, tau: f64, held: &Held) -> Verdict {
+fn slice_verdict(slice: &GreenSlice, tau: f64, held: &ProfileThresholds) -> Verdict {
     if slice.abstention_rise.value() > ABSTENTION_RISE_MAX {
         return Verdict::Fail;
     }
@@ -90,7 +94,7 @@ fn slice_verdict(slice: &GreenSlice, tau: f64, held: &Held) -> Verdict {
     }
 }
 
-fn judge(found: &Greens, held: &Held) -> Verdict {
+fn judge(found: &Greens, held: &ProfileThresholds) -> Verdict {
     let tau = found.tau_micro.value() as f64 / 1e6;
     // A p that was computed for another tolerance says nothing about the registered one.
     if (tau - held.tau).abs() > 0.0 {
@@ -104,18 +108,18 @@ fn judge(found: &Greens, held: &Held) -> Verdict {
     )
 }
 
-fn show(found: &Greens, held: &Held) -> Vec<Shown> {
+fn show(found: &Greens, held: &ProfileThresholds) -> Vec<GateNumber> {
     let line = |slice: &GreenSlice| {
         let name = |what: &str| format!("{} {} {what}", slice.family, slice.slice);
         if slice.untouched {
-            return Shown::new(name("untouched"), None, "");
+            return GateNumber::new(name("untouched"), None, "");
         }
         match rule(slice, held.tau, held) {
             (GreenRule::Guard, _) => {
                 let upper = slice.upper.map(Finite::value);
-                Shown::new(name("upper"), upper, "<= 0.0005")
+                GateNumber::new(name("upper"), upper, "<= 0.0005")
             }
-            (GreenRule::NonInferior { .. }, p) => Shown::new(
+            (GreenRule::NonInferior { .. }, p) => GateNumber::new(
                 name("p"),
                 p.map(Probability::value),
                 format!("<= {}", held.q),
@@ -155,7 +159,7 @@ mod tests {
         }
     }
 
-    fn said(slices: Vec<GreenSlice>, held: &Held) -> Verdict {
+    fn said(slices: Vec<GreenSlice>, held: &ProfileThresholds) -> Verdict {
         let tau_micro = thresholds().tau_micro;
         (DEV.judge)(&Evidence::P3(Greens { slices, tau_micro }), held).unwrap()
     }
@@ -201,11 +205,11 @@ mod tests {
             must_not_regress: true,
             ..slice(40, 0.9)
         };
-        let guard = Held {
+        let guard = ProfileThresholds {
             must_not_regress: RegressionGuard::Guard,
             ..held()
         };
-        let literal = Held {
+        let literal = ProfileThresholds {
             must_not_regress: RegressionGuard::Literal,
             ..held()
         };
@@ -220,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_p_for_another_tolerance_decides_nothing() {
-        let other = Held {
+        let other = ProfileThresholds {
             tau: 0.002,
             ..held()
         };

@@ -16,40 +16,45 @@ use clover_rubric::Patch;
 
 use crate::battery::measured::SEEDS_DEFAULT;
 use crate::battery::prepared;
-use crate::battery::prepared::Answer;
+use crate::battery::prepared::BatteryPlan;
 use crate::battery::prepared::Material;
-use crate::battery::prepared::Prepared;
+use crate::battery::prepared::PromptedResponse;
 use crate::estimate::rows::NOT_AT_HAND;
 use crate::iterate::course::Course;
 use crate::iterate::hypothesis::Hypothesis;
-use crate::iterate::rows::Named;
+use crate::iterate::rows::RowName;
 use crate::judge::builtin::Builtin;
-use crate::judge::run::Known;
+use crate::judge::run::ProbeEvidence;
 use crate::recompute::Context;
-use crate::recompute::Gone;
+use crate::recompute::RecomputeError;
 use crate::recompute::iterations::gone;
 use crate::recompute::iterations::patches_of;
 use crate::recompute::said_in;
 
 /// What a judge knew, from the blob that its registration names.
-fn known(history: &dyn History, judge: &JudgeRegistered) -> Result<Known, Gone> {
+fn known(history: &dyn History, judge: &JudgeRegistered) -> Result<ProbeEvidence, RecomputeError> {
     let Some(blob) = &judge.known else {
-        return Ok(Known::default());
+        return Ok(ProbeEvidence::default());
     };
-    let absent = || Gone::Absent(format!("what judge {} knew is not at hand", judge.judge));
+    let absent =
+        || RecomputeError::Absent(format!("what judge {} knew is not at hand", judge.judge));
     let bytes = history.blob(&blob.blake3)?.ok_or_else(absent)?;
     serde_json::from_slice(&bytes).map_err(|error| gone(&error.to_string()))
 }
 
 /// Prompt and response of a row. Whoever attacked it had both: without them, nothing can be computed.
-fn answer(context: &mut Context<'_>, below: &AttackedRows, name: Named) -> Result<Answer, Gone> {
-    let unread = |what: &str| Gone::Unrecorded(format!("{}: {what}", name.item));
+fn answer(
+    context: &mut Context<'_>,
+    below: &AttackedRows,
+    name: RowName,
+) -> Result<PromptedResponse, RecomputeError> {
+    let unread = |what: &str| RecomputeError::Unrecorded(format!("{}: {what}", name.item));
     let score = below.score(&name.policy, &name.item, name.draw);
     let texts = score.and_then(|score| Some((score.prompt.as_ref()?, score.response.as_ref()?)));
     let (prompt, response) = texts.ok_or_else(|| unread("its texts were not taken in"))?;
     let prompt = context.covariates.text(prompt).map_err(|e| unread(&e))?;
     let response = context.covariates.text(response).map_err(|e| unread(&e))?;
-    Ok(Answer {
+    Ok(PromptedResponse {
         name,
         prompt,
         response,
@@ -61,7 +66,7 @@ pub(super) fn evaluated(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &BatteryEvaluated = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let judge = record.judges.iter().find(|judge| judge.judge == said.judge);
@@ -71,10 +76,10 @@ pub(super) fn evaluated(
             "judge {} is a program, and is asked by `clover battery run` alone",
             judge.judge
         );
-        return Err(Gone::Unrecorded(what));
+        return Err(RecomputeError::Unrecorded(what));
     }
     if !context.covariates.are_at_hand() {
-        return Err(Gone::Unrecorded(NOT_AT_HAND.to_owned()));
+        return Err(RecomputeError::Unrecorded(NOT_AT_HAND.to_owned()));
     }
     let history = context.history;
     let below = AttackedRows::below(history, &record.experiment, &said.judge, seq)?;
@@ -84,7 +89,7 @@ pub(super) fn evaluated(
         .as_ref()
         .map_or(0, |seen| seen.size.value());
     let through = record.through().unwrap_or_else(|| seen.saturating_sub(1));
-    let names: Vec<(usize, Named)> = {
+    let names: Vec<(usize, RowName)> = {
         let course = &context.kept(&record, through)?.course;
         let rows = course.attacked(SEEDS_DEFAULT).into_iter();
         rows.map(|row| (row, course.loaded.names[row].clone()))
@@ -107,8 +112,8 @@ pub(super) fn evaluated(
 fn gathered(
     context: &mut Context<'_>,
     below: &AttackedRows,
-    names: Vec<(usize, Named)>,
-) -> Result<Material, Gone> {
+    names: Vec<(usize, RowName)>,
+) -> Result<Material, RecomputeError> {
     let mut material = Material {
         answers: Vec::with_capacity(names.len()),
         exploits: Vec::with_capacity(below.exploits.len()),
@@ -122,7 +127,7 @@ fn gathered(
         let Ok(chain) = exploit.chain.as_str().parse::<Chain>() else {
             continue;
         };
-        let name = Named {
+        let name = RowName {
             policy: exploit.policy.clone(),
             item: exploit.item.clone(),
             draw: exploit.draw,
@@ -138,11 +143,11 @@ fn measured_again(
     iteration: &IterationId,
     course: &Course,
     (of, patches): (Option<&Hypothesis>, &[Patch]),
-    (material, known): (&Material, &Known),
-) -> Result<Payload, Gone> {
+    (material, known): (&Material, &ProbeEvidence),
+) -> Result<Payload, RecomputeError> {
     let patched = of.map(|of| course.patched(of)).transpose()?.transpose();
-    let patched = patched.map_err(|missing| Gone::Missing(missing.to_string()))?;
-    let prepared = Prepared {
+    let patched = patched.map_err(|missing| RecomputeError::Missing(missing.to_string()))?;
+    let prepared = BatteryPlan {
         course,
         iteration,
         known,

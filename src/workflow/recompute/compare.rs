@@ -13,7 +13,7 @@ const OVER_NUMBERS: [&str; 4] = ["calibrator", "full_digest", "model", "public_d
 
 /// A member that is not the same.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
+pub struct MemberDifference {
     /// Its path, such as `interval.low`; `event` where it should not be there at all.
     pub path: String,
     /// As recorded; null where it is absent.
@@ -24,13 +24,13 @@ pub struct Difference {
 
 /// How a recomputation ended.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum Recomputation {
     /// The same, to the bit.
     Identical,
     /// Of another build: the same words and decisions, and numbers within 1e-9 relative.
     Within,
     /// Not the same.
-    Differs(Vec<Difference>),
+    Differs(Vec<MemberDifference>),
     /// It cannot be computed again, and why.
     Gone(String),
     /// It says what a person decided: there is nothing to compute.
@@ -38,8 +38,8 @@ pub enum Outcome {
 }
 
 /// An event that is recorded, and that its inputs do not call for.
-pub(super) fn uncalled(kind: Kind, why: &str) -> Outcome {
-    Outcome::Differs(vec![Difference {
+pub(super) fn uncalled(kind: Kind, why: &str) -> Recomputation {
+    Recomputation::Differs(vec![MemberDifference {
         path: "event".to_owned(),
         recorded: kind.as_str().into(),
         recomputed: format!("none: {why}").into(),
@@ -50,34 +50,34 @@ pub(super) fn uncalled(kind: Kind, why: &str) -> Outcome {
 ///
 /// # Panics
 /// If a payload cannot be written as JSON, which every recorded one was.
-pub fn compare(recorded: &Payload, again: &Payload) -> Outcome {
+pub fn compare(recorded: &Payload, again: &Payload) -> Recomputation {
     let value = |payload: &Payload| {
         serde_json::to_value(payload).expect("BUG: a payload can be written as JSON")
     };
     let (recorded, again) = (value(recorded), value(again));
     let same_build = recorded.get(BUILD) == again.get(BUILD);
-    let mut walk = Walk {
+    let mut walk = ComparisonWalk {
         same_build,
         exact: true,
         differences: Vec::new(),
     };
     walk.compare("", &recorded, &again);
     if !walk.differences.is_empty() {
-        Outcome::Differs(walk.differences)
+        Recomputation::Differs(walk.differences)
     } else if walk.exact {
-        Outcome::Identical
+        Recomputation::Identical
     } else {
-        Outcome::Within
+        Recomputation::Within
     }
 }
 
-struct Walk {
+struct ComparisonWalk {
     same_build: bool,
     exact: bool,
-    differences: Vec<Difference>,
+    differences: Vec<MemberDifference>,
 }
 
-impl Walk {
+impl ComparisonWalk {
     fn compare(&mut self, path: &str, a: &Value, b: &Value) {
         let inner = |name: &str| {
             if path.is_empty() {
@@ -112,7 +112,7 @@ impl Walk {
             (Value::Number(x), Value::Number(y)) if !self.same_build && close(x, y) => {
                 self.exact = false;
             }
-            _ => self.differences.push(Difference {
+            _ => self.differences.push(MemberDifference {
                 path: path.to_owned(),
                 recorded: a.clone(),
                 recomputed: b.clone(),

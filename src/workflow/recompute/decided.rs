@@ -16,18 +16,18 @@ use clover_event::payload::synthesis::DevObjectiveQueried;
 use clover_ground::time::Timestamp;
 use clover_ledger::State;
 use clover_projection::decisions;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::manifests::Manifests;
 
 use crate::iterate::outcome;
 use crate::recompute::Context;
-use crate::recompute::Gone;
+use crate::recompute::RecomputeError;
 use crate::recompute::iterations::gone;
 use crate::recompute::said_in;
 
 impl Context<'_> {
     /// State before an entry, and when the ledger took it in.
-    fn state_before(&self, seq: u64) -> Result<(State, Timestamp), Gone> {
+    fn state_before(&self, seq: u64) -> Result<(State, Timestamp), RecomputeError> {
         let ledger = self.ledger()?;
         let read = ledger.entry(seq)?.ok_or_else(|| gone("no such entry"))?;
         Ok((ledger.state_at(seq)?, read.stored.recorded_at))
@@ -35,13 +35,17 @@ impl Context<'_> {
 }
 
 /// What everything before confirm read.
-fn through(record: &Record) -> Result<u64, Gone> {
+fn through(record: &IterationRecord) -> Result<u64, RecomputeError> {
     let through = record.through();
     through.ok_or_else(|| gone("nothing was computed before it"))
 }
 
 /// The best patch of each family that passed on dev, and the composite of the two best if it did.
-pub(super) fn sealed(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn sealed(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &CandidatesSealed = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let (state, at) = context.state_before(seq)?;
@@ -77,7 +81,7 @@ pub(super) fn unsealed(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &ConfirmUnsealed = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let sealed = record.sealed.as_ref().map(|of| of.id);
@@ -97,7 +101,7 @@ pub(super) fn accepted(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &PatchAccepted = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let (state, at) = context.state_before(seq)?;
@@ -105,12 +109,16 @@ pub(super) fn accepted(
     let place = order.iter().position(|hash| *hash == said.candidate);
     let found = place.and_then(|at| outcome::acceptance(&record, at, said.candidate));
     let none = "its gates let no such patch through";
-    let found = found.ok_or_else(|| Gone::Uncalled(none.to_owned()))?;
+    let found = found.ok_or_else(|| RecomputeError::Uncalled(none.to_owned()))?;
     Ok(found.into())
 }
 
 /// Answers of the dev objective: only the hash of what was asked is on record, so it needs the patch to be proposed.
-pub(super) fn asked(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn asked(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &DevObjectiveQueried = said_in(event)?;
     let size = context.ledger()?.size();
     let history = context.history;
@@ -129,18 +137,22 @@ pub(super) fn asked(context: &mut Context<'_>, seq: u64, event: &Event) -> Resul
     let course = &context.kept(&record, through)?.course;
     let of = course.hypothesis(history, &record, &[&patch])?;
     let receipt = course.receipt(&record, &of, said.requester)?;
-    let receipt = receipt.map_err(|missing| Gone::Missing(missing.to_string()))?;
+    let receipt = receipt.map_err(|missing| RecomputeError::Missing(missing.to_string()))?;
     Ok(receipt.into())
 }
 
 /// The end that the decisions call for; another one a person chose.
-pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn closed(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &IterationClosed = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let (outcome, reason) = outcome::ending(&record);
     if outcome != said.outcome || reason != said.reason {
         let told = "a person ended it, for the reason that it gives";
-        return Err(Gone::Told(told.to_owned()));
+        return Err(RecomputeError::Told(told.to_owned()));
     }
     Ok(Payload::from(IterationClosed {
         iteration: said.iteration.clone(),
@@ -150,7 +162,11 @@ pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
 }
 
 /// The parameters and the rubric of the manifest in force, and the quarter of its day.
-pub(super) fn opened(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn opened(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &IterationOpened = said_in(event)?;
     let (state, at) = context.state_before(seq)?;
     let of = state.fold::<Manifests>().of_digest(said.digest);
@@ -175,11 +191,11 @@ pub(super) fn rejected(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &PatchRejected = said_in(event)?;
     let Some(name) = &said.patch else {
         let what = "it never became a patch: of its document the hash alone is on record";
-        return Err(Gone::Unrecorded(what.to_owned()));
+        return Err(RecomputeError::Unrecorded(what.to_owned()));
     };
     let record = context.record(&said.iteration, seq)?;
     let standing = record.standing();
@@ -199,7 +215,7 @@ pub(super) fn rejected(
         let why = match gate {
             Some(gate) => (RejectStage::Confirm, gate.as_str()),
             None if next.contains(&hash) => {
-                return Err(Gone::Uncalled(
+                return Err(RecomputeError::Uncalled(
                     "its gates let it pass: it is to be accepted".to_owned(),
                 ));
             }
@@ -221,7 +237,7 @@ pub(super) fn rejected(
                 .collect();
             let chosen = course.of_families(history, &record, &passed)?;
             if chosen.iter().any(|(of, _)| of.patch == *name) {
-                return Err(Gone::Uncalled(
+                return Err(RecomputeError::Uncalled(
                     "its gates let it pass, and it is the best of its family".to_owned(),
                 ));
             }

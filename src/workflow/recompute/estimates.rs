@@ -24,14 +24,14 @@ use crate::estimate::rows;
 use crate::estimate::rows::Gathered;
 use crate::estimate::rows::Which;
 use crate::recompute::Context;
-use crate::recompute::Gone;
 use crate::recompute::KEPT;
+use crate::recompute::RecomputeError;
 use crate::recompute::iterations;
 use crate::recompute::said_in;
 
 /// A computation with what it was computed from.
 #[derive(Debug)]
-pub struct Computed {
+pub struct CachedEstimate {
     experiment: ExperimentId,
     through: u64,
     found: Found,
@@ -43,7 +43,7 @@ impl Context<'_> {
         experiment: &ExperimentId,
         terms: &EstimateTerms,
         through: u64,
-    ) -> Result<Gathered, Gone> {
+    ) -> Result<Gathered, RecomputeError> {
         let which = Which {
             experiment,
             judge: &terms.judge,
@@ -62,14 +62,14 @@ impl Context<'_> {
         event: &Event,
         terms: &EstimateTerms,
         through: u64,
-    ) -> Result<&Found, Gone> {
+    ) -> Result<&Found, RecomputeError> {
         let experiment = experiment(event)?;
         let kept = self.shared.last.iter().position(|last| {
             last.experiment == *experiment && last.through == through && last.found.terms == *terms
         });
         let mut computed = match kept {
             Some(place) => self.shared.last.remove(place),
-            None => Computed {
+            None => CachedEstimate {
                 experiment: experiment.clone(),
                 through,
                 found: {
@@ -95,14 +95,14 @@ impl Context<'_> {
     }
 }
 
-pub(super) fn experiment(event: &Event) -> Result<&ExperimentId, Gone> {
+pub(super) fn experiment(event: &Event) -> Result<&ExperimentId, RecomputeError> {
     let named = event.experiment();
-    named.ok_or_else(|| Gone::Missing("it names no experiment".to_owned()))
+    named.ok_or_else(|| RecomputeError::Missing("it names no experiment".to_owned()))
 }
 
-fn place(found: &Found, policy: &PolicyId) -> Result<usize, Gone> {
+fn place(found: &Found, policy: &PolicyId) -> Result<usize, RecomputeError> {
     let place = found.gathered.policy(policy.as_str());
-    place.ok_or_else(|| Gone::Missing(format!("its rows have no policy {policy}")))
+    place.ok_or_else(|| RecomputeError::Missing(format!("its rows have no policy {policy}")))
 }
 
 /// The form that an event has by what it says; whether it must have the newer is for the rule `transport`.
@@ -114,11 +114,15 @@ fn form(is_claimed: bool) -> Form {
     }
 }
 
-fn without(what: &str) -> Gone {
-    Gone::Missing(format!("its rows give no {what}"))
+fn without(what: &str) -> RecomputeError {
+    RecomputeError::Missing(format!("its rows give no {what}"))
 }
 
-pub(super) fn fitted(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn fitted(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &CalibratorFitted = said_in(event)?;
     if said.terms.iteration.is_some() {
         return iterations::before(context, seq, event);
@@ -132,7 +136,7 @@ pub(super) fn estimate(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &EstimateRecorded = said_in(event)?;
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let policy = place(found, &said.policy)?;
@@ -144,7 +148,7 @@ pub(super) fn contrast(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &ContrastRecorded = said_in(event)?;
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let family = said.family.iter().map(|policy| place(found, policy));
@@ -156,7 +160,11 @@ pub(super) fn contrast(
     Ok(found.ok_or_else(|| without("such pair"))?.into())
 }
 
-pub(super) fn oua(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn oua(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &OuaEstimated = said_in(event)?;
     if said.terms.iteration.is_some() {
         return iterations::before(context, seq, event);
@@ -176,7 +184,7 @@ pub(super) fn coverage(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &CoverageChecked = said_in(event)?;
     if said.terms.iteration.is_some() {
         return iterations::before(context, seq, event);
@@ -192,7 +200,11 @@ pub(super) fn coverage(
         .into())
 }
 
-pub(super) fn transport(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn transport(
+    context: &mut Context<'_>,
+    _: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &TransportTested = said_in(event)?;
     let gathered = context.gather(experiment(event)?, &said.terms, said.through_seq.value())?;
     let policy = gathered.policy(said.policy.as_str());
@@ -208,7 +220,11 @@ pub(super) fn transport(context: &mut Context<'_>, _: u64, event: &Event) -> Res
     Ok(event.ok_or_else(|| without("probes"))?.into())
 }
 
-pub(super) fn plan(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn plan(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &PlanRecorded = said_in(event)?;
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let asked = planning::Ask {

@@ -24,16 +24,16 @@ use crate::gates::design::Untestable;
 use crate::gates::estimate;
 use crate::gates::estimate::EstimateError;
 use crate::gates::evidence;
-use crate::gates::evidence::Known;
+use crate::gates::evidence::GateContext;
 use crate::gates::family;
 use crate::gates::steps;
 use crate::recompute::Context;
-use crate::recompute::Gone;
+use crate::recompute::RecomputeError;
 use crate::recompute::estimates;
 use crate::recompute::iterations::gone;
 use crate::recompute::said_in;
 
-impl From<Untestable> for Gone {
+impl From<Untestable> for RecomputeError {
     fn from(wrong: Untestable) -> Self {
         let Untestable { expected, found } = wrong;
         Self::Missing(format!("expected {expected}, found {found}"))
@@ -44,21 +44,21 @@ pub(super) fn estimated(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &GateEstimated = said_in(event)?;
     let experiment = estimates::experiment(event)?;
     let found = estimate::estimate(context.history, seq, experiment, said);
     Ok(found
         .map_err(|error| match error {
-            EstimateError::Ledger(error) => Gone::Ledger(error),
-            other => Gone::Missing(other.to_string()),
+            EstimateError::Ledger(error) => RecomputeError::Ledger(error),
+            other => RecomputeError::Missing(other.to_string()),
         })?
         .into())
 }
 
 /// An order: the version whose units it orders, and all its events.
 #[derive(Debug)]
-pub(super) struct Drawn {
+pub(super) struct CachedOrder {
     digest: Digest,
     events: Vec<Payload>,
 }
@@ -80,7 +80,7 @@ fn drawn(
     seq: u64,
     event: &Event,
     digest: Digest,
-) -> Result<Vec<Payload>, Gone> {
+) -> Result<Vec<Payload>, RecomputeError> {
     let state = context.state_at(seq)?;
     let of = state.fold::<Manifests>().of_digest(digest);
     let bound = of.and_then(|(_, record)| record.version(digest));
@@ -95,7 +95,11 @@ fn drawn(
 }
 
 /// Part of an order, or its end.
-pub(super) fn order(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn order(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let digest = match &event.payload {
         Payload::OrderListed(said) => said.digest,
         Payload::OrderDrawn(said) => said.digest,
@@ -103,7 +107,7 @@ pub(super) fn order(context: &mut Context<'_>, seq: u64, event: &Event) -> Resul
     };
     if context.shared.order.as_ref().map(|of| of.digest) != Some(digest) {
         let events = drawn(context, seq, event, digest)?;
-        context.shared.order = Some(Drawn { digest, events });
+        context.shared.order = Some(CachedOrder { digest, events });
     }
     let events = context.shared.order.iter().flat_map(|of| &of.events);
     let again = match &event.payload {
@@ -133,14 +137,18 @@ fn listed<'p>(
 }
 
 /// The gate that an event moves, as it stood before.
-fn known<'s>(state: &'s State, payload: &Payload) -> Result<Known<'s>, Gone> {
+fn known<'s>(state: &'s State, payload: &Payload) -> Result<GateContext<'s>, RecomputeError> {
     let id = payload.gate();
     let id = id.ok_or_else(|| gone("it is of another kind"))?;
     evidence::known(state, id).ok_or_else(|| gone("its gate was not opened before it"))
 }
 
 /// The registered test; which scores and labels it reads is taken as it was said.
-pub(super) fn opened(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn opened(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &GateOpened = said_in(event)?;
     let manifests = context.state_at(seq)?.fold::<Manifests>();
     let version = manifests.by_id.get(&said.gate);
@@ -152,13 +160,21 @@ pub(super) fn opened(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
 }
 
 /// A look at the observations before it.
-pub(super) fn looked(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn looked(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let gate = known(context.state_at(seq)?, &event.payload)?;
     Ok(steps::look(gate)?.into())
 }
 
 /// The end that the last look calls for, or a newer manifest.
-pub(super) fn decided(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn decided(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     if let Payload::GateDecided(said) = &event.payload
         && said.outcome == Outcome::Void
     {
@@ -178,7 +194,7 @@ pub(super) fn continued(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let state = context.state_at(seq)?;
     let again = steps::proceed(state, known(state, &event.payload)?);
     Ok(again
@@ -187,7 +203,11 @@ pub(super) fn continued(
 }
 
 /// What a family's procedure makes of its members' last looks.
-pub(super) fn closed(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn closed(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &FamilyClosed = said_in(event)?;
     let again = family::closing(context.state_at(seq)?, &said.family);
     Ok(again

@@ -12,19 +12,19 @@ use clover_ledger::History;
 use clover_projection::reader::LogReader;
 
 use crate::generator;
-use crate::generator::Judge;
+use crate::generator::FrozenJudge;
 use crate::recompute::Context;
-use crate::recompute::Gone;
+use crate::recompute::RecomputeError;
 
 /// The judge that a run froze, for events that come from the same.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CachedJudge {
     deployment: EventId,
-    judge: Judge,
+    judge: FrozenJudge,
 }
 
-fn gone(what: &str) -> Gone {
-    Gone::Missing(what.to_owned())
+fn gone(what: &str) -> RecomputeError {
+    RecomputeError::Missing(what.to_owned())
 }
 
 /// The opening of a run below a position.
@@ -33,7 +33,7 @@ fn opening(
     experiment: &ExperimentId,
     run: &RunId,
     below: u64,
-) -> Result<(GeneratorRunOpened, u64), Gone> {
+) -> Result<(GeneratorRunOpened, u64), RecomputeError> {
     let entries = LogReader::below(history, below).of(experiment);
     let found = entries.first::<GeneratorRunOpened>(|said| said.run == *run)?;
     let found = found.ok_or_else(|| gone("its run was not opened before it"))?;
@@ -42,13 +42,13 @@ fn opening(
 
 fn judge<'k>(
     history: &dyn History,
-    place: &'k mut Option<Kept>,
+    place: &'k mut Option<CachedJudge>,
     (experiment, deployment): (&ExperimentId, EventId),
     below: u64,
-) -> Result<&'k Judge, Gone> {
+) -> Result<&'k FrozenJudge, RecomputeError> {
     if place.as_ref().is_none_or(|of| of.deployment != deployment) {
-        let judge = Judge::of(history, experiment, deployment, below)?;
-        *place = Some(Kept { deployment, judge });
+        let judge = FrozenJudge::of(history, experiment, deployment, below)?;
+        *place = Some(CachedJudge { deployment, judge });
     }
     Ok(&place.as_ref().expect("BUG: it was computed").judge)
 }
@@ -56,10 +56,10 @@ fn judge<'k>(
 /// The payload again.
 fn again(
     history: &dyn History,
-    place: &mut Option<Kept>,
+    place: &mut Option<CachedJudge>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let experiment = event.experiment();
     let experiment = experiment.ok_or_else(|| gone("it names no experiment"))?;
     Ok(match &event.payload {
@@ -96,6 +96,10 @@ fn again(
 }
 
 /// A run's event.
-pub(super) fn run(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn run(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     again(context.history, &mut context.shared.generator, seq, event)
 }

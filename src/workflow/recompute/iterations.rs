@@ -13,39 +13,39 @@ use clover_ground::digest::Digest;
 use clover_ledger::Candidate;
 use clover_ledger::History;
 use clover_projection::iterations::record::Attacks;
-use clover_projection::iterations::record::Record;
+use clover_projection::iterations::record::IterationRecord;
 
 use crate::import::kept::Unread;
 use crate::iterate::as_recorded;
 use crate::iterate::compute::cards::FullCard;
 use crate::iterate::course::Course;
 use crate::iterate::course::CourseError;
-use crate::iterate::rows::Loaded;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationDataset;
+use crate::iterate::rows::IterationRowsError;
 use crate::recompute::Context;
-use crate::recompute::Gone;
+use crate::recompute::RecomputeError;
 use crate::recompute::said_in;
 
 /// An iteration's rows and numbers, for events that come from the same.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CachedIteration {
     iteration: IterationId,
     through: u64,
     pub(super) course: Course,
-    confirm: Option<(u64, Loaded)>,
+    confirm: Option<(u64, IterationDataset)>,
     gates: Vec<GateEvaluated>,
     /// Cards under what attacks had earned.
     cards: Option<(Attacks, Vec<FullCard>)>,
 }
 
-impl Kept {
+impl CachedIteration {
     /// The rows with the labels that are shown through a position.
     fn unsealed(
         &mut self,
         history: &dyn History,
-        record: &Record,
+        record: &IterationRecord,
         through: u64,
-    ) -> Result<(&Course, &Loaded), Gone> {
+    ) -> Result<(&Course, &IterationDataset), RecomputeError> {
         let kept = self.confirm.take().filter(|(of, _)| *of == through);
         let kept = match kept {
             Some(kept) => kept,
@@ -58,11 +58,11 @@ impl Kept {
     }
 }
 
-impl From<CourseError> for Gone {
+impl From<CourseError> for RecomputeError {
     fn from(error: CourseError) -> Self {
         match error {
-            CourseError::Rows(RowsError::Ledger(error)) => Self::Ledger(error),
-            CourseError::Rows(RowsError::Unread(absent @ Unread::Absent { .. })) => {
+            CourseError::Rows(IterationRowsError::Ledger(error)) => Self::Ledger(error),
+            CourseError::Rows(IterationRowsError::Unread(absent @ Unread::Absent { .. })) => {
                 Self::Absent(absent.to_string())
             }
             other => Self::Missing(other.to_string()),
@@ -70,13 +70,17 @@ impl From<CourseError> for Gone {
     }
 }
 
-pub(super) fn gone(what: &str) -> Gone {
-    Gone::Missing(what.to_owned())
+pub(super) fn gone(what: &str) -> RecomputeError {
+    RecomputeError::Missing(what.to_owned())
 }
 
 impl Context<'_> {
     /// What the log said of an iteration before an entry.
-    pub(super) fn record(&mut self, iteration: &IterationId, seq: u64) -> Result<Record, Gone> {
+    pub(super) fn record(
+        &mut self,
+        iteration: &IterationId,
+        seq: u64,
+    ) -> Result<IterationRecord, RecomputeError> {
         let found = self.shared.records.of(self.history, iteration, seq)?;
         let found = found.cloned();
         found.ok_or_else(|| gone("its iteration was not opened before it"))
@@ -84,14 +88,18 @@ impl Context<'_> {
 
     /// The rows of an iteration through a position, and what was computed of them: read and computed once, and let go
     /// with the next iteration.
-    pub(super) fn kept(&mut self, record: &Record, through: u64) -> Result<&mut Kept, Gone> {
-        let fits = |of: &Kept| of.iteration == record.iteration && of.through == through;
+    pub(super) fn kept(
+        &mut self,
+        record: &IterationRecord,
+        through: u64,
+    ) -> Result<&mut CachedIteration, RecomputeError> {
+        let fits = |of: &CachedIteration| of.iteration == record.iteration && of.through == through;
         let place = &mut self.shared.iteration;
         if !place.as_ref().is_some_and(fits) {
             // One iteration's rows at a time.
             *place = None;
             let course = Course::through(self.history, record, through)?;
-            *place = Some(Kept {
+            *place = Some(CachedIteration {
                 iteration: record.iteration.clone(),
                 through,
                 course,
@@ -105,7 +113,7 @@ impl Context<'_> {
 }
 
 /// The last entry that everything before confirm read.
-fn through(record: &Record, payload: &Payload) -> Result<u64, Gone> {
+fn through(record: &IterationRecord, payload: &Payload) -> Result<u64, RecomputeError> {
     let own = || {
         let confirm =
             matches!(payload, Payload::GateEvaluated(said) if said.split == GateSplit::Confirm);
@@ -121,13 +129,17 @@ fn inputs_of(payload: &Payload) -> Option<u64> {
     Some(inputs.through_seq.value())
 }
 
-fn iteration_of(payload: &Payload) -> Result<&IterationId, Gone> {
+fn iteration_of(payload: &Payload) -> Result<&IterationId, RecomputeError> {
     let of = payload.iteration();
     of.ok_or_else(|| gone("it names no iteration"))
 }
 
 /// An event before the gates.
-pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn before(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let payload = &event.payload;
     let record = context.record(iteration_of(payload)?, seq)?;
     let through = through(&record, payload)?;
@@ -139,7 +151,7 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
             let patches = patches_of(&record, hash)?;
             let of = kept.course.hypothesis(history, &record, &patches)?;
             let fitted = kept.course.fitted(&of)?;
-            let fitted = fitted.map_err(|missing| Gone::Missing(missing.to_string()))?;
+            let fitted = fitted.map_err(|missing| RecomputeError::Missing(missing.to_string()))?;
             return Ok(fitted.event.into());
         }
     }
@@ -169,23 +181,30 @@ pub(super) fn before(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
         (again, _) => again,
     };
     let none = "the rows that it read call for no such event";
-    again.ok_or_else(|| Gone::Uncalled(none.to_owned()))
+    again.ok_or_else(|| RecomputeError::Uncalled(none.to_owned()))
 }
 
 /// The patches that a candidate is made of.
-pub(super) fn patches_of(record: &Record, candidate: Digest) -> Result<Vec<&PatchProposed>, Gone> {
+pub(super) fn patches_of(
+    record: &IterationRecord,
+    candidate: Digest,
+) -> Result<Vec<&PatchProposed>, RecomputeError> {
     let patches = record.patches_of(candidate);
     patches.ok_or_else(|| gone("its patches were not proposed before it"))
 }
 
 /// A gate of a candidate; P7 from the battery on record, which is computed again by itself.
-pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn gate(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &GateEvaluated = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let attacked = matches!(&said.evidence, Evidence::P7(gaming) if gaming.is_checked());
     if attacked && record.battery_of(said.candidate).is_none() {
         let what = "its battery is not on record: the ledger had no adversary to sign it";
-        return Err(Gone::Unrecorded(what.to_owned()));
+        return Err(RecomputeError::Unrecorded(what.to_owned()));
     }
     let through = through(&record, &event.payload)?;
     let history = context.history;
@@ -213,12 +232,16 @@ pub(super) fn gate(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
     }
     let again = kept.gates.iter().find(known).cloned();
     let none = "its rows cannot be scored under it";
-    let again = again.ok_or_else(|| Gone::Uncalled(none.to_owned()))?;
+    let again = again.ok_or_else(|| RecomputeError::Uncalled(none.to_owned()))?;
     Ok(again.into())
 }
 
 /// Scores under a candidate.
-pub(super) fn scores(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn scores(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &ScoresRecomputed = said_in(event)?;
     let record = context.record(&said.iteration, seq)?;
     let through = through(&record, &event.payload)?;
@@ -235,12 +258,16 @@ pub(super) fn scores(context: &mut Context<'_>, seq: u64, event: &Event) -> Resu
     }
     let kept = context.kept(&record, through)?;
     let again = kept.course.recomputed(&of)?;
-    let again = again.map_err(|missing| Gone::Missing(missing.to_string()))?;
+    let again = again.map_err(|missing| RecomputeError::Missing(missing.to_string()))?;
     Ok(again.into())
 }
 
 /// A look at the confirm block.
-pub(super) fn look(context: &mut Context<'_>, seq: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn look(
+    context: &mut Context<'_>,
+    seq: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let payload = &event.payload;
     let record = context.record(iteration_of(payload)?, seq)?;
     let size = inputs_of(payload).ok_or_else(|| gone("another kind"))?;
@@ -257,7 +284,7 @@ pub(super) fn look(context: &mut Context<'_>, seq: u64, event: &Event) -> Result
 pub(super) fn unbound(
     context: &mut Context<'_>,
     event: &Candidate<'_>,
-) -> Result<Option<(String, String)>, Gone> {
+) -> Result<Option<(String, String)>, RecomputeError> {
     let payload = &event.event.payload;
     let record = context.record(iteration_of(payload)?, event.seq)?;
     let confirm =

@@ -46,10 +46,10 @@ use crate::ope::OpeError;
 use crate::ope::logs::LogsError;
 use crate::recompute::offpolicy::OffPolicy;
 
-pub use compare::Difference;
-pub use compare::Outcome;
+pub use compare::MemberDifference;
+pub use compare::Recomputation;
 pub use compare::compare;
-pub use estimates::Computed;
+pub use estimates::CachedEstimate;
 pub use recipes::Elsewhere;
 pub use recipes::Recipe;
 pub use recipes::Way;
@@ -63,7 +63,7 @@ pub use rule::LIVE;
 
 /// Why an event cannot be computed again.
 #[derive(Debug, thiserror::Error)]
-pub enum Gone {
+pub enum RecomputeError {
     /// The ledger cannot be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -102,7 +102,7 @@ pub enum Gone {
     Uncalled(String),
 }
 
-impl From<RowsError> for Gone {
+impl From<RowsError> for RecomputeError {
     fn from(error: RowsError) -> Self {
         match error {
             RowsError::Ledger(error) | RowsError::Kept(KeptError::Ledger(error)) => {
@@ -117,7 +117,7 @@ impl From<RowsError> for Gone {
     }
 }
 
-impl From<LogsError> for Gone {
+impl From<LogsError> for RecomputeError {
     fn from(error: LogsError) -> Self {
         match error {
             LogsError::Ledger(error) => Self::Ledger(error),
@@ -127,32 +127,32 @@ impl From<LogsError> for Gone {
 }
 
 /// What an event says, for the computation of one kind.
-fn said_in<T: Statement>(event: &Event) -> Result<&T, Gone> {
-    let other = || Gone::Missing("it is of another kind".to_owned());
+fn said_in<T: Statement>(event: &Event) -> Result<&T, RecomputeError> {
+    let other = || RecomputeError::Missing("it is of another kind".to_owned());
     event.said().ok_or_else(other)
 }
 
 /// Computes an event's payload again.
-pub type Run = fn(&mut Context<'_>, u64, &Event) -> Result<Payload, Gone>;
+pub type Run = fn(&mut Context<'_>, u64, &Event) -> Result<Payload, RecomputeError>;
 
 /// What recomputations over one log share, so that each reads and computes as little as it can.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct RecomputeCache {
     /// Fits and audits below `governed_below`, which estimates are marked by.
     governed: Vec<(u64, ExperimentId, Payload)>,
     governed_below: u64,
     /// The last computations, for events that come from the same.
-    last: Vec<Computed>,
+    last: Vec<CachedEstimate>,
     /// The last off-policy computation.
     off_policy: Option<OffPolicy>,
     /// The last iteration, likewise.
-    iteration: Option<iterations::Kept>,
+    iteration: Option<iterations::CachedIteration>,
     /// The last judge that a generator's run froze.
-    generator: Option<generators::Kept>,
+    generator: Option<generators::CachedJudge>,
     /// The last order of a gate's units.
-    order: Option<gates::Drawn>,
+    order: Option<gates::CachedOrder>,
     /// The last split.
-    split: Option<splits::Kept>,
+    split: Option<splits::CachedSplit>,
     /// States before decisions.
     states: States,
     /// What was said of iterations.
@@ -168,7 +168,7 @@ const KEPT: usize = 2;
 pub struct Context<'a> {
     history: &'a dyn History,
     covariates: &'a mut dyn Covariates,
-    shared: &'a mut Shared,
+    shared: &'a mut RecomputeCache,
     /// The ledger itself, which iterations and reports are read from.
     ledger: Option<&'a Ledger>,
     /// State before the event, where it is at hand.
@@ -186,7 +186,7 @@ impl<'a> Context<'a> {
     pub fn new(
         history: &'a dyn History,
         covariates: &'a mut dyn Covariates,
-        shared: &'a mut Shared,
+        shared: &'a mut RecomputeCache,
     ) -> Self {
         Self {
             history,
@@ -211,13 +211,13 @@ impl<'a> Context<'a> {
         self
     }
 
-    fn ledger(&self) -> Result<&'a Ledger, Gone> {
-        let none = || Gone::Missing("the ledger is not at hand".to_owned());
+    fn ledger(&self) -> Result<&'a Ledger, RecomputeError> {
+        let none = || RecomputeError::Missing("the ledger is not at hand".to_owned());
         self.ledger.ok_or_else(none)
     }
 
     /// State before an entry.
-    fn state_at(&mut self, seq: u64) -> Result<&State, Gone> {
+    fn state_at(&mut self, seq: u64) -> Result<&State, RecomputeError> {
         let ledger = self.ledger()?;
         Ok(self.shared.states.at(ledger, seq)?)
     }
@@ -266,17 +266,17 @@ impl<'a> Context<'a> {
         &mut self,
         seq: u64,
         event: &Event,
-    ) -> Result<Option<(Outcome, Option<Payload>)>, LedgerError> {
+    ) -> Result<Option<(Recomputation, Option<Payload>)>, LedgerError> {
         let Some(recipe) = recipe(event.kind()) else {
             return Ok(None);
         };
         self.govern(seq)?;
         Ok(Some(match (recipe.run)(self, seq, event) {
             Ok(again) => (compare(&event.payload, &again), Some(again)),
-            Err(Gone::Ledger(error)) => return Err(error),
-            Err(Gone::Told(what)) => (Outcome::Told(what), None),
-            Err(Gone::Uncalled(what)) => (compare::uncalled(event.kind(), &what), None),
-            Err(gone) => (Outcome::Gone(gone.to_string()), None),
+            Err(RecomputeError::Ledger(error)) => return Err(error),
+            Err(RecomputeError::Told(what)) => (Recomputation::Told(what), None),
+            Err(RecomputeError::Uncalled(what)) => (compare::uncalled(event.kind(), &what), None),
+            Err(gone) => (Recomputation::Gone(gone.to_string()), None),
         }))
     }
 }

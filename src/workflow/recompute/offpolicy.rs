@@ -9,10 +9,10 @@ use clover_event::payload::ope::OpeEstimated;
 use clover_event::payload::ope::OpeTerms;
 
 use crate::ope;
-use crate::ope::Target;
+use crate::ope::TargetDiagnosis;
 use crate::ope::logs;
 use crate::recompute::Context;
-use crate::recompute::Gone;
+use crate::recompute::RecomputeError;
 use crate::recompute::estimates;
 use crate::recompute::said_in;
 
@@ -22,7 +22,7 @@ pub(super) struct OffPolicy {
     experiment: ExperimentId,
     through: u64,
     terms: OpeTerms,
-    target: Target,
+    target: TargetDiagnosis,
 }
 
 impl Context<'_> {
@@ -32,7 +32,7 @@ impl Context<'_> {
         event: &Event,
         (terms, policy): (&OpeTerms, &PolicyId),
         through: u64,
-    ) -> Result<&Target, Gone> {
+    ) -> Result<&TargetDiagnosis, RecomputeError> {
         let experiment = estimates::experiment(event)?.clone();
         let kept = self.shared.off_policy.take().filter(|last| {
             let of = &last.target.diagnosed;
@@ -49,7 +49,7 @@ impl Context<'_> {
             let mut all = logs::read(self.history, &experiment, through.saturating_add(1))?;
             let own = all.remove(&terms.logger);
             let own = own.ok_or_else(|| {
-                Gone::Missing(format!(
+                RecomputeError::Missing(format!(
                     "its rows have no logged response of {}",
                     terms.logger
                 ))
@@ -70,7 +70,7 @@ pub(super) fn diagnosed(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &OpeDiagnosed = said_in(event)?;
     let of = (&said.terms, &said.policy);
     let through = said.through_seq.value();
@@ -89,14 +89,14 @@ pub(super) fn estimated(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     let said: &OpeEstimated = said_in(event)?;
     let of = (&said.terms, &said.policy);
     let through = said.through_seq.value();
     let target = context.off_policy(seq, event, of, through)?;
     let mut estimates = target.estimates.iter();
     let again = estimates.find(|of| of.estimator == said.estimator).cloned();
-    let none = || Gone::Missing(format!("its rows give no {}", said.estimator.as_str()));
+    let none = || RecomputeError::Missing(format!("its rows give no {}", said.estimator.as_str()));
     let again = again.ok_or_else(none)?;
     // Audits are as they stood before this very event.
     let found = context.found(seq, event, &said.terms.estimate, through)?;

@@ -8,17 +8,17 @@ use clover_ledger::History;
 use clover_projection::deployments::rollouts::Rollouts;
 
 use crate::live::recalibration;
-use crate::live::recalibration::Ask;
+use crate::live::recalibration::RecalibrationQuery;
 use crate::recompute::Context;
-use crate::recompute::Gone;
+use crate::recompute::RecomputeError;
 use crate::recompute::said_in;
 
-fn gone(what: &str) -> Gone {
-    Gone::Missing(what.to_owned())
+fn gone(what: &str) -> RecomputeError {
+    RecomputeError::Missing(what.to_owned())
 }
 
 /// The payload again.
-fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone> {
+fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, RecomputeError> {
     let said: &RecalibrationCompleted = said_in(event)?;
     let Some(computed) = &said.computed else {
         return Err(gone(
@@ -26,7 +26,7 @@ fn again(history: &dyn History, seq: u64, event: &Event) -> Result<Payload, Gone
         ));
     };
     let experiment = event.experiment();
-    let ask = Ask {
+    let ask = RecalibrationQuery {
         design: &said.design,
         experiment: experiment.ok_or_else(|| gone("it names no experiment"))?,
         judge: &said.judge,
@@ -49,6 +49,6 @@ pub(super) fn completed(
     context: &mut Context<'_>,
     seq: u64,
     event: &Event,
-) -> Result<Payload, Gone> {
+) -> Result<Payload, RecomputeError> {
     again(context.history, seq, event)
 }

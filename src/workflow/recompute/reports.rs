@@ -8,16 +8,21 @@ use clover_projection::iterations::story;
 
 use crate::bundle;
 use crate::recompute::Context;
-use crate::recompute::Gone;
+use crate::recompute::RecomputeError;
 use crate::recompute::said_in;
 
 /// The bundle as of the entry that it was read to.
-pub(super) fn published(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn published(
+    context: &mut Context<'_>,
+    _: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &ReportPublished = said_in(event)?;
     let (ledger, through) = (context.ledger()?, said.through_seq.value());
     let state = ledger.state_at(through.saturating_add(1))?;
     let it = state.fold::<Iterations>().by_id.get(&said.iteration);
-    let it = it.ok_or_else(|| Gone::Missing(format!("{} was never opened", said.iteration)))?;
+    let it =
+        it.ok_or_else(|| RecomputeError::Missing(format!("{} was never opened", said.iteration)))?;
     let asked = (through, said.layout);
     let story = story::read(ledger, &it.experiment, &said.iteration, asked)?;
     let again = bundle::bundle(ledger, &story, &state)?;
@@ -25,7 +30,7 @@ pub(super) fn published(context: &mut Context<'_>, _: u64, event: &Event) -> Res
     if let Some(why) = again.unread
         && !said.gaps.iter().any(|gap| gap.why.as_str() == why)
     {
-        return Err(Gone::Missing(why));
+        return Err(RecomputeError::Missing(why));
     }
     Ok(bundle::published(&again.bundle, said.layout).into())
 }

@@ -14,9 +14,9 @@ use clover_ledger::State;
 
 use crate::estimate::rows::NoCovariates;
 use crate::recompute::Context;
-use crate::recompute::Gone;
-use crate::recompute::Outcome;
-use crate::recompute::Shared;
+use crate::recompute::Recomputation;
+use crate::recompute::RecomputeCache;
+use crate::recompute::RecomputeError;
 use crate::recompute::compare;
 use crate::recompute::iterations;
 use crate::recompute::recipe;
@@ -118,7 +118,7 @@ pub const ITERATIONS: Again = Again {
 
 /// Estimates and what belongs to them, computed again from scores and labels.
 #[derive(Debug, Default)]
-struct Estimates(Shared);
+struct Estimates(RecomputeCache);
 
 impl Recompute for Estimates {
     fn judge(
@@ -140,7 +140,7 @@ impl Recompute for Estimates {
 
 /// What iterations computed, from rows. One iteration's rows are held at a time.
 #[derive(Debug, Default)]
-struct OfIterations(Shared);
+struct OfIterations(RecomputeCache);
 
 impl Recompute for OfIterations {
     fn judge(
@@ -161,7 +161,7 @@ impl Recompute for OfIterations {
                 breaches.push(Breach::new(NAME, expected, found));
                 Ok(AtHand::Yes)
             }
-            Err(Gone::Ledger(error)) => Err(error),
+            Err(RecomputeError::Ledger(error)) => Err(error),
             Err(gone) => {
                 breaches.push(Breach::new(
                     NAME,
@@ -176,7 +176,7 @@ impl Recompute for OfIterations {
 
 /// What live rows gave. The judge of one run is held at a time.
 #[derive(Debug, Default)]
-struct OfLive(Shared);
+struct OfLive(RecomputeCache);
 
 impl Recompute for OfLive {
     fn judge(
@@ -218,13 +218,13 @@ fn judge(
     };
     let (expected, found) = match (recipe.run)(context, event.seq, event.event) {
         // Texts are private: whoever holds their keys can replay it, the log alone cannot.
-        Err(Gone::Rows(_) | Gone::Logs(_)) => return Ok(AtHand::Private),
-        Err(Gone::Unrecorded(_)) => return Ok(AtHand::Unrecorded),
-        Err(Gone::Ledger(error)) => return Err(error),
-        Err(Gone::Absent(what)) => return Ok(AtHand::Gone(what)),
+        Err(RecomputeError::Rows(_) | RecomputeError::Logs(_)) => return Ok(AtHand::Private),
+        Err(RecomputeError::Unrecorded(_)) => return Ok(AtHand::Unrecorded),
+        Err(RecomputeError::Ledger(error)) => return Err(error),
+        Err(RecomputeError::Absent(what)) => return Ok(AtHand::Gone(what)),
         Err(gone) => ("what earlier entries give".to_owned(), gone.to_string()),
         Ok(again) => match compare(&event.event.payload, &again) {
-            Outcome::Differs(differences) => match differences.first() {
+            Recomputation::Differs(differences) => match differences.first() {
                 Some(first) => (
                     format!("{} {}", first.path, first.recomputed),
                     first.recorded.to_string(),

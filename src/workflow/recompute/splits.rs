@@ -4,7 +4,7 @@ use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::SplitId;
-use clover_event::payload::intake::Separation;
+use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::intake::SplitsFormed;
 use clover_event::payload::intake::SplitsListed;
 use clover_ledger::History;
@@ -13,21 +13,21 @@ use clover_projection::reader::LogReader;
 
 use crate::estimate::rows::RowsError;
 use crate::recompute::Context;
-use crate::recompute::Gone;
+use crate::recompute::RecomputeError;
 use crate::recompute::estimates;
 use crate::recompute::iterations::gone;
 use crate::recompute::said_in;
 use crate::split;
 use crate::split::Apart;
-use crate::split::Parts;
+use crate::split::PartMembers;
 
 /// A split's clusters by part, and the event that formed it.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CachedSplit {
     experiment: ExperimentId,
     split: SplitId,
     formed: SplitsFormed,
-    parts: Parts,
+    parts: PartMembers,
 }
 
 /// Where the listing of a split begins, and the event that forms it.
@@ -46,8 +46,8 @@ fn span(
 /// How confirm is kept apart, as a formed split says.
 fn apart(said: &SplitsFormed) -> Option<Apart> {
     Some(match said.separation {
-        Separation::Hashed => Apart::Hashed,
-        Separation::Time => Apart::Time {
+        SplitSeparation::Hashed => Apart::Hashed,
+        SplitSeparation::Time => Apart::Time {
             t1: said.t1?,
             t2: said.t2?,
             gap_seconds: said.gap_seconds?.value(),
@@ -59,11 +59,11 @@ fn kept<'c>(
     context: &'c mut Context<'_>,
     event: &Event,
     split: &SplitId,
-) -> Result<&'c Kept, Gone> {
+) -> Result<&'c CachedSplit, RecomputeError> {
     let experiment = estimates::experiment(event)?;
     let history = context.history;
     let place = &mut context.shared.split;
-    let fits = |of: &Kept| of.experiment == *experiment && of.split == *split;
+    let fits = |of: &CachedSplit| of.experiment == *experiment && of.split == *split;
     if !place.as_ref().is_some_and(fits) {
         *place = None;
         let (begins, formed) = span(history, experiment, split)?;
@@ -73,10 +73,10 @@ fn kept<'c>(
         let apart =
             apart(&formed).ok_or_else(|| gone("it does not say how confirm is kept apart"))?;
         let parts = split::parts(&clusters, formed.seed.value(), apart);
-        *place = Some(Kept {
+        *place = Some(CachedSplit {
             experiment: experiment.clone(),
             split: split.clone(),
-            parts: parts.map_err(|error| Gone::Missing(error.to_string()))?,
+            parts: parts.map_err(|error| RecomputeError::Missing(error.to_string()))?,
             formed,
         });
     }
@@ -86,7 +86,11 @@ fn kept<'c>(
 }
 
 /// The clusters of one part in their order, as many as an event lists.
-pub(super) fn listed(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn listed(
+    context: &mut Context<'_>,
+    _: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &SplitsListed = said_in(event)?;
     let of = kept(context, event, &said.split)?;
     let members = of
@@ -108,7 +112,11 @@ pub(super) fn listed(context: &mut Context<'_>, _: u64, event: &Event) -> Result
 }
 
 /// The parts' counts and roots.
-pub(super) fn formed(context: &mut Context<'_>, _: u64, event: &Event) -> Result<Payload, Gone> {
+pub(super) fn formed(
+    context: &mut Context<'_>,
+    _: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
     let said: &SplitsFormed = said_in(event)?;
     let of = kept(context, event, &said.split)?;
     let apart = apart(said).ok_or_else(|| gone("it does not say how confirm is kept apart"))?;

@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::judge::builtin;
-use crate::judge::run::Known;
+use crate::judge::run::ProbeEvidence;
 use crate::simulate::truth::Worth;
 use crate::simulate::world::Fault;
 use crate::simulate::world::Kind;
 use crate::simulate::world::NAME;
-use crate::simulate::world::Row;
+use crate::simulate::world::SimulatedRow;
 use crate::simulate::world::World;
 
 /// Rows of each anchor policy.
@@ -30,7 +30,7 @@ pub struct File {
 
 /// One line of a file of rows, in the field order of its documentation.
 #[derive(Serialize)]
-struct Line<'a> {
+struct FileRecord<'a> {
     prompt_id: &'a str,
     target_policy: &'a str,
     draw_idx: u64,
@@ -57,14 +57,14 @@ fn push(out: &mut Vec<u8>, line: &impl Serialize) {
     out.push(b'\n');
 }
 
-fn lines<'a>(world: &World, rows: impl IntoIterator<Item = &'a Row>) -> Vec<u8> {
+fn lines<'a>(world: &World, rows: impl IntoIterator<Item = &'a SimulatedRow>) -> Vec<u8> {
     let mut out = Vec::new();
     for row in rows {
         let (domain, level) = world.slice(row.slice);
         let sampled_at = row.sampled_at.to_text();
         push(
             &mut out,
-            &Line {
+            &FileRecord {
                 prompt_id: row.item.as_str(),
                 target_policy: row.policy.as_str(),
                 draw_idx: row.draw().value(),
@@ -81,7 +81,7 @@ fn lines<'a>(world: &World, rows: impl IntoIterator<Item = &'a Row>) -> Vec<u8> 
 }
 
 /// Slices of items, one JSON object a line.
-fn slices(world: &World, rows: &[Row]) -> Vec<u8> {
+fn slices(world: &World, rows: &[SimulatedRow]) -> Vec<u8> {
     let mut out = Vec::new();
     for row in rows {
         let (domain, level) = world.slice(row.slice);
@@ -94,7 +94,7 @@ fn slices(world: &World, rows: &[Row]) -> Vec<u8> {
 }
 
 /// What was recorded before anything was scored: sources that exist, and tool calls that were made.
-fn known(rows: &[Row]) -> Known {
+fn known(rows: &[SimulatedRow]) -> ProbeEvidence {
     let none = BTreeMap::<String, Traces>::new();
     let traces = rows.iter().fold(none, |mut by_item, row| {
         if let Some(call) = &row.call {
@@ -102,7 +102,7 @@ fn known(rows: &[Row]) -> Known {
         }
         by_item
     });
-    Known {
+    ProbeEvidence {
         citations: Some(World::citations(rows)),
         facts: None,
         traces: Some(traces),
@@ -188,14 +188,14 @@ pub fn truth_json(world: &World, seed: u64, worth: Option<&Worth>) -> Vec<u8> {
 }
 
 /// Every file of the data set but `truth.json`, in order of paths.
-pub fn files(world: &World, rows: &[Row]) -> Vec<File> {
-    let anchors = |kind| -> Vec<Row> {
+pub fn files(world: &World, rows: &[SimulatedRow]) -> Vec<File> {
+    let anchors = |kind| -> Vec<SimulatedRow> {
         (0..ANCHOR_ROWS)
             .map(|number| world.row(kind, number))
             .collect()
     };
     let (low, high) = (anchors(Kind::AnchorLow), anchors(Kind::AnchorHigh));
-    let every: Vec<Row> = rows.iter().chain(&low).chain(&high).cloned().collect();
+    let every: Vec<SimulatedRow> = rows.iter().chain(&low).chain(&high).cloned().collect();
     let fault = world.setting().fault;
     let file = |path, bytes| File { path, bytes };
     vec![
@@ -240,7 +240,7 @@ mod tests {
     fn rows_are_what_their_world_says() {
         for fault in Fault::ALL {
             let world = world(fault, 3);
-            let rows: Vec<Row> = (0..1500)
+            let rows: Vec<SimulatedRow> = (0..1500)
                 .map(|number| world.row(Kind::Base, number))
                 .collect();
             assert_eq!(rows[7], world.row(Kind::Base, 7));
@@ -324,12 +324,14 @@ mod tests {
     #[test]
     fn anchors_are_rows_like_the_others_somewhat_apart() {
         let world = world(Fault::Citations, 6);
-        let of = |kind| -> Vec<Row> {
+        let of = |kind| -> Vec<SimulatedRow> {
             (0..4 * ANCHOR_ROWS)
                 .map(|number| world.row(kind, number))
                 .collect()
         };
-        let mean = |rows: &[Row]| rows.iter().map(|row| row.worth).sum::<f64>() / rows.len() as f64;
+        let mean = |rows: &[SimulatedRow]| {
+            rows.iter().map(|row| row.worth).sum::<f64>() / rows.len() as f64
+        };
         let (low, base, high) = (of(Kind::AnchorLow), of(Kind::Base), of(Kind::AnchorHigh));
         // source: E q is .25, .5 and .75 for the least, middle and largest of three uniforms, q^2 on average .1, .3 and .6;
         // worth .7 q + .3 q^2 for a fifth of rows: apart by .047 below and .053 above, less what the fault takes.

@@ -15,7 +15,7 @@ mod world;
 
 pub use world::Fault;
 pub use world::Kind;
-pub use world::Row;
 pub use world::Setting;
 pub use world::SettingError;
+pub use world::SimulatedRow;
 pub use world::World;

@@ -10,13 +10,13 @@ use crate::simulate::files;
 use crate::simulate::files::File;
 use crate::simulate::world::Fault;
 use crate::simulate::world::Kind;
-use crate::simulate::world::Row;
 use crate::simulate::world::Setting;
+use crate::simulate::world::SimulatedRow;
 use crate::simulate::world::World;
 
 /// A data set with a patch that is put to the test on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shipped {
+pub struct ShippedDataset {
     /// Its folder.
     pub name: &'static str,
     /// What every draw starts from.
@@ -51,7 +51,7 @@ const TUNED: &str = "patch:
 
 /// Both: `mended`, whose patch is a true fix, and `overfitted`, few and noisy labels of a judge without a fault, whose patch
 /// was the best of many on its development rows.
-pub fn shipped() -> [Shipped; 2] {
+pub fn shipped() -> [ShippedDataset; 2] {
     let micro = |value| Micro::new(value).unwrap_or_default();
     let setting = Setting {
         confirm_rows: 600,
@@ -62,7 +62,7 @@ pub fn shipped() -> [Shipped; 2] {
     let fault = Fault::Citations;
     let open = files::rubric_yaml(fault);
     let closed = open.replace("mismatch_penalty: 0\n", "mismatch_penalty: 0.3\n");
-    let mended = Shipped {
+    let mended = ShippedDataset {
         name: "mended",
         seed: 3,
         setting,
@@ -72,7 +72,7 @@ pub fn shipped() -> [Shipped; 2] {
         patch: files::patch_yaml(fault),
         patch_id: files::patch_id(fault),
     };
-    let overfitted = Shipped {
+    let overfitted = ShippedDataset {
         name: "overfitted",
         seed: 44,
         setting: Setting {
@@ -91,7 +91,7 @@ pub fn shipped() -> [Shipped; 2] {
     [mended, overfitted]
 }
 
-impl Shipped {
+impl ShippedDataset {
     /// Its world.
     #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn world(&self) -> World {
@@ -99,7 +99,7 @@ impl Shipped {
     }
 
     /// Its rows.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<SimulatedRow> {
         let world = self.world();
         let numbers = 0..world.rows();
         numbers

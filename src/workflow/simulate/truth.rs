@@ -6,14 +6,14 @@ use clover_rubric::engine::Rules;
 use clover_stats::calibrator;
 use clover_stats::calibrator::Algorithm;
 use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::CalibratorSettings;
 use clover_stats::calibrator::Mode;
-use clover_stats::calibrator::Settings;
 use clover_stats::sample::Unfit;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::simulate::world::Kind;
-use crate::simulate::world::Row;
+use crate::simulate::world::SimulatedRow;
 use crate::simulate::world::World;
 
 /// Rows that a truth is computed on, at least, where a decision is called false or true by it.
@@ -59,7 +59,7 @@ pub struct Worth {
 ///
 /// # Errors
 /// [`EngineError`].
-pub fn score(row: &Row, rules: &Rules) -> Result<f64, EngineError> {
+pub fn score(row: &SimulatedRow, rules: &Rules) -> Result<f64, EngineError> {
     Ok(rules.score(row.base, &row.evidence)?.score.value() as f64 / 1e6)
 }
 
@@ -68,12 +68,12 @@ fn blocks<E>(
     world: &World,
     (from, to): (u64, u64),
     done: &mut dyn FnMut(u64),
-    mut see: impl FnMut(&[Row]) -> Result<(), E>,
+    mut see: impl FnMut(&[SimulatedRow]) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut at = from;
     while at < to {
         let end = to.min(at + BLOCK);
-        let rows: Vec<Row> = (at..end)
+        let rows: Vec<SimulatedRow> = (at..end)
             .into_par_iter()
             .map(|number| world.row(Kind::Fresh, number))
             .collect();
@@ -92,8 +92,8 @@ fn blocks<E>(
 pub fn worth(
     world: &World,
     (from, to): (u64, u64),
-    before: impl Fn(&Row) -> Result<f64, TruthError>,
-    after: impl Fn(&Row) -> Result<f64, TruthError>,
+    before: impl Fn(&SimulatedRow) -> Result<f64, TruthError>,
+    after: impl Fn(&SimulatedRow) -> Result<f64, TruthError>,
     done: &mut dyn FnMut(u64),
 ) -> Result<Worth, TruthError> {
     let slices = usize::try_from(world.setting().slices).unwrap_or(0);
@@ -160,7 +160,7 @@ pub fn of_rules(
 /// A calibrator of scores, `centroid-1` and monotone, with folds by row number.
 fn fitted(scores: &[f64], labels: &[f64]) -> Result<Calibrator, Unfit> {
     let folds: Vec<usize> = (0..scores.len()).map(|row| row % FOLDS).collect();
-    let settings = Settings {
+    let settings = CalibratorSettings {
         algorithm: Algorithm::Centroid1,
         mode: Mode::Monotone,
     };

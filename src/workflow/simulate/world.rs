@@ -152,7 +152,7 @@ impl Kind {
 
 /// One simulated row with all that is known of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct SimulatedRow {
     /// Its item.
     pub item: ItemId,
     /// Its policy.
@@ -298,7 +298,7 @@ impl World {
     }
 
     /// What is known of sources: those that exist are listed one by one, so the list of a data set is what its rows name.
-    pub fn citations<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Citations {
+    pub fn citations<'a>(rows: impl IntoIterator<Item = &'a SimulatedRow>) -> Citations {
         let known = rows
             .into_iter()
             .filter_map(|row| row.source.as_deref())
@@ -317,7 +317,7 @@ impl World {
 
     /// Row `number` of a kind.
     #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
-    pub fn row(&self, kind: Kind, number: u64) -> Row {
+    pub fn row(&self, kind: Kind, number: u64) -> SimulatedRow {
         let stream = usize::try_from(number).expect("BUG: row numbers are small");
         let mut draws = Draws::of(self.seed.child(kind.label()).seed(), stream);
         let slice = draws.below(self.slices());
@@ -340,7 +340,7 @@ impl World {
         let worth = core + if dress == Dress::Sourced { 0.3 } else { 0.0 };
         let label = worth + self.setting.label_noise_micro.value() as f64 / 1e6 * noise;
         let evidence = read(&text);
-        Row {
+        SimulatedRow {
             item: ItemId::new(format!("{}-{number:06}", kind.label()))
                 .expect("BUG: a name and digits"),
             policy: PolicyId::new(if kind == Kind::Fresh {
@@ -473,7 +473,7 @@ fn rounded(value: f64) -> Micro {
 /// The draw of every simulated row.
 pub(super) const DRAW: u64 = 0;
 
-impl Row {
+impl SimulatedRow {
     /// Its draw.
     #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
     pub fn draw(&self) -> Count {

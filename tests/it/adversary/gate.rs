@@ -18,8 +18,8 @@ use clover::ledger::Trial;
 use clover::num::Count;
 use clover::projection::gates::Gates;
 use clover::projection::manifests;
+use clover::projection::manifests::ManifestRecord;
 use clover::projection::manifests::Manifests;
-use clover::projection::manifests::Record;
 use clover::projection::orders;
 use clover::projection::orders::Orders;
 use clover::workflow::gates::steps;
@@ -139,7 +139,7 @@ fn told_decided(is_deviated: bool) -> Told {
 }
 
 /// The newest version of the newest manifest that tests the units.
-fn newest(trial: &Trial) -> Option<(&ManifestId, &Record)> {
+fn newest(trial: &Trial) -> Option<(&ManifestId, &ManifestRecord)> {
     let all = trial.state().fold::<Manifests>();
     let mut id: &ManifestId = all.by_id.keys().find(|id| id.as_str() == GATE)?;
     while let Some(by) = &all.by_id[id].superseded_by {

@@ -10,7 +10,7 @@ use clover::event::Event;
 use clover::event::Header;
 use clover::event::PAYLOAD_TYPE;
 use clover::event::Payload;
-use clover::event::Seen;
+use clover::event::SeenCheckpoint;
 use clover::event::entry;
 use clover::event::header::Draft;
 use clover::event::id::EventId;
@@ -135,13 +135,13 @@ impl Run {
     }
 
     /// The newest checkpoint.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> SeenCheckpoint {
         self.checkpoint(0)
     }
 
-    fn checkpoint(&self, back: usize) -> Seen {
+    fn checkpoint(&self, back: usize) -> SeenCheckpoint {
         let back = back.min(self.roots.len() - 1);
-        Seen {
+        SeenCheckpoint {
             root: Root(self.roots[self.roots.len() - 1 - back]),
             size: Count::new(self.trial.state().size - back as u64).unwrap(),
         }

@@ -3,7 +3,7 @@
 
 use clover::num::Micro;
 use clover::workflow::simulate::Setting;
-use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::ShippedDataset;
 use clover::workflow::simulate::shipped::shipped;
 use serde_json::Value;
 use serde_json::json;
@@ -41,9 +41,9 @@ fn patch(family: &str, id: &str, change: &str) -> String {
     )
 }
 
-fn world(name: &'static str) -> Shipped {
+fn world(name: &'static str) -> ShippedDataset {
     let [mended, _] = shipped();
-    Shipped {
+    ShippedDataset {
         name,
         setting: Setting {
             confirm_rows: 300,

@@ -493,7 +493,7 @@ fn e_values_are_the_same_after_replay_and_export() {
     assert_eq!(again["data"], here);
     // From the lines alone, with nothing of the ledger: the last recorded evidence, bit for bit.
     let text = std::fs::read_to_string(desk.at.join("out/ledger.jsonl")).unwrap();
-    let mut terms = eprocess::Terms::new(1_000_000, 40);
+    let mut terms = eprocess::GateTerms::new(1_000_000, 40);
     terms.alpha_kill = Some(50_000);
     let n = here["n"].as_u64().unwrap();
     terms.looks = eprocess::Looks::At(vec![n]);

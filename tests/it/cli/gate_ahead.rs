@@ -9,17 +9,17 @@ use clover::ledger::Command;
 use clover::ledger::Ledger;
 use clover::ledger::LedgerError;
 use clover::ledger::LedgerOptions;
-use clover::ledger::Recorded;
+use clover::ledger::RecordedValues;
 use clover::num::Count;
 use clover::num::Micro;
 use clover::workflow::GOVERNED;
 use clover::workflow::gates::evidence;
 use clover::workflow::gates::hold;
 use clover::workflow::gates::observe;
-use clover::workflow::gates::observe::Ask;
-use clover::workflow::gates::observe::Course;
 use clover::workflow::gates::observe::Next;
-use clover::workflow::gates::observe::Stop;
+use clover::workflow::gates::observe::ObservationCourse;
+use clover::workflow::gates::observe::ObservationEnd;
+use clover::workflow::gates::observe::ObservationRequest;
 use clover::workflow::gates::replay;
 
 use super::Desk;
@@ -73,7 +73,7 @@ fn run<E: std::fmt::Debug>(
     let known = evidence::known(ledger.state(), &id).unwrap();
     let bound = known.record.bound().unwrap();
     let order = replay::order(ledger, bound, known.gate.opened_seq).unwrap();
-    let ask = Ask {
+    let ask = ObservationRequest {
         listed: &order.listed,
         missing: false,
         order: &order.units,
@@ -81,7 +81,7 @@ fn run<E: std::fmt::Debug>(
         strata: &order.strata,
         through: u64::MAX,
     };
-    let mut course = Course::new(known, ask).unwrap();
+    let mut course = ObservationCourse::new(known, ask).unwrap();
     let mut take = take;
     if !course.is_long() {
         let next = course.next(part, |since, keys| ledger.measured(since, keys));
@@ -101,7 +101,7 @@ fn commands(observed: &[GateObserved]) -> Vec<Command> {
 fn append(
     ledger: &mut Ledger,
     desk: &Desk,
-    (observed, values): (&[GateObserved], Recorded),
+    (observed, values): (&[GateObserved], RecordedValues),
 ) -> Result<(), LedgerError> {
     let bea = signer(&desk.key_file("bea"));
     ledger.append_read(commands(observed), &bea, values)?;
@@ -109,7 +109,7 @@ fn append(
 }
 
 /// Everything in one part, nothing recorded.
-fn whole(desk: &Desk) -> (Vec<GateObserved>, Stop) {
+fn whole(desk: &Desk) -> (Vec<GateObserved>, ObservationEnd) {
     let mut found = None;
     let take = |_: &mut Ledger, next: Next| {
         found = Some((next.observed, next.stop));
@@ -125,7 +125,7 @@ const CANDIDATE: [u32; 4] = [300_000, 500_000, 450_000, 100_000];
 fn parts_read_ahead_are_those_of_one_reading() {
     let mut desk = scored(&CANDIDATE, None);
     let (expected, stop) = whole(&desk);
-    assert_eq!((expected.len(), stop), (40, Stop::Look));
+    assert_eq!((expected.len(), stop), (40, ObservationEnd::Look));
     let mut ledger = open(&desk);
     let (mut all, mut parts) = (Vec::new(), Vec::new());
     run(&mut ledger, 7, |ledger, next| {
@@ -135,8 +135,8 @@ fn parts_read_ahead_are_those_of_one_reading() {
     })
     .unwrap();
     assert_eq!(all, expected);
-    let mut ends = vec![(7, Stop::Asked); 5];
-    ends.push((5, Stop::Look));
+    let mut ends = vec![(7, ObservationEnd::Asked); 5];
+    ends.push((5, ObservationEnd::Look));
     assert_eq!(parts, ends);
     let id = "m-1".parse().unwrap();
     let known = evidence::known(ledger.state(), &id).unwrap();
@@ -153,7 +153,7 @@ fn a_unit_without_its_scores_ends_what_is_read_ahead() {
     let mut desk = scored(&CANDIDATE, Some(17));
     let (expected, stop) = whole(&desk);
     let unit = gate::units()[17].clone();
-    assert_eq!(stop, Stop::Missing(unit.parse().unwrap()));
+    assert_eq!(stop, ObservationEnd::Missing(unit.parse().unwrap()));
     let mut ledger = open(&desk);
     let (mut all, mut last) = (Vec::new(), None);
     run(&mut ledger, 3, |ledger, next| {
@@ -201,7 +201,11 @@ fn another_process_that_observes_meanwhile_is_seen() {
     run(&mut ledger, 7, |ledger, next| {
         parts += 1;
         if parts % 2 == 0 {
-            append(&mut other, &desk, (&next.observed, Recorded::default()))?;
+            append(
+                &mut other,
+                &desk,
+                (&next.observed, RecordedValues::default()),
+            )?;
         }
         append(ledger, &desk, (&next.observed, next.values))?;
         let known = evidence::known(ledger.state(), &id).unwrap();
@@ -241,7 +245,7 @@ fn values_of_another_ledger_are_not_believed() {
         "{refused}"
     );
     let (expected, _) = whole(&desk);
-    append(&mut ledger, &desk, (&expected, Recorded::default())).unwrap();
+    append(&mut ledger, &desk, (&expected, RecordedValues::default())).unwrap();
 }
 
 /// What the table of scores alone says is not observed: values are read from entries, under the signed head.

@@ -1,7 +1,7 @@
 //! An iteration whose judge is a program: asked anew for the re-score and by the battery, and no worse off for programs that
 //! die or talk nonsense.
 
-use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::ShippedDataset;
 use clover::workflow::simulate::shipped::shipped;
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ fn a_program_judges_an_iteration_to_its_verdict() {
         return;
     }
     let [mended, _] = shipped();
-    let of = Shipped {
+    let of = ShippedDataset {
         name: "program",
         ..mended
     };

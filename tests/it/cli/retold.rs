@@ -1,7 +1,7 @@
 //! A judge whose fault lies in what it is told: a patch tells it otherwise, it is asked anew, and the patch is accepted on what
 //! it answers then.
 
-use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::ShippedDataset;
 use clover::workflow::simulate::shipped::shipped;
 use serde_json::Value;
 use serde_json::json;
@@ -41,9 +41,9 @@ const PATCH: &str = "patch:\n  family: evidence_verification\n  id: evidence-is-
     that do not exist are over-scored.\n  changes:\n    obligations.factual_adequacy.required: true\n  constraints:\n    \
     max_tokens_added: 10\n    affects_rescore: true\n";
 
-fn of() -> Shipped {
+fn of() -> ShippedDataset {
     let [mended, _] = shipped();
-    Shipped {
+    ShippedDataset {
         name: "retold",
         ..mended
     }

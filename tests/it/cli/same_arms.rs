@@ -4,8 +4,8 @@
 use clover::ground::digest::Digest;
 use clover::stats::eprocess::Design;
 use clover::stats::eprocess::Gate;
+use clover::stats::eprocess::GateTerms;
 use clover::stats::eprocess::Population;
-use clover::stats::eprocess::Terms;
 use clover::stats::eprocess::Verdict;
 use clover::stats::eprocess::mulberry::Mulberry32;
 use serde_json::Value;
@@ -60,7 +60,7 @@ fn promised(desk: &mut Desk, plan: &str, streams: u32) -> (f64, Vec<Value>, Stri
 /// How many of so many gates promote a candidate that is its baseline, scored again by a judge of some noise: normal about the
 /// unit's quality, within the scale, in hundredths. At most 200 units, as in the template.
 fn promotes(population: Population, runs: u32) -> u32 {
-    let mut terms = Terms::new(1_000_000, 200);
+    let mut terms = GateTerms::new(1_000_000, 200);
     terms.min_n = 20;
     terms.population = population;
     let design = Design::new(terms).unwrap();

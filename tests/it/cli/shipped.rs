@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clover::rubric::Rubric;
-use clover::workflow::simulate::shipped::Shipped;
+use clover::workflow::simulate::shipped::ShippedDataset;
 use clover::workflow::simulate::shipped::shipped;
 use serde_json::Value;
 use serde_json::json;
@@ -16,7 +16,7 @@ pub(super) const PEEKS: &str = r#"{"account":"confirm-peeks","amount":3,"period"
 const LATER: &str = "2027-06-01T00:00:00.000000Z";
 
 /// The plan of an iteration over a data set; two families of patches are registered.
-pub(super) fn plan(of: &Shipped) -> Value {
+pub(super) fn plan(of: &ShippedDataset) -> Value {
     let world = of.world();
     let field = |name: &str, value: &str| json!({"any_of": [value], "field": name});
     let slices: Vec<(String, Value)> = if of.by_domain {
@@ -67,12 +67,12 @@ pub(super) fn plan(of: &Shipped) -> Value {
 }
 
 /// Writes a data set with its plan into a working folder.
-pub(super) fn lay_out(at: &Path, of: &Shipped) {
+pub(super) fn lay_out(at: &Path, of: &ShippedDataset) {
     written(at, of, &plan(of));
 }
 
 /// As [`lay_out`], under a plan of one's own.
-pub(super) fn written(at: &Path, of: &Shipped, plan: &Value) {
+pub(super) fn written(at: &Path, of: &ShippedDataset, plan: &Value) {
     for file in of.files() {
         let path = at.join(of.name).join(file.path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -82,7 +82,7 @@ pub(super) fn written(at: &Path, of: &Shipped, plan: &Value) {
 }
 
 /// Command lines from the files of a data set to an open iteration.
-pub(super) fn opening(of: &Shipped) -> Vec<String> {
+pub(super) fn opening(of: &ShippedDataset) -> Vec<String> {
     let name = of.name;
     let (t1, _, t2) = of.world().times();
     let text =
@@ -113,7 +113,7 @@ pub(super) fn opening(of: &Shipped) -> Vec<String> {
 }
 
 /// Runs an iteration over a data set and gives its page.
-fn decided(desk: &mut Desk, of: &Shipped) -> String {
+fn decided(desk: &mut Desk, of: &ShippedDataset) -> String {
     proposed(desk, of, &plan(of));
     let name = of.name;
     desk.ok(&format!("iterate run it-{name} --yes"));
@@ -121,7 +121,7 @@ fn decided(desk: &mut Desk, of: &Shipped) -> String {
 }
 
 /// Takes a data set in under a plan, and opens an iteration with its patch proposed.
-pub(super) fn proposed(desk: &mut Desk, of: &Shipped, plan: &Value) {
+pub(super) fn proposed(desk: &mut Desk, of: &ShippedDataset, plan: &Value) {
     let name = of.name;
     written(&desk.at, of, plan);
     let proposing = [

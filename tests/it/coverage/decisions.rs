@@ -9,7 +9,7 @@ use clover::stats::sample::Clusters;
 use clover::stats::sample::Values;
 use clover::stats::transport;
 use clover::stats::transport::Probe;
-use clover::stats::transport::Terms;
+use clover::stats::transport::TransportTerms;
 
 use crate::coverage::World;
 use crate::coverage::is_slow;
@@ -223,7 +223,7 @@ fn transport_coverage(seed: u8, clusters: usize, size: usize, bias: f64) -> Rate
         }
         let of_row = Clusters::of(of_row).unwrap();
         let probe = Probe::new(values(&predictions), values(&labels), &of_row, None).unwrap();
-        let audit = transport::audit(&probe, &Terms::new(Some(0.05)), None).unwrap();
+        let audit = transport::audit(&probe, &TransportTerms::new(Some(0.05)), None).unwrap();
         rate.count(audit.narrow.interval.unwrap().contains(bias));
     }
     rate

@@ -9,9 +9,9 @@ use clover::event::payload::drift::JudgeDriftChecked;
 use clover::num::Count;
 use clover::num::Micro;
 use clover::workflow::drift;
+use clover::workflow::drift::AnchorHistory;
 use clover::workflow::drift::AnchorRow;
 use clover::workflow::drift::Heard;
-use clover::workflow::drift::Recorded;
 
 use super::World;
 use super::worlds;
@@ -40,7 +40,7 @@ fn terms(chart: DriftChart, parameter: f64) -> DriftTerms {
     }
 }
 
-fn anchors(world: &mut World) -> Recorded {
+fn anchors(world: &mut World) -> AnchorHistory {
     let rows = ["bad", "good"].into_iter().flat_map(|policy| {
         let shift = if policy == "good" { 0.3 } else { 0.0 };
         (0..ROWS).map(move |at| (policy, at, shift))
@@ -52,7 +52,7 @@ fn anchors(world: &mut World) -> Recorded {
         draw: 0,
         recorded: micro(0.1 + shift + 0.5 * world.uniform()),
     });
-    Recorded {
+    AnchorHistory {
         anchors: "anchors-1".parse().unwrap(),
         judge: "judge-1".parse().unwrap(),
         rows: rows.collect(),
@@ -64,7 +64,7 @@ fn anchors(world: &mut World) -> Recorded {
 }
 
 /// Scores anew: noise on all rows, a shift on the good ones.
-fn anew(world: &mut World, of: &Recorded, shift: f64) -> Vec<Micro> {
+fn anew(world: &mut World, of: &AnchorHistory, shift: f64) -> Vec<Micro> {
     let score = |row: &AnchorRow, noise: f64| {
         let moved = if row.policy.as_str() == "good" {
             shift

@@ -15,16 +15,16 @@ use clover::projection::manifests::Family;
 use clover::projection::orders;
 use clover::stats::eprocess::Claim;
 use clover::stats::eprocess::Design;
+use clover::stats::eprocess::EvalueThreshold;
 use clover::stats::eprocess::Gate;
+use clover::stats::eprocess::GateTerms;
 use clover::stats::eprocess::Look;
 use clover::stats::eprocess::Looks;
-use clover::stats::eprocess::Terms;
-use clover::stats::eprocess::Threshold;
 use clover::stats::eprocess::Verdict;
 use clover::stats::eprocess::bettor;
 use clover::stats::eprocess::compat::Decision;
-use clover::stats::eprocess::compat::Options;
 use clover::stats::eprocess::compat::PairedGate;
+use clover::stats::eprocess::compat::PairedGateOptions;
 use clover::stats::eprocess::mulberry::Mulberry32;
 use clover::workflow::gates::steps;
 use rayon::prelude::*;
@@ -53,7 +53,7 @@ fn effect(seed: i64) -> impl Iterator<Item = f64> {
 }
 
 /// Runs a gate to its verdict.
-fn run(terms: &Terms, deltas: impl Iterator<Item = f64>) -> (Verdict, u64) {
+fn run(terms: &GateTerms, deltas: impl Iterator<Item = f64>) -> (Verdict, u64) {
     let mut gate = Gate::verdicts_only(Design::new(terms.clone()).unwrap());
     for delta in deltas {
         if gate.push(micro(delta)).unwrap().verdict.is_terminal() {
@@ -76,7 +76,7 @@ fn most(runs: u64) -> u64 {
 
 #[test]
 fn the_default_stops_early_on_the_headline_streams() {
-    let terms = Terms::new(UNIT, 400);
+    let terms = GateTerms::new(UNIT, 400);
     let mut stops: Vec<u64> = (1..=200)
         .map(|seed| {
             let (verdict, n) = run(&terms, effect(seed));
@@ -100,7 +100,7 @@ fn the_default_stops_early_on_the_headline_streams() {
 
 #[test]
 fn null_streams_promote_at_most_alpha() {
-    let terms = Terms::new(UNIT, 400);
+    let terms = GateTerms::new(UNIT, 400);
     let runs = worlds(1_000, 20_000);
     let promoted = (1..=i64::try_from(runs).unwrap())
         .into_par_iter()
@@ -140,7 +140,7 @@ fn promotes(scenarios: &[Vec<f64>]) -> bool {
         u32::try_from(scenarios[0].len()).unwrap(),
     );
     let metric = metric(repeats);
-    let mut terms = Terms::new(UNIT, units);
+    let mut terms = GateTerms::new(UNIT, units);
     terms.repeats = repeats;
     let mut gate = Gate::verdicts_only(Design::new(terms).unwrap());
     for scenario in scenarios {
@@ -166,9 +166,9 @@ fn promotes(scenarios: &[Vec<f64>]) -> bool {
 fn peer_promotes(scenarios: &[Vec<f64>]) -> bool {
     let mut cells: Vec<f64> = scenarios.concat();
     Mulberry32::new(1337).shuffle(&mut cells);
-    let options = Options {
+    let options = PairedGateOptions {
         max_n: Some(cells.len() as u64),
-        ..Options::default()
+        ..PairedGateOptions::default()
     };
     let mut pooled = PairedGate::new(&options).unwrap();
     for delta in cells {
@@ -190,9 +190,9 @@ fn clustered_repeats_are_one_observation() {
     // source: README of the vectors, .176 of 1,000 runs for the peer.
     assert!(peer as f64 / runs as f64 > 0.1, "{peer} of {runs}");
     // Five units could never promote, and the horizon says so.
-    let five = Terms {
+    let five = GateTerms {
         repeats: 20,
-        ..Terms::new(UNIT, 5)
+        ..GateTerms::new(UNIT, 5)
     };
     assert!(Design::new(five).is_err());
     // Forms in which the gate promotes a true effect of the same size, so that it could be wrong.
@@ -237,9 +237,9 @@ fn a_null_loop_stops_at_most_at_alpha() {
     for seed in 0..i64::try_from(runs).unwrap() {
         let mut generator = Mulberry32::new(131 * seed + 3);
         // The peer's rule: the top of five on the same scenarios against the first generation, pooled.
-        let options = Options {
+        let options = PairedGateOptions {
             max_n: Some(400),
-            ..Options::default()
+            ..PairedGateOptions::default()
         };
         let mut pooled = PairedGate::new(&options).unwrap();
         let baseline = scores(&mut generator, 20);
@@ -302,7 +302,7 @@ fn generations(generator: &mut Mulberry32, gain: f64, on: Tested) -> Found {
         opened_seq: 0,
         rejected: Vec::new(),
     };
-    let bar = Threshold::of_level(50_000).ln();
+    let bar = EvalueThreshold::of_level(50_000).ln();
     let (mut log_e, mut n) = (0.0, 0);
     let (mut improved, mut promoted) = (false, false);
     for generation in 0..20 {
@@ -316,7 +316,7 @@ fn generations(generator: &mut Mulberry32, gain: f64, on: Tested) -> Found {
         let id: ManifestId = format!("g-{generation}").parse().unwrap();
         let alpha = family.share_of(None).min(family.alpha);
         family.joined.push((id.clone(), alpha));
-        let terms = Terms::new(UNIT, UNITS as u64).at_level(u32::try_from(alpha).unwrap());
+        let terms = GateTerms::new(UNIT, UNITS as u64).at_level(u32::try_from(alpha).unwrap());
         let mut gate = Gate::verdicts_only(Design::new(terms).unwrap());
         for (score, base) in tested.iter().zip(scores(generator, UNITS)) {
             let step = gate.push(micro(score + gain - base)).unwrap();
@@ -376,9 +376,9 @@ fn no_seed_is_left_to_choose() {
         let deltas: Vec<f64> = (0..200)
             .map(|_| 0.9 * (generator.uniform() * 2.0 - 1.0))
             .collect();
-        let options = Options {
+        let options = PairedGateOptions {
             max_n: Some(200),
-            ..Options::default()
+            ..PairedGateOptions::default()
         };
         let peer_promotes = |shuffle: i64| {
             let mut order = deltas.clone();
@@ -393,7 +393,7 @@ fn no_seed_is_left_to_choose() {
         };
         peer += u64::from((0..20).any(peer_promotes));
         let promotes = |manifest: u8, alpha: u32| {
-            let terms = Terms::new(UNIT, 200).at_level(alpha);
+            let terms = GateTerms::new(UNIT, 200).at_level(alpha);
             let order = order(seed, manifest);
             run(&terms, order.iter().map(|at| deltas[*at])).0 == Verdict::Promote
         };
@@ -411,7 +411,7 @@ fn no_seed_is_left_to_choose() {
 
 #[test]
 fn the_final_evidence_has_no_order_to_choose() {
-    let mut terms = Terms::new(UNIT, 200);
+    let mut terms = GateTerms::new(UNIT, 200);
     terms.looks = Looks::At(vec![200]);
     let deltas: Vec<i64> = null(3).take(200).map(micro).collect();
     let look = |shuffle: i64| -> Look {
@@ -432,7 +432,7 @@ fn the_confidence_sequence_covers_at_every_look() {
     let runs = worlds(60, 2_000);
     let mut missed = 0;
     for seed in 1..=i64::try_from(runs).unwrap() {
-        let mut terms = Terms::new(UNIT, 300);
+        let mut terms = GateTerms::new(UNIT, 300);
         terms.claim = Claim::Measure;
         terms.looks = Looks::At((10..=300).step_by(10).collect());
         let mut gate = Gate::open(Design::new(terms).unwrap());

@@ -20,10 +20,10 @@ use clover::workflow::iterate::compute::Candidate;
 use clover::workflow::iterate::compute::IterationRows;
 use clover::workflow::iterate::compute::SliceFamily;
 use clover::workflow::iterate::compute::Table;
-use clover::workflow::iterate::compute::rows::Scored;
+use clover::workflow::iterate::compute::rows::RubricScores;
 use clover::workflow::iterate::steps;
 use clover::workflow::iterate::steps::OnDev;
-use clover::workflow::iterate::steps::Opened;
+use clover::workflow::iterate::steps::OpenIteration;
 use clover::workflow::simulate::Fault;
 use clover::workflow::simulate::Setting;
 use clover::workflow::simulate::iteration::Design;
@@ -124,7 +124,7 @@ fn stage(world: &mut World, sizes: [usize; 3], slices: usize) -> Stage {
         let rows: Vec<Row> = (0..1000).map(|_| row(world, slices)).collect();
         data.anchors.push(Anchor {
             policy: policy.parse().unwrap(),
-            scored: Scored::of(rows.iter().map(|row| row.score).collect()),
+            scored: RubricScores::of(rows.iter().map(|row| row.score).collect()),
             covariates: Vec::new(),
         });
         anchors_offend.push(rows.iter().map(|row| row.offends).collect());
@@ -140,7 +140,7 @@ fn candidate(stage: &Stage, scores: Vec<f64>) -> Candidate {
     Candidate {
         patch: Digest::sha256(b"patch"),
         kappa: 3,
-        scored: Scored::of(scores),
+        scored: RubricScores::of(scores),
         anchors: stage
             .table
             .data()
@@ -313,7 +313,7 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     }
     let quarter = test.ledger.ambient().now().quarter().to_string();
     say(&mut test, iterated::opened(&plan, decided::IT, &quarter));
-    let opened = Opened {
+    let opened = OpenIteration {
         iteration: decided::IT.parse().unwrap(),
         plan: decided::terms(&plan).0,
     };
@@ -340,9 +340,9 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let fix = Candidate {
         patch: hash,
         kappa: 3,
-        scored: Scored::of(fixed(&data.scored.scores, &stage.offends)),
+        scored: RubricScores::of(fixed(&data.scored.scores, &stage.offends)),
         anchors: anchors
-            .map(|(anchor, offends)| Scored::of(fixed(&anchor.scored.scores, offends)))
+            .map(|(anchor, offends)| RubricScores::of(fixed(&anchor.scored.scores, offends)))
             .collect(),
     };
     let of = |gate: &str| decided::passing(gate)[gate].clone();
@@ -426,7 +426,7 @@ fn many_rows_are_computed_in_seconds() {
     let begun = std::time::Instant::now();
     let mut plan = plan_of(12);
     plan["iteration"]["design"]["calibrator"] = "two_stage".into();
-    let opened = Opened {
+    let opened = OpenIteration {
         iteration: decided::IT.parse().unwrap(),
         plan: decided::terms(&plan).0,
     };

@@ -12,24 +12,24 @@ use clover::stats::inference::Interval;
 use clover::stats::offpolicy;
 use clover::stats::offpolicy::Draws;
 use clover::stats::offpolicy::Estimator;
-use clover::stats::offpolicy::Evidence;
-use clover::stats::offpolicy::Logged;
+use clover::stats::offpolicy::LoggedRows;
 use clover::stats::offpolicy::OffPolicy;
 use clover::stats::offpolicy::Outcome;
+use clover::stats::offpolicy::OverlapEvidence;
+use clover::stats::offpolicy::OverlapVerdict;
 use clover::stats::offpolicy::Ranks;
 use clover::stats::offpolicy::Rewards;
 use clover::stats::offpolicy::Thresholds;
-use clover::stats::offpolicy::Verdict;
 use clover::stats::offpolicy::WeightEvidence;
 use clover::stats::overlap;
-use clover::stats::overlap::Threshold;
+use clover::stats::overlap::SurprisalThreshold;
 use clover::stats::sample::Clusters;
 use clover::stats::sample::Values;
 use clover::stats::sample::Weights;
 use clover::stats::weights;
 use clover::stats::weights::LogRatios;
 use clover::stats::weights::Objective;
-use clover::stats::weights::Settings;
+use clover::stats::weights::StabiliserSettings;
 use rayon::prelude::*;
 
 use crate::coverage::World;
@@ -91,7 +91,7 @@ fn answers(delta: f64, seed: u8, number: u64) -> Answers {
 
     let pick = |from: &[f64]| labelled.iter().map(|&row| from[row]).collect::<Vec<f64>>();
     let own: Vec<usize> = labelled.iter().map(|&row| of_row[row]).collect();
-    let settings = calibrator::Settings {
+    let settings = calibrator::CalibratorSettings {
         algorithm: Algorithm::Peer1,
         mode: Mode::Monotone,
     };
@@ -99,7 +99,7 @@ fn answers(delta: f64, seed: u8, number: u64) -> Answers {
     let rewards = Rewards::of(&fitted, column(&scores), &[]).unwrap();
     let drawn = Rewards::of(&fitted, column(&fresh_scores), &[]).unwrap();
     let prompts = Clusters::of(ids.iter()).unwrap();
-    let logged = Logged::new(&rewards, &of_row, &prompts).unwrap();
+    let logged = LoggedRows::new(&rewards, &of_row, &prompts).unwrap();
     let numbers: Vec<u32> = (0..).take(ROWS).collect();
     let draws = Draws::new(&drawn, &numbers, &logged).unwrap();
 
@@ -114,7 +114,7 @@ fn answers(delta: f64, seed: u8, number: u64) -> Answers {
         objective,
         &of_row,
         &of_row,
-        &Settings::default(),
+        &StabiliserSettings::default(),
     )
     .unwrap();
     let guarded = stable.guarded();
@@ -143,18 +143,18 @@ fn answers(delta: f64, seed: u8, number: u64) -> Answers {
     ];
     found.push(offpolicy::stack(&found[2..]).unwrap().estimate);
 
-    let fresh_threshold = Threshold::Fresh(column(&surprisals));
+    let fresh_threshold = SurprisalThreshold::Fresh(column(&surprisals));
     let coverage =
         overlap::coverage(&target, &base, None, fresh_threshold, overlap::TYPICAL_MASS).unwrap();
     let full = column(rewards.full());
     let test = overlap::orthogonality(steady, full, column(&parts.predicted), &prompts, 0.05);
     let affinity = overlap::bhattacharyya(column(&scores), column(&fresh_scores), 20);
-    let evidence = Evidence {
+    let evidence = OverlapEvidence {
         stabilised: Some(WeightEvidence::of(steady)),
         guarded: Some(guarded),
         affinity: Some(affinity.unwrap()),
         orthogonality: Some(test.unwrap()),
-        ..Evidence::of(&ratios, Some(&coverage), true).unwrap()
+        ..OverlapEvidence::of(&ratios, Some(&coverage), true).unwrap()
     };
     Answers {
         intervals: found
@@ -172,7 +172,7 @@ fn run(delta: f64, seed: u8, count: u64) -> Vec<Answers> {
         .collect()
 }
 
-fn share(all: &[Answers], estimator: Estimator, verdict: Verdict) -> f64 {
+fn share(all: &[Answers], estimator: Estimator, verdict: OverlapVerdict) -> f64 {
     let says = |one: &&Answers| {
         let row = one.guide.iter().find(|row| row.estimator == estimator);
         row.is_some_and(|row| row.verdict == verdict)
@@ -199,11 +199,11 @@ fn intervals_cover_where_policies_overlap() {
         rate.within(name, 0.93, 0.98);
     }
     for estimator in [Estimator::Snips, Estimator::CalibratedIps] {
-        let refused = share(&all, estimator, Verdict::Refused);
+        let refused = share(&all, estimator, OverlapVerdict::Refused);
         println!("{}: refused in {refused:.4}", estimator.name());
         assert!(refused <= 0.02);
     }
-    let refused = share(&all, Estimator::DrCpo, Verdict::Refused);
+    let refused = share(&all, Estimator::DrCpo, OverlapVerdict::Refused);
     println!("dr-cpo: refused in {refused:.4}");
 }
 
@@ -213,7 +213,7 @@ fn weighted_means_are_refused_where_policies_do_not_overlap() {
     let truth = truth(delta);
     let all = run(delta, 62, worlds(40, 500));
     for estimator in [Estimator::Snips, Estimator::CalibratedIps] {
-        let refused = share(&all, estimator, Verdict::Refused);
+        let refused = share(&all, estimator, OverlapVerdict::Refused);
         assert!(
             (refused - 1.0).abs() < 1e-12,
             "{}: {refused}",

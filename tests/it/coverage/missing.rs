@@ -4,8 +4,8 @@
 use clover::stats::eprocess::Design;
 use clover::stats::eprocess::Futility;
 use clover::stats::eprocess::Gate;
+use clover::stats::eprocess::GateTerms;
 use clover::stats::eprocess::Looks;
-use clover::stats::eprocess::Terms;
 use clover::stats::eprocess::Verdict;
 use rayon::prelude::*;
 
@@ -30,7 +30,7 @@ fn unit(world: &mut World) -> (i64, i64) {
 
 /// Whether the gate calls the effect futile, the candidate harmful, and leaves the mean out of its interval.
 fn run(number: u64, counts: bool) -> [bool; 3] {
-    let mut terms = Terms::new(UNIT, 300);
+    let mut terms = GateTerms::new(UNIT, 300);
     terms.looks = Looks::At((1..=15).map(|at| 20 * at).collect());
     terms.alpha_kill = Some(50_000);
     let (beta, effect) = (100_000, EFFECT);

@@ -150,9 +150,9 @@ fn an_audit_passes_as_often_as_its_size_promises() {
                 variance: error * error,
                 df: 4.0,
             });
-            let terms = transport::Terms::new(Some(0.05));
+            let terms = transport::TransportTerms::new(Some(0.05));
             let found = transport::audit(&probe.unwrap(), &terms, jackknife).unwrap();
-            passes += u64::from(found.state == transport::State::Pass);
+            passes += u64::from(found.state == transport::AuditState::Pass);
         }
         assert!(
             agrees(promise, passes, runs, 0.01),

@@ -8,7 +8,7 @@ use clover::stats::inference::Interval;
 use clover::stats::monitor::Cusum;
 use clover::stats::monitor::InControl;
 use clover::stats::multiplicity;
-use clover::stats::multiplicity::Correction;
+use clover::stats::multiplicity::MultiplicityCorrection;
 use clover::stats::multiplicity::PValues;
 use clover::stats::ppi::Trust;
 use clover::stats::ppi::ppi_mean;
@@ -104,7 +104,7 @@ fn family(world: &mut World, shared: f64) -> Vec<f64> {
 }
 
 /// Share of rejections that are false (0 without rejections), and whether any is.
-fn false_discoveries(p: &[f64], correction: Correction, level: f64) -> (f64, bool) {
+fn false_discoveries(p: &[f64], correction: MultiplicityCorrection, level: f64) -> (f64, bool) {
     let corrected = multiplicity::correct(PValues::new(p).unwrap(), correction, level).unwrap();
     let rejected = |rows: &[bool]| rows.iter().filter(|reject| **reject).count();
     let (all, wrong) = (
@@ -122,11 +122,12 @@ fn benjamini_hochberg_holds_its_false_discovery_rate() {
     for number in 0..worlds(300, 4000) {
         let mut world = World::new(1, number);
         let p = family(&mut world, 0.0);
-        independent.add(false_discoveries(&p, Correction::BenjaminiHochberg, 0.1).0);
-        holm.count(false_discoveries(&p, Correction::Holm, LEVEL).1);
+        independent.add(false_discoveries(&p, MultiplicityCorrection::BenjaminiHochberg, 0.1).0);
+        holm.count(false_discoveries(&p, MultiplicityCorrection::Holm, LEVEL).1);
         let family_p = PValues::new(&p).unwrap();
         let corrected =
-            multiplicity::correct(family_p, Correction::BenjaminiHochberg, 0.1).unwrap();
+            multiplicity::correct(family_p, MultiplicityCorrection::BenjaminiHochberg, 0.1)
+                .unwrap();
         power.add(
             corrected.reject[..5]
                 .iter()
@@ -135,8 +136,8 @@ fn benjamini_hochberg_holds_its_false_discovery_rate() {
                 / 5.0,
         );
         let p = family(&mut world, 0.5);
-        dependent.add(false_discoveries(&p, Correction::BenjaminiHochberg, 0.1).0);
-        yekutieli.add(false_discoveries(&p, Correction::BenjaminiYekutieli, 0.1).0);
+        dependent.add(false_discoveries(&p, MultiplicityCorrection::BenjaminiHochberg, 0.1).0);
+        yekutieli.add(false_discoveries(&p, MultiplicityCorrection::BenjaminiYekutieli, 0.1).0);
     }
     // Independent tests of exact level: the rate is q times the share of true nulls, 0.1 * 15 / 20.
     independent.within("BH FDR, q 0.10, independent slices", 0.075, 0.075);

@@ -13,8 +13,8 @@ use clover::event::payload::Verdict;
 use clover::event::payload::experiment::ExperimentRegistered;
 use clover::event::payload::intake::ClusterRule;
 use clover::event::payload::intake::PartRoot;
-use clover::event::payload::intake::Separation;
 use clover::event::payload::intake::SplitPart;
+use clover::event::payload::intake::SplitSeparation;
 use clover::event::payload::intake::SplitsFormed;
 use clover::event::payload::intake::SplitsListed;
 use clover::event::payload::judge::ScoreConflict;
@@ -139,7 +139,7 @@ fn formed(split: &str, confirm: &[&str], fit: &[&str]) -> SplitsFormed {
         gap: Verdict::NotChecked,
         gap_seconds: None,
         seed: count(7),
-        separation: Separation::Hashed,
+        separation: SplitSeparation::Hashed,
         split: split.parse().unwrap(),
         t1: None,
         t2: None,
@@ -410,7 +410,7 @@ fn split_rule_for_listings() {
     other.confirm.root = Root(Digest([1; 32]));
     let mut early = formed("split-1", &["c", "d"], &["a"]);
     (early.gap, early.separation, early.gap_seconds) =
-        (Verdict::Pass, Separation::Time, Some(count(172_799)));
+        (Verdict::Pass, SplitSeparation::Time, Some(count(172_799)));
     let mut timeless = early.clone();
     timeless.gap_seconds = Some(count(172_800));
     let mut hashed = formed("split-1", &["c", "d"], &["a"]);

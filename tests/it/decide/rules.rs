@@ -1089,7 +1089,7 @@ fn blob() {
     ] {
         let source = |_: &Digest| Ok(held.clone());
         let jsonl = forge.jsonl();
-        let lines = clover::ledger::verify::Lines {
+        let lines = clover::ledger::verify::EntryLines {
             lines: Box::new(std::io::BufReader::new(&jsonl[..])),
             checkpoint: Some(forge.checkpoint()),
             blobs: Some(&source),

@@ -13,10 +13,10 @@ use clover::ledger::Command;
 use clover::num::Count;
 use clover::num::Micro;
 use clover::workflow::drift;
+use clover::workflow::drift::AnchorHistory;
+use clover::workflow::drift::AnchorQuery;
 use clover::workflow::drift::AnchorRow;
 use clover::workflow::drift::Heard;
-use clover::workflow::drift::Recorded;
-use clover::workflow::drift::Which;
 use clover::workflow::iterate::rows::anchor_root;
 use serde_json::Value;
 use serde_json::json;
@@ -71,13 +71,13 @@ pub fn anchor(test: &mut TestLedger, experiment: &str) {
     test.append(&batch).unwrap();
 }
 
-pub fn recorded(test: &TestLedger, experiment: &str) -> Recorded {
+pub fn recorded(test: &TestLedger, experiment: &str) -> AnchorHistory {
     let (experiment, anchors, judge) = (
         experiment.parse().unwrap(),
         SET.parse().unwrap(),
         JUDGE.parse().unwrap(),
     );
-    let which = Which {
+    let which = AnchorQuery {
         anchors: &anchors,
         experiment: &experiment,
         judge: &judge,
@@ -123,7 +123,7 @@ pub fn again(
         draw: 0,
         recorded: Micro::new(score(policy, at)).unwrap(),
     });
-    let found = Recorded {
+    let found = AnchorHistory {
         anchors: SET.parse().unwrap(),
         judge: judge.parse().unwrap(),
         rows: rows.collect(),

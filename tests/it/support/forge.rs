@@ -29,7 +29,7 @@ use clover::ground::sign::Signer;
 use clover::ground::time::Timestamp;
 use clover::ledger::SignedEvent;
 use clover::ledger::verify;
-use clover::ledger::verify::Lines;
+use clover::ledger::verify::EntryLines;
 use clover::ledger::verify::Report;
 use clover::ledger::verify::VerifyOptions;
 use clover::num::Count;
@@ -255,7 +255,7 @@ pub fn verify_jsonl(
     checkpoint: Option<SignedCheckpoint>,
     options: &VerifyOptions,
 ) -> Report {
-    let lines = Lines {
+    let lines = EntryLines {
         lines: Box::new(BufReader::new(jsonl)),
         checkpoint,
         blobs: None,

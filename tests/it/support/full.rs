@@ -14,7 +14,7 @@ use clover::event::payload::PrivateRef;
 use clover::event::payload::Role;
 use clover::event::payload::Roles;
 use clover::event::payload::Verdict;
-use clover::event::payload::assumption::Assessed;
+use clover::event::payload::assumption::Assessment;
 use clover::event::payload::assumption::Assumption;
 use clover::event::payload::assumption::AssumptionCountersigned;
 use clover::event::payload::assumption::AssumptionWaived;
@@ -445,7 +445,7 @@ fn trust(test: &mut TestLedger) {
         expires_at: at("2027-01-01T00:00:00.000000Z"),
         kind: BridgeKind::Pte,
         sdp_version: "sdp-1".parse().unwrap(),
-        status: Assessed::Pass,
+        status: Assessment::Pass,
     };
     let waived = AssumptionWaived {
         code: Assumption::S2,

@@ -27,8 +27,8 @@ use clover::num::Probability;
 use clover::projection::gates;
 use clover::projection::orders;
 use clover::stats::eprocess;
+use clover::stats::eprocess::Hypothesis;
 use clover::stats::eprocess::Looks;
-use clover::stats::eprocess::Part;
 use clover::workflow::gates::design;
 use clover::workflow::gates::evidence;
 use clover::workflow::gates::steps;
@@ -278,7 +278,9 @@ impl Life {
         let interval = found.interval.unwrap();
         let before = self.look.as_ref();
         let p = Probability::new(claim.p_value()).unwrap();
-        let guardrails: Vec<Finite> = (0..).map_while(|at| part(Part::Guardrail(at))).collect();
+        let guardrails: Vec<Finite> = (0..)
+            .map_while(|at| part(Hypothesis::Guardrail(at)))
+            .collect();
         let look = GateLooked {
             alpha_micro: test.alpha_micro,
             bettor: test.bettor.clone(),
@@ -295,10 +297,10 @@ impl Life {
             guardrails: (!guardrails.is_empty()).then_some(guardrails),
             log_e: evidence::recorded(claim.ln_wealth),
             log_wealth: LogWealth {
-                claim: part(Part::Claim),
-                futile: part(Part::Futile),
-                kill: part(Part::Kill),
-                second: part(Part::Second),
+                claim: part(Hypothesis::Claim),
+                futile: part(Hypothesis::Futile),
+                kill: part(Hypothesis::Kill),
+                second: part(Hypothesis::Second),
             },
             n: Count::new(n).unwrap(),
             p: before.map_or(p, |look| {

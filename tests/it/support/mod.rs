@@ -30,6 +30,7 @@ pub mod tampered_invariants;
 pub mod tampered_iterations;
 pub mod tampered_labelled;
 pub mod tampered_names;
+pub mod tampered_picked;
 pub mod tampered_releases;
 pub mod tampered_retold;
 pub mod tampered_sequences;
@@ -59,7 +60,7 @@ use clover::ground::ambient::FixedClock;
 use clover::ground::ambient::SeededEntropy;
 use clover::ground::sign::Signer;
 use clover::ground::time::Timestamp;
-use clover::ledger::Appended;
+use clover::ledger::AppendedEvent;
 use clover::ledger::Command;
 use clover::ledger::CreateLedger;
 use clover::ledger::Ledger;
@@ -251,7 +252,7 @@ impl TestLedger {
         self.folder.path().join("ledger.db")
     }
 
-    pub fn append(&mut self, commands: &[Command]) -> Result<Vec<Appended>, LedgerError> {
+    pub fn append(&mut self, commands: &[Command]) -> Result<Vec<AppendedEvent>, LedgerError> {
         self.ledger.append(commands, &self.owner)
     }
 
@@ -272,7 +273,7 @@ impl TestLedger {
         signer: &Signer,
         holder: &str,
         roles: &[Role],
-    ) -> Result<Vec<Appended>, LedgerError> {
+    ) -> Result<Vec<AppendedEvent>, LedgerError> {
         let payload = key_added(signer, holder, roles);
         self.append(&[Command::new(payload, None)])
     }

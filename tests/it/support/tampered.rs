@@ -104,6 +104,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_claims::all());
     rows.extend(super::tampered_stopped::all());
     rows.extend(super::tampered_retold::all());
+    rows.extend(super::tampered_picked::all());
     rows.extend(super::tampered_undone::all());
     rows
 }

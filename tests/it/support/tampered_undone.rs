@@ -112,7 +112,12 @@ pub fn all() -> Vec<Sample> {
 }
 
 /// A history, whichever log key it ends under.
-fn sample(name: &'static str, done: &'static str, world: &World, first: First) -> Sample {
+pub(super) fn sample(
+    name: &'static str,
+    done: &'static str,
+    world: &World,
+    first: First,
+) -> Sample {
     let mut items = world.items.iter();
     if items.any(|item| item.body["kind"] == "log_key.rotated") {
         return tampered_names::sample(name, done, world, first);

@@ -13,7 +13,7 @@ use clover::ground::ambient::Ambient;
 use clover::ground::digest::Digest;
 use clover::ground::note::SignedCheckpoint;
 use clover::ledger::verify;
-use clover::ledger::verify::Lines;
+use clover::ledger::verify::EntryLines;
 use clover::ledger::verify::VerifyOptions;
 use clover::workflow::RULEBOOK;
 use serde_json::Value;
@@ -69,7 +69,7 @@ pub fn ours(case: &Case) -> Outcome {
             .and_then(|blobs| blobs.get(&digest.to_hex()))
             .cloned())
     };
-    let lines = Lines {
+    let lines = EntryLines {
         lines: Box::new(case.ledger.as_slice()),
         checkpoint,
         blobs: if case.blobs.is_some() {

@@ -8,7 +8,7 @@ use clover::event::entry;
 use clover::ground::ambient::AmbientError;
 use clover::ledger::LedgerError;
 use clover::ledger::verify;
-use clover::ledger::verify::Lines;
+use clover::ledger::verify::EntryLines;
 use clover::ledger::verify::VerifyOptions;
 use clover::store::CreateOptions;
 use clover::workflow::RULEBOOK;
@@ -49,7 +49,7 @@ fn a_failure_while_judging_also_stops_the_reader() {
     let ambient = test.ambient.clone();
     let failed = in_time("a blob source that fails", move || {
         let source = |_: &_| Err(AmbientError::Entropy("a failure".to_owned()));
-        let lines = Lines {
+        let lines = EntryLines {
             lines: Box::new(Cursor::new(lines)),
             checkpoint: None,
             blobs: Some(&source),

@@ -173,7 +173,8 @@ pub struct Arm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Direction {
+#[cfg_attr(feature = "schema", schemars(rename = "Direction"))]
+pub enum MetricDirection {
     /// Lower.
     Decrease,
     /// Higher.
@@ -209,7 +210,7 @@ pub struct Metric {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_max_micro: Option<Micro>,
     /// Which way is better.
-    pub direction: Direction,
+    pub direction: MetricDirection,
     /// Metrics that must not get worse.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<Vec<Guardrail>>,

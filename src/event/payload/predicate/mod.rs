@@ -26,9 +26,9 @@ pub use moves::AnchorDrift;
 pub use moves::Anchors;
 pub use moves::AttackUplift;
 pub use moves::Blast;
+pub use moves::EnvironmentTests;
 pub use moves::Gaming;
 pub use moves::TestedEnvironment;
-pub use moves::Transported;
 
 use clover_num::Count;
 use clover_num::Micro;
@@ -186,7 +186,7 @@ pub enum Evidence {
     /// How far anchors move.
     P5(Anchors),
     /// Residuals by environment.
-    P6(Transported),
+    P6(EnvironmentTests),
     /// Uplift of attacks.
     P7(Gaming),
     /// Change of the squared error on confirm.

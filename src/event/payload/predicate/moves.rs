@@ -99,7 +99,8 @@ pub struct TestedEnvironment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Transported {
+#[cfg_attr(feature = "schema", schemars(rename = "Transported"))]
+pub struct EnvironmentTests {
     /// In order of registration.
     pub environments: Vec<TestedEnvironment>,
 }

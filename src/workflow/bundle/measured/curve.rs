@@ -3,8 +3,8 @@
 use clover_event::payload::report::ReportPart;
 use clover_num::math;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::predicate;
 use clover_stats::quantile::Edges;
@@ -13,9 +13,9 @@ use clover_stats::residuals;
 use clover_stats::sample::SampleError;
 use clover_stats::sample::Values;
 
-use crate::bundle::measured::Judge;
-use crate::bundle::measured::Measured;
-use crate::bundle::measured::Side;
+use crate::bundle::measured::BundleMeasurement;
+use crate::bundle::measured::CalibratedRubric;
+use crate::bundle::measured::PartRows;
 use crate::bundle::measured::count;
 use crate::bundle::measured::interval;
 use crate::iterate::compute::rows::pick;
@@ -26,8 +26,8 @@ const BINS: usize = 10;
 const ATOMS: usize = 20;
 
 /// Errors before and after, and a curve for each rubric.
-pub(super) fn calibration(measured: &Measured) -> Part {
-    let mut part = Part::new(ReportPart::Calibration, "");
+pub(super) fn calibration(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Calibration, "");
     match errors(measured) {
         Ok(table) => part.table(table),
         Err(error) => part.lacks("root mean squared errors", error.to_string()),
@@ -42,7 +42,7 @@ pub(super) fn calibration(measured: &Measured) -> Part {
     part
 }
 
-fn errors(measured: &Measured) -> Result<Table, SampleError> {
+fn errors(measured: &BundleMeasurement) -> Result<Table, SampleError> {
     let mut table = Table::new(
         "errors",
         "Errors of calibrated rewards; calibration errors on ten bins of the rewards in force",
@@ -77,7 +77,7 @@ fn errors(measured: &Measured) -> Result<Table, SampleError> {
 
 fn error_row(
     table: &mut Table,
-    judge: &Judge,
+    judge: &CalibratedRubric,
     on: &str,
     labels: &[f64],
     (before, after): (&[f64], &[f64]),
@@ -118,7 +118,7 @@ fn groups(scores: Values<'_>) -> Result<Vec<Vec<usize>>, SampleError> {
 }
 
 /// The curve of a rubric over labelled rows of dev, which its calibrator never saw.
-fn curve(side: &Side, judge: &Judge) -> Result<Table, SampleError> {
+fn curve(side: &PartRows, judge: &CalibratedRubric) -> Result<Table, SampleError> {
     let mut table = Table::new(
         "curve",
         format!(

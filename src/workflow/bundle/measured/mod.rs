@@ -19,28 +19,28 @@ use clover_ledger::LedgerError;
 use clover_ledger::State;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Names;
-use clover_projection::bundle::Part;
-use clover_projection::iterations::record::Record;
+use clover_projection::bundle::Section;
+use clover_projection::iterations::record::IterationRecord;
 use clover_projection::iterations::record::Records;
 use clover_projection::iterations::story::Story;
 use clover_rubric::Rubric;
 use clover_stats::inference::Interval;
-use clover_stats::residuals::Terms;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::Table;
 use crate::iterate::compute::fit;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::fit::Settings;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows;
 use crate::iterate::rows::Answers;
-use crate::iterate::rows::Loaded;
-use crate::iterate::rows::RowsError;
-use crate::iterate::rows::Which;
+use crate::iterate::rows::IterationDataset;
+use crate::iterate::rows::IterationRowsError;
+use crate::iterate::rows::RowsQuery;
 use crate::iterate::steps;
-use crate::iterate::steps::Opened;
+use crate::iterate::steps::OpenIteration;
 
 /// What the rubric that the iteration starts from is called.
 const IN_FORCE: &str = "in force";
@@ -60,10 +60,10 @@ impl From<LedgerError> for NotRead {
     }
 }
 
-impl From<RowsError> for NotRead {
-    fn from(error: RowsError) -> Self {
+impl From<IterationRowsError> for NotRead {
+    fn from(error: IterationRowsError) -> Self {
         match error {
-            RowsError::Ledger(error) => Self::Ledger(error),
+            IterationRowsError::Ledger(error) => Self::Ledger(error),
             other => Self::Why(other.to_string()),
         }
     }
@@ -80,24 +80,24 @@ fn why<T>(words: impl Into<String>) -> Result<T, NotRead> {
 }
 
 /// A rubric with its scores of all rows and its calibrator.
-struct Judge {
+struct CalibratedRubric {
     name: String,
     kappa: u64,
-    scored: Scored,
-    fitted: Fitted,
+    scored: RubricScores,
+    fitted: CalibratorFit,
     /// Entries that its numbers come from.
     events: Vec<u64>,
 }
 
 /// Rows as they were read for dev, or for confirm, and who judges them.
-struct Side {
+struct PartRows {
     part: SplitPart,
-    loaded: Loaded,
-    in_force: Judge,
-    candidates: Vec<Judge>,
+    loaded: IterationDataset,
+    in_force: CalibratedRubric,
+    candidates: Vec<CalibratedRubric>,
 }
 
-impl Side {
+impl PartRows {
     fn table(&self) -> &Table {
         &self.loaded.table
     }
@@ -111,24 +111,28 @@ impl Side {
     }
 
     /// The rubric in force first.
-    fn judges(&self) -> impl Iterator<Item = &Judge> {
+    fn judges(&self) -> impl Iterator<Item = &CalibratedRubric> {
         std::iter::once(&self.in_force).chain(&self.candidates)
     }
 }
 
 /// Everything that is computed from rows.
-pub(super) struct Measured {
-    dev: Side,
+pub(super) struct BundleMeasurement {
+    dev: PartRows,
     /// Rows of the confirm block, or why there are none to show.
-    confirm: Result<Side, String>,
+    confirm: Result<PartRows, String>,
     /// Candidates that cannot be computed again, and why.
     left_out: Vec<(String, String)>,
     rubric: Rubric,
-    terms: Terms,
+    terms: SliceTerms,
 }
 
 /// Reads the rows of an iteration and fits its calibrators.
-pub(super) fn read(ledger: &Ledger, story: &Story, names: &Names) -> Result<Measured, NotRead> {
+pub(super) fn read(
+    ledger: &Ledger,
+    story: &Story,
+    names: &Names,
+) -> Result<BundleMeasurement, NotRead> {
     let mut records = Records::default();
     let below = story.through_seq.saturating_add(1);
     let record = records.of(ledger, &story.iteration, below)?;
@@ -139,7 +143,7 @@ pub(super) fn read(ledger: &Ledger, story: &Story, names: &Names) -> Result<Meas
         return why("residuals were not audited");
     };
     let through = audited.said.inputs.through_seq.value();
-    let which = Which {
+    let which = RowsQuery {
         experiment: &record.experiment,
         iteration: &record.iteration,
         through,
@@ -152,15 +156,15 @@ pub(super) fn read(ledger: &Ledger, story: &Story, names: &Names) -> Result<Meas
             audited.seq
         ));
     }
-    let opened = Opened {
+    let opened = OpenIteration {
         iteration: record.iteration.clone(),
         plan: loaded.plan.clone(),
     };
     let events = vec![record.opened.seq, audited.seq];
     let rubric = loaded.rubric.clone();
-    let terms = Terms {
+    let terms = SliceTerms {
         level: opened.plan.q_micro.value() as f64 / 1e6,
-        ..Terms::default()
+        ..SliceTerms::default()
     };
     let (settings, in_force) = in_force(&loaded, opened.settings(), events)?;
     let candidates: Vec<_> = story.candidates();
@@ -173,7 +177,7 @@ pub(super) fn read(ledger: &Ledger, story: &Story, names: &Names) -> Result<Meas
         &mut left_out,
     );
     let confirm = confirm(ledger, record, &dev, names, settings)?;
-    Ok(Measured {
+    Ok(BundleMeasurement {
         dev,
         confirm,
         left_out,
@@ -184,14 +188,14 @@ pub(super) fn read(ledger: &Ledger, story: &Story, names: &Names) -> Result<Meas
 
 /// The rubric in force with its calibrator, and how candidates are fitted beside it.
 fn in_force(
-    loaded: &Loaded,
+    loaded: &IterationDataset,
     settings: Settings,
     events: Vec<u64>,
-) -> Result<(Settings, Judge), NotRead> {
+) -> Result<(Settings, CalibratedRubric), NotRead> {
     let scored = loaded.table.data().scored.clone();
     let fitted = fit::fit(&loaded.table, &scored, settings)?;
     let settings = settings.bound_to(&fitted);
-    let judge = Judge {
+    let judge = CalibratedRubric {
         name: IN_FORCE.to_owned(),
         kappa: 0,
         scored,
@@ -203,12 +207,12 @@ fn in_force(
 
 fn side(
     (history, part): (&dyn History, SplitPart),
-    (loaded, in_force): (Loaded, Judge),
-    (record, candidates, names): (&Record, &[clover_ground::digest::Digest], &Names),
+    (loaded, in_force): (IterationDataset, CalibratedRubric),
+    (record, candidates, names): (&IterationRecord, &[clover_ground::digest::Digest], &Names),
     settings: Settings,
     left_out: &mut Vec<(String, String)>,
-) -> Side {
-    let mut side = Side {
+) -> PartRows {
+    let mut side = PartRows {
         part,
         loaded,
         in_force,
@@ -217,7 +221,7 @@ fn side(
     for candidate in candidates {
         let name = names.of(*candidate);
         match judge(history, &side, (record, *candidate), settings) {
-            Ok(of) => side.candidates.push(Judge { name, ..of }),
+            Ok(of) => side.candidates.push(CalibratedRubric { name, ..of }),
             Err(why) => left_out.push((name, why)),
         }
     }
@@ -227,10 +231,10 @@ fn side(
 /// A candidate scored and fitted again, or why it cannot be.
 fn judge(
     history: &dyn History,
-    side: &Side,
-    (record, candidate): (&Record, clover_ground::digest::Digest),
+    side: &PartRows,
+    (record, candidate): (&IterationRecord, clover_ground::digest::Digest),
     settings: Settings,
-) -> Result<Judge, String> {
+) -> Result<CalibratedRubric, String> {
     let patches = record.patches_of(candidate);
     let patches = patches.ok_or("its patches were not proposed in this iteration")?;
     let of = Hypothesis::of(&side.loaded, record, &patches).map_err(|error| error.to_string())?;
@@ -249,7 +253,7 @@ fn judge(
     let proposed = record.proposed.iter();
     let mine = proposed.filter(|of| patches.iter().any(|patch| patch.patch == of.said.patch));
     events.extend(mine.map(|of| of.seq));
-    Ok(Judge {
+    Ok(CalibratedRubric {
         name: String::new(),
         kappa: of.kappa,
         scored,
@@ -261,11 +265,11 @@ fn judge(
 /// The confirm block and what was sealed, once it was unsealed and read by a gate.
 fn confirm(
     history: &dyn History,
-    record: &Record,
-    dev: &Side,
+    record: &IterationRecord,
+    dev: &PartRows,
     names: &Names,
     settings: Settings,
-) -> Result<Result<Side, String>, NotRead> {
+) -> Result<Result<PartRows, String>, NotRead> {
     let (Some(unsealed), Some(sealed)) = (&record.unsealed, &record.sealed) else {
         return Ok(Err("the confirm block was not unsealed".to_owned()));
     };
@@ -273,7 +277,7 @@ fn confirm(
     let Some(gate) = gates.find(|gate| gate.said.split == GateSplit::Confirm) else {
         return Ok(Err("no gate has read the confirm block yet".to_owned()));
     };
-    let which = Which {
+    let which = RowsQuery {
         experiment: &record.experiment,
         iteration: &record.iteration,
         through: dev.loaded.through.value(),
@@ -305,14 +309,14 @@ fn confirm(
     }
 }
 
-impl Measured {
+impl BundleMeasurement {
     /// What is computed, part by part.
     pub(super) fn parts(
         &self,
         ledger: &Ledger,
         story: &Story,
         state: &State,
-    ) -> Result<Vec<Part>, LedgerError> {
+    ) -> Result<Vec<Section>, LedgerError> {
         let mut parts = vec![
             curve::calibration(self),
             slices::after(self),
@@ -326,12 +330,12 @@ impl Measured {
     }
 
     /// Dev, and confirm if there is anything to show of it.
-    fn sides(&self) -> impl Iterator<Item = &Side> {
+    fn sides(&self) -> impl Iterator<Item = &PartRows> {
         std::iter::once(&self.dev).chain(self.confirm.as_ref().ok())
     }
 
     /// Names what a part cannot show of candidates and of confirm.
-    fn lacks(&self, part: &mut Part, what: &str) {
+    fn lacks(&self, part: &mut Section, what: &str) {
         for (name, why) in &self.left_out {
             part.lacks(format!("{what} under {name}"), why.as_str());
         }

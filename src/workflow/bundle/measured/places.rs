@@ -2,14 +2,14 @@
 
 use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
-use clover_stats::environment::Finding;
-use clover_stats::environment::Verdict;
+use clover_stats::environment::EnvironmentFinding;
+use clover_stats::environment::EnvironmentVerdict;
 
-use crate::bundle::measured::Measured;
-use crate::bundle::measured::Side;
+use crate::bundle::measured::BundleMeasurement;
+use crate::bundle::measured::PartRows;
 use crate::bundle::measured::count;
 use crate::bundle::measured::interval;
 use crate::bundle::measured::number;
@@ -17,8 +17,8 @@ use crate::iterate::compute::evidence::TRANSPORT_LEVEL;
 use crate::iterate::compute::transport;
 
 /// Every registered environment, on dev and on confirm.
-pub(super) fn transport(measured: &Measured) -> Part {
-    let mut part = Part::new(ReportPart::Transport, "");
+pub(super) fn transport(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Transport, "");
     if measured.dev.table().data().environments.is_empty() {
         part.lacks("environments", "the plan registers none");
         return part;
@@ -64,11 +64,11 @@ pub(super) fn transport(measured: &Measured) -> Part {
     part
 }
 
-fn rows(table: &mut Table, side: &Side, found: &[Vec<Option<Finding>>]) {
+fn rows(table: &mut Table, side: &PartRows, found: &[Vec<Option<EnvironmentFinding>>]) {
     for (family, found) in side.table().data().environments.iter().zip(found) {
         for (at, environment) in family.environments.iter().enumerate() {
             let of = found[at].as_ref();
-            let verdict = of.map_or(Verdict::Inconclusive, |of| of.verdict);
+            let verdict = of.map_or(EnvironmentVerdict::Inconclusive, |of| of.verdict);
             table.row_of(
                 side.in_force.events.clone(),
                 vec![
@@ -82,9 +82,11 @@ fn rows(table: &mut Table, side: &Side, found: &[Vec<Option<Finding>>]) {
                     number(of.map(|of| of.p_adjusted)),
                     number(of.and_then(|of| of.detectable_bias)),
                     Cell::Verdict(match verdict {
-                        Verdict::Fail => clover_event::payload::Verdict::Fail,
-                        Verdict::Inconclusive => clover_event::payload::Verdict::Inconclusive,
-                        Verdict::Pass => clover_event::payload::Verdict::Pass,
+                        EnvironmentVerdict::Fail => clover_event::payload::Verdict::Fail,
+                        EnvironmentVerdict::Inconclusive => {
+                            clover_event::payload::Verdict::Inconclusive
+                        }
+                        EnvironmentVerdict::Pass => clover_event::payload::Verdict::Pass,
                     }),
                 ],
             );

@@ -5,24 +5,24 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_projection::iterations::story::Story;
 use clover_rubric::prompt::Firing;
 
-use crate::bundle::measured::Measured;
+use crate::bundle::measured::BundleMeasurement;
 use crate::dead;
 use crate::dead::Turn;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationRowsError;
 
 /// How often each rule of the rubric in force fired over the logs of this iteration and of the one before.
 pub(super) fn complexity(
-    measured: &Measured,
+    measured: &BundleMeasurement,
     ledger: &Ledger,
     story: &Story,
     state: &State,
-) -> Result<Part, LedgerError> {
-    let mut part = Part::new(ReportPart::Complexity, "");
+) -> Result<Section, LedgerError> {
+    let mut part = Section::new(ReportPart::Complexity, "");
     let opened = story.opened().map_or(0, |(seq, _)| seq);
     let before = dead::turns(
         ledger,
@@ -33,7 +33,7 @@ pub(super) fn complexity(
     );
     let before = match before {
         Ok(turns) => turns.into_iter().next(),
-        Err(RowsError::Ledger(error)) => return Err(error),
+        Err(IterationRowsError::Ledger(error)) => return Err(error),
         Err(other) => {
             part.lacks("rules in the iteration before", other.to_string());
             None
@@ -64,7 +64,7 @@ fn share(firing: &Firing, path: &str) -> Cell {
     Cell::number(fired as f64 / firing.rows as f64)
 }
 
-fn table(measured: &Measured, firing: &Firing, before: Option<&Turn>) -> Table {
+fn table(measured: &BundleMeasurement, firing: &Firing, before: Option<&Turn>) -> Table {
     let mut title = format!(
         "Rules of the rubric in force: how many of {} logs they fired on",
         firing.rows

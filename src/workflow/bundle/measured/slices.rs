@@ -2,8 +2,8 @@
 
 use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::residuals;
 use clover_stats::residuals::Class;
@@ -12,14 +12,14 @@ use clover_stats::residuals::Slice;
 use clover_stats::sample::Unfit;
 
 use crate::bundle::before::SEGMENTS;
-use crate::bundle::measured::Judge;
-use crate::bundle::measured::Measured;
-use crate::bundle::measured::Side;
+use crate::bundle::measured::BundleMeasurement;
+use crate::bundle::measured::CalibratedRubric;
+use crate::bundle::measured::PartRows;
 use crate::bundle::measured::count;
 use crate::bundle::measured::interval;
 use crate::bundle::measured::number;
 use crate::iterate::compute::audit;
-use crate::iterate::compute::audit::Audited;
+use crate::iterate::compute::audit::FamilyAudit;
 
 fn class(class: Class) -> Cell {
     Cell::text(match class {
@@ -33,13 +33,17 @@ fn shrunk(slice: &Slice) -> Option<f64> {
     slice.pooled.map(|pooled| pooled.mean)
 }
 
-fn audited(measured: &Measured, side: &Side, judge: &Judge) -> Result<Vec<Audited>, Unfit> {
+fn audited(
+    measured: &BundleMeasurement,
+    side: &PartRows,
+    judge: &CalibratedRubric,
+) -> Result<Vec<FamilyAudit>, Unfit> {
     audit::audit_on(side.table(), &judge.fitted, side.part, &measured.terms)
 }
 
 /// A table for each candidate and side, the rubric in force beside it.
-pub(super) fn after(measured: &Measured) -> Part {
-    let mut part = Part::new(ReportPart::Slices, "");
+pub(super) fn after(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Slices, "");
     for side in measured.sides() {
         for judge in &side.candidates {
             match table(measured, side, judge) {
@@ -58,7 +62,11 @@ pub(super) fn after(measured: &Measured) -> Part {
     part
 }
 
-fn table(measured: &Measured, side: &Side, judge: &Judge) -> Result<Table, Unfit> {
+fn table(
+    measured: &BundleMeasurement,
+    side: &PartRows,
+    judge: &CalibratedRubric,
+) -> Result<Table, Unfit> {
     let mut table = Table::new(
         "after",
         format!("Slices under {}, on {}", judge.name, side.word()),
@@ -118,8 +126,8 @@ fn table(measured: &Measured, side: &Side, judge: &Judge) -> Result<Table, Unfit
 }
 
 /// Of the slices that cost most, the shortest patch of those that were evaluated that takes each within .03.
-pub(super) fn segments(measured: &Measured) -> Part {
-    let mut part = Part::new(ReportPart::Segments, "");
+pub(super) fn segments(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Segments, "");
     match mended(measured) {
         Ok(table) => part.table(table),
         Err(error) => part.lacks("the shortest patch for each", error.to_string()),
@@ -131,7 +139,7 @@ pub(super) fn segments(measured: &Measured) -> Part {
 }
 
 /// Slices of all families in order, with their families.
-fn flat(audited: &[Audited]) -> Vec<(&Audited, usize, &Slice)> {
+fn flat(audited: &[FamilyAudit]) -> Vec<(&FamilyAudit, usize, &Slice)> {
     let families = audited.iter();
     let slices = families.flat_map(|of| {
         let slices = of.audit.slices.iter().enumerate();
@@ -140,7 +148,7 @@ fn flat(audited: &[Audited]) -> Vec<(&Audited, usize, &Slice)> {
     slices.collect()
 }
 
-fn mended(measured: &Measured) -> Result<Table, Unfit> {
+fn mended(measured: &BundleMeasurement) -> Result<Table, Unfit> {
     let mut table = Table::new(
         "mended",
         "The shortest patch of those evaluated that takes the shrunk mean within .03, on dev",

@@ -3,17 +3,17 @@
 use clover_event::payload::report::ReportPart;
 use clover_num::math;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::quantile::Edges;
 use clover_stats::residuals;
 use clover_stats::sample::SampleError;
 use clover_stats::sample::Values;
 
-use crate::bundle::measured::Judge;
-use crate::bundle::measured::Measured;
-use crate::bundle::measured::Side;
+use crate::bundle::measured::BundleMeasurement;
+use crate::bundle::measured::CalibratedRubric;
+use crate::bundle::measured::PartRows;
 use crate::bundle::measured::count;
 use crate::bundle::measured::interval;
 use crate::iterate::compute::rows::pick;
@@ -21,8 +21,8 @@ use crate::iterate::compute::rows::pick;
 const TENTHS: usize = 10;
 
 /// A table for each rubric and side; tenths are those of the rewards in force, so that all speak of the same rows.
-pub(super) fn residuals(measured: &Measured) -> Part {
-    let mut part = Part::new(ReportPart::Residuals, "");
+pub(super) fn residuals(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Residuals, "");
     for side in measured.sides() {
         for judge in side.judges() {
             match table(side, judge) {
@@ -38,7 +38,7 @@ pub(super) fn residuals(measured: &Measured) -> Part {
     part
 }
 
-fn table(side: &Side, judge: &Judge) -> Result<Table, SampleError> {
+fn table(side: &PartRows, judge: &CalibratedRubric) -> Result<Table, SampleError> {
     let is_in_force = std::ptr::eq(judge, &raw const side.in_force);
     let mut table = Table::new(
         "tenths",

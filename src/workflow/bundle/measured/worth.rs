@@ -7,8 +7,8 @@ use clover_event::id::PolicyId;
 use clover_event::payload::report::ReportPart;
 use clover_num::math;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Part;
 use clover_projection::bundle::Plot;
+use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::boundary;
 use clover_stats::inference;
@@ -18,9 +18,9 @@ use clover_stats::oua::Share;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 
-use crate::bundle::measured::Judge;
-use crate::bundle::measured::Measured;
-use crate::bundle::measured::Side;
+use crate::bundle::measured::BundleMeasurement;
+use crate::bundle::measured::CalibratedRubric;
+use crate::bundle::measured::PartRows;
 use crate::bundle::measured::count;
 use crate::bundle::measured::interval;
 use crate::bundle::measured::number;
@@ -31,8 +31,8 @@ use crate::iterate::compute::uncertainty;
 const ALPHA: f64 = 0.05;
 
 /// Values of every policy under every rubric.
-pub(super) fn values(measured: &Measured) -> Part {
-    let mut part = Part::new(ReportPart::Values, "");
+pub(super) fn values(measured: &BundleMeasurement) -> Section {
+    let mut part = Section::new(ReportPart::Values, "");
     let side = &measured.dev;
     let mut of: BTreeMap<&PolicyId, Vec<usize>> = BTreeMap::new();
     for &row in side.table().logs() {
@@ -79,7 +79,12 @@ pub(super) fn values(measured: &Measured) -> Part {
     part
 }
 
-fn row(side: &Side, judge: &Judge, policy: &PolicyId, rows: &[usize]) -> Result<Vec<Cell>, Unfit> {
+fn row(
+    side: &PartRows,
+    judge: &CalibratedRubric,
+    policy: &PolicyId,
+    rows: &[usize],
+) -> Result<Vec<Cell>, Unfit> {
     let table = side.table();
     let rewards = pick(&judge.fitted.rewards, rows);
     let clusters = table.clusters(rows)?;

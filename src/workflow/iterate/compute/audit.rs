@@ -6,17 +6,17 @@ use clover_event::payload::intake::SplitPart;
 use clover_num::math;
 use clover_stats::prentice;
 use clover_stats::residuals;
-use clover_stats::residuals::Audit;
 use clover_stats::residuals::Class;
-use clover_stats::residuals::Family;
 use clover_stats::residuals::Slice;
+use clover_stats::residuals::SliceAudit;
+use clover_stats::residuals::SliceFamily;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::residuals::Slices;
-use clover_stats::residuals::Terms;
 use clover_stats::sample::Thin;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::rows::Table;
 
 /// Name of the slice of rows that lie in no cell.
@@ -24,7 +24,7 @@ pub const OTHER: &str = "other";
 
 /// The audit of one slice family.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Audited {
+pub struct FamilyAudit {
     /// The family.
     pub family: FamilyId,
     /// Names of its slices, `other` last.
@@ -36,10 +36,10 @@ pub struct Audited {
     /// Mean squared residual of each slice; `None` without labelled rows.
     pub mse: Vec<Option<f64>>,
     /// What was found.
-    pub audit: Audit,
+    pub audit: SliceAudit,
 }
 
-impl Audited {
+impl FamilyAudit {
     /// Slices of a class, with their places.
     pub fn of_class(&self, class: Class) -> impl Iterator<Item = (usize, &Slice)> {
         let slices = self.audit.slices.iter().enumerate();
@@ -56,7 +56,11 @@ impl Audited {
 ///
 /// # Errors
 /// [`Unfit`] without labelled dev rows.
-pub fn audit(table: &Table, baseline: &Fitted, terms: &Terms) -> Result<Vec<Audited>, Unfit> {
+pub fn audit(
+    table: &Table,
+    baseline: &CalibratorFit,
+    terms: &SliceTerms,
+) -> Result<Vec<FamilyAudit>, Unfit> {
     audit_on(table, baseline, SplitPart::Dev, terms)
 }
 
@@ -69,10 +73,10 @@ pub fn audit(table: &Table, baseline: &Fitted, terms: &Terms) -> Result<Vec<Audi
 /// Never: the id of what lies outside of every slice is one.
 pub fn audit_on(
     table: &Table,
-    fitted: &Fitted,
+    fitted: &CalibratorFit,
     part: SplitPart,
-    terms: &Terms,
-) -> Result<Vec<Audited>, Unfit> {
+    terms: &SliceTerms,
+) -> Result<Vec<FamilyAudit>, Unfit> {
     let labelled = table.labelled(part);
     let which = match part {
         SplitPart::Confirm => "labelled confirm rows",
@@ -95,7 +99,7 @@ pub fn audit_on(
         let slices = Slices::new(&of_labelled, count)?;
         let exposures = Slices::new(&of_logs, count)?.exposures();
         let audit = residuals::audit(
-            &Family {
+            &SliceFamily {
                 residuals: Values::new("residuals", &residuals)?,
                 clusters: &clusters,
                 slices,
@@ -112,7 +116,7 @@ pub fn audit_on(
                 .collect();
             (!squares.is_empty()).then(|| math::mean(&squares))
         });
-        audited.push(Audited {
+        audited.push(FamilyAudit {
             family: family.id.clone(),
             names: family
                 .slices
@@ -139,7 +143,7 @@ pub fn audit_on(
 
 /// A slice as the gates know it: classified once, under the rubric in force, and frozen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Classified {
+pub struct GateSlice {
     /// Place of its family among the registered ones.
     pub family: usize,
     /// Its place in the family; one beyond the cells is `other`.
@@ -154,7 +158,7 @@ pub struct Classified {
     pub must_not_regress: bool,
 }
 
-impl Classified {
+impl GateSlice {
     /// Its name.
     ///
     /// # Panics
@@ -167,10 +171,10 @@ impl Classified {
 }
 
 /// The classification of audited families, in order.
-pub fn classified(audited: &[Audited]) -> Vec<Classified> {
+pub fn classified(audited: &[FamilyAudit]) -> Vec<GateSlice> {
     let slices = audited.iter().enumerate().flat_map(|(family, audited)| {
         let slices = audited.audit.slices.iter().enumerate();
-        slices.map(move |(place, slice)| Classified {
+        slices.map(move |(place, slice)| GateSlice {
             family,
             place,
             class: slice.class,
@@ -196,7 +200,7 @@ pub struct Surrogacy {
 ///
 /// # Errors
 /// [`Unfit`] for too few rows, or no term.
-pub fn surrogacy(table: &Table, baseline: &Fitted) -> Result<Surrogacy, Unfit> {
+pub fn surrogacy(table: &Table, baseline: &CalibratorFit) -> Result<Surrogacy, Unfit> {
     let dev = table.labelled(SplitPart::Dev);
     let residuals = baseline.residuals(table, &dev);
     let rewards: Vec<f64> = dev.iter().map(|&row| baseline.rewards[row]).collect();

@@ -42,8 +42,8 @@ use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 use serde::Serialize;
 
-use crate::iterate::compute::audit::Audited;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::audit::FamilyAudit;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::rows::Table;
 use crate::iterate::compute::rows::pick;
 
@@ -134,7 +134,7 @@ pub struct FullCard {
 }
 
 /// Paths of the rules that fired on a row, ascending; `None` without an evidence record.
-pub type Fired<'a> = &'a dyn Fn(usize) -> Option<Vec<Text>>;
+pub type FiringPaths<'a> = &'a dyn Fn(usize) -> Option<Vec<Text>>;
 
 /// What all cards of an iteration are computed on.
 #[derive(Clone, Copy)]
@@ -142,7 +142,7 @@ pub struct Basis<'a> {
     /// Digest of the baseline's calibrator.
     pub calibrator: Digest,
     /// Rules of the rubric in force that fired on a row.
-    pub fired: Fired<'a>,
+    pub fired: FiringPaths<'a>,
     /// The iteration.
     pub iteration: &'a IterationId,
     /// Hash of the rubric in force.
@@ -153,7 +153,7 @@ pub struct Basis<'a> {
 
 impl Basis<'_> {
     /// That of one slice; `other` has no conditions.
-    fn of(&self, family: &Audited, place: usize) -> CardBasis {
+    fn of(&self, family: &FamilyAudit, place: usize) -> CardBasis {
         let mut known = self.slices.iter();
         let known = known.find(|of| of.family == family.family);
         let cell = known.and_then(|of| of.cells.get(place));
@@ -266,8 +266,8 @@ fn four(value: f64) -> Micro {
 /// [`Unfit`].
 pub fn cards(
     table: &Table,
-    baseline: &Fitted,
-    audited: &[Audited],
+    baseline: &CalibratorFit,
+    audited: &[FamilyAudit],
     basis: Basis<'_>,
 ) -> Result<Vec<FullCard>, Unfit> {
     let mut cards = Vec::new();
@@ -301,11 +301,11 @@ fn is_over_scored(slice: &Slice, residuals: &[f64]) -> bool {
 /// The labelled rows of one slice.
 struct Within<'a> {
     table: &'a Table,
-    baseline: &'a Fitted,
+    baseline: &'a CalibratorFit,
     rows: &'a [usize],
     residuals: &'a [f64],
     over_scored: bool,
-    fired: Fired<'a>,
+    fired: FiringPaths<'a>,
 }
 
 fn ends(of: Interval) -> CardInterval {
@@ -318,7 +318,7 @@ fn ends(of: Interval) -> CardInterval {
 fn card(
     within: &Within<'_>,
     basis: CardBasis,
-    family: &Audited,
+    family: &FamilyAudit,
     place: usize,
 ) -> Result<FullCard, Unfit> {
     let slice = &family.audit.slices[place];

@@ -29,8 +29,8 @@ use clover_stats::sample::Thin;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 
-use crate::iterate::compute::audit::Classified;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::audit::GateSlice;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::rows::Candidate;
 use crate::iterate::compute::rows::Table;
 use crate::iterate::compute::rows::pick;
@@ -44,7 +44,7 @@ pub const TRANSPORT_LEVEL: f64 = 0.10;
 
 /// What the gates of one candidate read of the rows: both rewards, and the classification.
 #[derive(Clone, Copy, Debug)]
-pub struct Compared<'a> {
+pub struct RewardComparison<'a> {
     /// The rows.
     pub table: &'a Table,
     /// Reward of every row under the rubric in force.
@@ -54,7 +54,7 @@ pub struct Compared<'a> {
     /// Whether the candidate abstains, by row.
     pub abstains: &'a [bool],
     /// The frozen classification.
-    pub classified: &'a [Classified],
+    pub classified: &'a [GateSlice],
     /// What the gates hold it to.
     pub thresholds: &'a Thresholds,
 }
@@ -89,7 +89,7 @@ pub fn loss_mean(mean: &ClusteredMean) -> Result<LossMean, SampleError> {
     })
 }
 
-impl Compared<'_> {
+impl RewardComparison<'_> {
     /// Paired losses on some labelled rows outside fit.
     fn losses(&self, rows: &[usize]) -> Result<Losses, SampleError> {
         let labels = self.table.labels(rows);
@@ -175,7 +175,7 @@ impl Compared<'_> {
         &self,
         part: SplitPart,
         least: usize,
-    ) -> Result<Vec<(&Classified, Option<Losses>)>, SampleError> {
+    ) -> Result<Vec<(&GateSlice, Option<Losses>)>, SampleError> {
         let labelled = self.table.labelled(part);
         self.of_class(Class::Green)
             .map(|slice| {
@@ -198,14 +198,14 @@ impl Compared<'_> {
         share(self.abstains) - share(&self.table.data().scored.abstains)
     }
 
-    fn of_class(&self, class: Class) -> impl Iterator<Item = &Classified> {
+    fn of_class(&self, class: Class) -> impl Iterator<Item = &GateSlice> {
         self.classified
             .iter()
             .filter(move |slice| slice.class == class)
     }
 
     /// Which of some rows lie in a slice.
-    fn inside(&self, slice: &Classified, rows: &[usize]) -> Vec<usize> {
+    fn inside(&self, slice: &GateSlice, rows: &[usize]) -> Vec<usize> {
         let family = &self.table.data().slices[slice.family];
         let cell = (slice.place < family.slices.len()).then_some(slice.place);
         let inside = |row: &usize| family.of_row[*row] == cell;
@@ -214,7 +214,7 @@ impl Compared<'_> {
 
     fn green(
         &self,
-        of: &Classified,
+        of: &GateSlice,
         rows: &[usize],
         logs: &[usize],
     ) -> Result<GreenSlice, SampleError> {
@@ -341,9 +341,9 @@ impl Compared<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Models<'a> {
     /// Of the rubric in force.
-    pub baseline: &'a Fitted,
+    pub baseline: &'a CalibratorFit,
     /// Of the candidate, on the same rows, folds and mode.
-    pub patched: &'a Fitted,
+    pub patched: &'a CalibratorFit,
     /// The candidate.
     pub candidate: &'a Candidate,
 }
@@ -353,10 +353,10 @@ impl<'a> Models<'a> {
     pub fn compared(
         &self,
         table: &'a Table,
-        classified: &'a [Classified],
+        classified: &'a [GateSlice],
         thresholds: &'a Thresholds,
-    ) -> Compared<'a> {
-        Compared {
+    ) -> RewardComparison<'a> {
+        RewardComparison {
             table,
             before: &self.baseline.rewards,
             after: &self.patched.rewards,
@@ -394,7 +394,7 @@ impl<'a> Models<'a> {
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn dev(&self, compared: &Compared<'_>) -> Result<Vec<Evidence>, Unfit> {
+    pub fn dev(&self, compared: &RewardComparison<'_>) -> Result<Vec<Evidence>, Unfit> {
         Ok(vec![
             compared.p1()?,
             compared.p2()?,
@@ -411,7 +411,7 @@ impl<'a> Models<'a> {
     /// [`Unfit`].
     pub fn confirm(
         &self,
-        compared: &Compared<'_>,
+        compared: &RewardComparison<'_>,
         share: Option<f64>,
         (replicates, seed): (usize, [u8; 32]),
         block: Option<&Block>,

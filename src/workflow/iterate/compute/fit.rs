@@ -5,14 +5,14 @@ use clover_num::math;
 use clover_stats::calibrator;
 use clover_stats::calibrator::Algorithm;
 use clover_stats::calibrator::Calibrator;
+use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::calibrator::Mode;
-use clover_stats::calibrator::Selected;
 use clover_stats::folds;
 use clover_stats::sample::Thin;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::rows::Anchor;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::compute::rows::Table;
 
 /// Abstaining fit rows from which they are calibrated as an atom of their own.
@@ -32,10 +32,10 @@ pub struct Settings {
 impl Settings {
     /// The same with the mode that a calibrator chose.
     #[must_use]
-    pub fn bound_to(self, fitted: &Fitted) -> Self {
+    pub fn bound_to(self, fitted: &CalibratorFit) -> Self {
         let mode = match fitted.calibrator.selected {
-            Selected::Monotone => Mode::Monotone,
-            Selected::TwoStage => Mode::TwoStage,
+            CalibratorChoice::Monotone => Mode::Monotone,
+            CalibratorChoice::TwoStage => Mode::TwoStage,
         };
         Self { mode, ..self }
     }
@@ -43,7 +43,7 @@ impl Settings {
 
 /// The mean label of abstaining rows, in all and without each fold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Atom {
+pub struct AbstentionAtom {
     /// Abstaining labelled rows of fit.
     pub rows: usize,
     /// Of all of them.
@@ -54,7 +54,7 @@ pub struct Atom {
 
 /// A calibrator fitted on the labelled rows of fit.
 #[derive(Clone, Debug)]
-pub struct Fitted {
+pub struct CalibratorFit {
     /// The calibrator of rows that do not abstain, or of all if few do.
     pub calibrator: Calibrator,
     /// Folds in use.
@@ -64,7 +64,7 @@ pub struct Fitted {
     /// Fold of each of them.
     pub fold_of: Vec<usize>,
     /// Abstaining rows as one, where they are enough.
-    pub atom: Option<Atom>,
+    pub atom: Option<AbstentionAtom>,
     /// Reward of every row under the model of all labels.
     pub rewards: Vec<f64>,
     /// Reward of each labelled row of fit under the model without its fold.
@@ -99,7 +99,11 @@ fn folds_of(
 ///
 /// # Errors
 /// [`Unfit`] for too few labelled clusters, or a fold without rows.
-pub fn fit(table: &Table, scored: &Scored, settings: Settings) -> Result<Fitted, Unfit> {
+pub fn fit(
+    table: &Table,
+    scored: &RubricScores,
+    settings: Settings,
+) -> Result<CalibratorFit, Unfit> {
     let rows = table.labelled(SplitPart::Fit);
     Thin::unless(
         "labelled fit rows",
@@ -131,7 +135,7 @@ pub fn fit(table: &Table, scored: &Scored, settings: Settings) -> Result<Fitted,
         &folds,
         count,
         None,
-        calibrator::Settings {
+        calibrator::CalibratorSettings {
             algorithm: Algorithm::Centroid1,
             mode: settings.mode,
         },
@@ -144,7 +148,7 @@ pub fn fit(table: &Table, scored: &Scored, settings: Settings) -> Result<Fitted,
     for (&k, &value) in kept.iter().zip(&calibrator.out_of_fold) {
         out_of_fold[k] = value;
     }
-    let fitted = Fitted {
+    let fitted = CalibratorFit {
         calibrator,
         folds: count,
         rows,
@@ -159,11 +163,11 @@ pub fn fit(table: &Table, scored: &Scored, settings: Settings) -> Result<Fitted,
 /// The mean label of abstaining fit rows; `None` below 20 of them, or if a fold holds them all.
 fn atom(
     table: &Table,
-    scored: &Scored,
+    scored: &RubricScores,
     rows: &[usize],
     fold_of: &[usize],
     count: usize,
-) -> Option<Atom> {
+) -> Option<AbstentionAtom> {
     let abstaining: Vec<(f64, usize)> = rows
         .iter()
         .zip(fold_of)
@@ -181,7 +185,7 @@ fn atom(
             .collect();
         (!labels.is_empty()).then(|| math::mean(&labels))
     };
-    Some(Atom {
+    Some(AbstentionAtom {
         rows: abstaining.len(),
         full: mean_without(None)?,
         without_fold: (0..count)
@@ -190,10 +194,10 @@ fn atom(
     })
 }
 
-impl Fitted {
+impl CalibratorFit {
     /// The same calibrator with the rewards of a table that has the same labelled rows of fit, and others beside.
     #[must_use]
-    pub fn over(mut self, table: &Table, scored: &Scored) -> Self {
+    pub fn over(mut self, table: &Table, scored: &RubricScores) -> Self {
         self.rows = table.labelled(SplitPart::Fit);
         self.rewards = (0..table.len())
             .map(|row| self.full(table, scored, row))
@@ -201,7 +205,7 @@ impl Fitted {
         self
     }
 
-    fn full(&self, table: &Table, scored: &Scored, row: usize) -> f64 {
+    fn full(&self, table: &Table, scored: &RubricScores, row: usize) -> f64 {
         match &self.atom {
             Some(atom) if scored.abstains[row] => atom.full,
             _ => self
@@ -212,7 +216,7 @@ impl Fitted {
 
     /// The same calibrator on rows that it was not fitted on: their rewards, and residuals that are plain everywhere.
     #[must_use]
-    pub fn on(&self, table: &Table, scored: &Scored) -> Self {
+    pub fn on(&self, table: &Table, scored: &RubricScores) -> Self {
         let rewards = (0..table.len()).map(|row| self.full(table, scored, row));
         Self {
             calibrator: self.calibrator.clone(),
@@ -229,7 +233,7 @@ impl Fitted {
     pub fn without_fold(
         &self,
         table: &Table,
-        scored: &Scored,
+        scored: &RubricScores,
         fold: usize,
         rows: &[usize],
     ) -> Vec<f64> {
@@ -243,7 +247,7 @@ impl Fitted {
     }
 
     /// Rewards of anchors under the model of all labels.
-    pub fn anchors(&self, anchor: &Anchor, scored: &Scored) -> Vec<f64> {
+    pub fn anchors(&self, anchor: &Anchor, scored: &RubricScores) -> Vec<f64> {
         (0..scored.scores.len())
             .map(|row| match &self.atom {
                 Some(atom) if scored.abstains[row] => atom.full,

@@ -15,14 +15,14 @@ use clover_stats::sample::align;
 
 /// Scores of one set of rows under one rubric, one entry per row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scored {
+pub struct RubricScores {
     /// Judge score in [0, 1].
     pub scores: Vec<f64>,
     /// Whether the rubric abstains.
     pub abstains: Vec<bool>,
 }
 
-impl Scored {
+impl RubricScores {
     /// Scores of a rubric that abstains nowhere.
     pub fn of(scores: Vec<f64>) -> Self {
         let abstains = vec![false; scores.len()];
@@ -64,7 +64,7 @@ pub struct Anchor {
     /// The policy.
     pub policy: PolicyId,
     /// Its rows under the rubric in force.
-    pub scored: Scored,
+    pub scored: RubricScores,
     /// Covariates of the same rows, one column each.
     pub covariates: Vec<Vec<f64>>,
 }
@@ -88,7 +88,7 @@ pub struct IterationRows {
     /// Its part; `None` is a log row in no part.
     pub parts: Vec<Option<SplitPart>>,
     /// Its scores under the rubric in force.
-    pub scored: Scored,
+    pub scored: RubricScores,
     /// Covariates of the calibrator, one column each.
     pub covariates: Vec<Vec<f64>>,
     /// Its label in [0, 1], if it is known.
@@ -113,9 +113,9 @@ pub struct Candidate {
     /// Code length.
     pub kappa: u64,
     /// The same rows under the patched rubric.
-    pub scored: Scored,
+    pub scored: RubricScores,
     /// The same anchors under it.
-    pub anchors: Vec<Scored>,
+    pub anchors: Vec<RubricScores>,
 }
 
 /// Rows that were checked, with the sets of them that the steps read.
@@ -127,7 +127,7 @@ pub struct Table {
     confirm_logs: Vec<usize>,
 }
 
-fn scored(column: &'static str, scored: &Scored, rows: usize) -> Result<(), SampleError> {
+fn scored(column: &'static str, scored: &RubricScores, rows: usize) -> Result<(), SampleError> {
     let scores = Values::aligned(column, &scored.scores, rows)?;
     in_unit(column, scores.as_slice().iter().copied())?;
     align("abstains", scored.abstains.len(), rows)

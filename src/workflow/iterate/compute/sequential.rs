@@ -14,7 +14,7 @@ use clover_stats::predicate::SequentialVerdict;
 use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
 
-use crate::iterate::compute::evidence::Compared;
+use crate::iterate::compute::evidence::RewardComparison;
 use crate::iterate::compute::evidence::finite;
 use crate::iterate::compute::rows::pick;
 
@@ -42,7 +42,7 @@ pub fn terms_of(plan: &IterationPlan, thresholds: &Thresholds) -> Option<Sequent
     })
 }
 
-impl Compared<'_> {
+impl RewardComparison<'_> {
     /// The test of the candidate over the clusters that are shown: `H` from the rewards of every row of the block, then
     /// the mean difference of each cluster in turn.
     ///

@@ -3,27 +3,27 @@
 use clover_event::id::EnvironmentId;
 use clover_event::id::FamilyId;
 use clover_event::payload::intake::SplitPart;
+use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::TestedEnvironment;
-use clover_event::payload::predicate::Transported;
 use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Probability;
 use clover_stats::environment;
 use clover_stats::environment::Environment;
-use clover_stats::environment::Finding;
-use clover_stats::multiplicity::Correction;
+use clover_stats::environment::EnvironmentFinding;
+use clover_stats::multiplicity::MultiplicityCorrection;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::rows::EnvironmentFamily;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::compute::rows::Table;
 use crate::iterate::compute::uncertainty;
 
 /// One environment's numbers; `None` without labelled rows.
-type Tested = Option<Finding>;
+type EnvironmentTest = Option<EnvironmentFinding>;
 
 /// Tests every environment of one family on the labelled rows of a part.
 ///
@@ -32,11 +32,11 @@ type Tested = Option<Finding>;
 fn family(
     table: &Table,
     family: &EnvironmentFamily,
-    fitted: &Fitted,
-    scored: &Scored,
+    fitted: &CalibratorFit,
+    scored: &RubricScores,
     part: SplitPart,
     level: f64,
-) -> Result<Vec<Tested>, Unfit> {
+) -> Result<Vec<EnvironmentTest>, Unfit> {
     let labelled = table.labelled(part);
     let mut of_each: Vec<Vec<usize>> = vec![Vec::new(); family.environments.len()];
     for &row in &labelled {
@@ -65,9 +65,13 @@ fn family(
             calibration_variance: *calibration_variance,
         });
     }
-    let mut found: Vec<Tested> = vec![None; family.environments.len()];
+    let mut found: Vec<EnvironmentTest> = vec![None; family.environments.len()];
     if !environments.is_empty() {
-        let tested = environment::test(&environments, Correction::BenjaminiHochberg, level)?;
+        let tested = environment::test(
+            &environments,
+            MultiplicityCorrection::BenjaminiHochberg,
+            level,
+        )?;
         for ((at, ..), finding) in columns.iter().zip(tested) {
             found[*at] = Some(finding);
         }
@@ -79,7 +83,7 @@ fn family(
 fn kept(
     (family, environment): (&FamilyId, &EnvironmentId),
     required: bool,
-    found: Option<&Finding>,
+    found: Option<&EnvironmentFinding>,
     baseline_fails: bool,
 ) -> TestedEnvironment {
     let rows = found.map_or(0, |found| found.rows) as u64;
@@ -114,7 +118,7 @@ pub struct Group<'a> {
 /// [`Unfit`].
 pub fn groups(
     table: &Table,
-    (fitted, scored): (&Fitted, &Scored),
+    (fitted, scored): (&CalibratorFit, &RubricScores),
     family: &FamilyId,
     groups: &[Group<'_>],
     level: f64,
@@ -135,11 +139,15 @@ pub fn groups(
             calibration_variance: *calibration_variance,
         });
     }
-    let found = environment::test(&environments, Correction::BenjaminiHochberg, level)?;
+    let found = environment::test(
+        &environments,
+        MultiplicityCorrection::BenjaminiHochberg,
+        level,
+    )?;
     let others_fail = found
         .iter()
         .skip(1)
-        .any(|found| found.verdict == environment::Verdict::Fail);
+        .any(|found| found.verdict == environment::EnvironmentVerdict::Fail);
     let all = groups.iter().zip(&found).enumerate();
     let kept = all.map(|(at, (group, found))| {
         let place = (family, &group.environment);
@@ -155,10 +163,10 @@ pub fn groups(
 /// [`Unfit`].
 pub fn under(
     table: &Table,
-    (fitted, scored): (&Fitted, &Scored),
+    (fitted, scored): (&CalibratorFit, &RubricScores),
     part: SplitPart,
     level: f64,
-) -> Result<Vec<Vec<Option<Finding>>>, Unfit> {
+) -> Result<Vec<Vec<Option<EnvironmentFinding>>>, Unfit> {
     let families = table.data().environments.iter();
     families
         .map(|of| family(table, of, fitted, scored, part, level))
@@ -171,25 +179,25 @@ pub fn under(
 /// [`Unfit`].
 pub fn transport(
     table: &Table,
-    baseline: &Fitted,
-    candidate: (&Fitted, &Scored),
+    baseline: &CalibratorFit,
+    candidate: (&CalibratorFit, &RubricScores),
     part: SplitPart,
     level: f64,
-) -> Result<Transported, Unfit> {
+) -> Result<EnvironmentTests, Unfit> {
     let mut environments = Vec::new();
     for of in &table.data().environments {
         let before = family(table, of, baseline, &table.data().scored, part, level)?;
         let after = family(table, of, candidate.0, candidate.1, part, level)?;
         for (at, environment) in of.environments.iter().enumerate() {
-            let fails = |found: &Tested| {
+            let fails = |found: &EnvironmentTest| {
                 found
                     .as_ref()
-                    .is_some_and(|found| found.verdict == environment::Verdict::Fail)
+                    .is_some_and(|found| found.verdict == environment::EnvironmentVerdict::Fail)
             };
             let place = (&of.id, environment);
             let found = after[at].as_ref();
             environments.push(kept(place, of.required[at], found, fails(&before[at])));
         }
     }
-    Ok(Transported { environments })
+    Ok(EnvironmentTests { environments })
 }

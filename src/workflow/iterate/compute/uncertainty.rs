@@ -8,9 +8,9 @@ use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 use rayon::prelude::*;
 
-use crate::iterate::compute::audit::Audited;
+use crate::iterate::compute::audit::FamilyAudit;
 use crate::iterate::compute::fit;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::fit::Settings;
 use crate::iterate::compute::rows::Table;
 use crate::iterate::compute::rows::mean_at;
@@ -53,13 +53,13 @@ impl Uncertainty {
 /// [`Unfit`].
 pub fn uncertainty(
     table: &Table,
-    baseline: &Fitted,
+    baseline: &CalibratorFit,
     settings: Settings,
     seeds: &[u64],
 ) -> Result<Uncertainty, Unfit> {
     let scored = &table.data().scored;
     let logs = table.logs();
-    let fold_values = |fitted: &Fitted| -> Vec<f64> {
+    let fold_values = |fitted: &CalibratorFit| -> Vec<f64> {
         (0..fitted.folds)
             .map(|fold| math::mean(&fitted.without_fold(table, scored, fold, logs)))
             .collect()
@@ -104,8 +104,8 @@ pub fn uncertainty(
 /// [`Unfit`].
 pub fn variance_on(
     table: &Table,
-    fitted: &Fitted,
-    scored: &crate::iterate::compute::rows::Scored,
+    fitted: &CalibratorFit,
+    scored: &crate::iterate::compute::rows::RubricScores,
     rows: &[usize],
 ) -> Result<f64, Unfit> {
     let values: Vec<f64> = (0..fitted.folds)
@@ -115,7 +115,7 @@ pub fn variance_on(
 }
 
 /// Lower bound on the gain in sight from correcting the mean of every Risk slice of one family.
-pub fn promising_gain(audited: &[Audited]) -> f64 {
+pub fn promising_gain(audited: &[FamilyAudit]) -> f64 {
     let families: Vec<Vec<RiskSlice>> = audited
         .iter()
         .map(|family| {
@@ -143,6 +143,6 @@ pub fn pauses(share: Option<f64>, gain: f64, eta: f64) -> bool {
 }
 
 /// Mean reward over the logs: the plug-in value that the share is about.
-pub fn plug_in(table: &Table, fitted: &Fitted) -> f64 {
+pub fn plug_in(table: &Table, fitted: &CalibratorFit) -> f64 {
     mean_at(&fitted.rewards, table.logs())
 }

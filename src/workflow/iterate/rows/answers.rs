@@ -12,15 +12,15 @@ use clover_ledger::History;
 use clover_projection::iterations::rows::Key;
 use clover_projection::iterations::rows::RowLog;
 
-use crate::iterate::rows::Loaded;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationDataset;
+use crate::iterate::rows::IterationRowsError;
 use crate::iterate::rows::id_of;
 use crate::iterate::rows::missing;
 use crate::iterate::rows::records;
 use crate::iterate::rows::scored::Lack;
 use crate::iterate::rows::scored::Raw;
 use crate::judge::key::RawKey;
-use crate::judge::run::Record;
+use crate::judge::run::RawRecord;
 
 /// What a judge answered, by row.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,13 +34,14 @@ impl Answers {
     /// Reads the answers of a judge through a position.
     ///
     /// # Errors
-    /// [`RowsError`], also for a record whose key is of another prompt, model or source than the judge was registered with.
+    /// [`IterationRowsError`], also for a record whose key is of another prompt, model or source than the judge was
+    /// registered with.
     pub fn through(
         history: &dyn History,
         experiment: &ExperimentId,
         judge: &JudgeRegistered,
         last: u64,
-    ) -> Result<Self, RowsError> {
+    ) -> Result<Self, IterationRowsError> {
         let log = RowLog::through(history, experiment, None, last)?;
         let mut evidence = BTreeMap::new();
         for record in records::records_of(history, &log, &judge.judge)? {
@@ -93,7 +94,7 @@ impl Answers {
 }
 
 /// Whether a record stands under the key of a judge as it was registered.
-fn is_of(judge: &JudgeRegistered, record: &Record) -> bool {
+fn is_of(judge: &JudgeRegistered, record: &RawRecord) -> bool {
     let key = RawKey {
         a_hash: record.a_hash,
         decoding: judge.decoding,
@@ -107,7 +108,7 @@ fn is_of(judge: &JudgeRegistered, record: &Record) -> bool {
     key.digest() == record.raw_key
 }
 
-impl Loaded {
+impl IterationDataset {
     /// The raw answers of rows and anchors: those read, or in their place those of a judge that was told something else.
     ///
     /// Nothing before the unsealing reads a row of confirm, and nobody asks about one before candidates are sealed: until
@@ -160,13 +161,13 @@ impl Loaded {
 /// Hosts that stored answers of a judge cite and that nobody verified.
 ///
 /// # Errors
-/// [`RowsError`].
+/// [`IterationRowsError`].
 pub fn unverified(
     history: &dyn History,
     (experiment, iteration): (&ExperimentId, &IterationId),
     judge: &JudgeId,
     size: u64,
-) -> Result<BTreeSet<String>, RowsError> {
+) -> Result<BTreeSet<String>, IterationRowsError> {
     let last = size.saturating_sub(1);
     let log = RowLog::through(history, experiment, Some(iteration), last)?;
     let records = records::records_of(history, &log, judge)?;

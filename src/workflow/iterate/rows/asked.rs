@@ -14,19 +14,19 @@ use clover_num::Count;
 use clover_projection::iterations::rows::Key;
 use clover_projection::iterations::rows::RowLog;
 
-use crate::iterate::rows::Named;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationRowsError;
+use crate::iterate::rows::RowName;
 use crate::iterate::rows::records;
-use crate::judge::run::Record;
+use crate::judge::run::RawRecord;
 
 /// What a judge did, and what it did not.
 #[derive(Debug)]
-pub struct Asked {
+pub struct JudgeRecords {
     /// Its records by raw key; of a key, the first.
-    pub records: BTreeMap<Digest, Record>,
+    pub records: BTreeMap<Digest, RawRecord>,
     /// Rows of the iteration without a record of it, in the order in which they were first scored, each with who scored it:
     /// one of those events keeps the texts.
-    pub unscored: Vec<(Vec<JudgeId>, Named)>,
+    pub unscored: Vec<(Vec<JudgeId>, RowName)>,
 }
 
 /// The policies whose rows are the anchors of an iteration.
@@ -41,13 +41,13 @@ fn anchors(log: &RowLog) -> BTreeSet<&PolicyId> {
 /// What a judge is asked for in an iteration: rows of the clusters of its split, and of its anchors.
 ///
 /// # Errors
-/// [`RowsError`].
+/// [`IterationRowsError`].
 pub fn asked(
     history: &dyn History,
     (experiment, iteration): (&ExperimentId, &IterationId),
     judge: &JudgeId,
     size: u64,
-) -> Result<Asked, RowsError> {
+) -> Result<JudgeRecords, IterationRowsError> {
     let last = size.saturating_sub(1);
     let log = RowLog::through(history, experiment, Some(iteration), last)?;
     let records = records::records_of(history, &log, judge)?;
@@ -74,7 +74,7 @@ pub fn asked(
     let mut unscored: Vec<_> = wanted.into_iter().collect();
     unscored.sort_by_key(|(_, (seq, _))| *seq);
     let unscored = unscored.into_iter().map(|((policy, item, draw), (_, by))| {
-        let name = Named {
+        let name = RowName {
             policy: policy.clone(),
             item: item.clone(),
             draw: Count::new(*draw).unwrap_or_default(),
@@ -83,7 +83,7 @@ pub fn asked(
     });
     let unscored = unscored.collect();
     let by_key = records.into_iter().map(|record| (record.raw_key, record));
-    Ok(Asked {
+    Ok(JudgeRecords {
         records: by_key.rev().collect(),
         unscored,
     })

@@ -40,7 +40,7 @@ pub(super) const FEATURES: [&str; 15] = [
 
 /// One row.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(super) struct FieldRow<'a> {
     pub key: &'a Key,
     pub evidence: Option<&'a Evidence>,
     pub fields: Option<&'a BTreeMap<FieldId, String>>,
@@ -99,7 +99,7 @@ pub(super) fn allowed(rubric: &Rubric) -> Option<&Leaf> {
     rubric.at("obligations.factual_adequacy.verification.allowed_domains")
 }
 
-impl Row<'_> {
+impl FieldRow<'_> {
     /// A field as a number.
     pub(super) fn number(&self, name: &str, allowed: Option<&Leaf>) -> Option<f64> {
         if is_own(name) {

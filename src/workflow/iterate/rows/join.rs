@@ -13,10 +13,10 @@ use clover_event::payload::iteration::AnchorSetRegistered;
 use clover_event::payload::manifest::IterationDesign;
 use clover_ground::shell;
 use clover_num::Count;
-use clover_projection::iterations::rows::Formed;
 use clover_projection::iterations::rows::Key;
 use clover_projection::iterations::rows::RowLog;
 use clover_projection::iterations::rows::Score;
+use clover_projection::iterations::rows::SplitFormation;
 use clover_rubric::Rubric;
 use clover_rubric::engine::Rules;
 use clover_rubric::evidence::Evidence;
@@ -27,12 +27,12 @@ use crate::iterate::compute::SliceFamily;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::rows::EnvironmentFamily;
 use crate::iterate::compute::rows::Feature;
-use crate::iterate::rows::Named;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationRowsError;
+use crate::iterate::rows::RowName;
 use crate::iterate::rows::STRATUM;
 use crate::iterate::rows::anchor_root;
 use crate::iterate::rows::fields;
-use crate::iterate::rows::fields::Row;
+use crate::iterate::rows::fields::FieldRow;
 use crate::iterate::rows::id_of;
 use crate::iterate::rows::missing;
 use crate::iterate::rows::scored::Lack;
@@ -47,16 +47,16 @@ pub(super) struct Sources<'a> {
     pub evidence: &'a BTreeMap<Key, Evidence>,
     pub imported: &'a BTreeMap<Key, BTreeMap<FieldId, String>>,
     pub judge: &'a JudgeId,
-    pub formed: &'a Formed,
+    pub formed: &'a SplitFormation,
     pub through: u64,
     pub unsealed: Option<u64>,
 }
 
-pub(super) type Joined = (Table, Vec<Named>, Vec<Raw>, Vec<Vec<Raw>>, Vec<String>);
+pub(super) type RowColumns = (Table, Vec<RowName>, Vec<Raw>, Vec<Vec<Raw>>, Vec<String>);
 
 impl Sources<'_> {
-    fn row<'k>(&'k self, key: &'k Key) -> Row<'k> {
-        Row {
+    fn row<'k>(&'k self, key: &'k Key) -> FieldRow<'k> {
+        FieldRow {
             key,
             evidence: self.evidence.get(key),
             fields: self.imported.get(key),
@@ -77,7 +77,7 @@ impl Sources<'_> {
         self.log.anchors.iter().find(|of| of.anchors == *named)
     }
 
-    pub(super) fn table(&self) -> Result<Joined, RowsError> {
+    pub(super) fn table(&self) -> Result<RowColumns, IterationRowsError> {
         let set = self.anchor_set();
         let is_anchor =
             |key: &Key| set.is_some_and(|set| set.low.policy == key.0 || set.high.policy == key.0);
@@ -119,7 +119,7 @@ impl Sources<'_> {
         }
         if let Some(first) = lack.first {
             let rows = lack.rows;
-            return Err(RowsError::Evidence { rows, first });
+            return Err(IterationRowsError::Evidence { rows, first });
         }
         let without = raw.iter().filter(|raw| raw.evidence.is_none()).count();
         if without > 0 {
@@ -128,7 +128,7 @@ impl Sources<'_> {
                 raw.len()
             ));
         }
-        let names = rows.iter().map(|score| Named {
+        let names = rows.iter().map(|score| RowName {
             policy: score.key.0.clone(),
             item: score.key.1.clone(),
             draw: Count::new(score.key.2).unwrap_or_default(),
@@ -189,7 +189,7 @@ impl Sources<'_> {
     pub(super) fn covariates<'k>(
         &self,
         keys: &(impl Iterator<Item = &'k Key> + Clone),
-    ) -> Result<Vec<Vec<f64>>, RowsError> {
+    ) -> Result<Vec<Vec<f64>>, IterationRowsError> {
         let allowed = fields::allowed(self.rubric);
         let mut columns = Vec::with_capacity(self.design.covariates.len());
         for field in &self.design.covariates {
@@ -235,7 +235,7 @@ impl Sources<'_> {
         fields::FEATURES.iter().filter_map(column).collect()
     }
 
-    pub(super) fn slices(&self, rows: &[&Score]) -> Result<Vec<SliceFamily>, RowsError> {
+    pub(super) fn slices(&self, rows: &[&Score]) -> Result<Vec<SliceFamily>, IterationRowsError> {
         let allowed = fields::allowed(self.rubric);
         let mut families = Vec::with_capacity(self.design.slices.len());
         for family in &self.design.slices {
@@ -304,7 +304,7 @@ impl Sources<'_> {
         rules: &Rules,
         lack: &mut Lack,
         notes: &mut Vec<String>,
-    ) -> Result<(Option<Anchor>, Vec<Raw>), RowsError> {
+    ) -> Result<(Option<Anchor>, Vec<Raw>), IterationRowsError> {
         let all = &self.log.scores[self.judge];
         let by_id: BTreeMap<String, &Score> = all
             .iter()

@@ -18,10 +18,10 @@ use clover_rubric::Rubric;
 
 use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::Table;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::rows::EvidenceMissing;
-use crate::iterate::rows::Named;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationRowsError;
+use crate::iterate::rows::RowName;
 use crate::iterate::rows::id_of;
 use crate::iterate::rows::join::Sources;
 use crate::iterate::rows::missing;
@@ -34,7 +34,7 @@ use crate::iterate::rows::wanted;
 
 /// Which rows and labels.
 #[derive(Clone, Copy)]
-pub struct After<'a> {
+pub struct LaterQuery<'a> {
     /// The experiment.
     pub experiment: &'a ExperimentId,
     /// The iteration whose plan has slices, environments and covariates.
@@ -53,7 +53,7 @@ pub struct After<'a> {
     pub with_anchors: bool,
 }
 
-impl std::fmt::Debug for After<'_> {
+impl std::fmt::Debug for LaterQuery<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "After({} through {})", self.iteration, self.through)
     }
@@ -65,7 +65,7 @@ pub struct Later {
     /// The checked rows, scored under the rubric.
     pub table: Table,
     /// Name of each row.
-    pub names: Vec<Named>,
+    pub names: Vec<RowName>,
     raw: Vec<Raw>,
 }
 
@@ -74,7 +74,7 @@ impl Later {
     ///
     /// # Errors
     /// [`EvidenceMissing`] where a row has no record, or one without what the rules ask.
-    pub fn under(&self, rubric: &Rubric) -> Result<Scored, EvidenceMissing> {
+    pub fn under(&self, rubric: &Rubric) -> Result<RubricScores, EvidenceMissing> {
         let mut lack = Lack::default();
         let name = |at: usize| self.table.data().rows[at].clone();
         let scored = scored_strictly(&self.raw, &rubric.rules(), &mut lack, name);
@@ -96,8 +96,11 @@ impl Later {
 /// Reads rows beside those of an iteration; `None` where there is none. Rows of anchors are none of them.
 ///
 /// # Errors
-/// [`RowsError`].
-pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, RowsError> {
+/// [`IterationRowsError`].
+pub fn later(
+    history: &dyn History,
+    after: &LaterQuery<'_>,
+) -> Result<Option<Later>, IterationRowsError> {
     let log = RowLog::through(
         history,
         after.experiment,
@@ -143,7 +146,7 @@ pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, 
     }
     if let Some(first) = lack.first {
         let rows = lack.rows;
-        return Err(RowsError::Evidence { rows, first });
+        return Err(IterationRowsError::Evidence { rows, first });
     }
     let labels = labels(&log, after, rows.iter().map(|score| &score.key));
     let data = IterationRows {
@@ -165,7 +168,7 @@ pub fn later(history: &dyn History, after: &After<'_>) -> Result<Option<Later>, 
 }
 
 /// Scores that are asked for, without those of anchors.
-fn admitted<'w>(log: &'w RowLog, after: &After<'_>) -> Vec<&'w Score> {
+fn admitted<'w>(log: &'w RowLog, after: &LaterQuery<'_>) -> Vec<&'w Score> {
     let anchors = log.anchors.iter();
     let anchors: Vec<&PolicyId> = anchors
         .flat_map(|set| [&set.low.policy, &set.high.policy])
@@ -178,8 +181,8 @@ fn admitted<'w>(log: &'w RowLog, after: &After<'_>) -> Vec<&'w Score> {
     admitted.collect()
 }
 
-fn named(key: &Key) -> Named {
-    Named {
+fn named(key: &Key) -> RowName {
+    RowName {
         policy: key.0.clone(),
         item: key.1.clone(),
         draw: Count::new(key.2).unwrap_or_default(),
@@ -189,7 +192,7 @@ fn named(key: &Key) -> Named {
 /// The label of each row: the mean where it has several that count.
 fn labels<'k>(
     log: &RowLog,
-    after: &After<'_>,
+    after: &LaterQuery<'_>,
     keys: impl Iterator<Item = &'k Key>,
 ) -> Vec<Option<f64>> {
     let mut of: BTreeMap<&Key, (i64, u32)> = BTreeMap::new();

@@ -52,7 +52,7 @@ use crate::import::kept::KeptError;
 use crate::import::kept::Unread;
 use crate::iterate::compute::Candidate;
 use crate::iterate::compute::Table;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::rows::join::Sources;
 use crate::iterate::rows::scored::Lack;
 use crate::iterate::rows::scored::Raw;
@@ -62,11 +62,11 @@ use crate::patches;
 
 pub use answers::Answers;
 pub use answers::unverified;
-pub use asked::Asked;
+pub use asked::JudgeRecords;
 pub use asked::asked;
 pub use fields::LOG_TOKENS;
-pub use later::After;
 pub use later::Later;
+pub use later::LaterQuery;
 pub use later::later;
 pub use sequence::Sequence;
 pub use sequence::Unit;
@@ -78,7 +78,7 @@ pub const STRATUM: &str = "stratum";
 
 /// Why there are no rows.
 #[derive(Debug, thiserror::Error)]
-pub enum RowsError {
+pub enum IterationRowsError {
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -106,7 +106,7 @@ pub enum RowsError {
     Unfit(#[from] SampleError),
 }
 
-impl From<KeptError> for RowsError {
+impl From<KeptError> for IterationRowsError {
     fn from(error: KeptError) -> Self {
         match error {
             KeptError::Ledger(error) => Self::Ledger(error),
@@ -115,8 +115,8 @@ impl From<KeptError> for RowsError {
     }
 }
 
-fn missing(what: impl Into<String>, next: impl Into<String>) -> RowsError {
-    RowsError::Missing {
+fn missing(what: impl Into<String>, next: impl Into<String>) -> IterationRowsError {
+    IterationRowsError::Missing {
         what: what.into(),
         next: next.into(),
     }
@@ -124,7 +124,7 @@ fn missing(what: impl Into<String>, next: impl Into<String>) -> RowsError {
 
 /// Which rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Which<'a> {
+pub struct RowsQuery<'a> {
     /// The experiment.
     pub experiment: &'a ExperimentId,
     /// The iteration.
@@ -138,7 +138,7 @@ pub struct Which<'a> {
 
 /// The name of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct RowName {
     /// Who answered.
     pub policy: PolicyId,
     /// What was answered.
@@ -149,7 +149,7 @@ pub struct Named {
 
 /// The rows of an iteration, with what candidates are computed from.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct IterationDataset {
     /// Whose scores.
     pub judge: JudgeId,
     /// The judge, if it was registered: scores that were imported need no registration.
@@ -169,7 +169,7 @@ pub struct Loaded {
     /// The checked rows.
     pub table: Table,
     /// Name of each row.
-    pub names: Vec<Named>,
+    pub names: Vec<RowName>,
     /// What a reader should know: anchors that are not those registered, rows without evidence.
     pub notes: Vec<String>,
     /// The order of the confirm block, once it is unsealed, where its test is sequential.
@@ -190,7 +190,7 @@ pub struct EvidenceMissing {
     pub first: String,
 }
 
-impl Loaded {
+impl IterationDataset {
     /// Whether the judge can be asked anew.
     pub fn is_callable(&self) -> bool {
         let port = self.registered.as_ref().map(|judge| judge.port);
@@ -245,7 +245,11 @@ impl Loaded {
 
     /// Anchors under rules, in the order of the table, from recorded base scores or from others: those of all anchor rows,
     /// their ids ascending. `None` where there are not as many, or one cannot be scored.
-    pub fn anchors_under(&self, rules: &Rules, given: Option<&[Micro]>) -> Option<Vec<Scored>> {
+    pub fn anchors_under(
+        &self,
+        rules: &Rules,
+        given: Option<&[Micro]>,
+    ) -> Option<Vec<RubricScores>> {
         let anchors = &self.table.data().anchors;
         let mut order: Vec<usize> = (0..anchors.len()).collect();
         order.sort_by_key(|&at| format!("{}/", anchors[at].policy));
@@ -254,7 +258,7 @@ impl Loaded {
         if given.is_some() && rest.is_none() {
             return None;
         }
-        let mut all = vec![Scored::default(); anchors.len()];
+        let mut all = vec![RubricScores::default(); anchors.len()];
         for at in order {
             let mut raw = self.anchors[at].clone();
             if let Some(scores) = rest {
@@ -328,14 +332,14 @@ pub fn anchor_root(ids: &BTreeSet<String>) -> Root {
 /// What an anchor set says of the recorded rows of one policy: how many there are, and their root.
 ///
 /// # Errors
-/// [`RowsError`].
+/// [`IterationRowsError`].
 pub fn anchor_rows(
     history: &dyn History,
     experiment: &ExperimentId,
     size: u64,
     judge: Option<&JudgeId>,
     policy: &PolicyId,
-) -> Result<AnchorRows, RowsError> {
+) -> Result<AnchorRows, IterationRowsError> {
     let log = RowLog::through(history, experiment, None, size.saturating_sub(1))?;
     let judge = judge_of(&log, judge)?;
     let of = log.scores[&judge].iter();
@@ -355,7 +359,7 @@ fn id_of((policy, item, draw): &Key) -> String {
 }
 
 /// The judge that a plan names, else the only one with scores.
-fn judge_of(log: &RowLog, named: Option<&JudgeId>) -> Result<JudgeId, RowsError> {
+fn judge_of(log: &RowLog, named: Option<&JudgeId>) -> Result<JudgeId, IterationRowsError> {
     if let Some(judge) = named {
         if log.scores.contains_key(judge) {
             return Ok(judge.clone());
@@ -387,7 +391,7 @@ fn judge_of(log: &RowLog, named: Option<&JudgeId>) -> Result<JudgeId, RowsError>
 
 /// A number of 53 bits for one purpose, from the registered seed.
 pub fn number(plan: &IterationPlan, iteration: &IterationId, purpose: &str) -> u64 {
-    let opened = crate::iterate::steps::Opened {
+    let opened = crate::iterate::steps::OpenIteration {
         iteration: iteration.clone(),
         plan: plan.clone(),
     };
@@ -397,8 +401,11 @@ pub fn number(plan: &IterationPlan, iteration: &IterationId, purpose: &str) -> u
 /// The rows of an iteration.
 ///
 /// # Errors
-/// [`RowsError`].
-pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsError> {
+/// [`IterationRowsError`].
+pub fn load(
+    history: &dyn History,
+    which: &RowsQuery<'_>,
+) -> Result<IterationDataset, IterationRowsError> {
     let last = which.confirm.unwrap_or(which.through).max(which.through);
     let log = RowLog::through(history, which.experiment, Some(which.iteration), last)?;
     let Some(opening) = log.opening.clone() else {
@@ -444,7 +451,7 @@ pub fn load(history: &dyn History, which: &Which<'_>) -> Result<Loaded, RowsErro
     };
     let (table, names, raw, anchors, notes) = sources.table()?;
     let sequence = Sequence::of(&log, &opening, &formed, (unsealed, &names, &raw));
-    Ok(Loaded {
+    Ok(IterationDataset {
         sequence,
         registered: log.judges.get(&judge).cloned(),
         judge,

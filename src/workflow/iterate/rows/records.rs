@@ -10,18 +10,18 @@ use clover_projection::iterations::rows::RowLog;
 use clover_rubric::evidence::Evidence;
 
 use crate::import::kept;
-use crate::import::kept::Kept;
+use crate::import::kept::FieldWords;
 use crate::import::kept::Unread;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationRowsError;
 use crate::judge::run;
-use crate::judge::run::Record;
+use crate::judge::run::RawRecord;
 
 /// Records of a judge's rows, the first of a draw.
 pub(super) fn evidence(
     history: &dyn History,
     log: &RowLog,
     judge: &JudgeId,
-) -> Result<BTreeMap<Key, Evidence>, RowsError> {
+) -> Result<BTreeMap<Key, Evidence>, IterationRowsError> {
     let mut found = BTreeMap::new();
     for record in records_of(history, log, judge)? {
         let key = (record.policy, record.item, record.draw.value());
@@ -35,7 +35,7 @@ pub(super) fn records_of(
     history: &dyn History,
     log: &RowLog,
     judge: &JudgeId,
-) -> Result<Vec<Record>, RowsError> {
+) -> Result<Vec<RawRecord>, IterationRowsError> {
     let mut found = Vec::new();
     for (seq, _, blob, root) in log.records.iter().filter(|(_, of, ..)| of == judge) {
         let damaged = |what: String| Unread::Damaged { seq: *seq, what };
@@ -51,6 +51,6 @@ pub(super) fn imported(
     history: &dyn History,
     log: &RowLog,
     wanted: &[&FieldId],
-) -> Result<Kept, RowsError> {
+) -> Result<FieldWords, IterationRowsError> {
     Ok(kept::fields(history, &log.ingested, wanted)?)
 }

@@ -9,7 +9,7 @@ use clover_rubric::engine::EngineError;
 use clover_rubric::engine::Rules;
 use clover_rubric::evidence::Evidence;
 
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 
 /// A raw answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,8 +53,8 @@ pub(super) fn scored(
     rules: &Rules,
     lack: &mut Lack,
     name: impl Fn(usize) -> String,
-) -> Scored {
-    let mut scored = Scored::default();
+) -> RubricScores {
+    let mut scored = RubricScores::default();
     for (at, raw) in rows.iter().enumerate() {
         let (score, abstains) = match score_of(raw, rules) {
             Ok(found) => found,
@@ -79,7 +79,7 @@ pub(super) fn scored_strictly(
     rules: &Rules,
     lack: &mut Lack,
     name: impl Fn(usize) -> String,
-) -> Scored {
+) -> RubricScores {
     if let Some(at) = rows.iter().position(|raw| raw.evidence.is_none()) {
         lack.rows += 1;
         let first = || format!("{}: no evidence record", name(at));

@@ -8,12 +8,12 @@ use clover_event::payload::gate::DrawnFrom;
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::manifest::ConfirmTest;
 use clover_ground::digest::Digest;
-use clover_projection::iterations::rows::Formed;
 use clover_projection::iterations::rows::Opening;
 use clover_projection::iterations::rows::RowLog;
+use clover_projection::iterations::rows::SplitFormation;
 use clover_projection::orders;
 
-use crate::iterate::rows::Named;
+use crate::iterate::rows::RowName;
 use crate::iterate::rows::scored::Raw;
 
 /// One cluster of a block.
@@ -46,8 +46,8 @@ impl Sequence {
     pub(super) fn of(
         log: &RowLog,
         opening: &Opening,
-        formed: &Formed,
-        (unsealed, names, raw): (Option<u64>, &[Named], &[Raw]),
+        formed: &SplitFormation,
+        (unsealed, names, raw): (Option<u64>, &[RowName], &[Raw]),
     ) -> Option<Self> {
         let unsealed = unsealed.filter(|_| opening.plan.confirm_test == ConfirmTest::Sequential)?;
         let beacon = log.beacon?;

@@ -18,12 +18,12 @@ use clover_event::payload::manifest::IterationDesign;
 use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_num::Count;
-use clover_projection::iterations::rows::Formed;
 use clover_projection::iterations::rows::RowLog;
+use clover_projection::iterations::rows::SplitFormation;
 
 use crate::import::kept;
 use crate::iterate::compute::Table;
-use crate::iterate::rows::RowsError;
+use crate::iterate::rows::IterationRowsError;
 use crate::iterate::rows::join::Sources;
 use crate::iterate::rows::judge_of;
 use crate::iterate::rows::missing;
@@ -69,8 +69,8 @@ impl FitWindow {
 }
 
 /// The split that an iteration would run on that opened now: the last that was formed and whose confirm block is not spent.
-fn formed(log: &RowLog, experiment: &ExperimentId) -> Result<Formed, RowsError> {
-    let spent = |formed: &&Formed| {
+fn formed(log: &RowLog, experiment: &ExperimentId) -> Result<SplitFormation, IterationRowsError> {
+    let spent = |formed: &&SplitFormation| {
         let mut unsealed = log.unsealed.iter();
         unsealed.any(|(root, ..)| *root == formed.confirm_root)
     };
@@ -86,13 +86,13 @@ fn formed(log: &RowLog, experiment: &ExperimentId) -> Result<Formed, RowsError> 
 /// Reads the fit window of an experiment through a position, under a rubric and with the slices of a design.
 ///
 /// # Errors
-/// [`RowsError`].
+/// [`IterationRowsError`].
 pub fn fit_window(
     history: &dyn History,
     experiment: &ExperimentId,
     design: &IterationDesign,
     through: u64,
-) -> Result<FitWindow, RowsError> {
+) -> Result<FitWindow, IterationRowsError> {
     let mut log = RowLog::through(history, experiment, None, through)?;
     let formed = formed(&log, experiment)?;
     let judge = judge_of(&log, design.judge.as_ref())?;
@@ -140,15 +140,15 @@ pub fn fit_window(
     })
 }
 
-type Joined = (Table, BTreeMap<FieldId, Vec<Option<String>>>, JudgeId);
+type WindowTable = (Table, BTreeMap<FieldId, Vec<Option<String>>>, JudgeId);
 
 /// Joins what is left of the log.
 fn joined(
     history: &dyn History,
     log: &RowLog,
     design: &IterationDesign,
-    (formed, judge, through): (&Formed, JudgeId, u64),
-) -> Result<Joined, RowsError> {
+    (formed, judge, through): (&SplitFormation, JudgeId, u64),
+) -> Result<WindowTable, IterationRowsError> {
     // Anchors are of no use to a plan, and their rows are gone.
     let design = IterationDesign {
         anchors: None,
@@ -188,7 +188,7 @@ fn joined(
     }
     let (table, rows, ..) = sources.table()?;
     let words = |field: &FieldId| -> Vec<Option<String>> {
-        let word = |row: &crate::iterate::rows::Named| {
+        let word = |row: &crate::iterate::rows::RowName| {
             let key = (row.policy.clone(), row.item.clone(), row.draw.value());
             imported.get(&key)?.get(field).cloned()
         };

@@ -12,7 +12,7 @@ use crate::iterate::compute::EnvironmentFamily;
 use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::SliceFamily;
 use crate::iterate::compute::Table;
-use crate::iterate::compute::rows::Scored;
+use crate::iterate::compute::rows::RubricScores;
 use crate::simulate::files::ANCHOR_ROWS;
 use crate::simulate::iteration::Design;
 use crate::simulate::world::Kind;
@@ -96,7 +96,7 @@ impl Stage {
             inclusion: vec![Some(1.0); rows],
             slices: slices(design, world, &of.slices),
             environments: environments(design, world, &of.slices),
-            scored: Scored::of(of.scores),
+            scored: RubricScores::of(of.scores),
             ..IterationRows::default()
         };
         let mut anchors = Vec::new();
@@ -105,7 +105,7 @@ impl Stage {
             data.anchors.push(Anchor {
                 policy: policy.parse().expect("BUG: a constant id"),
                 covariates: tokens(&of),
-                scored: Scored::of(of.scores),
+                scored: RubricScores::of(of.scores),
             });
             anchors.push(of.fixed);
         }
@@ -121,8 +121,8 @@ impl Stage {
         Candidate {
             patch,
             kappa: 3,
-            scored: Scored::of(self.fixed.clone()),
-            anchors: self.anchors.iter().cloned().map(Scored::of).collect(),
+            scored: RubricScores::of(self.fixed.clone()),
+            anchors: self.anchors.iter().cloned().map(RubricScores::of).collect(),
         }
     }
 
@@ -133,13 +133,16 @@ impl Stage {
         by: &Arbitrary,
     ) -> Candidate {
         let data = self.table.data();
-        let anchors = data.anchors.iter().zip([Set::AnchorHigh, Set::AnchorLow]);
+        let anchors = data
+            .anchors
+            .iter()
+            .zip([PatchRows::AnchorHigh, PatchRows::AnchorLow]);
         Candidate {
             patch,
             kappa: 3,
-            scored: Scored::of(by.moved(Set::Rows, &data.scored.scores)),
+            scored: RubricScores::of(by.moved(PatchRows::Rows, &data.scored.scores)),
             anchors: anchors
-                .map(|(anchor, set)| Scored::of(by.moved(set, &anchor.scored.scores)))
+                .map(|(anchor, set)| RubricScores::of(by.moved(set, &anchor.scored.scores)))
                 .collect(),
         }
     }
@@ -201,7 +204,7 @@ fn environments(design: &Design, world: &World, of_row: &[usize]) -> Vec<Environ
 
 /// Which rows an arbitrary patch moves: a stream of its own for each set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Set {
+pub(super) enum PatchRows {
     Rows,
     AnchorHigh,
     AnchorLow,
@@ -225,7 +228,7 @@ impl Arbitrary {
     }
 
     /// Scores with the patch.
-    pub(super) fn moved(&self, set: Set, scores: &[f64]) -> Vec<f64> {
+    pub(super) fn moved(&self, set: PatchRows, scores: &[f64]) -> Vec<f64> {
         let mut draws = Draws::of(self.seed, 1 + set as usize);
         let moved = scores.iter().map(|score| {
             if draws.uniform() < self.share {

@@ -32,17 +32,17 @@ use clover_stats::calibrator::Mode;
 use clover_stats::folds;
 use clover_stats::predicate::BOOTSTRAP_REPLICATES;
 use clover_stats::predicate::SequentialTerms;
-use clover_stats::residuals::Terms;
+use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::Unfit;
 use rayon::prelude::*;
 
 use crate::iterate::compute::Candidate;
 use crate::iterate::compute::audit;
-use crate::iterate::compute::audit::Classified;
-use crate::iterate::compute::evidence::Compared;
+use crate::iterate::compute::audit::GateSlice;
 use crate::iterate::compute::evidence::Models;
+use crate::iterate::compute::evidence::RewardComparison;
 use crate::iterate::compute::fit;
-use crate::iterate::compute::fit::Fitted;
+use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::fit::Settings;
 use crate::iterate::compute::sequential::Block;
 use crate::iterate::compute::sequential::terms_of;
@@ -50,7 +50,7 @@ use crate::iterate::compute::uncertainty;
 use crate::predicate;
 use crate::simulate::iteration::columns::Arbitrary;
 use crate::simulate::iteration::columns::Columns;
-use crate::simulate::iteration::columns::Set;
+use crate::simulate::iteration::columns::PatchRows;
 use crate::simulate::iteration::columns::Stage;
 use crate::simulate::world::Fault;
 use crate::simulate::world::Kind;
@@ -58,7 +58,7 @@ use crate::simulate::world::Setting;
 use crate::simulate::world::SettingError;
 use crate::simulate::world::World;
 
-pub use summary::Blocked;
+pub use summary::GateBlock;
 pub use summary::Share;
 pub use summary::Summary;
 
@@ -187,7 +187,7 @@ impl Proposal {
     clippy::struct_excessive_bools,
     reason = "each is counted by itself over the runs"
 )]
-pub struct Found {
+pub struct IterationResult {
     /// Every gate on dev passed: the candidate reaches confirm.
     pub reached: bool,
     /// The iteration paused for labels before any candidate; never of [`Proposal::Null`].
@@ -225,16 +225,16 @@ impl std::fmt::Debug for Simulation {
 
 /// What an iteration knows before a candidate.
 struct Base {
-    fitted: Fitted,
-    classified: Vec<Classified>,
+    fitted: CalibratorFit,
+    classified: Vec<GateSlice>,
     share: Option<f64>,
     gain: f64,
 }
 
 /// A candidate with its calibrator.
-struct Proposed {
+struct SimulatedCandidate {
     candidate: Candidate,
-    fitted: Fitted,
+    fitted: CalibratorFit,
     fresh: Vec<f64>,
 }
 
@@ -274,14 +274,14 @@ impl Simulation {
     ///
     /// # Errors
     /// [`Unfit`] for a design too small to compute anything.
-    pub fn runs(&self, from: u64, to: u64) -> Result<Vec<Found>, Unfit> {
+    pub fn runs(&self, from: u64, to: u64) -> Result<Vec<IterationResult>, Unfit> {
         (from..to)
             .into_par_iter()
             .map(|number| self.run(number))
             .collect()
     }
 
-    fn run(&self, number: u64) -> Result<Found, Unfit> {
+    fn run(&self, number: u64) -> Result<IterationResult, Unfit> {
         let seed = self.seed.child(&number.to_string());
         let stage = Stage::new(&self.design, &self.world.again(number))?;
         let settings = Settings {
@@ -293,7 +293,7 @@ impl Simulation {
         let eta = self.design.thresholds.eta_micro.value() as f64 / 1e6;
         let paused = uncertainty::pauses(base.share, base.gain, eta);
         if paused && self.proposal == Proposal::Fix {
-            return Ok(Found {
+            return Ok(IterationResult {
                 reached: false,
                 paused,
                 p8: false,
@@ -312,7 +312,7 @@ impl Simulation {
                 let candidate = stage.fix(patch);
                 let fitted = fit::fit(&stage.table, &candidate.scored, settings)?;
                 let fresh = self.fresh.fixed.clone();
-                let proposed = Proposed {
+                let proposed = SimulatedCandidate {
                     candidate,
                     fitted,
                     fresh,
@@ -327,9 +327,9 @@ impl Simulation {
     fn base(&self, stage: &Stage, settings: Settings, seed: &SeedTree) -> Result<Base, Unfit> {
         let table = &stage.table;
         let fitted = fit::fit(table, &table.data().scored, settings)?;
-        let terms = Terms {
+        let terms = SliceTerms {
             level: self.design.thresholds.q_micro.value() as f64 / 1e6,
-            ..Terms::default()
+            ..SliceTerms::default()
         };
         let audited = audit::audit(table, &fitted, &terms)?;
         let seeds: Vec<u64> = (0..uncertainty::FOLD_SEEDS)
@@ -344,7 +344,7 @@ impl Simulation {
         })
     }
 
-    fn models<'a>(base: &'a Base, proposed: &'a Proposed) -> Models<'a> {
+    fn models<'a>(base: &'a Base, proposed: &'a SimulatedCandidate) -> Models<'a> {
         Models {
             baseline: &base.fitted,
             patched: &proposed.fitted,
@@ -356,8 +356,8 @@ impl Simulation {
         &'a self,
         stage: &'a Stage,
         base: &'a Base,
-        proposed: &'a Proposed,
-    ) -> Compared<'a> {
+        proposed: &'a SimulatedCandidate,
+    ) -> RewardComparison<'a> {
         Self::models(base, proposed).compared(
             &stage.table,
             &base.classified,
@@ -369,7 +369,7 @@ impl Simulation {
         &self,
         stage: &Stage,
         base: &Base,
-        proposed: &Proposed,
+        proposed: &SimulatedCandidate,
     ) -> Result<Vec<GateId>, Unfit> {
         let compared = self.compared(stage, base, proposed);
         Ok(self.not_passed(&Self::models(base, proposed).dev(&compared)?))
@@ -391,9 +391,9 @@ impl Simulation {
         &self,
         stage: &Stage,
         base: &Base,
-        proposed: &Proposed,
+        proposed: &SimulatedCandidate,
         dev: &[GateId],
-    ) -> Result<Found, Unfit> {
+    ) -> Result<IterationResult, Unfit> {
         let compared = self.compared(stage, base, proposed);
         let models = Self::models(base, proposed);
         // A bootstrap that decides nothing here need not be drawn in full.
@@ -415,7 +415,7 @@ impl Simulation {
         blocked.extend(confirm.iter().map(|gate| (*gate, GateSplit::Confirm)));
         let mean = compared.part(SplitPart::Confirm)?.mean();
         let error = mean.standard_error();
-        Ok(Found {
+        Ok(IterationResult {
             reached: dev.is_empty(),
             paused: false,
             p8: !confirm.contains(&GateId::P8),
@@ -452,12 +452,12 @@ impl Simulation {
     }
 
     /// The mean of (Y - R')^2 - (Y - R)^2 over the fresh rows.
-    fn worth(&self, base: &Base, proposed: &Proposed) -> f64 {
+    fn worth(&self, base: &Base, proposed: &SimulatedCandidate) -> f64 {
         let fresh = &self.fresh;
         let d = (0..fresh.labels.len()).map(|row| {
             let covariate = [fresh.tokens[row]];
             let covariates = &covariate[..usize::from(self.design.covariates)];
-            let loss = |fitted: &Fitted, score: f64| {
+            let loss = |fitted: &CalibratorFit, score: f64| {
                 let off = fresh.labels[row] - fitted.calibrator.predict(score, covariates);
                 off * off
             };
@@ -473,14 +473,14 @@ impl Simulation {
         base: &Base,
         settings: Settings,
         seed: &SeedTree,
-    ) -> Result<Found, Unfit> {
+    ) -> Result<IterationResult, Unfit> {
         let table = &stage.table;
         let mut tried = Vec::new();
         for number in 0..TRIES {
             let seed = seed.child("try").child(&number.to_string()).seed();
             let candidate = stage.arbitrary(Digest::sha256(&seed), &Arbitrary::new(seed));
             let fitted = fit::fit(table, &candidate.scored, settings)?;
-            let proposed = Proposed {
+            let proposed = SimulatedCandidate {
                 candidate,
                 fitted,
                 fresh: Vec::new(),
@@ -502,7 +502,7 @@ impl Simulation {
             }
         }
         let (dev, seed, mut proposed) = best.expect("BUG: there are tries");
-        proposed.fresh = Arbitrary::new(seed).moved(Set::Fresh, &self.fresh.scores);
+        proposed.fresh = Arbitrary::new(seed).moved(PatchRows::Fresh, &self.fresh.scores);
         self.found(stage, base, &proposed, &dev)
     }
 }

@@ -8,7 +8,7 @@ use clover_num::math;
 use clover_stats::inference::Interval;
 use serde::Serialize;
 
-use crate::simulate::iteration::Found;
+use crate::simulate::iteration::IterationResult;
 
 /// Level of the intervals.
 const ALPHA: f64 = 0.05;
@@ -44,7 +44,7 @@ impl Share {
 
 /// A gate that did not let runs pass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Blocked {
+pub struct GateBlock {
     /// Which.
     pub gate: GateId,
     /// Where.
@@ -61,7 +61,7 @@ pub struct Summary {
     /// Of all runs: accepted, and truly no better.
     pub accepted_wrongly: Share,
     /// Gates that blocked, in order; a run may be blocked by several.
-    pub blocked: Vec<Blocked>,
+    pub blocked: Vec<GateBlock>,
     /// Mean change of the squared error on confirm over the runs that did not pause.
     pub dmse: Option<f64>,
     /// Mean over the runs that did not pause of the standard deviation of a row's change on confirm.
@@ -90,15 +90,17 @@ pub struct Summary {
 
 impl Summary {
     /// Of runs.
-    pub fn of(found: &[Found]) -> Self {
-        let count = |is: &dyn Fn(&Found) -> bool| found.iter().filter(|run| is(run)).count() as u64;
+    pub fn of(found: &[IterationResult]) -> Self {
+        let count = |is: &dyn Fn(&IterationResult) -> bool| {
+            found.iter().filter(|run| is(run)).count() as u64
+        };
         let runs = found.len() as u64;
         let paused = count(&|run| run.paused);
         let reached = count(&|run| run.reached);
-        let is_wrong = |run: &Found| run.worth >= 0.0;
+        let is_wrong = |run: &IterationResult| run.worth >= 0.0;
         let wrong = count(&|run| run.accepted && is_wrong(run));
         let p8 = count(&|run| run.reached && run.p8 && is_wrong(run));
-        let mean = |of: &dyn Fn(&Found) -> f64| {
+        let mean = |of: &dyn Fn(&IterationResult) -> f64| {
             let values: Vec<f64> = found.iter().filter(|run| !run.paused).map(of).collect();
             (!values.is_empty()).then(|| math::mean(&values))
         };
@@ -112,9 +114,9 @@ impl Summary {
         for (gate, split) in found.iter().flat_map(|run| &run.blocked) {
             *blocked.entry((*split, *gate)).or_default() += 1;
         }
-        let mut blocked: Vec<Blocked> = blocked
+        let mut blocked: Vec<GateBlock> = blocked
             .into_iter()
-            .map(|((split, gate), count)| Blocked {
+            .map(|((split, gate), count)| GateBlock {
                 gate,
                 split,
                 runs: Share::new(count, runs - paused),

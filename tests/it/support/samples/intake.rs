@@ -13,10 +13,10 @@ use clover::event::payload::intake::DataIngested;
 use clover::event::payload::intake::ImportFormat;
 use clover::event::payload::intake::ListedBy;
 use clover::event::payload::intake::PartRoot;
-use clover::event::payload::intake::Separation;
 use clover::event::payload::intake::Source;
 use clover::event::payload::intake::SourceEnvelope;
 use clover::event::payload::intake::SplitPart;
+use clover::event::payload::intake::SplitSeparation;
 use clover::event::payload::intake::SplitsFormed;
 use clover::event::payload::intake::SplitsListed;
 use clover::event::payload::judge::LogprobRecorded;
@@ -257,7 +257,7 @@ fn split(teller: &mut Teller) {
             by: Some(ListedBy {
                 cluster_rule: ClusterRule::Blake2bMod3,
                 seed: count(SEED),
-                separation: Separation::Hashed,
+                separation: SplitSeparation::Hashed,
             }),
             clusters: ids(items),
             first: count(0),
@@ -275,7 +275,7 @@ fn split(teller: &mut Teller) {
         gap: Verdict::NotChecked,
         gap_seconds: None,
         seed: count(SEED),
-        separation: Separation::Hashed,
+        separation: SplitSeparation::Hashed,
         split: "split-1".parse().unwrap(),
         t1: None,
         t2: None,

@@ -56,7 +56,7 @@ use clover::ground::seal::LabelOpening;
 use clover::ground::seal::SubjectKey;
 use clover::ground::sign::Signer;
 use clover::ground::time::Timestamp;
-use clover::ledger::Appended;
+use clover::ledger::AppendedEvent;
 use clover::ledger::Command;
 use clover::ledger::CreateLedger;
 use clover::ledger::Ledger;
@@ -209,7 +209,7 @@ impl Teller {
         self.clock.set(self.now);
         let (names, commands): (Vec<_>, Vec<_>) = said.into_iter().unzip();
         let blobs: Vec<_> = self.blobs.values().cloned().collect();
-        let appended: Vec<Appended> = self
+        let appended: Vec<AppendedEvent> = self
             .ledger
             .append_with_blobs(&commands, &signer(who), &blobs)
             .unwrap();
@@ -290,7 +290,7 @@ impl Teller {
     pub fn finish(self) -> Story {
         let (mut lines, mut checkpoints) = (Vec::new(), BTreeMap::new());
         let size = self.ledger.size();
-        let take = |read: clover::ledger::read::Read| {
+        let take = |read: clover::ledger::read::LogEntry| {
             let (mut line, stored) = (Vec::new(), read.stored);
             entry::write_line(
                 &mut line,

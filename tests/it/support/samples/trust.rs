@@ -3,7 +3,7 @@
 
 use clover::event::Payload;
 use clover::event::payload::Role;
-use clover::event::payload::assumption::Assessed;
+use clover::event::payload::assumption::Assessment;
 use clover::event::payload::assumption::Assumption;
 use clover::event::payload::assumption::AssumptionCountersigned;
 use clover::event::payload::assumption::AssumptionWaived;
@@ -75,9 +75,9 @@ fn bridge(teller: &mut Teller) {
         sdp_version: "sdp-1".parse().unwrap(),
         status,
     };
-    let pte = assessed(BridgeKind::Pte, Assessed::Pass, Some(0.625));
+    let pte = assessed(BridgeKind::Pte, Assessment::Pass, Some(0.625));
     teller.say(STELLA, "bridge-pte", pte);
-    let attested = assessed(BridgeKind::Attestation, Assessed::Warn, None);
+    let attested = assessed(BridgeKind::Attestation, Assessment::Warn, None);
     teller.say(STELLA, "bridge-attested", attested);
 }
 
