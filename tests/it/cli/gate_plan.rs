@@ -132,7 +132,7 @@ fn no_ledger_is_made_without_its_custodian() {
     let mut desk = Desk::new();
     let init = "init --holder Ada --roles all --custodian";
     for (custodian, parts) in [
-        ("owner", "owner.pem exists already"),
+        ("owner", "owner.pem is the owner's key"),
         ("../x", "is no key name"),
         ("Àda", "is no key name"),
     ] {
