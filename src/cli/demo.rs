@@ -18,6 +18,7 @@ use crate::view::Exit;
 use crate::view::View;
 use crate::view::surroundings;
 use crate::view::surroundings::Demonstration;
+use crate::view::text::Screen;
 
 /// Commands of the demo, made by the fixture generator: grouped by who signs them.
 const EVENTS: &str = include_str!("../../fixtures/demo.jsonl");
@@ -119,9 +120,12 @@ impl Demo<'_, '_> {
         Ok(answer)
     }
 
-    /// A line cut to the width of a terminal.
+    /// A line cut to the width of a terminal, where there is one.
     fn line(&mut self, text: &str) -> Result<(), CliError> {
-        let text = ui::cut(text, usize::from(ui::COLUMNS));
+        let text = match self.ctx.screen() {
+            Screen::Pipe => text.to_owned(),
+            Screen::Terminal(columns) => ui::cut(text, columns.into()),
+        };
         self.say(&format!("{text}\n"))
     }
 

@@ -265,7 +265,7 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, Cli
             current::check(ledger.state(), &id, "--experiment")?;
             id
         }
-        Some(seq) => current::experiment(ctx, &home, &ledger.state_at(seq + 1)?, named)?,
+        Some(seq) => current::experiment(ctx, &home, &ledger.state_shown(seq + 1)?, named)?,
     };
     Ok(Estimation {
         home,

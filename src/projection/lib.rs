@@ -28,6 +28,7 @@ pub mod rows;
 pub mod rubrics;
 pub mod seals;
 pub mod splits;
+pub mod tallies;
 pub mod trail;
 
 use clover_event::Kind;
@@ -183,6 +184,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "splits",
         reads: splits::READS,
         make: || Box::<splits::Splits>::default(),
+    },
+    FoldEntry {
+        name: "tallies",
+        reads: tallies::READS,
+        make: || Box::<tallies::Tallies>::default(),
     },
     // The next fold goes here.
 ];

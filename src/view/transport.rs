@@ -19,7 +19,6 @@ use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::Answer;
 use crate::view::estimate::state;
-use crate::view::text::cut;
 use crate::view::values;
 use crate::workflow::estimate::planning::PlanError;
 
@@ -260,7 +259,7 @@ fn table(view: &mut View, tested: &[TransportTested]) {
     let rows = tested.iter().map(|of| {
         let p = of.zero_null_p_adjusted.map(|p| format!("{:.3}", p.value()));
         vec![
-            cut(of.policy.as_str(), 24),
+            of.policy.to_string(),
             state(of.state).to_owned(),
             format!("{:+.3}", of.mean_residual.value()),
             bracket(&of.wide),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use clover_event::Kind;
 use clover_ground::ambient::Ambient;
 use clover_ground::digest::Digest;
 use clover_ground::merkle::LEAVES_AT_ONCE;
@@ -33,6 +34,7 @@ use crate::verify::VerifyOptions;
 use crate::verify::index::IndexWalk;
 use crate::verify::integrity::take_integrity;
 use crate::verify::judge::Judge;
+use crate::verify::kinds::KindsWalk;
 use crate::verify::report::Findings;
 use crate::verify::report::Report;
 use crate::verify::work;
@@ -213,6 +215,7 @@ pub(super) struct FileView<'a> {
     tiles: u64,
     snapshots: BTreeMap<u64, Vec<(String, StoredSnapshot)>>,
     met: BTreeSet<KeyId>,
+    kinds: KindsWalk<'a>,
     tree_only: bool,
 }
 
@@ -249,6 +252,7 @@ impl<'a> FileView<'a> {
             tiles: 0,
             snapshots,
             met: BTreeSet::new(),
+            kinds: KindsWalk::new(reader, reader.kinds_through()?),
             tree_only: options.tree_only,
         })
     }
@@ -280,6 +284,16 @@ impl<'a> FileView<'a> {
             );
         }
         Ok(())
+    }
+
+    /// Holds the index of kinds against an entry.
+    pub(super) fn kind(
+        &mut self,
+        seq: u64,
+        kind: Kind,
+        findings: &mut Findings,
+    ) -> Result<(), VerifyError> {
+        self.kinds.step(seq, kind, findings)
     }
 
     /// Compares what the event adds to the read models with the rows at hand.
@@ -496,6 +510,7 @@ impl<'a> FileView<'a> {
                 );
             }
         }
+        self.kinds.finish(&mut judge.findings)?;
         self.authors(judge, size);
         self.numbers(judge, size)?;
         self.blobs(judge)
@@ -505,12 +520,19 @@ impl<'a> FileView<'a> {
     fn numbers(&self, judge: &mut Judge<'_>, size: u64) -> Result<(), VerifyError> {
         let (through, stray) = (self.reader.index_through()?, self.reader.stray_cursors()?);
         let findings = &mut judge.findings;
-        if through > size {
-            let expected = format!("a cursor of at most {size} entries");
-            findings.add(size, RuleName::Index, expected, through.to_string());
+        for through in [through, self.reader.kinds_through()?] {
+            if through > size {
+                let expected = format!("a cursor of at most {size} entries");
+                findings.add(size, RuleName::Index, expected, through.to_string());
+            }
         }
         if stray > 0 {
-            findings.add(size, RuleName::Index, "one cursor", format!("{stray} more"));
+            findings.add(
+                size,
+                RuleName::Index,
+                "a cursor of each index",
+                format!("{stray} more"),
+            );
         }
         if !self.reader.blobs_are_numbered()? {
             findings.add(size, RuleName::Blob, "blobs numbered from 1", "a gap");

@@ -17,7 +17,6 @@ use crate::stats::multiplicity::MultiplicityCorrection;
 use crate::view::View;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
-use crate::view::estimate::LABEL;
 use crate::view::estimate::digits;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
@@ -25,7 +24,6 @@ use crate::view::estimate::ends;
 use crate::view::estimate::rank;
 use crate::view::estimate::rank_ends;
 use crate::view::estimate::ranks;
-use crate::view::text::cut;
 use crate::view::values;
 use crate::view::values::Pair;
 use crate::view::values::bracket;
@@ -112,8 +110,7 @@ fn is_wider(wide: &IntervalEnds, than: &IntervalEnds) -> bool {
 }
 
 fn pair(of: &ContrastRecorded) -> String {
-    let name = |id: &str| cut(id, 24);
-    format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
+    format!("{} - {}", of.first, of.second)
 }
 
 fn reading(of: &ContrastRecorded) -> &'static str {
@@ -210,7 +207,7 @@ impl Contrasts<'_> {
         let rows = order.iter().enumerate().map(|(at, (policy, place))| {
             let mut cells = vec![
                 (at + 1).to_string(),
-                cut(&self.found.analysis.policies[*policy].name, LABEL),
+                self.found.analysis.policies[*policy].name.clone(),
                 rank(*place),
             ];
             cells.extend(

@@ -28,7 +28,6 @@ use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
-use crate::view::text::cut;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
@@ -38,9 +37,6 @@ use crate::view::values::plotted;
 use crate::workflow::estimate::advice;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::slices::Sliced;
-
-/// Longest name of a policy in a table.
-const LABEL: usize = 25;
 
 /// Values of policies by the rows of a ledger.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -316,7 +312,7 @@ impl Estimates<'_> {
             let alone = row.labels_only.and_then(|of| of.interval);
             let is_doubted = matches!(row.claim, Claim::BorrowedUnchecked | Claim::Uncalibrated);
             vec![
-                cut(row.policy.as_str(), LABEL),
+                row.policy.to_string(),
                 if withheld {
                     "withheld".to_owned()
                 } else {
