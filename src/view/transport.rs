@@ -109,7 +109,7 @@ impl AuditOutlook {
                 "; {} of {} policies have no probe and stay unchecked: {}",
                 names.len(),
                 names.len() + self.probes.len(),
-                cut(&names.join(", "), 100)
+                names.join(", ")
             );
         }
         words
