@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 20;
+pub const NEWEST: u32 = 21;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -150,6 +150,9 @@ questions! {
     /// Which plan an audit of transport is graded by.
     PlannedProbes "planned_probes" since 20 rule Thresholds:
         "an audit of transport is graded by a plan that was in force before a probe of its design was open, or by none";
+    /// How labels count that were drawn by stratum.
+    WeightedLabels "weighted_labels" since 21 rule Transport:
+        "where a design for calibration has strata, labels are weighted by its probabilities, or correct nothing";
 }
 
 /// A rulebook with the entry after which it judges.

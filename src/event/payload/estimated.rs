@@ -59,6 +59,9 @@ words! {
         Representative = "representative",
         /// By what they are: labels fit the calibrator and correct nothing.
         Targeted = "targeted",
+        /// By stratum, with the probabilities that their design registers: labels correct their policy, each with the weight
+        /// of one by its probability.
+        Weighted = "weighted",
     }
     /// How an interval came about.
     IntervalMethod {

@@ -257,6 +257,7 @@ pub fn label_words(labels: LabelUse) -> &'static str {
     match labels {
         LabelUse::Representative => "labels representative",
         LabelUse::Targeted => "labels drawn by stratum: they fit, and correct nothing",
+        LabelUse::Weighted => "labels drawn by stratum, weighted by the probabilities of their design",
     }
 }
 

@@ -40,12 +40,17 @@ use crate::analyze::read;
 pub use crate::estimate::covariates::Covariates;
 pub use crate::estimate::covariates::NOT_AT_HAND;
 pub use crate::estimate::covariates::NoCovariates;
+use crate::estimate::drawn::Draws;
+use crate::estimate::drawn::Inclusion;
+use crate::estimate::drawn::Undrawn;
 use crate::import::kept;
 use crate::import::kept::Kept;
 use crate::import::kept::KeptError;
 
 /// Millionths of one.
 const ONE: f64 = 1e6;
+/// The probability one, in millionths.
+const CERTAIN: u32 = 1_000_000;
 
 /// Why rows could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +94,8 @@ pub struct Which<'a> {
     pub covariates: &'a [FieldId],
     /// Fields that imports kept, to part rows by; `policy` needs none.
     pub fields: &'a [FieldId],
+    /// Whether it is to be known how rows were drawn for labels.
+    pub strata: bool,
     /// Scores and labels below this position are read.
     pub rows_below: u64,
     /// Audits and fits below this position are read; at least `rows_below`.
@@ -150,6 +157,8 @@ pub struct Gathered {
     pub audits: Audits,
     /// Whether a design for calibration draws some strata more often than others.
     pub is_stratified: bool,
+    /// With what probability rows of the policies that have labels were labelled, or why that is not known.
+    inclusion: Option<Result<Inclusion, Undrawn>>,
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
     /// has seen it, is exploratory.
     pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
@@ -177,6 +186,45 @@ impl Gathered {
         let item = self.prompts.ids().get(of.prompts[row] as usize)?;
         let (name, item) = (of.name.parse().ok()?, item.parse().ok()?);
         Some((name, item, self.sources[policy].draws[row]))
+    }
+
+    /// With what probability the rows of each policy were labelled, in millionths. Rows of a policy without labels have the
+    /// probability one.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    pub fn inclusion(&self) -> Result<Vec<Vec<u32>>, Undrawn> {
+        let known = match &self.inclusion {
+            None => return Err(Undrawn::NotRead),
+            Some(Err(why)) => return Err(why.clone()),
+            Some(Ok(known)) => known,
+        };
+        let of = |policy: usize, row: usize| {
+            let key = self.key(policy, row);
+            let found = key.and_then(|key| known.get(&key));
+            found.map_or(CERTAIN, |micro| {
+                u32::try_from(micro.value()).unwrap_or(CERTAIN)
+            })
+        };
+        let policies = self.sources.iter().enumerate();
+        let rows = |(policy, source): (usize, &Source)| {
+            let rows = 0..source.draws.len();
+            rows.map(|row| of(policy, row)).collect()
+        };
+        Ok(policies.map(rows).collect())
+    }
+
+    /// Rows by policy.
+    fn rows(&self) -> BTreeMap<PolicyId, Vec<(ItemId, u64)>> {
+        let mut found: BTreeMap<PolicyId, Vec<(ItemId, u64)>> = BTreeMap::new();
+        for (policy, source) in self.sources.iter().enumerate() {
+            for row in 0..source.draws.len() {
+                if let Some((name, item, draw)) = self.key(policy, row) {
+                    found.entry(name).or_default().push((item, draw));
+                }
+            }
+        }
+        found
     }
 
     /// Covariates that imports kept, as numbers of every row.
@@ -312,6 +360,7 @@ struct Walk {
     counts: FilterCounts,
     purposes: BTreeMap<DesignId, DesignPurpose>,
     ingested: Vec<Ingested>,
+    draws: Draws,
     found: Gathered,
 }
 
@@ -354,7 +403,15 @@ pub fn gather(
     let wanted = which.covariates.iter().filter(|field| !is_of_texts(field));
     let wanted: Vec<&FieldId> = wanted.chain(which.fields).collect();
     let kept = kept::fields(history, &walk.ingested, &wanted)?;
+    let (draws, ingested) = (
+        std::mem::take(&mut walk.draws),
+        std::mem::take(&mut walk.ingested),
+    );
     let mut found = walk.done(which);
+    if which.strata && found.is_stratified {
+        let known = draws.inclusion(history, &ingested, found.newest, &found.rows())?;
+        found.inclusion = Some(known);
+    }
     found.kept = kept;
     found.fill(which.covariates)?;
     Ok(found)
@@ -421,12 +478,14 @@ impl Walk {
                 if design.purpose == DesignPurpose::Calibrate && stratified {
                     self.found.is_stratified = true;
                 }
+                self.draws.design(design);
                 self.purposes.insert(design.design.clone(), design.purpose);
             }
             Payload::LabelRecorded(label) => {
                 let audit = label.purpose == LabelPurpose::Audit;
                 if !audit {
                     self.moved(seq);
+                    self.draws.label(seq, label);
                 }
                 self.labels.push(Label {
                     policy: label.policy.clone(),
