@@ -3,7 +3,7 @@
 `QUESTIONS` has each question that not all of them ask, with the first that does.
 """
 
-RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 20
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 21
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18, "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
@@ -13,6 +13,7 @@ QUESTIONS = {
     "derived_judge": 20, "rescored_anew": 20, "rescored_before": 20, "judged_prompt": 20,
     "capped_alpha": 20, "judged_peek": 20, "effective_later": 20, "lasting_contradiction": 20,
     "roles_ever_held": 20, "sealed_when_charged": 20, "planned_probes": 20,
+    "weighted_labels": 21,
 }
 
 

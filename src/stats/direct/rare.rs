@@ -82,7 +82,9 @@ pub fn off_mode(labels: &[(f64, u32)]) -> usize {
 /// The mean exceeds the most common label m by at most (1 - m) P(above m), and falls below it by at most m P(below m);
 /// both shares are bounded by Clopper and Pearson, half of `alpha` for each end.
 pub fn rare(labels: &[(f64, u32)], alpha: f64) -> Option<Rare> {
-    bound(labels, |count, of| Interval::clopper_pearson(count, of, alpha))
+    bound(labels, |count, of| {
+        Interval::clopper_pearson(count, of, alpha)
+    })
 }
 
 /// The same for the labels of one stratum, by Wilson's interval: one of several parts of an interval is not to be

@@ -185,9 +185,7 @@ impl Drawn {
             let weight = count.rows as f64 / count.labels as f64 * count.inflation();
             let beyond = |label: f64| weight * (residual(row, label) - mean);
             found.intercepts.push(mean);
-            found
-                .deviations
-                .push(table.labels[row].map_or(0.0, beyond));
+            found.deviations.push(table.labels[row].map_or(0.0, beyond));
             found.strata.push((!count.is_whole()).then_some(stratum));
             if !count.is_whole() {
                 found.df.insert(stratum, count.df());
@@ -213,11 +211,7 @@ pub(crate) struct ByStratum {
 
 impl ByStratum {
     /// Of the labels of each side with its sign, its prompts and its rows, and of the variance in all.
-    pub(crate) fn new(
-        sides: &[(f64, &Drawn, &[u32])],
-        total: f64,
-        clusters: usize,
-    ) -> Self {
+    pub(crate) fn new(sides: &[(f64, &Drawn, &[u32])], total: f64, clusters: usize) -> Self {
         let mut by_prompt: BTreeMap<(u32, u32), f64> = BTreeMap::new();
         let mut df: BTreeMap<u32, f64> = BTreeMap::new();
         for (sign, drawn, prompts) in sides {
@@ -258,7 +252,11 @@ impl ByStratum {
         let parts = self.parts.values().map(|(part, df)| part * part / df);
         let df = self.total * self.total / (parts.sum::<f64>() + rest * rest / most);
         // Without variance there is nothing to divide.
-        if df.is_nan() { 1.0 } else { df.clamp(1.0, most.max(1.0)) }
+        if df.is_nan() {
+            1.0
+        } else {
+            df.clamp(1.0, most.max(1.0))
+        }
     }
 }
 
@@ -384,4 +382,95 @@ pub fn alone(table: &Table, policy: usize, alpha: f64) -> Result<Option<Alone>, 
         interval: Some(Interval::student(mean, total.sqrt(), df, alpha)),
         bounded: bounded(table, policy, (mean, &by_stratum), (0.0, df), alpha),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::direct::Row;
+
+    /// One policy: of each stratum its number, its rows, and the labels of the first of them.
+    fn table(strata: &[(u32, usize, &[f64])]) -> Table {
+        let (mut rows, mut of_row) = (Vec::new(), Vec::new());
+        for (stratum, size, labels) in strata {
+            for place in 0..*size {
+                rows.push(Row {
+                    point: 0,
+                    prompt: u32::try_from(rows.len()).unwrap(),
+                    label: labels.get(place).copied(),
+                    fit_row: None,
+                });
+                of_row.push(*stratum);
+            }
+        }
+        let prompts = rows.len();
+        Table::new(&[rows], prompts)
+            .unwrap()
+            .with_strata(of_row)
+            .unwrap()
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    }
+
+    const FEW: [f64; 6] = [0.1, 0.3, 0.2, 0.4, 0.5, 0.3];
+    const MANY: [f64; 8] = [0.6, 0.9, 0.8, 0.7, 0.5, 1.0, 0.75, 0.65];
+
+    #[test]
+    fn labels_alone_are_those_of_double_sampling_for_stratification() {
+        let table = table(&[(250_000, 24, &FEW), (500_000, 16, &MANY)]);
+        let found = alone(&table, 0, 0.05).unwrap().unwrap();
+        // source: numpy 2.4.6 and scipy 1.17.1, of Cochran, Sampling Techniques, 12.2: mean sum W y, variance
+        // sum W^2 s^2 / n + sum W (y - mean)^2 / N, the second and what N / (N - 1) adds with 39 degrees of freedom.
+        close(found.mean, 0.475);
+        let interval = found.interval.unwrap();
+        close(interval.low, 0.362_894_534_424_199_1);
+        close(interval.high, 0.587_105_465_575_801);
+        assert_eq!(found.bounded, None);
+        // Without weights: the mean of all 14 labels.
+        let plain: f64 = FEW.iter().chain(&MANY).sum::<f64>() / 14.0;
+        assert!((plain - 0.475).abs() > 0.07, "{plain}");
+    }
+
+    #[test]
+    fn a_stratum_of_rare_labels_reaches_as_far_as_their_share_may() {
+        let mut rare = [0.0; 30];
+        rare[0] = 1.0;
+        let mut even = [0.0; 40];
+        even[..18].fill(1.0);
+        let table = table(&[(100_000, 300, &rare), (400_000, 100, &even)]);
+        let found = alone(&table, 0, 0.05).unwrap().unwrap();
+        close(found.mean, 0.1375);
+        // source: scipy 1.17.1, binomtest(1, 30).proportion_ci(method="wilson"), and t quantiles of the other parts.
+        let bounded = found.bounded.unwrap();
+        close(bounded.interval.low, 0.088_709_086_722_166_15);
+        close(bounded.interval.high, 0.246_875_842_579_441_84);
+        assert!(!bounded.has_equal);
+    }
+
+    #[test]
+    fn a_stratum_with_too_few_labels_bears_nothing() {
+        let thin = table(&[(250_000, 24, &FEW[..4]), (500_000, 16, &MANY)]);
+        assert_eq!(alone(&thin, 0, 0.05), Ok(None));
+        // Fewer rows than that, all labelled: nothing was drawn.
+        let whole = table(&[(1_000_000, 3, &FEW[..3]), (500_000, 16, &MANY)]);
+        let found = alone(&whole, 0, 0.05).unwrap().unwrap();
+        // By hand: (3 x .2 + 16 x .7375) / 19.
+        close(found.mean, 12.4 / 19.0);
+    }
+
+    /// A census of every stratum leaves what prompts differ by: s^2 / n of all labels.
+    #[test]
+    fn a_census_has_the_variance_of_its_labels() {
+        let table = table(&[(1_000_000, 6, &FEW), (999_999, 8, &MANY)]);
+        let found = alone(&table, 0, 0.05).unwrap().unwrap();
+        let all: Vec<f64> = FEW.iter().chain(&MANY).copied().collect();
+        let mean = math::mean(&all);
+        close(found.mean, mean);
+        let squares: f64 = all.iter().map(|of| (of - mean) * (of - mean)).sum();
+        let error = (squares / 13.0 / 14.0).sqrt();
+        let reach = distribution::t_quantile(0.975, 13.0) * error;
+        close(found.interval.unwrap().width(), 2.0 * reach);
+    }
 }

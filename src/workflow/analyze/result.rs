@@ -184,7 +184,11 @@ impl PolicyResult {
                 bound: Some(bound),
                 takes_place,
             }) => {
-                let found = if takes_place { bound } else { plain.hull(bound) };
+                let found = if takes_place {
+                    bound
+                } else {
+                    plain.hull(bound)
+                };
                 Ok((found, Method::Bounded))
             }
             None if plain.width() <= 0.0 => Err(NO_VARIATION),

@@ -84,7 +84,7 @@ pub fn compared(
             judge,
             covariates: &[],
             fields: &[],
-        strata: false,
+            strata: false,
             rows_below: below,
             audits_below: below,
         };
