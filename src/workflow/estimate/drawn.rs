@@ -16,10 +16,15 @@ use clover_num::Micro;
 use clover_projection::iterations::rows::Ingested;
 use clover_projection::iterations::rows::Key;
 
+use crate::estimate::rows::Gathered;
+use crate::estimate::rows::Source;
 use crate::import::kept;
 use crate::import::kept::KeptError;
 use crate::import::kept::Unread;
 use crate::iterate::rows::STRATUM;
+
+/// The probability one, in millionths.
+const CERTAIN: u32 = 1_000_000;
 
 /// Why it is not known with what probability rows were labelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,6 +82,47 @@ pub(super) struct Draws {
 
 /// The probability of a policy's rows, in millionths.
 pub type Inclusion = BTreeMap<Key, Micro>;
+
+impl Gathered {
+    /// With what probability the rows of each policy were labelled, in millionths. Rows of a policy without labels have the
+    /// probability one.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    pub fn inclusion(&self) -> Result<Vec<Vec<u32>>, Undrawn> {
+        let known = match &self.inclusion {
+            None => return Err(Undrawn::NotRead),
+            Some(Err(why)) => return Err(why.clone()),
+            Some(Ok(known)) => known,
+        };
+        let of = |policy: usize, row: usize| {
+            let key = self.key(policy, row);
+            let found = key.and_then(|key| known.get(&key));
+            found.map_or(CERTAIN, |micro| {
+                u32::try_from(micro.value()).unwrap_or(CERTAIN)
+            })
+        };
+        let policies = self.sources.iter().enumerate();
+        let rows = |(policy, source): (usize, &Source)| {
+            let rows = 0..source.draws.len();
+            rows.map(|row| of(policy, row)).collect()
+        };
+        Ok(policies.map(rows).collect())
+    }
+
+    /// Rows by policy.
+    pub(super) fn rows(&self) -> BTreeMap<PolicyId, Vec<(ItemId, u64)>> {
+        let mut found: BTreeMap<PolicyId, Vec<(ItemId, u64)>> = BTreeMap::new();
+        for (policy, source) in self.sources.iter().enumerate() {
+            for row in 0..source.draws.len() {
+                if let Some((name, item, draw)) = self.key(policy, row) {
+                    found.entry(name).or_default().push((item, draw));
+                }
+            }
+        }
+        found
+    }
+}
 
 impl Draws {
     pub(super) fn design(&mut self, design: &LabelDesignRegistered) {

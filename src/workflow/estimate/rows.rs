@@ -49,8 +49,6 @@ use crate::import::kept::KeptError;
 
 /// Millionths of one.
 const ONE: f64 = 1e6;
-/// The probability one, in millionths.
-const CERTAIN: u32 = 1_000_000;
 
 /// Why rows could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -158,7 +156,7 @@ pub struct Gathered {
     /// Whether a design for calibration draws some strata more often than others.
     pub is_stratified: bool,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
-    inclusion: Option<Result<Inclusion, Undrawn>>,
+    pub(super) inclusion: Option<Result<Inclusion, Undrawn>>,
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
     /// has seen it, is exploratory.
     pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
@@ -181,50 +179,11 @@ impl Gathered {
         Some(word.as_str())
     }
 
-    fn key(&self, policy: usize, row: usize) -> Option<Key> {
+    pub(super) fn key(&self, policy: usize, row: usize) -> Option<Key> {
         let of = &self.dataset.policies[policy];
         let item = self.prompts.ids().get(of.prompts[row] as usize)?;
         let (name, item) = (of.name.parse().ok()?, item.parse().ok()?);
         Some((name, item, self.sources[policy].draws[row]))
-    }
-
-    /// With what probability the rows of each policy were labelled, in millionths. Rows of a policy without labels have the
-    /// probability one.
-    ///
-    /// # Errors
-    /// Why it is not known.
-    pub fn inclusion(&self) -> Result<Vec<Vec<u32>>, Undrawn> {
-        let known = match &self.inclusion {
-            None => return Err(Undrawn::NotRead),
-            Some(Err(why)) => return Err(why.clone()),
-            Some(Ok(known)) => known,
-        };
-        let of = |policy: usize, row: usize| {
-            let key = self.key(policy, row);
-            let found = key.and_then(|key| known.get(&key));
-            found.map_or(CERTAIN, |micro| {
-                u32::try_from(micro.value()).unwrap_or(CERTAIN)
-            })
-        };
-        let policies = self.sources.iter().enumerate();
-        let rows = |(policy, source): (usize, &Source)| {
-            let rows = 0..source.draws.len();
-            rows.map(|row| of(policy, row)).collect()
-        };
-        Ok(policies.map(rows).collect())
-    }
-
-    /// Rows by policy.
-    fn rows(&self) -> BTreeMap<PolicyId, Vec<(ItemId, u64)>> {
-        let mut found: BTreeMap<PolicyId, Vec<(ItemId, u64)>> = BTreeMap::new();
-        for (policy, source) in self.sources.iter().enumerate() {
-            for row in 0..source.draws.len() {
-                if let Some((name, item, draw)) = self.key(policy, row) {
-                    found.entry(name).or_default().push((item, draw));
-                }
-            }
-        }
-        found
     }
 
     /// Covariates that imports kept, as numbers of every row.
