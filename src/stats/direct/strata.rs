@@ -414,6 +414,7 @@ mod tests {
         assert!((found - expected).abs() < 1e-12, "{found} {expected}");
     }
 
+    // source: labels made up for the formula; what it gives has its source where it is asked.
     const FEW: [f64; 6] = [0.1, 0.3, 0.2, 0.4, 0.5, 0.3];
     const MANY: [f64; 8] = [0.6, 0.9, 0.8, 0.7, 0.5, 1.0, 0.75, 0.65];
 

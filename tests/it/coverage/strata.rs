@@ -20,10 +20,12 @@ use crate::coverage::is_slow;
 use crate::coverage::worlds;
 
 /// Share of the prompts, mean label of each policy, and probability of a label in millionths, by stratum.
+// source: worlds made up so that the true value is .36, with the probabilities .05, .2 and .6.
 const SHARES: [f64; 3] = [0.5, 0.3, 0.2];
 const MEANS: [[f64; 3]; 2] = [[0.2, 0.4, 0.7], [0.14, 0.34, 0.64]];
 const INCLUSION: [u32; 3] = [50_000, 200_000, 600_000];
 /// By hand: .5 x .2 + .3 x .4 + .2 x .7, and .06 less.
+// source: the sum of shares times means.
 const TRUTHS: [f64; 2] = [0.36, 0.30];
 /// How much of a label the score tells, about the mean of its stratum.
 const SLOPE: f64 = 0.3;
@@ -310,7 +312,7 @@ fn nothing_is_weighted_where_strata_are_unknown_or_thin() {
     for prompt in 0..kind.prompts {
         prompts.number(&format!("p{prompt}"));
     }
-    let mut route = |dataset: &Dataset, strata: Option<Vec<Vec<u32>>>| {
+    let route = |dataset: &Dataset, strata: Option<Vec<Vec<u32>>>| {
         let mut request = Request {
             strata,
             ..Request::default()
