@@ -19,6 +19,7 @@ mod dependents;
 mod divergence;
 mod doubts;
 mod drafted;
+mod drawn;
 mod estimate;
 mod foreign;
 mod gate;
