@@ -66,7 +66,7 @@ pub(super) struct Args {
     /// Held-out labels of policy P: does calibration transfer?
     #[arg(long, value_name = "P=FILE", value_parser = named)]
     pub transport_probe: Vec<(String, String)>,
-    /// Largest acceptable mean residual of P, in label units
+    /// Largest acceptable mean residual of P, in label units; none: no pass
     #[arg(long, value_name = "P=D", value_parser = named)]
     pub transport_margin: Vec<(String, String)>,
     /// representative, or targeted in an unknown way
@@ -287,7 +287,7 @@ fn policies(root: &Path) -> Result<Vec<(Option<String>, PathBuf)>, CliError> {
 }
 
 /// Transport probes with their margins.
-fn probes(ctx: &Ctx<'_>, args: &Args, prompts: &mut Prompts) -> Result<Vec<Probe>, CliError> {
+fn probes(ctx: &mut Ctx<'_>, args: &Args, prompts: &mut Prompts) -> Result<Vec<Probe>, CliError> {
     let mut margins = args.transport_margin.clone();
     let mut probes = Vec::new();
     for (policy, path) in &args.transport_probe {
@@ -309,7 +309,12 @@ fn probes(ctx: &Ctx<'_>, args: &Args, prompts: &mut Prompts) -> Result<Vec<Probe
                     CliError::usage(message, HELP)
                 })?)
             }
-            None => None,
+            None => {
+                ctx.warn(format!(
+                    "--transport-probe {policy}: without --transport-margin {policy}=D nothing is held to a margin, and no audit passes; D is in label units, such as 0.05"
+                ));
+                None
+            }
         };
         let rows: Vec<usize> = (0..file.scores.len()).collect();
         probes.push(Probe {

@@ -167,7 +167,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
 
 /// Where a new key of this name would stand; asked before anything is made.
 fn free_key(
-    ctx: &Ctx<'_>,
+    ctx: &mut Ctx<'_>,
     (key, owner): (&str, &str),
     owner_path: &Path,
 ) -> Result<PathBuf, CliError> {
@@ -178,12 +178,13 @@ fn free_key(
         return Err(CliError::usage(message, "clover init --help"));
     }
     let path = wallet::folder(ctx)?.join(format!("{key}.pem"));
-    if path == owner_path || ambient::exists(&path)? {
-        let message = format!("{} exists already", path.display());
+    if path == owner_path {
+        let message = format!("{} is the owner's key", path.display());
         let next = "the same command with another --custodian NAME";
         return Err(CliError::refused(message, next));
     }
-    Ok(path)
+    // This ledger has no keys yet: whatever stands there is of another one.
+    wallet::free(ctx, key, |_| true)
 }
 
 /// A second key, which may hold sealed labels and countersign plans.

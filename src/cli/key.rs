@@ -32,7 +32,7 @@ pub(super) enum Verb {
     New(KeyNewArgs),
     /// Make a key here and ask for it to be added: its private half stays where it is
     #[command(
-        after_help = "Example:\n  clover key request --for ledger.example/lab --roles scorer --holder Bea -o bea.request"
+        after_help = "Example:\n  clover key request --for ledger.example/lab --roles scorer --holder Bea -o bea.request\n  clover key request --key Bea --for ledger.example/lab --roles scorer --holder Bea -o bea.request"
     )]
     Request(key_request::RequestArgs),
     /// Add a key that was asked for; --key names the owner key
@@ -158,14 +158,11 @@ pub(super) fn text(what: &str, text: &str) -> Result<Text, CliError> {
 
 fn new(ctx: &mut Ctx<'_>, args: &KeyNewArgs) -> Result<View, CliError> {
     wallet::check_name(&args.name)?;
-    let path = wallet::folder(ctx)?.join(format!("{}.pem", args.name));
-    if ambient::exists(&path)? {
-        let message = format!("{} exists already", path.display());
-        return Err(CliError::refused(message, "clover key list"));
-    }
     let roles = init::roles(&args.role)?;
     let holder = init::holder(args.holder.as_deref().unwrap_or(&args.name))?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
+    let keys = &ledger.state().keyring.keys;
+    let path = wallet::free(ctx, &args.name, |id| !keys.contains_key(&id))?;
     let terms = KeyTerms {
         holder,
         roles,

@@ -11,6 +11,8 @@ use crate::cli::input;
 use crate::cli::key;
 use crate::cli::submit;
 use crate::cli::wallet;
+use crate::event::id::SealRecipient;
+use crate::event::payload::Role;
 use crate::ground::ambient;
 use crate::ground::note::Origin;
 use crate::ground::shell;
@@ -79,11 +81,16 @@ pub(super) fn request(ctx: &mut Ctx<'_>, args: &RequestArgs) -> Result<View, Cli
     })?;
     let path = wallet::folder(ctx)?.join(format!("{name}.pem"));
     let out = ctx.path(&args.out);
-    for file in [&path, &out] {
-        if ambient::exists(file)? {
-            let message = format!("{} exists already", file.display());
-            return Err(CliError::refused(message, "clover key request --help"));
-        }
+    let existing = ctx.globals.key.clone();
+    let exists = |file: &Path, next: String| {
+        let message = format!("{} exists already", file.display());
+        CliError::refused(message, next)
+    };
+    if ambient::exists(&out)? {
+        return Err(exists(
+            &out,
+            "the same command with another --out FILE".to_owned(),
+        ));
     }
     let terms = KeyTerms {
         holder,
@@ -91,6 +98,15 @@ pub(super) fn request(ctx: &mut Ctx<'_>, args: &RequestArgs) -> Result<View, Cli
         human: !args.machine,
         seals: args.seal,
     };
+    if let Some(key) = existing {
+        return of_key(ctx, &key, terms, (args.origin.as_deref(), &out));
+    }
+    if ambient::exists(&path)? {
+        let next = format!(
+            "the same command with --key {name} to ask for the key that you have, or with another --name"
+        );
+        return Err(exists(&path, next));
+    }
     let ledger = ledger(ctx, args.origin.as_deref())?;
     let passphrase = key::key_passphrase(ctx, args.new_passphrase_file.as_deref())?;
     let key_files = KeyFiles {
@@ -103,6 +119,37 @@ pub(super) fn request(ctx: &mut Ctx<'_>, args: &RequestArgs) -> Result<View, Cli
         return Err(error.into());
     }
     Ok(view::requested(&made.request, &path, &out))
+}
+
+/// The request for a key that is in the key folder already, which signs it.
+fn of_key(
+    ctx: &mut Ctx<'_>,
+    key: &str,
+    terms: KeyTerms,
+    (origin, out): (Option<&str>, &Path),
+) -> Result<View, CliError> {
+    let path = wallet::locate(ctx, key)?;
+    let signer = wallet::read(ctx, &path)?;
+    let seals = terms.seals || terms.roles.contains(Role::Custodian);
+    let identity = path.with_extension("age");
+    let recipient = if !seals {
+        None
+    } else if ambient::exists(&identity)? {
+        Some(SealRecipient(
+            wallet::read_identity(ctx, &identity)?.recipient(),
+        ))
+    } else {
+        let message = format!(
+            "the key {} has no age identity beside it: nobody can seal labels to it",
+            path.display()
+        );
+        let next = "the same command with another --name and without --key, for a new key";
+        return Err(CliError::refused(message, next));
+    };
+    let ledger = ledger(ctx, origin)?;
+    let made = request::of_key(&ctx.ambient(), ledger, terms, &signer, recipient);
+    made.write(out)?;
+    Ok(view::requested(&made.request, &path, out))
 }
 
 /// The ledger that a key is asked for.

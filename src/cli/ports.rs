@@ -14,6 +14,7 @@ use crate::cli::iterate::program::Program;
 use crate::cli::ui::Pace;
 use crate::cli::wallet;
 use crate::event::Kind;
+use crate::event::id::PolicyId;
 use crate::event::payload::Role;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::interrupt::Interrupts;
@@ -46,6 +47,8 @@ pub(super) struct CliPorts<'c, 'w> {
     identity: Option<PathBuf>,
     yes: bool,
     again: Option<String>,
+    outlook: Option<String>,
+    seals: bool,
     program: Option<Program>,
     pace: Option<(Work, Pace)>,
     interrupts: Option<Interrupts>,
@@ -62,6 +65,8 @@ impl<'w> Ctx<'w> {
             identity: None,
             yes: false,
             again: None,
+            outlook: None,
+            seals: false,
             program: None,
             pace: None,
             interrupts: None,
@@ -97,6 +102,18 @@ impl CliPorts<'_, '_> {
     /// With the answer of `--yes`, and the command that asks again.
     pub(super) fn with_consent(mut self, yes: bool, again: impl Into<String>) -> Self {
         (self.yes, self.again) = (yes, Some(again.into()));
+        self
+    }
+
+    /// With the answer of `--yes` about seals alone.
+    pub(super) fn with_seals(mut self, yes: bool) -> Self {
+        self.seals = yes;
+        self
+    }
+
+    /// With what is foreseen of a peek, in words.
+    pub(super) fn with_outlook(mut self, words: Option<String>) -> Self {
+        self.outlook = words;
         self
     }
 
@@ -264,16 +281,44 @@ impl Consent for CliPorts<'_, '_> {
                 amount,
                 period,
                 ..
-            } => format!(
-                "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}"
-            ),
+            } => {
+                let outlook = self.outlook.as_ref();
+                let outlook = outlook.map_or_else(String::new, |words| format!("; {words}"));
+                format!(
+                    "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}{outlook}"
+                )
+            }
+            Question::Seal {
+                design,
+                labels,
+                policies,
+                unprobed,
+            } => {
+                let names: Vec<&str> = unprobed.iter().map(PolicyId::as_str).collect();
+                let without = if names.is_empty() {
+                    String::new()
+                } else {
+                    format!(
+                        "; {} of {policies} policies have no probe in it and stay unchecked: {}",
+                        names.len(),
+                        names.join(", ")
+                    )
+                };
+                format!(
+                    "seal {labels} labels in {design} for good: a charged peek alone opens them{without}"
+                )
+            }
             Question::Rulebook(version) => format!(
                 "adopt rulebook {version}: it judges every entry from here on, and no older one can be adopted again"
             ),
         };
-        let again = self.again.clone();
-        let again = again.unwrap_or_else(|| "the same command".to_owned());
-        Ok(self.ctx.confirm(&asked, self.yes, &again)?)
+        // An answer about seals is none about conflicts, which block an experiment for good.
+        let (is_answered, again) = match question {
+            Question::Seal { .. } => (self.seals, None),
+            _ => (self.yes, self.again.clone()),
+        };
+        let again = again.unwrap_or_else(|| "the same command with".to_owned());
+        Ok(self.ctx.confirm(&asked, is_answered, &again)?)
     }
 }
 

@@ -75,6 +75,34 @@ pub(super) fn check_name(name: &str) -> Result<(), CliError> {
     Err(CliError::usage(message, "clover key list"))
 }
 
+/// The file of a new key. Where a key of another ledger has the name, the next free one, `name-2`, is taken, and said.
+pub(super) fn free(
+    ctx: &mut Ctx<'_>,
+    name: &str,
+    is_elsewhere: impl Fn(KeyId) -> bool,
+) -> Result<PathBuf, CliError> {
+    check_name(name)?;
+    let folder = folder(ctx)?;
+    let path = folder.join(format!("{name}.pem"));
+    if !ambient::exists(&path)? {
+        return Ok(path);
+    }
+    let is_elsewhere = public_id(&path).is_some_and(is_elsewhere);
+    for number in 2..100 {
+        let other = folder.join(format!("{name}-{number}.pem"));
+        if is_elsewhere && !ambient::exists(&other)? {
+            ctx.note(&format!(
+                "{} is a key of another ledger: the key of this one is {}",
+                path.display(),
+                other.display()
+            ));
+            return Ok(other);
+        }
+    }
+    let message = format!("{} exists already", path.display());
+    Err(CliError::refused(message, "clover key list"))
+}
+
 /// Every key file whose public half can be read without a passphrase.
 pub(super) fn files(ctx: &Ctx<'_>) -> Result<Vec<KeyFile>, CliError> {
     let mut found = Vec::new();

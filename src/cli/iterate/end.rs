@@ -1,5 +1,7 @@
 //! Acceptance and the end.
 
+use clap::ValueEnum;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
@@ -7,6 +9,7 @@ use crate::cli::iterate::run;
 use crate::cli::iterate::run::StepOptions;
 use crate::cli::key;
 use crate::cli::record;
+use crate::cli::submit;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::ledger::Command;
@@ -42,6 +45,9 @@ pub(in crate::cli) struct IterateCloseArgs {
     /// Why
     #[arg(long)]
     pub reason: Option<String>,
+    /// Do not ask before an outcome of your own ends it
+    #[arg(long)]
+    pub yes: bool,
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -62,6 +68,8 @@ pub(super) fn close(ctx: &mut Ctx<'_>, args: &IterateCloseArgs) -> Result<View, 
         Some(CloseOutcome::Tainted) => IterationOutcome::Tainted,
         Some(CloseOutcome::TransportFailed) => IterationOutcome::TransportFailed,
     };
+    let word = args.outcome.as_ref().and_then(ValueEnum::to_possible_value);
+    let word = word.map_or_else(String::new, |of| of.get_name().to_owned());
     let Some(reason) = &args.reason else {
         let message = "--outcome needs --reason TEXT";
         return Err(CliError::usage(message, "clover iterate close --help"));
@@ -76,5 +84,15 @@ pub(super) fn close(ctx: &mut Ctx<'_>, args: &IterateCloseArgs) -> Result<View, 
         outcome,
         reason: key::text("reason", reason)?,
     };
-    record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+    let question = format!(
+        "end {} as {word}: nothing goes on in it, and its peek is not given back",
+        args.id
+    );
+    let consent = submit::StepConsent {
+        question: &question,
+        yes: args.yes,
+        again: "the same command with",
+    };
+    let command = Command::new(payload, Some(experiment));
+    record::asked(ctx, command, args.dry_run, &consent)
 }

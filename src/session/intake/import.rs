@@ -21,6 +21,7 @@ use crate::intake::batch::Batch;
 use crate::intake::counts::Counts;
 use crate::intake::error;
 use crate::intake::error::IntakeError;
+use crate::intake::sealing;
 use crate::intake::signers::Signers;
 use crate::intake::subjects;
 use crate::intake::subjects::SubjectKeys;
@@ -110,6 +111,8 @@ pub fn import(
         };
         labels.push(batch.labels(ledger, &signers)?);
     }
+    let sealed = plans.iter().flat_map(|plan| &plan.rows);
+    sealing::ask(ports, ledger, request, sealed.map(|row| &row.label))?;
     let mut counts = Vec::with_capacity(files.len());
     for ((file, plan), labels) in files.iter().zip(plans).zip(labels) {
         let keys = SubjectKeys::new(home, ledger, &file.rows, plan)?;

@@ -18,6 +18,7 @@ use crate::intake::batch;
 use crate::intake::counts::Counts;
 use crate::intake::error;
 use crate::intake::held;
+use crate::intake::sealing;
 use crate::intake::signers::Signers;
 use crate::ports::Ports;
 
@@ -74,6 +75,7 @@ pub fn import(
     let (open, sealed) = commands(ledger, request, plan, &signers)?;
     permitted(ledger, &open, signers.labeler())?;
     permitted(ledger, &sealed, signers.custodian())?;
+    sealing::ask(ports, ledger, request, plan.plans.iter())?;
     for (mut commands, signer) in [(open, signers.labeler()), (sealed, signers.custodian())] {
         batch::append_all(ledger, &mut commands, signer, &mut Vec::new())?;
     }

@@ -226,7 +226,7 @@ pub(super) fn score_missing(
             registered,
             scorer: &scorer,
         };
-        let counts = book.record(good)?;
+        let counts = book.record(good, &[])?;
         bench.ledger.settle()?;
         found.recorded += counts.recorded;
         found.differing += counts.differing;

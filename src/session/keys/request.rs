@@ -21,6 +21,7 @@ use clover_ground::sign;
 use clover_ground::sign::KeyId;
 use clover_ground::sign::PublicKey;
 use clover_ground::sign::PublicKeyError;
+use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
@@ -168,6 +169,21 @@ pub fn make(
         files::discard(key_files.path);
         return Err(error);
     }
+    let recipient = identity.map(|identity| SealRecipient(identity.recipient()));
+    Ok(of_key(ambient, ledger, terms, &signer, recipient))
+}
+
+/// The request for a key that its holder has already, for example in another ledger: the same proof, of the same key.
+///
+/// # Panics
+/// Never: a version is a small number.
+pub fn of_key(
+    ambient: &Ambient,
+    ledger: Origin,
+    terms: KeyTerms,
+    signer: &Signer,
+    recipient: Option<SealRecipient>,
+) -> SignedRequest {
     let possession = rules::possession_message(ledger.as_str(), signer.id());
     let request = KeyRequest {
         asked_at: ambient.now(),
@@ -178,13 +194,11 @@ pub fn make(
         proof: Base64Bytes(signer.sign(&possession)),
         public_key: Base64Bytes(signer.public_bytes()),
         roles: terms.roles,
-        seal_recipient: identity
-            .as_ref()
-            .map(|identity| SealRecipient(identity.recipient())),
+        seal_recipient: recipient,
         v: Count::new(VERSION).expect("BUG: a version is a small number"),
     };
     let signature = Base64Bytes(signer.sign(&request.signed_bytes()));
-    Ok(SignedRequest { request, signature })
+    SignedRequest { request, signature }
 }
 
 impl KeyRequest {

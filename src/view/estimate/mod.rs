@@ -228,6 +228,11 @@ fn standing(row: &EstimateRecorded) -> Standing {
         {
             Standing::Stratified
         }
+        Claim::BorrowedUnchecked
+            if row.terms.labels == LabelUse::Weighted && row.labels.value() > 0 =>
+        {
+            Standing::Sparse
+        }
         Claim::BorrowedUnchecked => Standing::Unchecked,
         Claim::Refused => Standing::Withheld,
         Claim::Uncalibrated => Standing::Uncalibrated,
@@ -253,6 +258,9 @@ pub fn label_words(labels: LabelUse) -> &'static str {
     match labels {
         LabelUse::Representative => "labels representative",
         LabelUse::Targeted => "labels drawn by stratum: they fit, and correct nothing",
+        LabelUse::Weighted => {
+            "labels drawn by stratum, weighted by the probabilities of their design"
+        }
     }
 }
 
@@ -309,7 +317,10 @@ impl Estimates<'_> {
                 .interval
                 .map_or("none".to_owned(), |of| bracket(ends(of), digits));
             let withheld = self.is_withheld(row);
-            let alone = row.labels_only.and_then(|of| of.interval);
+            // Labels of unequal probabilities say nothing alone, unless they are weighted.
+            let is_weighted = row.terms.labels != LabelUse::Targeted;
+            let alone = row.labels_only.filter(|_| is_weighted);
+            let alone = alone.and_then(|of| of.interval);
             let is_doubted = matches!(row.claim, Claim::BorrowedUnchecked | Claim::Uncalibrated);
             vec![
                 row.policy.to_string(),

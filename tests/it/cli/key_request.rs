@@ -156,3 +156,47 @@ fn a_request_overwrites_neither_key_nor_file() {
     assert!(!desk.key_file("second").exists());
     desk.config = own;
 }
+
+/// A key of another ledger asks to be added to this one: the same key, which signs that it is here.
+#[test]
+fn a_key_that_its_holder_has_already_asks_by_proof() {
+    let mut desk = asked();
+    let before = as_bea(
+        &mut desk,
+        "key request --for ledger.example/other --roles scorer --holder Bea --key Bea -o other.request",
+    );
+    let said = as_bea(&mut desk, &format!("{ASK} --key Bea -o again.request"));
+    assert_eq!(before["data"]["key_id"], said["data"]["key_id"]);
+    let added = desk.ok("key admit again.request --yes --json").json();
+    assert_eq!(added["data"]["key_id"], said["data"]["key_id"]);
+    desk.refused(
+        &["key", "admit", "other.request", "--yes"],
+        11,
+        &["asks for ledger.example/other"],
+    );
+    // Nobody can seal labels to a key without an age identity.
+    let own = std::mem::replace(&mut desk.config, "bea");
+    let words: Vec<_> = "key request --for ledger.example/cli --roles custodian --holder Bea --key Bea -o c.request".split(' ').collect();
+    desk.refused(&words, 11, &["no age identity"]);
+    desk.config = own;
+}
+
+/// Two ledgers of one home: the second one's keys stand beside those of the first.
+#[test]
+fn names_of_keys_of_several_ledgers_do_not_clash() {
+    let mut desk = Desk::new();
+    desk.ok("init one --holder Ada --roles all --custodian cem");
+    desk.ok("--ledger one key new bot --role scorer");
+    let ran = desk.ok("init two --holder Ada --roles all --custodian cem");
+    assert!(ran.err.contains("cem-2.pem"), "{}", ran.err);
+    desk.ok("--ledger two key new bot --role scorer");
+    for name in ["owner", "cem", "cem-2", "bot", "bot-2"] {
+        assert!(desk.key_file(name).exists(), "{name}");
+    }
+    // In one ledger a name is taken once.
+    let ran = desk.run("--ledger two key new bot-2 --role scorer");
+    assert_eq!(ran.code, 11, "{}", ran.err);
+    assert!(ran.err.contains("bot-2.pem exists already"), "{}", ran.err);
+    let keys = desk.ok("--ledger two key list --json").json();
+    assert_eq!(keys["data"]["keys"].as_array().unwrap().len(), 3, "{keys}");
+}
