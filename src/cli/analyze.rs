@@ -299,22 +299,20 @@ fn probes(ctx: &mut Ctx<'_>, args: &Args, prompts: &mut Prompts) -> Result<Vec<P
             return Err(CliError::usage(message, HELP));
         }
         let file = file(ctx, Path::new(path), &fields(args))?;
-        let margin = match margins.iter().position(|(name, _)| name == policy) {
-            Some(at) => {
-                let (_, text) = margins.remove(at);
-                let margin = text.parse::<f64>().ok();
-                let margin = margin.filter(|margin| margin.is_finite() && *margin > 0.0);
-                Some(margin.ok_or_else(|| {
-                    let message = format!("--transport-margin {policy}: expected a number above 0");
-                    CliError::usage(message, HELP)
-                })?)
-            }
-            None => {
-                ctx.warn(format!(
-                    "--transport-probe {policy}: without --transport-margin {policy}=D nothing is held to a margin, and no audit passes; D is in label units, such as 0.05"
-                ));
-                None
-            }
+        let at = margins.iter().position(|(name, _)| name == policy);
+        let margin = if let Some(at) = at {
+            let (_, text) = margins.remove(at);
+            let margin = text.parse::<f64>().ok();
+            let margin = margin.filter(|margin| margin.is_finite() && *margin > 0.0);
+            Some(margin.ok_or_else(|| {
+                let message = format!("--transport-margin {policy}: expected a number above 0");
+                CliError::usage(message, HELP)
+            })?)
+        } else {
+            ctx.warn(format!(
+                "--transport-probe {policy}: without --transport-margin {policy}=D nothing is held to a margin, and no audit passes; D is in label units, such as 0.05"
+            ));
+            None
         };
         let rows: Vec<usize> = (0..file.scores.len()).collect();
         probes.push(Probe {

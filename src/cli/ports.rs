@@ -229,89 +229,9 @@ impl Consent for CliPorts<'_, '_> {
     fn ask(&mut self, question: &Question) -> Result<(), PortError> {
         // No bar is drawn over a question.
         self.pace = None;
-        let asked = match question {
-            Question::Conflicts {
-                experiment,
-                first,
-                rows,
-            } => format!(
-                "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge",
-                first.file,
-                first.line,
-                first.said.item,
-                first.said.policy,
-                first.said.recorded_micro,
-                first.said.score_micro
-            ),
-            Question::AdmitKey { key, holder, roles } => format!(
-                "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
-                fingerprint(key)
-            ),
-            Question::EndKey {
-                key,
-                holder,
-                roles,
-                is_compromised,
-            } => {
-                let verb = if *is_compromised {
-                    "compromise"
-                } else {
-                    "retire"
-                };
-                format!("{verb} key {key} of {holder} ({roles})")
-            }
-            Question::Erasure(subject) => format!(
-                "destroy the key of subject {subject}; its private content is lost for good"
-            ),
-            Question::OutOfReach {
-                iteration,
-                manifest,
-                reach,
-            } => {
-                let lacks = reaches::lacks(reach).join("; ");
-                format!(
-                    "open {iteration} under {manifest}, which its data can never reach: {lacks}"
-                )
-            }
-            Question::Peek {
-                design,
-                labels,
-                unit,
-                peek,
-                amount,
-                period,
-                ..
-            } => {
-                let outlook = self.outlook.as_ref();
-                let outlook = outlook.map_or_else(String::new, |words| format!("; {words}"));
-                format!(
-                    "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}{outlook}"
-                )
-            }
-            Question::Seal {
-                design,
-                labels,
-                policies,
-                unprobed,
-            } => {
-                let names: Vec<&str> = unprobed.iter().map(PolicyId::as_str).collect();
-                let without = if names.is_empty() {
-                    String::new()
-                } else {
-                    format!(
-                        "; {} of {policies} policies have no probe in it and stay unchecked: {}",
-                        names.len(),
-                        names.join(", ")
-                    )
-                };
-                format!(
-                    "seal {labels} labels in {design} for good: a charged peek alone opens them{without}"
-                )
-            }
-            Question::Rulebook(version) => format!(
-                "adopt rulebook {version}: it judges every entry from here on, and no older one can be adopted again"
-            ),
-        };
+        let outlook = self.outlook.as_ref();
+        let outlook = outlook.map_or_else(String::new, |words| format!("; {words}"));
+        let asked = asked(question, &outlook);
         // An answer about seals is none about conflicts, which block an experiment for good.
         let (is_answered, again) = match question {
             Question::Seal { .. } => (self.seals, None),
@@ -320,6 +240,89 @@ impl Consent for CliPorts<'_, '_> {
         let again = again.unwrap_or_else(|| "the same command with".to_owned());
         Ok(self.ctx.confirm(&asked, is_answered, &again)?)
     }
+}
+
+/// A question in words, with what is foreseen of a peek.
+fn asked(question: &Question, outlook: &str) -> String {
+    match question {
+        Question::Conflicts {
+            experiment,
+            first,
+            rows,
+        } => format!(
+            "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge",
+            first.file,
+            first.line,
+            first.said.item,
+            first.said.policy,
+            first.said.recorded_micro,
+            first.said.score_micro
+        ),
+        Question::AdmitKey { key, holder, roles } => format!(
+            "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
+            fingerprint(key)
+        ),
+        Question::EndKey {
+            key,
+            holder,
+            roles,
+            is_compromised,
+        } => {
+            let verb = if *is_compromised {
+                "compromise"
+            } else {
+                "retire"
+            };
+            format!("{verb} key {key} of {holder} ({roles})")
+        }
+        Question::Erasure(subject) => {
+            format!("destroy the key of subject {subject}; its private content is lost for good")
+        }
+        Question::OutOfReach {
+            iteration,
+            manifest,
+            reach,
+        } => {
+            let lacks = reaches::lacks(reach).join("; ");
+            format!("open {iteration} under {manifest}, which its data can never reach: {lacks}")
+        }
+        Question::Peek {
+            design,
+            labels,
+            unit,
+            peek,
+            amount,
+            period,
+            ..
+        } => format!(
+            "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}{outlook}"
+        ),
+        Question::Seal {
+            design,
+            labels,
+            policies,
+            unprobed,
+        } => format!(
+            "seal {labels} labels in {design} for good: a charged peek alone opens them{}",
+            without_probe(unprobed, *policies)
+        ),
+        Question::Rulebook(version) => format!(
+            "adopt rulebook {version}: it judges every entry from here on, and no older one can be adopted again"
+        ),
+    }
+}
+
+/// Policies that a design of probes leaves out, in words.
+fn without_probe(unprobed: &[PolicyId], policies: usize) -> String {
+    if unprobed.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = unprobed.iter().map(PolicyId::as_str).collect();
+    format!(
+        "; {} of {policies} policies have no probe in it and stay unchecked: {}",
+        names.len(),
+        names.join(", ")
+    )
 }
 
 /// What takes a while, in words.

@@ -214,7 +214,7 @@ fn planned(
 
 /// Numbers that a passed audit may be graded by where nobody planned it: the usual ones, or stricter ones.
 fn usual(terms: AuditTerms) -> Result<AuditTerms, CliError> {
-    let margin = terms.margin_micro.map_or(0, |of| of.value());
+    let margin = terms.margin_micro.map_or(0, Micro::value);
     for (flag, found, most) in [
         ("--margin", margin, drifts::USUAL_MARGIN),
         ("--alpha", terms.alpha_micro.value(), drifts::USUAL_ALPHA),

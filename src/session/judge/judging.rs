@@ -65,6 +65,17 @@ pub struct DeclinedRow {
     pub reason: String,
 }
 
+impl DeclinedRow {
+    fn of(row: &ImportRow, reason: &str) -> Self {
+        Self {
+            policy: row.policy.clone(),
+            item: row.item.clone(),
+            draw: row.draw,
+            reason: reason.to_owned(),
+        }
+    }
+}
+
 /// Rows of one text, of which a judge is asked once.
 type Alike = Vec<(ImportRow, Reading)>;
 
@@ -264,12 +275,9 @@ fn ask(
                 let rows = asks[at].iter();
                 let said = rows.clone().map(|(row, _)| Remark::of(row, &reason, true));
                 waiting.remarks.extend(said);
-                counts.declined.extend(rows.map(|(row, _)| DeclinedRow {
-                    policy: row.policy.clone(),
-                    item: row.item.clone(),
-                    draw: row.draw,
-                    reason: reason.clone(),
-                }));
+                counts
+                    .declined
+                    .extend(rows.map(|(row, _)| DeclinedRow::of(row, &reason)));
                 waiting.is_whole().then(|| waiting.whole())
             }
             Heard::Answer(at, Err(error)) => {
