@@ -66,7 +66,7 @@ pub(super) struct Args {
     /// Held-out labels of policy P: does calibration transfer?
     #[arg(long, value_name = "P=FILE", value_parser = named)]
     pub transport_probe: Vec<(String, String)>,
-    /// Largest acceptable mean residual of P, in label units
+    /// Largest acceptable mean residual of P, in label units; none: no pass
     #[arg(long, value_name = "P=D", value_parser = named)]
     pub transport_margin: Vec<(String, String)>,
     /// representative, or targeted in an unknown way
@@ -287,7 +287,7 @@ fn policies(root: &Path) -> Result<Vec<(Option<String>, PathBuf)>, CliError> {
 }
 
 /// Transport probes with their margins.
-fn probes(ctx: &Ctx<'_>, args: &Args, prompts: &mut Prompts) -> Result<Vec<Probe>, CliError> {
+fn probes(ctx: &mut Ctx<'_>, args: &Args, prompts: &mut Prompts) -> Result<Vec<Probe>, CliError> {
     let mut margins = args.transport_margin.clone();
     let mut probes = Vec::new();
     for (policy, path) in &args.transport_probe {
@@ -299,17 +299,20 @@ fn probes(ctx: &Ctx<'_>, args: &Args, prompts: &mut Prompts) -> Result<Vec<Probe
             return Err(CliError::usage(message, HELP));
         }
         let file = file(ctx, Path::new(path), &fields(args))?;
-        let margin = match margins.iter().position(|(name, _)| name == policy) {
-            Some(at) => {
-                let (_, text) = margins.remove(at);
-                let margin = text.parse::<f64>().ok();
-                let margin = margin.filter(|margin| margin.is_finite() && *margin > 0.0);
-                Some(margin.ok_or_else(|| {
-                    let message = format!("--transport-margin {policy}: expected a number above 0");
-                    CliError::usage(message, HELP)
-                })?)
-            }
-            None => None,
+        let at = margins.iter().position(|(name, _)| name == policy);
+        let margin = if let Some(at) = at {
+            let (_, text) = margins.remove(at);
+            let margin = text.parse::<f64>().ok();
+            let margin = margin.filter(|margin| margin.is_finite() && *margin > 0.0);
+            Some(margin.ok_or_else(|| {
+                let message = format!("--transport-margin {policy}: expected a number above 0");
+                CliError::usage(message, HELP)
+            })?)
+        } else {
+            ctx.warn(format!(
+                "--transport-probe {policy}: without --transport-margin {policy}=D nothing is held to a margin, and no audit passes; D is in label units, such as 0.05"
+            ));
+            None
         };
         let rows: Vec<usize> = (0..file.scores.len()).collect();
         probes.push(Probe {

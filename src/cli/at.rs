@@ -1,4 +1,4 @@
-//! `clover at SEQ -- VERB`: a reading verb as of an earlier entry, from the recorded facts alone.
+//! `clover at SEQ|HASH|TIME -- VERB`: a reading verb as of an earlier entry, from the recorded facts alone.
 
 use std::ffi::OsString;
 
@@ -12,22 +12,54 @@ use crate::cli::ctx::Ctx;
 use crate::cli::deploy;
 use crate::cli::error::CliError;
 use crate::cli::experiment;
+use crate::cli::home;
 use crate::cli::key;
 use crate::cli::prompt;
 use crate::cli::report;
 use crate::cli::ui::Form;
+use crate::event::id::EventId;
+use crate::ground::digest::Digest;
+use crate::ground::time::Timestamp;
 use crate::view::View;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The entry after which things are to be seen
-    pub seq: u64,
+    /// The entry after which things are to be seen: its position, its event id, or a time at which it was the newest
+    #[arg(value_name = "SEQ|HASH|TIME")]
+    pub entry: String,
     /// status, assume, budget, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, audit signers|plans|peeks|decisions|summary
     #[arg(last = true, required = true, value_name = "VERB")]
     pub verb: Vec<OsString>,
 }
 
 const NEXT: &str = "clover at SEQ -- status";
+
+/// The position of an entry that is named by it, by its event id or by a time.
+fn position(ctx: &mut Ctx<'_>, text: &str) -> Result<u64, CliError> {
+    if let Ok(seq) = text.parse() {
+        return Ok(seq);
+    }
+    let by_id = Digest::from_hex(text).map(EventId);
+    let by_time = Timestamp::parse_written(text);
+    let (_, ledger) = home::open_to_read(ctx)?;
+    let found = match (by_id, by_time) {
+        (Some(id), _) => ledger.find(id)?,
+        (None, Some(time)) => ledger.newest_by(time)?,
+        (None, None) => {
+            let message = format!(
+                "{text:?} is no entry: expected a position, an event id of 64 hex digits, or a time such as 2026-11-20"
+            );
+            return Err(CliError::usage(message, NEXT));
+        }
+    };
+    found.ok_or_else(|| {
+        let message = match by_time {
+            Some(_) => format!("no entry was recorded by {text}"),
+            None => format!("no entry {text}"),
+        };
+        CliError::not_found(message, "clover log")
+    })
+}
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
     let words = std::iter::once(OsString::from("clover")).chain(args.verb);
@@ -67,7 +99,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
         let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, audit signers|plans|peeks|decisions|summary, campaign and report iteration|list can be asked of the past";
         return Err(CliError::usage(message, NEXT));
     }
-    ctx.as_of = Some(args.seq);
+    ctx.as_of = Some(position(ctx, &args.entry)?);
     ctx.verb = path;
     cli::dispatch(ctx, verb)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::cli;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::ids;
 use crate::ground::ambient;
 use crate::view::View;
 use crate::view::manual;
@@ -26,7 +27,8 @@ pub(super) struct ManArgs {
 pub(super) fn shell(args: &CompletionArgs) -> View {
     let mut bytes = Vec::new();
     clap_complete::generate(args.shell, &mut cli::command_shown(), "clover", &mut bytes);
-    manual::script(String::from_utf8_lossy(&bytes).into_owned())
+    let script = String::from_utf8_lossy(&bytes);
+    manual::script(ids::with_ids(args.shell, &script))
 }
 
 pub(super) fn man(ctx: &mut Ctx<'_>, args: &ManArgs) -> Result<View, CliError> {

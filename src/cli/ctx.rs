@@ -16,6 +16,11 @@ use crate::cli::world::World;
 use crate::ground::ambient;
 use crate::ground::ambient::Ambient;
 use crate::session::slate::Slate;
+use crate::view::text::COLUMNS;
+use crate::view::text::Screen;
+
+/// Columns of the narrowest terminal that answers are set for.
+const COLUMNS_MIN: u16 = 40;
 
 /// What every verb is given.
 pub(super) struct Ctx<'w> {
@@ -75,6 +80,15 @@ impl<'w> Ctx<'w> {
             When::Always => true,
             When::Never => false,
             When::Auto => self.world.terminals[1] && self.variable("NO_COLOR").is_none(),
+        }
+    }
+
+    /// What answers are set for.
+    pub(super) fn screen(&self) -> Screen {
+        match (self.world.terminals[1], self.world.columns) {
+            (false, _) => Screen::Pipe,
+            (true, None) => Screen::Terminal(COLUMNS),
+            (true, Some(columns)) => Screen::Terminal(columns.max(COLUMNS_MIN)),
         }
     }
 
@@ -171,6 +185,20 @@ impl<'w> Ctx<'w> {
             return None;
         }
         (self.world.ask_passphrase)(prompt)
+    }
+
+    /// Asks for a line where someone can answer.
+    pub(super) fn ask(&mut self, question: &str) -> Result<Option<String>, CliError> {
+        if !self.can_ask() {
+            return Ok(None);
+        }
+        self.err(&format!("{} ", ui::escape(question)));
+        let mut line = String::new();
+        if let Some(stdin) = &mut self.world.stdin {
+            let read = stdin.read_line(&mut line);
+            read.map_err(|error| CliError::usage(format!("no answer: {error}"), "clover --help"))?;
+        }
+        Ok(Some(line.trim().to_owned()))
     }
 
     /// Asks before something that cannot be undone; `--yes` answers for scripts.

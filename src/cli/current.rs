@@ -122,7 +122,7 @@ fn list(all: &[&ExperimentId]) -> String {
 }
 
 /// Refuses an experiment that is not there; `place` says where it was named. A closed one can still be read.
-fn check(state: &State, id: &ExperimentId, place: &str) -> Result<(), CliError> {
+pub(super) fn check(state: &State, id: &ExperimentId, place: &str) -> Result<(), CliError> {
     if state.fold::<Experiments>().by_id.contains_key(id) {
         return Ok(());
     }

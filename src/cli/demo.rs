@@ -121,7 +121,7 @@ impl Demo<'_, '_> {
 
     /// A line cut to the width of a terminal.
     fn line(&mut self, text: &str) -> Result<(), CliError> {
-        let text = ui::cut(text, usize::from(ui::COLUMNS));
+        let text = ui::cut(text, self.ctx.screen().columns());
         self.say(&format!("{text}\n"))
     }
 

@@ -121,7 +121,7 @@ impl Demo<'_, '_> {
                 0,
             ),
             (
-                format!("{import} --labels=calib --seal hold --reveal-by {by}"),
+                format!("{import} --labels=calib --seal hold --reveal-by {by} --yes"),
                 1,
             ),
             (format!("confirm seal hold --experiment {name}"), 0),

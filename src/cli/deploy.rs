@@ -31,7 +31,7 @@ pub(super) enum Verb {
     Check(DeployCheckArgs),
     /// Hold the calibrator against fresh labels, where a hard rule, the model or the protocol changed
     #[command(
-        after_help = "Residuals of the labels pass as at gate P6; means of both anchor policies move by at most 0.01.\n\nExample:\n  clover deploy recalibrate arena --judge llm --design fresh-1"
+        after_help = "Residuals of the labels pass as at criterion P6; means of both anchor policies move by at most 0.01.\n\nExample:\n  clover deploy recalibrate arena --judge llm --design fresh-1"
     )]
     Recalibrate(super::recalibrate::Args),
     /// What runs, what ran before, and how its guardrails stand

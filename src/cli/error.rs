@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::iterate::bench;
+use crate::cli::refusals::reader_words::plain;
 use crate::export::ExportError;
 use crate::export::source::SourceError;
 use crate::ground::ambient::AmbientError;
@@ -50,7 +51,7 @@ impl CliError {
         Self {
             exit,
             word,
-            message: message.into(),
+            message: plain(&message.into()),
             next: next.into(),
             data: Value::Null,
             closed: false,

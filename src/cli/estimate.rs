@@ -260,8 +260,12 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, Cli
     };
     let named = asked.experiment.as_deref();
     let experiment = match ctx.as_of {
-        None => current::experiment(ctx, &home, ledger.state(), named)?,
-        Some(seq) => current::experiment(ctx, &home, &ledger.state_at(seq + 1)?, named)?,
+        None => {
+            let id = current::experiment(ctx, &home, ledger.state(), named)?;
+            current::check(ledger.state(), &id, "--experiment")?;
+            id
+        }
+        Some(seq) => current::experiment(ctx, &home, &ledger.state_shown(seq + 1)?, named)?,
     };
     Ok(Estimation {
         home,

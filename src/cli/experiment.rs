@@ -77,6 +77,9 @@ pub(super) struct ExperimentCloseArgs {
     /// It was given up
     #[arg(long)]
     pub aborted: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -95,7 +98,16 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
                 reason: key::text("reason", &args.reason)?,
             };
             let experiment = record::experiment_id(&args.id)?;
-            record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
+            let question = format!(
+                "close {experiment}: nothing more is scored, labelled or decided in it, and nothing opens it again"
+            );
+            let consent = submit::StepConsent {
+                question: &question,
+                yes: args.yes,
+                again: "the same command with",
+            };
+            let command = Command::new(payload, Some(experiment));
+            record::asked(ctx, command, args.dry_run, &consent)
         }
         Verb::Split(args) => experiment_split::run(ctx, &args),
         Verb::List => {

@@ -46,7 +46,10 @@ impl From<SplittingError> for CliError {
         let message = error.to_string();
         match error {
             SplittingError::Clusters(_) => Self::refused(message, HELP),
-            SplittingError::NoRows(_) => Self::not_found(message, "clover import cje PATH"),
+            SplittingError::NoRows(_) => Self::not_found(
+                message,
+                "clover import rows PATH, clover import cje PATH, or clover judge run --rows PATH",
+            ),
         }
     }
 }
@@ -81,11 +84,24 @@ fn request(args: &Args) -> Result<SplitRequest, CliError> {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let request = request(args)?;
-    let (_, mut ledger) = home::open_to_write(ctx)?;
-    let plan = session::plan(&ledger, &request)?;
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let fresh = session::scored(&home, &ledger, &request.experiment)?;
+    let plan = if fresh.rows.is_empty() {
+        session::plan(&ledger, &request)?
+    } else {
+        session::plan_of(&fresh, &request)?
+    };
     let view = views::planned(&request.split, &plan.parts, request.apart);
     if args.dry_run {
         return Ok(view);
+    }
+    let rows = fresh.rows.len();
+    if rows > 0 {
+        let of = (&request.experiment, fresh);
+        session::take_in(&mut ctx.ports(), &home, &mut ledger, of)?;
+        ctx.note(&format!(
+            "took in {rows} rows that were scored and never taken in: a split is of rows that were"
+        ));
     }
     let appended = session::form(&mut ctx.ports(), &mut ledger, plan)?;
     Ok(views::formed(view, &ledger, &appended))

@@ -6,6 +6,7 @@ use crate::cli::gate;
 use crate::cli::home;
 use crate::cli::submit;
 use crate::event::id::ManifestId;
+use crate::ground::shell;
 use crate::session::gate::exposure;
 use crate::view::View;
 use crate::view::exposure as exposures;
@@ -33,6 +34,9 @@ pub(super) struct ExposureOpenArgs {
     /// Units up to the Nth; all of them when absent
     #[arg(long, value_name = "N")]
     pub through: Option<u64>,
+    /// Do not ask before units are left closed
+    #[arg(long)]
+    pub yes: bool,
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -61,6 +65,16 @@ fn open(ctx: &mut Ctx<'_>, args: &ExposureOpenArgs) -> Result<View, CliError> {
     })?;
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = exposure::open(&mut ctx.ports(), &ledger, (&id, args.through))?;
-    let answer = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
+    let terms = submission.terms;
+    let consent = submit::StepConsent {
+        question: &exposures::question(&id, &terms),
+        yes: args.yes || terms.closed == 0,
+        again: &format!(
+            "clover exposure open {} --through {}",
+            shell::word(&id),
+            terms.through
+        ),
+    };
+    let answer = submit::asked_gate_step(ctx, &mut ledger, &submission, args.dry_run, &consent)?;
     Ok(exposures::opened(answer, &id, &submission.terms))
 }

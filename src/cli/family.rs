@@ -61,6 +61,9 @@ pub(super) struct FamilyOpenArgs {
 pub(super) struct FamilyCloseArgs {
     /// The family
     pub id: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -117,6 +120,13 @@ fn open(ctx: &mut Ctx<'_>, args: &FamilyOpenArgs) -> Result<View, CliError> {
     if rounded {
         return Err(wrong("--alpha: expected at most six decimals".to_owned()));
     }
+    if !(1..1_000_000).contains(&alpha_micro.value()) {
+        let message = format!(
+            "--alpha {}: expected a number above 0 and below 1, such as 0.05",
+            args.alpha
+        );
+        return Err(wrong(message));
+    }
     let members_max = Count::new(args.members)
         .ok_or_else(|| wrong("--members: expected at most 2^53 - 1".to_owned()))?;
     let terms = FamilyTerms {
@@ -136,7 +146,16 @@ fn close(ctx: &mut Ctx<'_>, args: &FamilyCloseArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let submission = families::close(&mut ctx.ports(), &ledger, &id)?;
     let holds = submission.terms.rejected.clone();
-    let view = submit::gate_step(ctx, &mut ledger, &submission, args.dry_run)?;
+    let question = format!(
+        "close family {id}: {} claims hold, no member joins it any more, and nothing opens it again",
+        holds.len()
+    );
+    let consent = submit::StepConsent {
+        question: &question,
+        yes: args.yes,
+        again: &format!("clover family close {}", shell::word(&id)),
+    };
+    let view = submit::asked_gate_step(ctx, &mut ledger, &submission, args.dry_run, &consent)?;
     let next = format!("clover family show {id}", id = shell::word(&id));
     if args.dry_run {
         return Ok(view.with_next(next));

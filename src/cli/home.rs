@@ -188,7 +188,7 @@ pub(super) fn view(ctx: &mut Ctx<'_>) -> Result<(Home, Ledger, AsOf), CliError> 
     let (home, ledger) = open_to_read(ctx)?;
     let view = match ctx.as_of {
         None => AsOf::Head,
-        Some(seq) => AsOf::Earlier(Box::new(ledger.state_at(seq + 1)?)),
+        Some(seq) => AsOf::Earlier(Box::new(ledger.state_shown(seq + 1)?)),
     };
     Ok((home, ledger, view))
 }

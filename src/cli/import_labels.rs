@@ -16,8 +16,11 @@ use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
 use crate::event::payload::intake::ImportFormat;
 use crate::ledger::Ledger;
+use crate::session::intake::IntakeRequest;
 use crate::session::intake::held;
 use crate::session::intake::labels as session;
+use crate::session::intake::labels::LabelPlan;
+use crate::session::intake::sealing;
 use crate::view::View;
 use crate::view::taken_in::LabelsTakenIn;
 use crate::workflow::import::Brings;
@@ -60,6 +63,9 @@ pub(super) struct LabelsArgs {
     /// Show what would be recorded; append nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Do not ask before labels are sealed
+    #[arg(long, hide = true)]
+    pub yes: bool,
 }
 
 impl LabelsArgs {
@@ -112,14 +118,33 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let found = found.map_err(|error| intake::wrong(&error).with_next(HELP))?;
     let plan = session::plan(&ledger, found, &rows.file, &request)?;
     let facts = LabelsTakenIn::of(&rows.file, rows.rounded, &request, &plan);
+    within_confirm(&ledger, &request, &plan)?;
     if args.dry_run {
         return Ok(facts.rehearsed());
     }
     if let Some(named) = args.sealing.to.as_ref().filter(|_| facts.sealed.new > 0) {
         request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
     }
-    session::import(&mut ctx.ports(), &mut ledger, &request, &plan)?;
+    let ports = &mut ctx.ports().with_seals(args.yes);
+    session::import(ports, &mut ledger, &request, &plan)?;
     Ok(facts.recorded(&ledger))
+}
+
+/// Refuses to seal labels outside confirm that nobody named.
+fn within_confirm(
+    ledger: &Ledger,
+    request: &IntakeRequest,
+    plan: &LabelPlan,
+) -> Result<(), CliError> {
+    let Some(of) = sealing::outside(ledger, request, plan.plans.iter())? else {
+        return Ok(());
+    };
+    let message = format!(
+        "--seal: {} of {} labels are outside confirm, first of {}: sealed, they fit no calibrator",
+        of.labels, of.all, of.first
+    );
+    let next = "the same command with --design DESIGN, which records those in the open";
+    Err(CliError::usage(message, next))
 }
 
 /// The policy of every row that the ledger holds, where it is one.

@@ -141,7 +141,7 @@ pub(super) struct ImportArgs {
     /// Show counts, ranges, mapping and warnings; append nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Record conflicts without asking
+    /// Do not ask before labels are sealed; without --seal, before conflicts are recorded
     #[arg(long, hide = true)]
     pub yes: bool,
 }
@@ -225,9 +225,14 @@ pub(super) fn run(
         request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
     }
     let new = (files.as_slice(), plans.as_slice());
-    let ports = &mut ctx
-        .ports()
-        .with_consent(common.yes, "the same command with");
+    let (yes, seals) = (common.yes, common.sealing.seal.is_some());
+    let ports = ctx.ports().with_seals(yes && seals);
+    let again = if seals {
+        "the same command without --seal and with"
+    } else {
+        "the same command with"
+    };
+    let ports = &mut ports.with_consent(yes && !seals, again);
     let counts = session::import(ports, &home, &mut ledger, &request, new)?;
     Ok(view::imported(&ledger, &files, &counts))
 }

@@ -189,7 +189,7 @@ pub(super) fn admit(ctx: &mut Ctx<'_>, args: &AdmitArgs) -> Result<View, CliErro
     let admission = judged.map_err(|error| CliError::from(error).at(&source))?;
     let shown = view::asked(&admission);
     // Who asks for what is read before anything is answered.
-    ctx.err(&crate::view::text::text(&shown, false));
+    ctx.err(&crate::view::text::text(&shown, false, ctx.screen()));
     let roles = args.roles.as_ref();
     let roles = roles.map_or(String::new(), |of| format!(" --roles {}", shell::word(of)));
     let again = format!(

@@ -11,10 +11,12 @@ use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::ground::ambient;
 use crate::ground::sign::KeyId;
+use crate::ledger::KindQuery;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::ledger::read::LogEntry;
+use crate::session::listing;
 use crate::view::View;
 use crate::view::entry;
 use crate::view::entry::EntryFacts;
@@ -98,7 +100,17 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             let limit = args
                 .limit
                 .unwrap_or(if args.to.is_some() { u64::MAX } else { LIMIT });
-            let newest = newest(&ledger, &filter, to, limit)?;
+            let newest = match filter.kind {
+                Some(kind) => {
+                    let takes = |read: &LogEntry| filter.takes(read);
+                    let of = KindQuery {
+                        kind,
+                        takes: &takes,
+                    };
+                    listing::newest(&ledger, &of, to, limit)?
+                }
+                None => newest(&ledger, &filter, to, limit)?,
+            };
             for read in &newest {
                 out.give(ctx, ledger.state(), read)?;
             }
@@ -159,6 +171,19 @@ impl Listing {
         from: u64,
         to: u64,
     ) -> Result<(), CliError> {
+        if let Some(kind) = filter.kind {
+            let takes = |read: &LogEntry| filter.takes(read);
+            let of = KindQuery {
+                kind,
+                takes: &takes,
+            };
+            return listing::each(ledger, &of, (from, to), |read| {
+                if self.left > 0 {
+                    self.give(ctx, ledger.state(), &read)?;
+                }
+                Ok(self.left > 0)
+            });
+        }
         let mut at = from;
         while at < to && self.left > 0 {
             let end = (at + CHUNK).min(to);
@@ -190,7 +215,7 @@ impl Listing {
             self.started = true;
             ctx.out(&entry::head())?;
         }
-        ctx.out(&entry::row(state, read))
+        ctx.out(&entry::row(state, read, ctx.screen()))
     }
 }
 

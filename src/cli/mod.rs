@@ -39,7 +39,9 @@ mod exposure;
 mod family;
 mod gate;
 mod generator;
+mod guide;
 mod home;
+mod ids;
 mod import;
 mod import_labels;
 mod import_ledger;
@@ -113,6 +115,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::refusals::command_line::parse_failure;
 use crate::cli::refusals::command_line::usage;
+use crate::cli::refusals::suggested::without_those_for_good;
 use crate::cli::top::TOP;
 use crate::cli::ui::Form;
 use crate::view;
@@ -203,6 +206,12 @@ enum Verb {
     /// Show everything once: 10,000 signed events, verified, proven, tampered with and caught
     #[command(after_help = "Example:\n  clover demo --dir demo")]
     Demo(demo::Args),
+    /// Four questions, and the commands that lead to what you want to know
+    #[command(
+        after_help = "Without a terminal, --want and --have are needed; judges are one and you are alone by default.\n\n\
+                      Example:\n  clover guide --want best --have scores,labels --scores fresh_draws"
+    )]
+    Guide(guide::Args),
     /// Keys: who may sign what
     #[command(subcommand)]
     Key(key::Verb),
@@ -392,6 +401,9 @@ enum Verb {
     /// Shell completions
     #[command(after_help = "Example:\n  clover completions bash > clover.bash")]
     Completions(completions::CompletionArgs),
+    /// Ids of the ledger, one a line, for completions
+    #[command(hide = true, after_help = "Example:\n  clover ids gate")]
+    Ids(ids::Args),
     /// Man pages
     #[command(after_help = "Example:\n  clover man -o /usr/local/share/man/man1")]
     Man(completions::ManArgs),
@@ -426,7 +438,8 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
 
 /// What was typed, and the verb's words: `gate show`.
 fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
-    let matches = command().try_get_matches_from(args)?;
+    let matches = command().try_get_matches_from(args);
+    let matches = matches.map_err(|error| without_those_for_good(error, args))?;
     let mut path = Vec::new();
     let mut at = &matches;
     while let Some((word, inner)) = at.subcommand() {
@@ -459,6 +472,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
         Verb::Init(args) => init::run(ctx, &args),
         Verb::Demo(args) => demo::run(ctx, &args),
+        Verb::Guide(args) => guide::run(ctx, args),
         Verb::Key(verb) => key::run(ctx, verb),
         Verb::Record(args) => record::run(ctx, &args),
         Verb::Sign(args) => sign::sign(ctx, &args),
@@ -515,6 +529,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Schema(args) => schema::run(&args),
         Verb::Doctor(args) => doctor::run(ctx, &args),
         Verb::Completions(args) => Ok(completions::shell(&args)),
+        Verb::Ids(args) => ids::run(ctx, &args),
         Verb::Man(args) => completions::man(ctx, &args),
     }
 }
@@ -530,7 +545,7 @@ fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
         );
         let text = match (ctx.globals.json, ctx.globals.form) {
             (true, _) => view::json::json(&answer, &ctx.warnings),
-            (false, Form::Text) => view::text::text(&answer, ctx.colour()),
+            (false, Form::Text) => view::text::text(&answer, ctx.colour(), ctx.screen()),
             // What a verb writes as it goes, such as a log, is no document.
             (false, _) if answer.blocks.is_empty() => String::new(),
             (false, Form::Markdown) => view::markdown::markdown(&answer),
@@ -624,7 +639,7 @@ mod tests {
     fn the_top_help_names_every_verb_and_option_and_code() {
         let mut command = command();
         command.build();
-        for verb in command.get_subcommands() {
+        for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
             assert!(TOP.contains(verb.get_name()), "{}", verb.get_name());
         }
         for arg in command.get_arguments().filter(|arg| arg.is_global_set()) {

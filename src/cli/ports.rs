@@ -14,6 +14,7 @@ use crate::cli::iterate::program::Program;
 use crate::cli::ui::Pace;
 use crate::cli::wallet;
 use crate::event::Kind;
+use crate::event::id::PolicyId;
 use crate::event::payload::Role;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::interrupt::Interrupts;
@@ -46,6 +47,8 @@ pub(super) struct CliPorts<'c, 'w> {
     identity: Option<PathBuf>,
     yes: bool,
     again: Option<String>,
+    outlook: Option<String>,
+    seals: bool,
     program: Option<Program>,
     pace: Option<(Work, Pace)>,
     interrupts: Option<Interrupts>,
@@ -62,6 +65,8 @@ impl<'w> Ctx<'w> {
             identity: None,
             yes: false,
             again: None,
+            outlook: None,
+            seals: false,
             program: None,
             pace: None,
             interrupts: None,
@@ -97,6 +102,18 @@ impl CliPorts<'_, '_> {
     /// With the answer of `--yes`, and the command that asks again.
     pub(super) fn with_consent(mut self, yes: bool, again: impl Into<String>) -> Self {
         (self.yes, self.again) = (yes, Some(again.into()));
+        self
+    }
+
+    /// With the answer of `--yes` about seals alone.
+    pub(super) fn with_seals(mut self, yes: bool) -> Self {
+        self.seals = yes;
+        self
+    }
+
+    /// With what is foreseen of a peek, in words.
+    pub(super) fn with_outlook(mut self, words: Option<String>) -> Self {
+        self.outlook = words;
         self
     }
 
@@ -212,69 +229,100 @@ impl Consent for CliPorts<'_, '_> {
     fn ask(&mut self, question: &Question) -> Result<(), PortError> {
         // No bar is drawn over a question.
         self.pace = None;
-        let asked = match question {
-            Question::Conflicts {
-                experiment,
-                first,
-                rows,
-            } => format!(
-                "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge",
-                first.file,
-                first.line,
-                first.said.item,
-                first.said.policy,
-                first.said.recorded_micro,
-                first.said.score_micro
-            ),
-            Question::AdmitKey { key, holder, roles } => format!(
-                "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
-                fingerprint(key)
-            ),
-            Question::EndKey {
-                key,
-                holder,
-                roles,
-                is_compromised,
-            } => {
-                let verb = if *is_compromised {
-                    "compromise"
-                } else {
-                    "retire"
-                };
-                format!("{verb} key {key} of {holder} ({roles})")
-            }
-            Question::Erasure(subject) => format!(
-                "destroy the key of subject {subject}; its private content is lost for good"
-            ),
-            Question::OutOfReach {
-                iteration,
-                manifest,
-                reach,
-            } => {
-                let lacks = reaches::lacks(reach).join("; ");
-                format!(
-                    "open {iteration} under {manifest}, which its data can never reach: {lacks}"
-                )
-            }
-            Question::Peek {
-                design,
-                labels,
-                unit,
-                peek,
-                amount,
-                period,
-                ..
-            } => format!(
-                "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}"
-            ),
-            Question::Rulebook(version) => format!(
-                "adopt rulebook {version}: it judges every entry from here on, and no older one can be adopted again"
-            ),
+        let outlook = self.outlook.as_ref();
+        let outlook = outlook.map_or_else(String::new, |words| format!("; {words}"));
+        let asked = asked(question, &outlook);
+        // An answer about seals is none about conflicts, which block an experiment for good.
+        let (is_answered, again) = match question {
+            Question::Seal { .. } => (self.seals, None),
+            _ => (self.yes, self.again.clone()),
         };
-        let again = self.again.clone();
-        let again = again.unwrap_or_else(|| "the same command".to_owned());
-        Ok(self.ctx.confirm(&asked, self.yes, &again)?)
+        let again = again.unwrap_or_else(|| "the same command with".to_owned());
+        Ok(self.ctx.confirm(&asked, is_answered, &again)?)
     }
+}
+
+/// A question in words, with what is foreseen of a peek.
+fn asked(question: &Question, outlook: &str) -> String {
+    match question {
+        Question::Conflicts {
+            experiment,
+            first,
+            rows,
+        } => format!(
+            "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge",
+            first.file,
+            first.line,
+            first.said.item,
+            first.said.policy,
+            first.said.recorded_micro,
+            first.said.score_micro
+        ),
+        Question::AdmitKey { key, holder, roles } => format!(
+            "admit {holder} as {roles}: did {holder} read this fingerprint to you, {}",
+            fingerprint(key)
+        ),
+        Question::EndKey {
+            key,
+            holder,
+            roles,
+            is_compromised,
+        } => {
+            let verb = if *is_compromised {
+                "compromise"
+            } else {
+                "retire"
+            };
+            format!("{verb} key {key} of {holder} ({roles})")
+        }
+        Question::Erasure(subject) => {
+            format!("destroy the key of subject {subject}; its private content is lost for good")
+        }
+        Question::OutOfReach {
+            iteration,
+            manifest,
+            reach,
+        } => {
+            let lacks = reaches::lacks(reach).join("; ");
+            format!("open {iteration} under {manifest}, which its data can never reach: {lacks}")
+        }
+        Question::Peek {
+            design,
+            labels,
+            unit,
+            peek,
+            amount,
+            period,
+            ..
+        } => format!(
+            "open {labels} labels of {design} with {unit} {peek} of {amount} in {period}{outlook}"
+        ),
+        Question::Seal {
+            design,
+            labels,
+            policies,
+            unprobed,
+        } => format!(
+            "seal {labels} labels in {design} for good: a charged peek alone opens them{}",
+            without_probe(unprobed, *policies)
+        ),
+        Question::Rulebook(version) => format!(
+            "adopt rulebook {version}: it judges every entry from here on, and no older one can be adopted again"
+        ),
+    }
+}
+
+/// Policies that a design of probes leaves out, in words.
+fn without_probe(unprobed: &[PolicyId], policies: usize) -> String {
+    if unprobed.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = unprobed.iter().map(PolicyId::as_str).collect();
+    format!(
+        "; {} of {policies} policies have no probe in it and stay unchecked: {}",
+        names.len(),
+        names.join(", ")
+    )
 }
 
 /// What takes a while, in words.

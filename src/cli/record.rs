@@ -116,6 +116,22 @@ pub(super) fn one(ctx: &mut Ctx<'_>, command: Command, dry_run: bool) -> Result<
     submit::append(ctx, &mut ledger, &[command], &signer, dry_run)
 }
 
+/// As [`one`], of a command that cannot be undone: somebody agrees first.
+pub(super) fn asked(
+    ctx: &mut Ctx<'_>,
+    command: Command,
+    dry_run: bool,
+    of: &submit::StepConsent<'_>,
+) -> Result<View, CliError> {
+    let (_, mut ledger) = home::open_to_write(ctx)?;
+    let signer = signer(ctx, &ledger, &command.payload)?;
+    let commands = [command];
+    if !dry_run {
+        submit::ask(ctx, &ledger, &commands, &signer, of)?;
+    }
+    submit::append(ctx, &mut ledger, &commands, &signer, dry_run)
+}
+
 /// The key that may sign a payload.
 pub(super) fn signer(
     ctx: &mut Ctx<'_>,

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::input::Fault;
@@ -61,9 +62,9 @@ pub(super) enum Verb {
 pub(super) struct RubricRegisterArgs {
     /// The rubric, YAML; - for standard input
     pub file: PathBuf,
-    /// The experiment that starts from it
+    /// The experiment that starts from it; default the one that is open
     #[arg(long, value_name = "ID")]
-    pub experiment: String,
+    pub experiment: Option<String>,
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -151,16 +152,15 @@ pub(super) fn parsed(ctx: &mut Ctx<'_>, file: &Path) -> Result<RubricRegistered,
 
 fn register(ctx: &mut Ctx<'_>, args: &RubricRegisterArgs) -> Result<View, CliError> {
     let payload = parsed(ctx, &args.file)?;
-    let experiment = record::experiment_id(&args.experiment)?;
+    let (home, ledger) = home::open_to_read(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    drop(ledger);
     let (hash, version) = (payload.rubric_hash, payload.version.clone());
+    let name = experiment.to_string();
     let answer = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
     let of = (version.as_str(), hash);
-    Ok(views::registered(
-        answer,
-        args.dry_run,
-        &args.experiment,
-        of,
-    ))
+    Ok(views::registered(answer, args.dry_run, &name, of))
 }
 
 /// A rubric from a file, or from the ledger.

@@ -34,6 +34,7 @@ impl Sandbox {
             stdout: Box::new(io::sink()),
             stderr: Box::new(io::sink()),
             terminals: [false; 3],
+            columns: None,
             ask_passphrase: Box::new(|_| None),
         };
         Ok(Self {

@@ -66,6 +66,9 @@ pub(super) struct LabelArgs {
     /// By when it is to be revealed
     #[arg(long, value_name = "TIME")]
     pub reveal_by: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -143,6 +146,19 @@ fn label(ctx: &mut Ctx<'_>, args: &LabelArgs) -> Result<View, CliError> {
     let custodian = wallet::resolve(ctx, ledger.state(), &args.to)?;
     let to = (&custodian, reveal_by);
     let said = label::seal_label(&mut ctx.ports(), &ledger, place, value, to)?;
+    if !args.row.dry_run {
+        let question = format!(
+            "seal the label of {} for good: a charged peek alone shows it",
+            args.row.row
+        );
+        let consent = submit::StepConsent {
+            question: &question,
+            yes: args.yes,
+            again: "the same command with",
+        };
+        let commands = std::slice::from_ref(&said.command);
+        submit::ask(ctx, &ledger, commands, &said.signer, &consent)?;
+    }
     say(ctx, &mut ledger, said, args.row.dry_run)
 }
 

@@ -129,6 +129,7 @@ fn seal(sandbox: &mut Sandbox) -> Result<String, CliError> {
         "custodian",
         "--reveal-by",
         "2999-01-01T00:00:00.000000Z",
+        "--yes",
     ];
     sandbox.run(&[&["seal", "label"], &row[..], &by[..]].concat())?;
     sandbox.run(&[&["seal", "accept"], &row[..]].concat())?;

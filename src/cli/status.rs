@@ -7,8 +7,10 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::log;
 use crate::cli::ui;
+use crate::event::Kind;
 use crate::ledger::Ledger;
-use crate::store::StoreError;
+use crate::ledger::State;
+use crate::projection::tallies::Tallies;
 use crate::store::Table;
 use crate::view::View;
 use crate::view::status;
@@ -27,7 +29,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
         pin,
         pin_size,
         rows: match ctx.as_of {
-            None => rows(&ledger)?,
+            None => rows(state),
             Some(_) => Vec::new(),
         },
     };
@@ -56,16 +58,22 @@ fn pin(ledger: &Ledger) -> Result<(String, Option<u64>), CliError> {
     })
 }
 
-/// Rows of each read model.
-fn rows(ledger: &Ledger) -> Result<Vec<TableRows>, StoreError> {
-    let reader = ledger.store().reader();
-    Table::ALL
-        .into_iter()
-        .map(|table| {
-            Ok(TableRows {
-                table: table.as_str().to_owned(),
-                rows: reader.row_count(table)?,
-            })
-        })
-        .collect()
+/// Rows that each read model has by the entries: one for each entry of its kind.
+fn rows(state: &State) -> Vec<TableRows> {
+    let tallies = state.fold::<Tallies>();
+    let rows = Table::ALL.into_iter().map(|table| TableRows {
+        table: table.as_str().to_owned(),
+        rows: tallies.of_kind(kind_of(table)),
+    });
+    rows.collect()
+}
+
+/// The kind whose entries write the rows of a table.
+fn kind_of(table: Table) -> Kind {
+    match table {
+        Table::Labels => Kind::LabelRecorded,
+        Table::Reveals => Kind::LabelRevealed,
+        Table::Scores => Kind::ScoreRecorded,
+        Table::Seals => Kind::LabelSealed,
+    }
 }

@@ -34,6 +34,45 @@ pub(super) fn append(
     Ok(answer(ledger, commands, &appended))
 }
 
+/// What is asked before a step that cannot be undone.
+pub(super) struct StepConsent<'a> {
+    /// What would be done.
+    pub question: &'a str,
+    /// Whether `--yes` answers it.
+    pub yes: bool,
+    /// The command that does it again.
+    pub again: &'a str,
+}
+
+/// Asks before commands that cannot be undone. What the rules refuse is not asked about: the append says why.
+pub(super) fn ask(
+    ctx: &mut Ctx<'_>,
+    ledger: &Ledger,
+    commands: &[Command],
+    signer: &Signer,
+    of: &StepConsent<'_>,
+) -> Result<(), CliError> {
+    let first = next_author_seq(ledger, signer);
+    if append::rehearse(ledger, commands, signer, (first, commands.len())).is_err() {
+        return Ok(());
+    }
+    ctx.confirm(of.question, of.yes, of.again)
+}
+
+/// Appends what a step of a gate says that cannot be undone, once somebody agrees.
+pub(super) fn asked_gate_step<T>(
+    ctx: &mut Ctx<'_>,
+    ledger: &mut Ledger,
+    step: &GateStep<T>,
+    dry_run: bool,
+    of: &StepConsent<'_>,
+) -> Result<View, CliError> {
+    if !dry_run && step.rehearse(ledger).is_ok() {
+        ctx.confirm(of.question, of.yes, of.again)?;
+    }
+    gate_step(ctx, ledger, step, dry_run)
+}
+
 /// What `--dry-run` asks for.
 pub(super) fn intent(dry_run: bool) -> Intent {
     if dry_run {

@@ -6,7 +6,7 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
 
-  start    init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
+  start    guide · init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
   keys     key new|request|admit|list|show|export|retire|compromise|rotate-log · rulebook · erase
   write    record · sign · submit · sync · append · import cje|csv|events|ledger · blob · experiment · use
   plan     prereg · family · assume · budget    gate  gate · exposure    improve  rubric · patch · iterate · judge

@@ -9,6 +9,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::FitArgs;
+use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ManifestId;
@@ -27,13 +28,19 @@ use crate::projection::drifts;
 use crate::projection::drifts::AuditPlan;
 use crate::projection::manifests::ManifestVersion;
 use crate::projection::manifests::Manifests;
+use crate::session::SessionError;
+use crate::session::confirm::clusters_waiting;
 use crate::session::estimates::Estimation;
+use crate::session::ports::KeyNeed;
+use crate::session::ports::Keys;
 use crate::view::View;
 use crate::view::transport;
+use crate::view::transport::AuditOutlook;
 use crate::view::transport::Audits;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
 use crate::workflow::estimate::form::Form;
+use crate::workflow::estimate::planning;
 use crate::workflow::estimate::rows::Gathered;
 
 #[derive(Debug, clap::Subcommand)]
@@ -207,7 +214,7 @@ fn planned(
 
 /// Numbers that a passed audit may be graded by where nobody planned it: the usual ones, or stricter ones.
 fn usual(terms: AuditTerms) -> Result<AuditTerms, CliError> {
-    let margin = terms.margin_micro.map_or(0, |of| of.value());
+    let margin = terms.margin_micro.map_or(0, Micro::value);
     for (flag, found, most) in [
         ("--margin", margin, drifts::USUAL_MARGIN),
         ("--alpha", terms.alpha_micro.value(), drifts::USUAL_ALPHA),
@@ -299,12 +306,50 @@ fn are_scored(ctx: &Ctx<'_>, read: &mut Estimation, args: &Args) -> Result<(), C
     }
 }
 
+/// What the probes that wait can show, before they are paid for: by the computation of `plan audit`. Refuses an audit without
+/// a calibrator, and one that no key could record.
+fn outlook(
+    ctx: &mut Ctx<'_>,
+    read: &mut Estimation,
+    design: &DesignId,
+    ((terms, manifest), is_dry): ((&AuditTerms, Option<&Manifest>), bool),
+) -> Result<AuditOutlook, CliError> {
+    let need = KeyNeed::runner(Kind::EstimateRecorded);
+    if !is_dry {
+        let checked = ctx.ports().check(read.ledger.state(), &[need]);
+        checked.map_err(SessionError::from)?;
+    }
+    let probes = clusters_waiting(&read.ledger, &read.experiment, design)?;
+    let found = estimate::found(ctx, read)?;
+    if let Err(why) = &found.analysis.calibration {
+        return Err(no_calibrator(&why.to_string()));
+    }
+    let mut terms = terms.clone();
+    if manifest.is_none() {
+        terms.family_size = Count::new(probes.len().max(1) as u64).unwrap_or_default();
+    }
+    let all = found.analysis.policies.len();
+    let without = (0..all).map(|policy| found.name(policy));
+    let without = without.filter(|policy| !probes.contains_key(policy));
+    Ok(AuditOutlook {
+        without: without.collect(),
+        passes: planning::audits_pass(&found, &terms, &probes),
+        margin: terms.margin_micro.unwrap_or_default(),
+        probes,
+    })
+}
+
+fn no_calibrator(why: &str) -> CliError {
+    let message = format!("there is no calibrator to audit: {why}");
+    CliError::refused(message, "clover label design list")
+}
+
 /// Opens what is sealed of a design, charged; of a dry run, what that would do.
 fn open(
     ctx: &mut Ctx<'_>,
     read: &mut Estimation,
     design: &DesignId,
-    args: &Args,
+    (args, graded): (&Args, (&AuditTerms, Option<&Manifest>)),
 ) -> Result<Option<View>, CliError> {
     let fold = read.ledger.state().fold::<Designs>();
     let waiting = fold
@@ -313,11 +358,19 @@ fn open(
     if waiting > 0 {
         are_scored(ctx, read, args)?;
     }
-    if waiting > 0 && args.fit.dry_run {
-        return Ok(Some(transport::waiting(&args.account, design, waiting)));
-    }
     if waiting > 0 {
+        let is_dry = args.fit.dry_run;
+        let outlook = outlook(ctx, read, design, (graded, is_dry))?;
+        if is_dry {
+            let answer = transport::waiting(&args.account, design, waiting, &outlook);
+            return Ok(Some(answer));
+        }
+        let outlook = outlook.words();
+        if args.yes {
+            ctx.note(&outlook);
+        }
         let unseal = UnsealArgs {
+            outlook: Some(outlook),
             seal: ConfirmSealArgs {
                 design: design.as_str().to_owned(),
                 experiment: Some(read.experiment.as_str().to_owned()),
@@ -339,7 +392,8 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     not_again(&read, &design, args)?;
     // What a manifest binds is held to before anything is opened.
     let (mut terms, manifest) = graded(ctx, &read, &design, args)?;
-    if let Some(answer) = open(ctx, &mut read, &design, args)? {
+    let of = (args, (&terms, manifest.as_ref()));
+    if let Some(answer) = open(ctx, &mut read, &design, of)? {
         return Ok(answer);
     }
     let gathered = read.gather(ctx.as_of)?;
@@ -368,8 +422,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     if tested.is_empty() {
         let why = found.analysis.calibration.as_ref().err();
         let why = why.map_or("no probes".to_owned(), ToString::to_string);
-        let message = format!("there is no calibrator to audit: {why}");
-        return Err(CliError::refused(message, "clover label design list"));
+        return Err(no_calibrator(&why));
     }
     let events = tested.iter().cloned().map(Payload::from).collect();
     let recorded = if args.fit.dry_run {

@@ -11,7 +11,6 @@ use crate::ground::ambient::Stopwatch;
 use crate::view::json;
 use crate::view::json::Envelope;
 
-pub(super) use crate::view::text::COLUMNS;
 pub(super) use crate::view::text::cut;
 pub(super) use crate::view::text::escape;
 pub(super) use crate::view::text::escape_lines;

@@ -30,6 +30,8 @@ pub struct World {
     pub stderr: Box<dyn Write + Send>,
     /// Whether standard input, output and error are terminals.
     pub terminals: [bool; 3],
+    /// Columns of the terminal that answers go to; `None` where nobody knows.
+    pub columns: Option<u16>,
     /// How a passphrase is asked for.
     pub ask_passphrase: AskPassphrase,
 }
@@ -54,6 +56,7 @@ impl World {
             stdout: ambient::stdout(),
             stderr: ambient::stderr(),
             terminals: ambient::terminals(),
+            columns: terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0),
             ask_passphrase: Box::new(|prompt| rpassword::prompt_password(prompt).ok()),
         })
     }

@@ -336,6 +336,11 @@ fn measured_any(body: &[u8]) -> Result<Option<(Digest, i64)>, String> {
     Ok(natural_key.zip(payload.measured()))
 }
 
+/// The kind of a body as for [`decode_admitted`]; `None` where there is none in the registry.
+pub fn kind_admitted(body: &[u8]) -> Option<Kind> {
+    admitted(body).ok()?.kind.parse().ok()
+}
+
 /// The registry's text of a kind that decoded.
 fn known_text(kind: &str) -> &'static str {
     kind.parse().map_or("unknown", Kind::as_str)

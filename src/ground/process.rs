@@ -23,6 +23,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::time::Instant;
 
+use crate::ambient;
+
 /// Longest line that is heard, in bytes.
 pub const LINE_LEN_MAX: u64 = 1 << 20;
 /// Bytes of the child's standard error that are kept: the last ones.
@@ -37,6 +39,16 @@ const OWN_VARIABLES: &[u8] = b"CLOVER_";
 fn is_own(name: &OsStr) -> bool {
     let start = name.as_encoded_bytes().get(..OWN_VARIABLES.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(OWN_VARIABLES))
+}
+
+/// Whether a program is there to be started in a folder: a path of a file, or a name that a folder of `PATH` has.
+pub fn is_there(program: &str, folder: &Path) -> bool {
+    if program.contains('/') {
+        return ambient::is_file(&folder.join(program));
+    }
+    let path = std::env::vars_os().find(|(name, _)| name == "PATH");
+    let path = path.map_or_else(|| "/bin:/usr/bin".into(), |(_, path)| path);
+    std::env::split_paths(&path).any(|of| ambient::is_file(&folder.join(of).join(program)))
 }
 
 /// What was heard.
@@ -230,6 +242,17 @@ mod tests {
         }
         for other in ["", "CLOVER", "MY_CLOVER_KEY", "PATH"] {
             assert!(!is_own(OsStr::new(other)), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_looked_for_before_it_is_started() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("here.sh"), "").unwrap();
+        assert!(is_there("sh", folder.path()));
+        assert!(is_there("./here.sh", folder.path()));
+        for other in ["no-such-program-here", "./there.sh", "here.sh"] {
+            assert!(!is_there(other, folder.path()), "{other}");
         }
     }
 

@@ -349,7 +349,7 @@ impl Ledger {
     }
 
     /// Folds a head on to the first `size` entries.
-    fn fold_on(&self, head: &mut Head, size: u64) -> Result<(), LedgerError> {
+    pub(super) fn fold_on(&self, head: &mut Head, size: u64) -> Result<(), LedgerError> {
         let read = self.store.read()?;
         // Both were asked when the ledger's own head took these entries in.
         (head.known, head.verified) = (u64::MAX, u64::MAX);

@@ -25,11 +25,13 @@ pub mod trial;
 pub mod verify;
 
 mod catch_up;
+mod kinds;
 mod lines;
 mod mark;
 mod open;
 mod restore;
 mod slate;
+mod states_kept;
 mod tail;
 mod under;
 
@@ -56,6 +58,7 @@ pub use fold::Unmet;
 pub use fold::VerifiedEvent;
 pub use fold::unmet;
 pub use history::History;
+pub use kinds::KindQuery;
 pub use lines::write_stored;
 pub use open::CreateLedger;
 pub use open::Ledger;

@@ -26,6 +26,8 @@ use crate::error::LedgerError;
 use crate::fold::Candidate;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
+use crate::kinds;
+use crate::kinds::KindRuns;
 use crate::open::Head;
 use crate::open::Ledger;
 use crate::verify::read_lines;
@@ -121,6 +123,7 @@ fn take_in(
     let rows = txn.rows(taken.len())?;
     rows.append_entries(taken.iter().map(|(stored, _, _)| stored.as_ref()))?;
     let (mut facts, mut given, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut kinds = KindRuns::default();
     for (stored, event, leaf) in &taken {
         let candidate = Candidate {
             seq: stored.seq,
@@ -136,6 +139,7 @@ fn take_in(
         );
         given.extend(catch_up::given_by(stored.seq, &facts));
         head.known = stored.seq + 1;
+        kinds.push(stored.seq, event.kind());
         for tile in head.grow(std::slice::from_ref(leaf)) {
             txn.put_tile(tile.level, tile.index, &tile.root, &tile.hashes)?;
         }
@@ -146,6 +150,7 @@ fn take_in(
     }
     rows.insert_rows(&changes)?;
     rows.end()?;
+    kinds::index(txn, (first, head.size()), kinds)?;
     head.tail.add(given);
     if head.tail.len() >= append::TAIL_MAX {
         append::index(txn, head)?;

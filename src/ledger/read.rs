@@ -16,6 +16,7 @@ use clover_ground::merkle;
 use clover_ground::merkle::Tiler;
 use clover_ground::note::ProofFile;
 use clover_ground::note::SignedCheckpoint;
+use clover_ground::time::Timestamp;
 use clover_store::Reader;
 use clover_store::Store;
 use clover_store::StoredEntry;
@@ -466,6 +467,26 @@ impl Ledger {
             .entry(seq)?
             .filter(|read| read.event.id == id)
             .map(|_| seq))
+    }
+
+    /// The newest entry that was recorded at a time or before.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn newest_by(&self, time: Timestamp) -> Result<Option<u64>, LedgerError> {
+        let under = self.under(self.store.reader());
+        // Entries below `low` were recorded by then, those from `high` on were not.
+        let (mut low, mut high) = (0, self.size());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let stored = under.entry(middle)?;
+            if stored.is_some_and(|stored| stored.recorded_at <= time) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low.checked_sub(1))
     }
 
     /// The entry that first gave `digest`: an event id, a natural key, a seal or a charge.

@@ -10,7 +10,6 @@ use crate::mark;
 use crate::mark::CheckMark;
 use crate::open;
 use crate::open::Head;
-use crate::state::CUSTODY;
 use crate::state::State;
 
 /// The snapshots of all folds, of one size and this rulebook.
@@ -129,9 +128,8 @@ fn snapshots(
     reader: Reader<'_>,
     rulebook: &'static Rulebook,
 ) -> Result<Option<Snapshots>, LedgerError> {
-    let names = std::iter::once(CUSTODY).chain(rulebook.folds.iter().map(|entry| entry.name));
     let mut all = Snapshots::new();
-    for name in names {
+    for name in State::new(rulebook).snapshot_names() {
         let Some(snapshot) = reader.snapshot(name)? else {
             return Ok(None);
         };

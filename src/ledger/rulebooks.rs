@@ -159,6 +159,9 @@ questions! {
     /// How an audit is graded that nobody planned.
     UsualAudit "usual_audit" since 21 rule Thresholds:
         "an audit of transport that no plan grades is graded by the usual numbers or stricter ones, as one of as many audits as the design has policies";
+    /// How labels count that were drawn by stratum.
+    WeightedLabels "weighted_labels" since 21 rule Transport:
+        "where a design for calibration has strata, labels are weighted by its probabilities, or correct nothing";
     /// What criterion P6 is about.
     ClaimedEnvironments "claimed_environments" since 21 rule Predicate:
         "criterion P6 is about every environment that the plan requires, and a plan that names none says that it claims none";

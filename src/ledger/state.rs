@@ -139,6 +139,12 @@ impl State {
         std::iter::once((CUSTODY, custody)).chain(folds).collect()
     }
 
+    /// Names under which [`State::snapshots`] gives states, in its order.
+    pub(super) fn snapshot_names(&self) -> Vec<&'static str> {
+        let folds = self.rulebook.folds.iter().map(|entry| entry.name);
+        std::iter::once(CUSTODY).chain(folds).collect()
+    }
+
     /// Places of the folds that read a kind.
     pub(super) fn readers(&self, kind: Kind) -> Vec<usize> {
         let folds = self.rulebook.folds.iter().enumerate();

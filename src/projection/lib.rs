@@ -28,6 +28,7 @@ pub mod rows;
 pub mod rubrics;
 pub mod seals;
 pub mod splits;
+pub mod tallies;
 pub mod trail;
 
 use clover_event::Kind;
@@ -37,7 +38,7 @@ use clover_ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 21,
+    version: 22,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -183,6 +184,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "splits",
         reads: splits::READS,
         make: || Box::<splits::Splits>::default(),
+    },
+    FoldEntry {
+        name: "tallies",
+        reads: tallies::READS,
+        make: || Box::<tallies::Tallies>::default(),
     },
     // The next fold goes here.
 ];

@@ -135,6 +135,7 @@ pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<RefittedCalibrator
         judge: &said.terms.judge,
         covariates: &said.terms.covariates,
         fields: &[],
+        strata: false,
         rows_below: said.through_seq.value().saturating_add(1),
         audits_below: 0,
     };

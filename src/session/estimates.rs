@@ -11,6 +11,7 @@ use clover_event::id::JudgeId;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::rulebooks::Question;
 use clover_workflow::analyze::AnalyzeError;
 use clover_workflow::estimate::compute;
 use clover_workflow::estimate::compute::Found;
@@ -103,6 +104,7 @@ impl Estimation {
             judge: &self.terms.judge,
             covariates: &self.terms.covariates,
             fields: &self.fields,
+            strata: self.ledger.state().asks(Question::WeightedLabels),
             rows_below: below,
             audits_below: below,
         };

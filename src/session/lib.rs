@@ -28,6 +28,7 @@ pub mod judge;
 pub mod kept;
 pub mod keys;
 pub mod label;
+pub mod listing;
 pub mod outbox;
 pub mod ports;
 pub mod prereg;

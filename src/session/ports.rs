@@ -7,9 +7,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use clover_event::Kind;
+use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::ManifestId;
+use clover_event::id::PolicyId;
 use clover_event::payload::Role;
 use clover_event::payload::Roles;
 use clover_event::payload::judge::ScoreConflict;
@@ -179,6 +181,17 @@ pub enum Question {
         period: String,
         /// What the labels are opened for.
         purpose: String,
+    },
+    /// Labels are sealed: a charged peek alone opens them.
+    Seal {
+        /// Their design.
+        design: DesignId,
+        /// How many.
+        labels: usize,
+        /// Policies that are scored, where the labels are probes for audits.
+        policies: usize,
+        /// Those of them of which the design has no probe.
+        unprobed: Vec<PolicyId>,
     },
     /// A rulebook judges every entry from here on, and no older one can be adopted again.
     Rulebook(u32),

@@ -7,11 +7,13 @@ use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::id::SplitId;
+use clover_event::payload::intake::ImportFormat;
 use clover_ground::time::Timestamp;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
+use clover_workflow::import::ImportRows;
 use clover_workflow::import::kept::KeptError;
 use clover_workflow::split;
 use clover_workflow::split::Apart;
@@ -20,6 +22,9 @@ use clover_workflow::split::SplitError;
 
 use crate::append;
 use crate::error::SessionError;
+use crate::home::Home;
+use crate::intake::responses;
+use crate::intake::responses::RowsPlan;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
 
@@ -62,14 +67,66 @@ pub struct SplitPlan {
 /// [`SplittingError`].
 pub fn plan(ledger: &Ledger, request: &SplitRequest) -> Result<SplitPlan, SessionError> {
     let clusters = clusters(ledger, &request.experiment)?;
-    let parts = split::parts(&clusters, request.seed.value(), request.apart);
-    let parts = parts.map_err(SplittingError::from)?;
+    Ok(planned(&clusters, request)?)
+}
+
+fn planned(
+    clusters: &BTreeMap<ItemId, Option<Timestamp>>,
+    request: &SplitRequest,
+) -> Result<SplitPlan, SplittingError> {
+    let parts = split::parts(clusters, request.seed.value(), request.apart)?;
     let events = split::events(&request.split, request.seed, request.apart, &parts);
     Ok(SplitPlan {
         parts,
         experiment: request.experiment.clone(),
         events,
     })
+}
+
+/// Rows that were scored where none was ever taken in: a judge that was given its rows by name recorded their scores alone.
+/// Empty where any file was taken in.
+///
+/// # Errors
+/// When the log or the vault cannot be read.
+pub fn scored(
+    home: &Home,
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+) -> Result<ImportRows, SessionError> {
+    match clusters(ledger, experiment) {
+        Err(SessionError::Split(SplittingError::NoRows(_))) => {
+            responses::scored(home, ledger, experiment)
+        }
+        Err(error) => Err(error),
+        Ok(_) => Ok(ImportRows::default()),
+    }
+}
+
+/// As [`plan`], of rows that are still to be taken in.
+///
+/// # Errors
+/// [`SplittingError`].
+pub fn plan_of(rows: &ImportRows, request: &SplitRequest) -> Result<SplitPlan, SplittingError> {
+    let clusters = rows.rows.iter().map(|row| (row.item.clone(), None));
+    planned(&clusters.collect(), request)
+}
+
+/// Takes rows in that were scored, so that a split may list them. The keys of both steps are looked for first.
+///
+/// # Errors
+/// No key, or what the vault or the ledger says; nothing was appended then.
+pub fn take_in(
+    ports: &mut dyn Ports,
+    home: &Home,
+    ledger: &mut Ledger,
+    (experiment, rows): (&ExperimentId, ImportRows),
+) -> Result<(), SessionError> {
+    let needs = [Kind::DataIngested, Kind::SplitsFormed].map(KeyNeed::runner);
+    ports.check(ledger.state(), &needs)?;
+    let plan = RowsPlan { rows, already: 0 };
+    let of = (experiment, ImportFormat::Cje);
+    responses::import(ports, home, ledger, of, &plan)?;
+    Ok(())
 }
 
 /// Every cluster of an experiment's ingested rows.

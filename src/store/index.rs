@@ -14,11 +14,14 @@ use crate::entries::Ascending;
 use crate::entries::count;
 use crate::entries::digest;
 use crate::entries::sql_int;
+use crate::kinds;
 
 const LOOKUP: &str = "SELECT seq FROM digest_index WHERE digest = ?1";
 const PAGE: &str =
     "SELECT digest, seq FROM digest_index WHERE digest > ?1 ORDER BY digest LIMIT ?2";
 const INSERT: &str = "INSERT OR IGNORE INTO digest_index (digest, seq) VALUES (?1, ?2)";
+/// Names of the cursors that a file may hold.
+const CURSORS_KNOWN: [&str; 2] = ["digest_index", kinds::CURSOR];
 const CURSOR: &str = "SELECT through FROM cursors WHERE name = 'digest_index'";
 const CURSORS: &str = "SELECT name FROM cursors ORDER BY name";
 const SET_CURSOR: &str = "INSERT INTO cursors (name, through) VALUES ('digest_index', ?1) \
@@ -48,7 +51,7 @@ impl Reader<'_> {
         let (mut order, mut strays) = (Ascending::default(), 0);
         while let Some(row) = rows.next()? {
             let name: String = row.get(0)?;
-            strays += u64::from(name != "digest_index");
+            strays += u64::from(!CURSORS_KNOWN.contains(&name.as_str()));
             order.next(name, "cursors")?;
         }
         Ok(strays)

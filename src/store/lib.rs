@@ -2,8 +2,8 @@
 //!
 //! A [`Store`] gives bytes and rows, in one write transaction at a time, and refuses to be anything but
 //! a ledger file of a known migration. It knows no rule: what may be appended is decided in `ledger`.
-//! Entries, checkpoints, tiles and blobs are history; the digest index, cursors and snapshots are caches
-//! of it; read models are rows that a pure projection derived from it.
+//! Entries, checkpoints, tiles and blobs are history; the digest index, the index of kinds, cursors and snapshots are
+//! caches of it; read models are rows that a pure projection derived from it.
 
 mod blobs;
 mod database;
@@ -11,6 +11,7 @@ mod entries;
 mod error;
 mod index;
 mod integrity;
+mod kinds;
 mod rows;
 mod snapshots;
 mod tree;
@@ -29,6 +30,7 @@ pub use entries::StoredEntry;
 pub use error::StoreError;
 pub use integrity::Fault;
 pub use integrity::Part;
+pub use kinds::KindRun;
 pub use rows::LabelRow;
 pub use rows::RevealRow;
 pub use rows::RowChange;

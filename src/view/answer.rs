@@ -55,6 +55,8 @@ pub enum Standing {
     Withheld,
     /// Labels of its own were drawn by stratum, and nothing weights them.
     Stratified,
+    /// Labels of its own were drawn by stratum, and some stratum has too few of them.
+    Sparse,
     /// There are too few labels for a calibrator.
     Uncalibrated,
 }
@@ -92,6 +94,8 @@ impl Standing {
             (Self::Stratified, true) => {
                 "have labels that were drawn by stratum, and they are not weighted"
             }
+            (Self::Sparse, false) => "has too few labels in a stratum (5 prompts in each would do)",
+            (Self::Sparse, true) => "have too few labels in a stratum (5 prompts in each would do)",
             (Self::Uncalibrated, false) => "is uncalibrated (too few labels)",
             (Self::Uncalibrated, true) => "are uncalibrated (too few labels)",
         }

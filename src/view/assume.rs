@@ -17,11 +17,7 @@ use crate::projection::assumptions::Waiver;
 use crate::session::waivers::Agreement;
 use crate::view::View;
 use crate::view::appended;
-use crate::view::text::cut;
 use crate::view::text::short_time;
-
-/// Columns left for a statement.
-const STATEMENT_LEN: usize = 44;
 
 /// What a status rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -225,7 +221,7 @@ fn table<'a>(view: &mut View, rows: impl Iterator<Item = &'a Standing>, now: Tim
             dash(evidence, |evidence| evidence.seq.to_string()),
             dash(evidence, |evidence| age(evidence.at, now)),
             dash(until(row), day),
-            cut(assumptions::entry(row.code).statement, STATEMENT_LEN),
+            assumptions::entry(row.code).statement.to_owned(),
         ]
     });
     view.table(&["code", "status", "seq", "age", "until", "says"], rows);

@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::ledger::read::LogEntry;
 use crate::view::View;
-use crate::view::text::COLUMNS;
+use crate::view::text::Screen;
 use crate::view::text::cut;
 use crate::view::text::escape;
 use crate::view::text::escape_lines;
@@ -115,8 +115,12 @@ pub fn head() -> String {
     )
 }
 
-/// An entry as a line of a list.
-pub fn row(state: &State, read: &LogEntry) -> String {
+/// An entry as a line of a list: whole, or in a terminal as much of it as fits.
+pub fn row(state: &State, read: &LogEntry, screen: Screen) -> String {
+    let cut = |text: &str, width: usize| match screen {
+        Screen::Pipe => text.to_owned(),
+        Screen::Terminal(_) => cut(text, width),
+    };
     let holder = state.keyring.keys.get(&read.event.header.author);
     let holder = holder.map_or("?", |record| record.holder.as_str());
     let data = canon::to_bytes(&read.event.payload).unwrap_or_default();
@@ -128,7 +132,7 @@ pub fn row(state: &State, read: &LogEntry) -> String {
         cut(&escape(holder), 12),
         escape(&String::from_utf8_lossy(&data)),
     );
-    format!("{}\n", cut(&line, usize::from(COLUMNS)))
+    format!("{}\n", cut(&line, screen.columns()))
 }
 
 /// The entry line of a stored entry.

@@ -162,7 +162,7 @@ pub(super) fn put(view: &mut View, of: &Explanation) {
     lines(&section("INPUTS", &part(is_input)));
     lines(&section("NUMBERS", &part(is_number)));
     if !of.gates.is_empty() {
-        lines(&format!("GATES\n{}", of.gates));
+        lines(&format!("CRITERIA\n{}", of.gates));
     }
     lines(&section("VERDICT", &part(is_verdict)));
 }

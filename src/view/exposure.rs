@@ -31,12 +31,32 @@ pub fn list(gate: &ManifestId, units: Vec<ItemId>) -> View {
     view
 }
 
+/// What is asked before an exposure that leaves units closed.
+pub fn question(gate: &ManifestId, of: &ExposureTerms) -> String {
+    let all = of.through.saturating_add(of.closed);
+    let rest = if of.is_last {
+        format!(
+            "it is the last one, and the other {} units stay closed for good",
+            of.closed
+        )
+    } else {
+        let left = of.cap.saturating_sub(of.exposure);
+        let verb = if left == 1 { "is" } else { "are" };
+        format!("{left} more {verb} left for the other {} units", of.closed)
+    };
+    format!(
+        "expose {} of the {all} units of {gate} by exposure {} of {}: {rest}",
+        of.through, of.exposure, of.cap
+    )
+}
+
 /// Adds to the view of an exposure that it is the last one, where it is.
 pub fn opened(mut view: View, gate: &ManifestId, terms: &ExposureTerms) -> View {
     let ExposureTerms {
         cap,
         closed,
         is_last,
+        ..
     } = terms;
     if *is_last {
         let is_dry = view.verdict == "dry_run";

@@ -30,6 +30,8 @@ pub mod exposure;
 pub mod family;
 pub mod gate;
 pub mod generator;
+pub mod guide;
+pub mod ids;
 pub mod intake;
 pub mod iterate;
 pub mod json;
@@ -61,6 +63,7 @@ pub mod split;
 pub mod status;
 pub mod surroundings;
 pub mod sync;
+mod table;
 pub mod taken_in;
 pub mod text;
 pub mod transport;
@@ -268,7 +271,7 @@ impl View {
 
     /// What people read, without colour.
     pub fn text(&self) -> String {
-        text::text(self, false)
+        text::text(self, false, text::Screen::Pipe)
     }
 
     /// The name of the type of its facts; [`shapes`] says which a verb may answer with.

@@ -373,7 +373,7 @@ pub fn objective(
     let gates = gates.map(|of| format!("{} {}", of.gate, word(&of.verdict)));
     view.pairs([
         ("risk improvement", said.risk_improve.to_string()),
-        ("gates", gates.collect::<Vec<_>>().join("  ")),
+        ("criteria", gates.collect::<Vec<_>>().join("  ")),
         ("receipt", receipt.0.to_hex()),
     ]);
     iterate::answer(bench, view, found, appended)

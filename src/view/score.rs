@@ -11,7 +11,7 @@ use crate::ledger::State;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::designs::Designs;
-use crate::session::judge::scores::DrawCounts;
+use crate::projection::tallies::DrawCounts;
 use crate::session::judge::scores::ItemScore;
 use crate::session::judge::scores::ScoreKey;
 use crate::view::View;

@@ -27,6 +27,8 @@ use crate::view::exposure;
 use crate::view::family;
 use crate::view::gate;
 use crate::view::generator;
+use crate::view::guide;
+use crate::view::ids;
 use crate::view::intake;
 use crate::view::iterate::AndDue;
 use crate::view::iterate::gates;
@@ -164,6 +166,8 @@ shapes! {
     "generator rollback": Stands | Bodies;
     "generator show": generator::RunShown;
     "generator validate": StandsAnd<generator::RunValidated> | BodiesAnd<generator::RunValidated>;
+    "guide": guide::Guide;
+    "ids": ids::IdList;
     "import cje": intake::FilesImported | intake::FilesRehearsed;
     "import csv": intake::FilesImported | intake::FilesRehearsed;
     "import events": appended::FileAppended | Bodies;

@@ -3,40 +3,64 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use comfy_table::ContentArrangement;
-use comfy_table::Table;
-
 pub use crate::report::shown::thousands;
 
 use crate::ground::time::Timestamp;
 use crate::view::Block;
 use crate::view::View;
+use crate::view::table;
 
-/// Columns that tables and lines fit into.
+/// Columns that lines fit into, and tables where nobody says how many there are.
 pub const COLUMNS: u16 = 100;
 
+/// What an answer is set for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screen {
+    /// A file or another program: nothing is left out.
+    Pipe,
+    /// A terminal of so many columns.
+    Terminal(u16),
+}
+
+impl Screen {
+    /// Columns that a table may take.
+    pub fn columns(self) -> usize {
+        match self {
+            Self::Pipe => COLUMNS.into(),
+            Self::Terminal(columns) => columns.into(),
+        }
+    }
+
+    /// Columns that a sentence may take: longer lines are hard to read.
+    fn line(self) -> usize {
+        self.columns().min(COLUMNS.into())
+    }
+}
+
 /// The blocks of a view as text; where `colour` is on, a verdict is painted.
-pub fn text(view: &View, colour: bool) -> String {
+pub fn text(view: &View, colour: bool, screen: Screen) -> String {
     view.blocks.iter().fold(String::new(), |mut out, block| {
-        put(&mut out, block, colour);
+        put(&mut out, block, colour, screen);
         out
     })
 }
 
-fn put(out: &mut String, block: &Block, colour: bool) {
+fn put(out: &mut String, block: &Block, colour: bool, screen: Screen) {
     match block {
         // Whoever gives several lines at once gets them as lines.
         Block::Line(line) => line_of(out, &escape_lines(line)),
-        Block::Answer(answer) => line_of(out, &flow(&escape(answer), 0, 0)),
-        Block::Sentence(sentence) => out.push_str(&wrapped(&escape(sentence))),
+        Block::Answer(answer) => line_of(out, &flow(&escape(answer), (0, 0), screen.line())),
+        Block::Sentence(sentence) => {
+            line_of(out, &flow(&escape(sentence), (0, 4), screen.line()));
+        }
         Block::Facts { pairs, broken } => {
             let shown = |value: &str, width: usize| match broken {
-                true => flow(value, width, width),
+                true => flow(value, (width, width), screen.line()),
                 false => value.to_owned(),
             };
             out.push_str(&aligned(pairs, shown));
         }
-        Block::Table { head, rows } => out.push_str(&table(head, rows.clone())),
+        Block::Table { head, rows } => out.push_str(&table::table(head, rows, screen)),
         Block::Source(source) => {
             out.push_str(source);
             if !source.is_empty() && !source.ends_with('\n') {
@@ -108,18 +132,18 @@ pub fn short_time(at: Timestamp) -> String {
 
 /// A line broken between words so that it fits [`COLUMNS`], what follows indented.
 pub fn wrapped(line: &str) -> String {
-    flow(line, 0, 4) + "\n"
+    flow(line, (0, 4), COLUMNS.into()) + "\n"
 }
 
-/// Words from a column on, broken so that they fit [`COLUMNS`], what follows indented.
-fn flow(text: &str, mut column: usize, indent: usize) -> String {
+/// Words from a column on, broken so that they fit so many columns, what follows indented.
+pub(super) fn flow(text: &str, (mut column, indent): (usize, usize), columns: usize) -> String {
     let mut out = String::new();
     let mut is_first = true;
     for word in text.split(' ') {
         let width = word.chars().count();
         if is_first {
             is_first = false;
-        } else if column + 1 + width > usize::from(COLUMNS) {
+        } else if column + 1 + width > columns {
             out.push('\n');
             out.push_str(&" ".repeat(indent));
             column = indent;
@@ -135,20 +159,7 @@ fn flow(text: &str, mut column: usize, indent: usize) -> String {
 
 /// A table without rules that fits [`COLUMNS`].
 pub fn table<L: AsRef<str>>(head: &[L], rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(COLUMNS);
-    table.set_header(head.iter().map(|label| escape(label.as_ref()).into_owned()));
-    for row in rows {
-        table.add_row(row.iter().map(|cell| escape(cell).into_owned()));
-    }
-    let mut out = String::new();
-    for line in table.lines() {
-        out.push_str(line.trim_end().strip_prefix(' ').unwrap_or(&line));
-        out.push('\n');
-    }
-    out
+    table::table(head, &rows, Screen::Pipe)
 }
 
 /// Label and value lines with the values aligned.
@@ -158,7 +169,9 @@ pub fn pairs<L: AsRef<str>>(pairs: &[(L, String)]) -> String {
 
 /// The same with values broken between words, for pages of which nothing is pasted.
 pub fn wrapped_pairs<L: AsRef<str>>(pairs: &[(L, String)]) -> String {
-    aligned(pairs, |value, width| flow(value, width, width))
+    aligned(pairs, |value, width| {
+        flow(value, (width, width), COLUMNS.into())
+    })
 }
 
 fn aligned<L: AsRef<str>>(pairs: &[(L, String)], shown: impl Fn(&str, usize) -> String) -> String {
@@ -205,7 +218,7 @@ mod tests {
     fn lines_given_at_once_stay_lines() {
         let mut view = View::of(&serde_json::Value::Null);
         view.line("one\ntwo\u{1b}[2J");
-        assert_eq!(text(&view, false), "one\ntwo\\u{1b}[2J\n");
+        assert_eq!(text(&view, false, Screen::Pipe), "one\ntwo\\u{1b}[2J\n");
     }
 
     #[test]

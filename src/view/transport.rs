@@ -1,8 +1,11 @@
 //! How audits of transport are shown: whether calibration holds on labels that it never saw.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::event::id::DesignId;
+use crate::event::id::PolicyId;
 use crate::event::payload::audit::AuditTerms;
 use crate::event::payload::audit::ResidualWidth;
 use crate::event::payload::audit::TransportTested;
@@ -16,8 +19,8 @@ use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::Answer;
 use crate::view::estimate::state;
-use crate::view::text::cut;
 use crate::view::values;
+use crate::workflow::estimate::planning::PlanError;
 
 /// Audits of transport.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,7 +53,7 @@ pub struct WaitingLabels {
 }
 
 /// What a dry run of an audit would open.
-pub fn waiting(account: &str, design: &DesignId, waiting: u64) -> View {
+pub fn waiting(account: &str, design: &DesignId, waiting: u64, outlook: &AuditOutlook) -> View {
     let mut view = View::of(&WaitingLabels {
         design: design.clone(),
         waiting,
@@ -58,7 +61,59 @@ pub fn waiting(account: &str, design: &DesignId, waiting: u64) -> View {
     view.line(format!(
         "would charge one unit of {account} and open {waiting} sealed labels of {design}"
     ));
+    view.line(outlook.words());
     view.with_verdict("dry_run")
+}
+
+/// What the probes of an audit can show, before they are paid for.
+#[derive(Clone, Debug)]
+pub struct AuditOutlook {
+    /// Largest acceptable mean residual.
+    pub margin: Micro,
+    /// Probability that the audit of each policy passes where nothing is wrong.
+    pub passes: Result<BTreeMap<PolicyId, f64>, PlanError>,
+    /// Clusters of probes, by policy.
+    pub probes: BTreeMap<PolicyId, u64>,
+    /// Policies that are scored and have no probe.
+    pub without: Vec<PolicyId>,
+}
+
+impl AuditOutlook {
+    /// In words, to be asked about.
+    pub fn words(&self) -> String {
+        let margin = self.margin;
+        let mut words = match &self.passes {
+            Err(error) => format!("whether an audit can pass cannot be said: {error}"),
+            Ok(passes) => {
+                let most = passes.values().fold(0.0_f64, |most, of| most.max(*of));
+                let each = passes.iter().map(|(policy, passes)| {
+                    let probes = self.probes.get(policy).copied().unwrap_or(0);
+                    format!("{policy} with probability {passes:.2} by {probes} probes")
+                });
+                let each: Vec<String> = each.collect();
+                let start = if most < 0.005 {
+                    "no audit can pass"
+                } else {
+                    "where nothing is wrong, audits pass"
+                };
+                let mut words = format!("{start} within {margin}: {}", each.join(", "));
+                if most < 0.5 {
+                    words += &format!(" (clover plan audit {margin} says how many it takes)");
+                }
+                words
+            }
+        };
+        if !self.without.is_empty() {
+            let names: Vec<&str> = self.without.iter().map(PolicyId::as_str).collect();
+            words += &format!(
+                "; {} of {} policies have no probe and stay unchecked: {}",
+                names.len(),
+                names.len() + self.probes.len(),
+                names.join(", ")
+            );
+        }
+        words
+    }
 }
 
 /// Audits with what was asked.
@@ -204,7 +259,7 @@ fn table(view: &mut View, tested: &[TransportTested]) {
     let rows = tested.iter().map(|of| {
         let p = of.zero_null_p_adjusted.map(|p| format!("{:.3}", p.value()));
         vec![
-            cut(of.policy.as_str(), 24),
+            of.policy.to_string(),
             state(of.state).to_owned(),
             format!("{:+.3}", of.mean_residual.value()),
             bracket(&of.wide),

@@ -194,7 +194,7 @@ TERMS = record(
     covariates=listing(ident), fold_seed=COUNT, folds=COUNT,
     iteration=Optional(record(candidate=Optional(hex64), iteration=ident, rubric_hash=hex64)), judge=ident,
     judge_scale=Optional(SCALE),
-    label_scale=Optional(SCALE), labels=one_of("representative", "targeted"),
+    label_scale=Optional(SCALE), labels=one_of("representative", "targeted", "weighted"),
     mode=one_of("auto", "monotone", "two_stage"))
 STATES = one_of("fail", "inconclusive", "not_checked", "not_graded", "pass")
 STANDING = record(seq=COUNT, state=STATES)

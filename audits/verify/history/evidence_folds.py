@@ -90,7 +90,10 @@ def experiment_closed(state, entry, _data):
 
 def label_design_registered(state, entry, data):
     if entry.experiment is not None:
+        is_new = (entry.experiment, data["design"]) not in state.designs
         state.designs.setdefault((entry.experiment, data["design"]), data["purpose"])
+        if is_new and data["purpose"] == "calibrate" and data.get("strata"):
+            state.stratified.add(entry.experiment)
         state.protocols.setdefault((entry.experiment, data["design"]), data["protocol"])
         if data["purpose"] == "audit":
             state.probes.setdefault((entry.experiment, data["design"]))

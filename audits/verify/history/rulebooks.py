@@ -13,7 +13,8 @@ QUESTIONS = {
     "derived_judge": 20, "rescored_anew": 20, "rescored_before": 20, "judged_prompt": 20,
     "capped_alpha": 20, "judged_peek": 20, "effective_later": 20, "lasting_contradiction": 20,
     "roles_ever_held": 20, "sealed_when_charged": 20, "planned_probes": 20,
-    "tainted_peek": 21, "first_plan": 21, "usual_audit": 21, "found_of_each": 21, "claimed_environments": 21, "charged_patches": 21,
+    "tainted_peek": 21, "first_plan": 21, "usual_audit": 21, "weighted_labels": 21,
+    "claimed_environments": 21, "charged_patches": 21, "found_of_each": 21,
 }
 
 

@@ -52,6 +52,7 @@ class State:
     def begin_labels(self):
         """Designs and labels by (experiment, design); splits, and what was seen, by experiment."""
         self.designs, self.first_label = {}, {}   # purpose; seq of the first label
+        self.stratified = set()   # experiments with a design for calibrate that has strata
         self.design_seqs, self.protocols = {}, {}
         self.first_open, self.probes = {}, {}     # seq of the first label that could be seen; those of unused probes
         self.probed = {}                          # (experiment, design) of audits -> policies that it has labels of

@@ -57,8 +57,23 @@ def claim_problem(state, e, policy, claim):
         return "a calibrator with labels of %s" % policy, "claim %s" % claim
 
 
+def weighted_problem(state, e):
+    """Labels that a design draws by stratum are weighted or correct nothing, and no others are weighted."""
+    if not state.asks("weighted_labels"):
+        return None
+    labels = e.data["terms"]["labels"]
+    if e.experiment in state.stratified:
+        expected, other = "labels weighted or targeted, since a design for calibrate has strata", "representative"
+    else:
+        expected, other = "labels that are not weighted, since no design for calibrate has strata", "weighted"
+    return (expected, "labels %s" % labels) if labels == other else None
+
+
 def contrast_claims(state, e):
     """A comparison says what each side rests on, and tells apart only what is checked."""
+    problem = weighted_problem(state, e)
+    if problem:
+        return problem
     first, second, reading = (e.data.get(name) for name in ("first_claim", "second_claim", "reading"))
     if None in (first, second, reading):
         return "the claims of both sides, and a reading", "a comparison without them"
@@ -74,7 +89,7 @@ def contrast_claims(state, e):
 
 def estimate_claims(state, e):
     """An estimate claims what the log supports, says how far its labels vary, and has no interval of width zero."""
-    problem = claim_problem(state, e, e.data["policy"], e.data["claim"])
+    problem = claim_problem(state, e, e.data["policy"], e.data["claim"]) or weighted_problem(state, e)
     if problem:
         return problem
     if "off_mode" not in e.data:

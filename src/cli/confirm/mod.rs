@@ -64,6 +64,9 @@ pub(super) struct UnsealArgs {
     /// The command that does it again, where another one asked for it
     #[arg(skip)]
     pub again: Option<String>,
+    /// What is foreseen of the peek, in words
+    #[arg(skip)]
+    pub outlook: Option<String>,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
@@ -125,6 +128,7 @@ pub(super) fn open(
         seat: Seat::Runner,
     };
     let ports = ctx.ports().with_identity(args.seal.identity.as_deref());
+    let ports = ports.with_outlook(args.outlook.clone());
     let ports = &mut ports.with_consent(args.yes, again);
     Ok(session::open(ports, ledger, &peek, None)?)
 }

@@ -1,5 +1,7 @@
 //! Acceptance and the end.
 
+use clap::ValueEnum;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::iterate::bench;
@@ -7,6 +9,7 @@ use crate::cli::iterate::run;
 use crate::cli::iterate::run::StepOptions;
 use crate::cli::key;
 use crate::cli::record;
+use crate::cli::submit;
 use crate::event::payload::iteration::IterationClosed;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::ledger::Command;
@@ -43,6 +46,9 @@ pub(in crate::cli) struct IterateCloseArgs {
     /// Why
     #[arg(long)]
     pub reason: Option<String>,
+    /// Do not ask before an outcome of your own ends it
+    #[arg(long)]
+    pub yes: bool,
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -63,6 +69,8 @@ pub(super) fn close(ctx: &mut Ctx<'_>, args: &IterateCloseArgs) -> Result<View, 
         Some(CloseOutcome::Tainted) => IterationOutcome::Tainted,
         Some(CloseOutcome::TransportFailed) => IterationOutcome::TransportFailed,
     };
+    let word = args.outcome.as_ref().and_then(ValueEnum::to_possible_value);
+    let word = word.map_or_else(String::new, |of| of.get_name().to_owned());
     let Some(reason) = &args.reason else {
         let message = "--outcome needs --reason TEXT";
         return Err(CliError::usage(message, "clover iterate close --help"));
@@ -77,8 +85,18 @@ pub(super) fn close(ctx: &mut Ctx<'_>, args: &IterateCloseArgs) -> Result<View, 
         outcome,
         reason: key::text("reason", reason)?,
     };
+    let question = format!(
+        "end {} as {word}: nothing goes on in it, and its peek is not given back",
+        args.id
+    );
+    let consent = submit::StepConsent {
+        question: &question,
+        yes: args.yes,
+        again: "the same command with",
+    };
     let is_paused = payload.outcome == IterationOutcome::PausedForLabels && !args.dry_run;
-    let mut view = record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)?;
+    let command = Command::new(payload, Some(experiment));
+    let mut view = record::asked(ctx, command, args.dry_run, &consent)?;
     if is_paused {
         (view.verdict, view.exit) = ("paused", Exit::Inconclusive);
     }

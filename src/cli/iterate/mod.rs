@@ -25,7 +25,7 @@ use crate::view::View;
 pub(super) enum Verb {
     /// Two policies whose recorded rows hold the scale
     #[command(
-        after_help = "Example:\n  clover iterate anchors a-1 --low anchor_low --high anchor_high"
+        after_help = "Each policy needs 200 scored rows or more.\n\nExample:\n  clover iterate anchors a-1 --low anchor_low --high anchor_high"
     )]
     Anchors(open::AnchorArgs),
     /// Open an iteration; every number comes from its manifest

@@ -9,6 +9,7 @@ use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::JudgeRegistered;
 use crate::ground::ambient;
 use crate::ground::digest::Digest;
+use crate::ground::process;
 use crate::workflow::judge::Judge;
 use crate::workflow::judge::builtin;
 use crate::workflow::judge::command;
@@ -58,7 +59,7 @@ fn missing(ctx: &Ctx<'_>, command: &[String]) -> Option<String> {
 /// is a file, as where a program is found by its name alone.
 ///
 /// # Errors
-/// A script that is not there: a judge must not be known by a program that nobody has.
+/// A program or a script that is not there: a judge must not be known by a program that nobody has.
 pub(in crate::cli) fn digest(
     ctx: &mut Ctx<'_>,
     command: &[String],
@@ -68,6 +69,14 @@ pub(in crate::cli) fn digest(
         return Err(CliError::not_found(
             message,
             "the same command with the file's right name",
+        ));
+    }
+    let named = command.first().filter(|program| !program.contains('/'));
+    if let Some(program) = named.filter(|program| !process::is_there(program, ctx.folder())) {
+        let message = format!("the judge's program: no {program} in any folder of PATH");
+        return Err(CliError::not_found(
+            message,
+            "the same command with the program's path",
         ));
     }
     let mut files = Vec::new();

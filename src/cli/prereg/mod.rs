@@ -24,6 +24,9 @@ use crate::ledger::State;
 use crate::projection::manifests::ManifestRecord;
 use crate::projection::manifests::Manifests;
 use crate::session::SessionError;
+use crate::session::append::Intent;
+use crate::session::gate::plan::FamilyShare;
+use crate::session::gate::plan::whole_alpha;
 use crate::session::prereg::PreregError;
 use crate::session::prereg::amendment;
 use crate::session::prereg::deviation;
@@ -113,6 +116,9 @@ pub(super) struct PreregSignArgs {
     /// The custodian's key, where several may countersign
     #[arg(long, value_name = "FILE|NAME", requires = "countersign")]
     pub custodian: Option<String>,
+    /// Do not ask before it takes all that its family has left
+    #[arg(long)]
+    pub yes: bool,
     /// Print the canonical unsigned body and append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -257,6 +263,15 @@ fn sign(ctx: &mut Ctx<'_>, args: &PreregSignArgs) -> Result<View, CliError> {
         .collect();
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let intent = submit::intent(args.dry_run);
+    if let Some(share) = whole_alpha(ledger.state(), &plan.manifest).filter(|_| !args.dry_run) {
+        let of = (plan.manifest.clone(), basis.as_slice());
+        let (ports, rehearsal) = (&mut ctx.ports(), Intent::Rehearse);
+        // What the rules refuse is not asked about.
+        if registration::sign(ports, &mut ledger, of, false, rehearsal).is_ok() {
+            let question = whole_alpha_question(&plan.manifest, &share);
+            ctx.confirm(&question, args.yes, "the same command with")?;
+        }
+    }
     let mut ports = ctx.ports().with_custodian(args.custodian.as_ref());
     let (manifest, countersign) = ((plan.manifest, basis.as_slice()), args.countersign);
     let done = registration::sign(&mut ports, &mut ledger, manifest, countersign, intent)?;
@@ -274,6 +289,18 @@ fn sign(ctx: &mut Ctx<'_>, args: &PreregSignArgs) -> Result<View, CliError> {
     };
     let of = (&done.manifest, done.digest);
     Ok(sign::signed(answer, &ledger, of, &args.file))
+}
+
+/// What is asked before a plan leaves nothing to the members of its family that may still join.
+fn whole_alpha_question(manifest: &Manifest, share: &FamilyShare) -> String {
+    let others = match share.members_left.saturating_sub(1) {
+        1 => "the one member that may still join".to_owned(),
+        more => format!("{more} members that may still join"),
+    };
+    format!(
+        "register {} with alpha {}: family {} has {} left, and nothing is left then for {others}",
+        manifest.manifest, share.alpha, share.family, share.left
+    )
 }
 
 fn amend(ctx: &mut Ctx<'_>, args: &AmendArgs) -> Result<View, CliError> {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use crate::cli::command;
 use crate::cli::error::CliError;
+use crate::cli::refusals::reader_words::plain;
 use crate::cli::ui;
 use crate::cli::world::World;
 use crate::view::Exit;
@@ -16,23 +17,29 @@ pub(in crate::cli) fn usage(error: &clap::Error) -> CliError {
     CliError::usage(message, "clover --help")
 }
 
-/// The help of the verb that a wrong command line begins with.
-fn help_of(args: &[OsString]) -> String {
+/// The words of the verb that a wrong command line begins with.
+pub(in crate::cli) fn verb_before(args: &[OsString]) -> Vec<String> {
     let whole = command();
     let mut at = &whole;
-    let mut words = vec!["clover"];
+    let mut words = Vec::new();
     for arg in args.iter().skip(1).filter_map(|arg| arg.to_str()) {
         let Some(inner) = at.find_subcommand(arg) else {
             // An option of every verb may stand before the verb.
-            if arg.starts_with('-') && words.len() == 1 {
+            if arg.starts_with('-') && words.is_empty() {
                 continue;
             }
             break;
         };
-        words.push(inner.get_name());
+        words.push(inner.get_name().to_owned());
         at = inner;
     }
-    format!("{} --help", words.join(" "))
+    words
+}
+
+/// The help of the verb that a wrong command line begins with.
+fn help_of(args: &[OsString]) -> String {
+    let words = std::iter::once("clover".to_owned()).chain(verb_before(args));
+    format!("{} --help", words.collect::<Vec<_>>().join(" "))
 }
 
 /// Says what is wrong with a command line, and ends; or shows the help that was asked for.
@@ -42,7 +49,7 @@ pub(in crate::cli) fn parse_failure(
     json: bool,
 ) -> Exit {
     use std::io::Write as _;
-    let text = error.render().to_string();
+    let text = plain(&error.render().to_string());
     // There is nowhere left to complain.
     if error.use_stderr() {
         if json {

@@ -6,4 +6,6 @@ mod deploy;
 mod estimates;
 mod founding;
 mod keys;
+pub(in crate::cli) mod reader_words;
+pub(in crate::cli) mod suggested;
 mod waivers;

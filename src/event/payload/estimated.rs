@@ -59,6 +59,8 @@ words! {
         Representative = "representative",
         /// By what they are: labels fit the calibrator and correct nothing.
         Targeted = "targeted",
+        /// By stratum, with the probabilities of their design: labels correct their policy, each by one over its own.
+        Weighted = "weighted",
     }
     /// How an interval came about.
     IntervalMethod {

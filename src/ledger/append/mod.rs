@@ -45,6 +45,7 @@ use crate::claim;
 use crate::claim::Body;
 use crate::error::LedgerError;
 use crate::fold::RuleComputation;
+use crate::kinds::KindRuns;
 use crate::open::Head;
 use crate::open::Ledger;
 use crate::pin::PinError;
@@ -315,8 +316,9 @@ impl Ledger {
         taken: (Timestamp, &SignedCheckpoint),
     ) -> Result<(), LedgerError> {
         let plan = |head: &Head, reader: Reader<'_>, _| plan::signed(head, reader, events);
-        let result = self.try_transaction(blobs, RecordedValues::default(), plan, Some(taken));
-        self.after_transaction(result).map(drop)
+        let (before, values) = (self.size(), RecordedValues::default());
+        let result = self.try_transaction(blobs, values, plan, Some(taken));
+        self.after_transaction((before, result)).map(drop)
     }
 
     pub(super) fn append_genesis(
@@ -386,17 +388,18 @@ impl Ledger {
                 "is missing: this ledger was opened to be read".to_owned(),
             ));
         }
-        let result = self.try_transaction(blobs, values, plan, None);
-        self.after_transaction(result)
+        let tried = (self.size(), self.try_transaction(blobs, values, plan, None));
+        self.after_transaction(tried)
     }
 
     fn after_transaction(
         &mut self,
-        result: TransactionResult,
+        (before, result): (u64, TransactionResult),
     ) -> Result<Vec<AppendedEvent>, LedgerError> {
         match result {
             Ok((appended, checkpoint)) => {
                 self.after_commit(checkpoint.as_ref());
+                self.keep_state(before);
                 Ok(appended)
             }
             Err((error, touched)) => {
@@ -457,7 +460,7 @@ impl Ledger {
         let take = |part: BatchPart| {
             let first = head.size();
             admit::admit(head, txn.reader(), &part, &mut batch, computing)?;
-            write::write_part(&rows, head, recorded_at, first, &part)
+            write::write_part(&rows, head, &mut batch, first, &part)
         };
         each_ahead(parts, take).map_err(touched)?;
         rows.end().map_err(|error| touched(error.into()))?;
@@ -468,7 +471,7 @@ impl Ledger {
             None => write::sign_head(head, size, log_key.as_ref(), next_log_key.as_ref()),
         };
         let checkpoint = checkpoint.map_err(touched)?;
-        write::write_head(&txn, head, &batch, &checkpoint).map_err(touched)?;
+        write::write_head(&txn, head, &mut batch, &checkpoint).map_err(touched)?;
         txn.commit().map_err(|error| touched(error.into()))?;
         Ok((answers(slots, batch.appended), Some(checkpoint)))
     }
@@ -521,6 +524,7 @@ struct Batch {
     tiles: Vec<Tile>,
     /// Digests that the tail does not hold yet.
     given: Vec<(Digest, u64)>,
+    kinds: KindRuns,
     /// Values that were read for it.
     values: RecordedValues,
 }
@@ -537,6 +541,7 @@ impl Batch {
             appended: Vec::new(),
             tiles: Vec::new(),
             given: Vec::new(),
+            kinds: KindRuns::default(),
             values,
         }
     }

@@ -18,6 +18,7 @@ use crate::claim::Body;
 use crate::error::LedgerError;
 use crate::fold::Candidate;
 use crate::fold::VerifiedEvent;
+use crate::kinds;
 use crate::mark;
 use crate::open::Head;
 
@@ -90,10 +91,11 @@ pub(super) fn covers(
 pub(super) fn write_part(
     rows: &RowsIn<'_>,
     head: &Head,
-    recorded_at: Timestamp,
+    batch: &mut Batch,
     first: u64,
     part: &[Box<PreparedEvent>],
 ) -> Result<(), LedgerError> {
+    let recorded_at = batch.recorded_at;
     let entries = || entries(first, part, recorded_at);
     rows.append_entries(entries())?;
     // Read back: what is acknowledged is what was signed, byte for byte.
@@ -108,6 +110,7 @@ pub(super) fn write_part(
             recorded_at,
             event,
         };
+        batch.kinds.push(seq, event.kind());
         let event = VerifiedEvent::new(candidate);
         head.state
             .rulebook()
@@ -120,7 +123,7 @@ pub(super) fn write_part(
 pub(super) fn write_head(
     txn: &WriteTxn<'_>,
     head: &mut Head,
-    batch: &Batch,
+    batch: &mut Batch,
     checkpoint: &SignedCheckpoint,
 ) -> Result<(), LedgerError> {
     for tile in &batch.tiles {
@@ -129,6 +132,8 @@ pub(super) fn write_head(
     let (size, note) = (head.size(), checkpoint.encode());
     head.checked.clone_from(&note);
     txn.put_checkpoint(&StoredCheckpoint { size, note })?;
+    let kinds = std::mem::take(&mut batch.kinds);
+    kinds::index(txn, (batch.before.size, head.size()), kinds)?;
     let small = batch.appended.len() <= BATCH_SMALL;
     if head.tail.len() >= if small { TAIL_MIN } else { TAIL_MAX } {
         index(txn, head)?;

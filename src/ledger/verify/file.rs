@@ -33,6 +33,7 @@ use crate::verify::VerifyOptions;
 use crate::verify::index::IndexWalk;
 use crate::verify::integrity::take_integrity;
 use crate::verify::judge::Judge;
+use crate::verify::kinds::KindsWalk;
 use crate::verify::report::Findings;
 use crate::verify::report::Report;
 use crate::verify::work;
@@ -213,6 +214,8 @@ pub(super) struct FileView<'a> {
     tiles: u64,
     snapshots: BTreeMap<u64, Vec<(String, StoredSnapshot)>>,
     met: BTreeSet<KeyId>,
+    /// The index of kinds, held against each entry.
+    pub(super) kinds: KindsWalk<'a>,
     tree_only: bool,
 }
 
@@ -249,6 +252,7 @@ impl<'a> FileView<'a> {
             tiles: 0,
             snapshots,
             met: BTreeSet::new(),
+            kinds: KindsWalk::new(reader, reader.kinds_through()?),
             tree_only: options.tree_only,
         })
     }
@@ -496,6 +500,7 @@ impl<'a> FileView<'a> {
                 );
             }
         }
+        self.kinds.finish(&mut judge.findings)?;
         self.authors(judge, size);
         self.numbers(judge, size)?;
         self.blobs(judge)
@@ -505,12 +510,19 @@ impl<'a> FileView<'a> {
     fn numbers(&self, judge: &mut Judge<'_>, size: u64) -> Result<(), VerifyError> {
         let (through, stray) = (self.reader.index_through()?, self.reader.stray_cursors()?);
         let findings = &mut judge.findings;
-        if through > size {
-            let expected = format!("a cursor of at most {size} entries");
-            findings.add(size, RuleName::Index, expected, through.to_string());
+        for through in [through, self.reader.kinds_through()?] {
+            if through > size {
+                let expected = format!("a cursor of at most {size} entries");
+                findings.add(size, RuleName::Index, expected, through.to_string());
+            }
         }
         if stray > 0 {
-            findings.add(size, RuleName::Index, "one cursor", format!("{stray} more"));
+            findings.add(
+                size,
+                RuleName::Index,
+                "a cursor of each index",
+                format!("{stray} more"),
+            );
         }
         if !self.reader.blobs_are_numbered()? {
             findings.add(size, RuleName::Blob, "blobs numbered from 1", "a gap");

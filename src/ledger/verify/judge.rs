@@ -257,6 +257,9 @@ impl<'a> Judge<'a> {
         self.signers.insert(header.author);
         if let Some(file) = &mut self.file {
             file.meet(envelope.keyid);
+            if let Ok(kind) = said.kind().parse() {
+                file.kinds.step(seq, kind, &mut self.findings)?;
+            }
         }
         if let Some(column) = envelope
             .column

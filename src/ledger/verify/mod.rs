@@ -11,6 +11,7 @@ mod file;
 mod index;
 mod integrity;
 mod judge;
+mod kinds;
 mod outside;
 mod report;
 mod sets;

@@ -7,10 +7,13 @@ use clover_event::id::PolicyId;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
+use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimated::Claim;
 use clover_event::payload::estimated::IntervalEnds;
+use clover_event::payload::estimated::LabelUse;
 use clover_event::payload::estimated::Reading;
 use clover_event::payload::estimated::TransportState;
+use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::ope::OpeDiagnosed;
 use clover_event::payload::overlap::Admissibility;
 use clover_ground::digest::Digest;
@@ -23,6 +26,7 @@ use clover_ledger::unmet;
 
 use crate::audits::Audits;
 use crate::audits::BOUNDED_AUDIT;
+use crate::designs::Designs;
 
 /// The row of the guide that stands for the policy's own draws.
 const DIRECT: &str = "direct";
@@ -62,6 +66,32 @@ fn check_supported(state: &State, of: &ClaimSubject<'_>, claim: Claim) -> RuleAn
     Ok(())
 }
 
+/// Labels that a design draws by stratum are weighted or correct nothing, and no others are weighted.
+fn check_weighted(state: &State, experiment: &ExperimentId, terms: &EstimateTerms) -> RuleAnswer {
+    if !state.asks(Question::WeightedLabels) {
+        return Ok(());
+    }
+    let designs = state.fold::<Designs>().by_experiment.get(experiment);
+    let mut designs = designs.into_iter().flat_map(|of| of.designs.values());
+    let is_stratified = designs.any(|design| {
+        let registered = design.registered.as_ref();
+        registered.is_some_and(|of| of.purpose == DesignPurpose::Calibrate && !of.strata.is_empty())
+    });
+    let (expected, is_other) = if is_stratified {
+        (
+            "labels weighted or targeted, since a design for calibrate has strata",
+            terms.labels == LabelUse::Representative,
+        )
+    } else {
+        (
+            "labels that are not weighted, since no design for calibrate has strata",
+            terms.labels == LabelUse::Weighted,
+        )
+    };
+    ensure!(!is_other, expected, format!("labels {}", terms.labels));
+    Ok(())
+}
+
 /// A comparison says what each side rests on, and tells apart only what is checked.
 pub(super) fn check_contrast(
     state: &State,
@@ -71,6 +101,7 @@ pub(super) fn check_contrast(
     if !state.asks(Question::CheckedClaims) {
         return Ok(());
     }
+    check_weighted(state, experiment, &said.terms)?;
     let wanted = "the claims of both sides, and a reading";
     let (Some(first), Some(second), Some(reading)) =
         (said.first_claim, said.second_claim, said.reading)
@@ -120,6 +151,7 @@ pub(super) fn check_estimate(
         calibrator: said.calibrator,
     };
     check_supported(state, &asked, said.claim)?;
+    check_weighted(state, experiment, &said.terms)?;
     said.off_mode
         .required("off_mode: how far its labels vary")?;
     let alone = said.labels_only.as_ref().and_then(|of| of.interval);

@@ -3,16 +3,20 @@
 mod opening;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
 use clover_event::id::IterationId;
+use clover_event::id::PolicyId;
 use clover_event::id::RowId;
 use clover_event::payload::budget::Period;
 use clover_event::payload::label::LabelSealed;
 use clover_event::payload::label::SealAccepted;
+use clover_event::payload::label::draw_of_row;
 use clover_event::registry;
 use clover_ground::digest::Digest;
 use clover_ground::seal;
@@ -135,8 +139,43 @@ impl SealedRow {
     }
 }
 
-/// The sealed labels of one design, in the order of their entries.
+/// How many clusters wait in a design, by policy; rows of another form than a draw's belong to none.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn clusters_waiting(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    design: &DesignId,
+) -> Result<BTreeMap<PolicyId, u64>, SessionError> {
+    let rows = sealed(ledger, experiment, design)?;
+    let waiting = rows.iter().filter(|row| !row.is_revealed);
+    let draws = waiting.filter_map(|row| draw_of_row(&row.label.row));
+    let clusters: BTreeSet<(PolicyId, ItemId)> =
+        draws.map(|(policy, item, _)| (policy, item)).collect();
+    let mut counts = BTreeMap::new();
+    for (policy, _) in clusters {
+        *counts.entry(policy).or_default() += 1;
+    }
+    Ok(counts)
+}
+
+/// The sealed labels of one design, in the order of their entries; at least one.
 fn rows(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    design: &DesignId,
+) -> Result<Vec<SealedRow>, SessionError> {
+    let rows = sealed(ledger, experiment, design)?;
+    if rows.is_empty() {
+        let (design, experiment) = (design.clone(), experiment.clone());
+        return Err(ConfirmError::NoLabels { design, experiment }.into());
+    }
+    Ok(rows)
+}
+
+/// The sealed labels of one design, in the order of their entries.
+fn sealed(
     ledger: &Ledger,
     experiment: &ExperimentId,
     design: &DesignId,
@@ -164,10 +203,6 @@ fn rows(
             is_revealed: given(Kind::LabelRevealed, &label)?.is_some(),
             label: *label,
         });
-    }
-    if rows.is_empty() {
-        let (design, experiment) = (design.clone(), experiment.clone());
-        return Err(ConfirmError::NoLabels { design, experiment }.into());
     }
     Ok(rows)
 }

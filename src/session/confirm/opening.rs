@@ -291,6 +291,8 @@ fn charge(
         amount: Count::new(1).expect("BUG: one is a count"),
         purpose: purpose(of)?,
     };
+    let need = KeyNeed::charge(of.seat, Some(&spenders));
+    let signer = ports.signer(ledger.state(), need)?;
     ports.ask(&Question::Peek {
         design: of.design.to_string(),
         labels,
@@ -300,8 +302,6 @@ fn charge(
         period: period.clone(),
         purpose: of.purpose.clone(),
     })?;
-    let need = KeyNeed::charge(of.seat, Some(&spenders));
-    let signer = ports.signer(ledger.state(), need)?;
     let appended = ledger.append(&[Command::new(payload, None)], &signer)?;
     ports.notice(Notice::PeekCharged {
         unit,

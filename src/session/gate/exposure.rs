@@ -24,6 +24,10 @@ use crate::ports::Ports;
 pub struct ExposureTerms {
     /// Exposures that the manifest allows.
     pub cap: u64,
+    /// Which of them this is, from 1.
+    pub exposure: u64,
+    /// Units that are exposed by then.
+    pub through: u64,
     /// Units that are not exposed by then.
     pub closed: u64,
     /// Whether there are such units, and no exposure is left for them.
@@ -67,6 +71,8 @@ pub fn open(
     let closed = data.n_units.value().saturating_sub(through);
     let terms = ExposureTerms {
         cap,
+        exposure: record.exposures + 1,
+        through,
         closed,
         is_last: closed > 0 && record.exposures + 1 >= cap,
     };

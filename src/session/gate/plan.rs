@@ -3,6 +3,8 @@
 use clover_event::id::FamilyId;
 use clover_event::id::ManifestId;
 use clover_event::payload::manifest::FamilyMethod;
+use clover_event::payload::manifest::Manifest;
+use clover_event::payload::manifest::Template;
 use clover_ledger::State;
 use clover_num::Micro;
 use clover_projection::manifests::Family;
@@ -25,6 +27,32 @@ pub struct FamilyShare {
     pub members_left: u64,
     /// How the family keeps its error rate.
     pub method: FamilyMethod,
+}
+
+/// What the plan of a gate would take from its family, where nothing is left then for members that may still join. A family
+/// that gives shares by itself, or whose last place this is, is none of these.
+pub fn whole_alpha(state: &State, manifest: &Manifest) -> Option<FamilyShare> {
+    let manifests = state.fold::<Manifests>();
+    let id = &manifest.multiplicity.as_ref()?.family;
+    let (family, alpha) = (manifests.families.get(id)?, manifest.alpha()?);
+    let is_gate = manifest.template == Template::Gate;
+    let is_member = manifests.by_id.contains_key(&manifest.manifest);
+    let members_left = family
+        .members_max
+        .saturating_sub(family.joined.len() as u64);
+    let left = family.alpha_of(state, None);
+    let takes_all = family.method == FamilyMethod::Spend && alpha >= left && members_left > 1;
+    if !is_gate || is_member || !takes_all {
+        return None;
+    }
+    Some(FamilyShare {
+        alpha: Micro::new(alpha)?,
+        family: id.clone(),
+        family_alpha: Micro::new(family.alpha)?,
+        left: Micro::new(left)?,
+        members_left,
+        method: family.method,
+    })
 }
 
 /// The share of a gate that joins now: where alpha is spent, an equal part of what is left for the members that may still

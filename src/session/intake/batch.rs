@@ -44,14 +44,15 @@ use crate::intake::subjects::SubjectKeys;
 /// Commands of one transaction.
 const BATCH: usize = 16_384;
 
-/// Appends the new scores of planned rows that no file was taken in for; they stand on `basis`.
+/// New scores of planned rows that no file was taken in for, to be appended, and the blobs of their texts; they stand on
+/// `basis`.
 pub(crate) fn scores(
     home: &Home,
-    ledger: &mut Ledger,
+    ledger: &Ledger,
     request: &IntakeRequest,
     (rows, plan): (&ImportRows, &ImportPlan),
-    (basis, scorer): (EventId, &Signer),
-) -> Result<(), SessionError> {
+    basis: EventId,
+) -> Result<(Vec<Command>, Vec<Vec<u8>>), SessionError> {
     let keys = SubjectKeys::new(home, ledger, rows, plan)?;
     let batch = Batch {
         request,
@@ -59,7 +60,11 @@ pub(crate) fn scores(
         rows,
         plan,
     };
-    batch.scores(ledger, &keys, Some(scorer))
+    let (mut commands, mut blobs) = (Vec::new(), Vec::new());
+    for (row, plan) in batch.pairs() {
+        batch.score(ledger, &keys, (row, plan), (&mut commands, &mut blobs))?;
+    }
+    Ok((commands, blobs))
 }
 
 /// What an event says of bytes that are stored beside it.
@@ -183,23 +188,34 @@ impl Batch<'_> {
         scorer: Option<&Signer>,
     ) -> Result<(), SessionError> {
         let (mut commands, mut blobs) = (Vec::new(), Vec::new());
-        for (row, plan) in self.pairs() {
-            if plan.score == Presence::New {
-                let mut score = plan::score_of(row, &self.request.ask.judge);
-                let mut seal =
-                    |text: Option<&str>| keys.seal(ledger.ambient(), &row.item, text, &mut blobs);
-                score.prompt = seal(row.prompt.as_deref())?;
-                score.response = seal(row.response.as_deref())?;
-                commands.push(self.command(score));
-            }
-            if plan.logprob == Some(Presence::New) {
-                commands.extend(plan::logprob_of(row).map(|logprob| self.command(logprob)));
-            }
+        for pair in self.pairs() {
+            self.score(ledger, keys, pair, (&mut commands, &mut blobs))?;
             if commands.len() >= BATCH {
                 append_all(ledger, &mut commands, scorer, &mut blobs)?;
             }
         }
         append_all(ledger, &mut commands, scorer, &mut blobs)
+    }
+
+    /// The new score of a row with its texts, and its new log-probabilities.
+    fn score(
+        &self,
+        ledger: &Ledger,
+        keys: &SubjectKeys,
+        (row, plan): (&ImportRow, &plan::RowPlan),
+        (commands, blobs): (&mut Vec<Command>, &mut Vec<Vec<u8>>),
+    ) -> Result<(), SessionError> {
+        if plan.score == Presence::New {
+            let mut score = plan::score_of(row, &self.request.ask.judge);
+            let mut seal = |text: Option<&str>| keys.seal(ledger.ambient(), &row.item, text, blobs);
+            score.prompt = seal(row.prompt.as_deref())?;
+            score.response = seal(row.response.as_deref())?;
+            commands.push(self.command(score));
+        }
+        if plan.logprob == Some(Presence::New) {
+            commands.extend(plan::logprob_of(row).map(|logprob| self.command(logprob)));
+        }
+        Ok(())
     }
 
     /// What of the log-probabilities kept their contract. Said before the rows, so that a run that was cut says it again

@@ -23,6 +23,7 @@ use crate::intake::counts::Counts;
 use crate::intake::error;
 use crate::intake::error::IntakeError;
 use crate::intake::labels;
+use crate::intake::sealing;
 use crate::intake::signers::Signers;
 use crate::intake::subjects;
 use crate::intake::subjects::SubjectKeys;
@@ -114,6 +115,8 @@ pub fn import(
     }
     let all = new.iter().map(NewLabels::count).sum();
     let payer = labels::payer(ports, ledger, request, all)?;
+    let sealed = plans.iter().flat_map(|plan| &plan.rows);
+    sealing::ask(ports, ledger, request, sealed.map(|row| &row.label))?;
     let mut counts = Vec::with_capacity(files.len());
     for ((file, plan), new) in files.iter().zip(plans).zip(new) {
         let keys = SubjectKeys::new(home, ledger, &file.rows, plan)?;

@@ -20,6 +20,7 @@ use crate::intake::batch;
 use crate::intake::counts::Counts;
 use crate::intake::error;
 use crate::intake::held;
+use crate::intake::sealing;
 use crate::intake::signers::Signers;
 use crate::ports::Ports;
 
@@ -77,7 +78,9 @@ pub fn import(
     permitted(ledger, &open, signers.labeler())?;
     permitted(ledger, &sealed, signers.custodian())?;
     let all = (open.len() + sealed.len()) as u64;
-    if let Some(payer) = payer(ports, ledger, request, all)? {
+    let payer = payer(ports, ledger, request, all)?;
+    sealing::ask(ports, ledger, request, plan.plans.iter())?;
+    if let Some(payer) = payer {
         payer.pay(ledger, all)?;
     }
     for (mut commands, signer) in [(open, signers.labeler()), (sealed, signers.custodian())] {

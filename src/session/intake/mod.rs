@@ -14,6 +14,7 @@ pub mod held;
 pub mod import;
 pub mod labels;
 pub mod responses;
+pub mod sealing;
 pub mod signers;
 pub mod subjects;
 

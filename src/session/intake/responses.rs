@@ -13,6 +13,7 @@ use clover_event::payload::judge::ScoreRecorded;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_num::Micro;
 use clover_projection::reader::LogReader;
 use clover_projection::reader::LogStatement;
 use clover_workflow::import::ImportRow;
@@ -72,6 +73,43 @@ fn texts_held(
         found.entry(draw).or_insert((seq, None));
     }
     Ok(found)
+}
+
+/// Rows of an experiment that were scored, with their texts; those whose texts are not at hand are none of these.
+///
+/// # Errors
+/// When the log, the vault or the rows of a file cannot be read.
+pub fn scored(
+    home: &Home,
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+) -> Result<ImportRows, SessionError> {
+    let held = texts_held(home, ledger, experiment)?;
+    let rows = (1..)
+        .zip(held)
+        .filter_map(|(line, ((policy, item, draw), (_, pair)))| {
+            let (prompt, response) = pair?;
+            Some(ImportRow {
+                line,
+                item,
+                policy,
+                draw,
+                score: Micro::default(),
+                label: None,
+                prompt: Some(prompt),
+                response: Some(response),
+                sampled_at: None,
+                logprobs: None,
+                fields: BTreeMap::new(),
+            })
+        });
+    let rows: Vec<ImportRow> = rows.collect();
+    Ok(ImportRows {
+        file: "rows that were scored".to_owned(),
+        read: rows.len() as u64,
+        rows,
+        ..ImportRows::default()
+    })
 }
 
 /// What of a file's rows is new; nothing is appended. A draw that the ledger holds keeps its texts: another response to be

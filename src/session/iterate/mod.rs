@@ -180,7 +180,7 @@ pub enum IterationError {
     Unreviewed(String),
     /// Rows were scored differently the second time.
     #[error(
-        "{mismatches} of {sampled} rows were scored differently this time; it is on record, and gate p0 fails"
+        "{mismatches} of {sampled} rows were scored differently this time; it is on record, and criterion P0 fails"
     )]
     Unstable {
         /// Rows that differ.

@@ -234,7 +234,7 @@ pub(super) fn score_missing(
             scorer: &scorer,
             meter: Meter::default(),
         };
-        let counts = book.record(good)?;
+        let counts = book.record(good, &[])?;
         bench.ledger.settle()?;
         found.recorded += counts.recorded;
         found.differing += counts.differing;

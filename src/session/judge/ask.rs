@@ -17,6 +17,9 @@ use clover_workflow::judge::run::Reading;
 
 /// How long an answer waits for others before it goes on record.
 const BEAT: Duration = Duration::from_millis(250);
+/// Answers that may wait to be heard. Judges that answer faster than answers are recorded wait with the next ask, so that
+/// what a killed run loses stays within twice [`BEAT`].
+const UNHEARD_MAX: usize = 128;
 
 /// What is heard while judges are asked.
 pub(super) enum Heard {
@@ -47,7 +50,7 @@ pub(super) struct Asking {
 impl Asking {
     /// Begins to ask; the first row of an ask stands for all of it.
     pub(super) fn start(judges: Vec<Box<dyn Judge + Send>>, asks: &Asked) -> Self {
-        let (tell, from) = mpsc::channel();
+        let (tell, from) = mpsc::sync_channel(UNHEARD_MAX);
         let stopped = Arc::new(AtomicBool::new(false));
         let next = Arc::new(AtomicUsize::new(0));
         let threads: Vec<_> = judges
@@ -111,7 +114,7 @@ fn each(
     asks: &[Vec<(ImportRow, Reading)>],
     next: &AtomicUsize,
     stopped: &AtomicBool,
-    tell: &mpsc::Sender<Signal>,
+    tell: &mpsc::SyncSender<Signal>,
 ) -> Box<dyn Judge + Send> {
     while !stopped.load(Ordering::Relaxed) {
         let at = next.fetch_add(1, Ordering::Relaxed);

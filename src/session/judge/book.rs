@@ -1,5 +1,6 @@
 //! Where answers of a registered judge go on record.
 
+use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
@@ -32,6 +33,16 @@ use crate::home::Home;
 use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::judge::error::JudgingError;
+
+/// Rows of one transaction, at most.
+const TOGETHER: usize = 8_192;
+
+/// Entries of one transaction, and the blobs that they name.
+#[derive(Default)]
+struct Entries {
+    commands: Vec<Command>,
+    blobs: Vec<Vec<u8>>,
+}
 
 /// Where answers of a registered judge go on record.
 #[derive(Debug)]
@@ -85,15 +96,89 @@ pub struct RecordCounts {
 }
 
 impl Book<'_> {
-    /// Appends what the judge said of rows, as a private blob under a subject of its own: whoever erases that subject erases
-    /// it. Nothing where it said nothing.
+    /// Appends scores, conflicts and records of rows that the judge answered, and what it said of rows: all of it, or where
+    /// this process ends none. So a score never stands without its record, and nobody pays for an answer twice.
     ///
     /// # Errors
-    /// What the vault or the ledger says.
-    ///
-    /// # Panics
-    /// Never: ids and texts are JSON, and the note is short.
-    pub fn remark(&mut self, remarks: &[Remark]) -> Result<(), SessionError> {
+    /// [`JudgingError::Row`], and what the vault or the ledger says.
+    pub fn record(
+        &mut self,
+        mut good: Vec<(ImportRow, Reading, Micro)>,
+        remarks: &[Remark],
+    ) -> Result<RecordCounts, SessionError> {
+        let mut counts = RecordCounts::default();
+        loop {
+            let rest = good.split_off(good.len().min(TOGETHER));
+            let remarks = if rest.is_empty() { remarks } else { &[] };
+            let mut entries = Entries::default();
+            let found = self.answers(good, &mut entries)?;
+            counts.recorded += found.recorded;
+            counts.differing += found.differing;
+            self.remarks(remarks, &mut entries)?;
+            if !entries.commands.is_empty() {
+                self.ledger
+                    .append_with_blobs(&entries.commands, self.scorer, &entries.blobs)?;
+            }
+            if rest.is_empty() {
+                return Ok(counts);
+            }
+            good = rest;
+        }
+    }
+
+    /// Scores of answered rows, their records, and their conflicts.
+    fn answers(
+        &self,
+        good: Vec<(ImportRow, Reading, Micro)>,
+        entries: &mut Entries,
+    ) -> Result<RecordCounts, SessionError> {
+        if good.is_empty() {
+            return Ok(RecordCounts::default());
+        }
+        let pairs = good
+            .iter()
+            .map(|(row, _, base)| (row.clone(), *base))
+            .collect();
+        let (request, rows) = planned((self.experiment, self.judge), pairs);
+        let planned = plan::plan(self.ledger, &rows, &request.ask).map_err(stopped)?;
+        let basis = self.registered;
+        let scores = batch::scores(self.home, self.ledger, &request, (&rows, &planned), basis)?;
+        (entries.commands, entries.blobs) = scores;
+        let differ = |row: &ImportRow| {
+            let mut conflicts = planned.conflicts.iter().map(|of| &of.said);
+            conflicts.any(|said| {
+                (&said.policy, &said.item, said.draw) == (&row.policy, &row.item, row.draw)
+            })
+        };
+        let records: Vec<RawRecord> = good
+            .into_iter()
+            .filter(|(row, ..)| !differ(row))
+            .map(|(row, reading, base)| reading.record(&row, base))
+            .collect();
+        if !records.is_empty() {
+            let (lines, root) = run::lines(&records);
+            let found = EvidenceRecorded {
+                judge: self.judge.clone(),
+                records: batch::reference(&lines, "application/x-ndjson"),
+                records_count: count(records.len()),
+                records_root: Root(root),
+            };
+            entries.commands.push(self.command(found));
+            entries.blobs.push(lines);
+        }
+        let differing = planned.conflicts.len();
+        let conflicts = planned.conflicts.into_iter();
+        let conflicts = conflicts.map(|of| self.command(of.said));
+        entries.commands.extend(conflicts);
+        Ok(RecordCounts {
+            recorded: records.len(),
+            differing,
+        })
+    }
+
+    /// What the judge said of rows, as a private blob under a subject of its own: whoever erases that subject erases it.
+    /// Nothing where it said nothing.
+    fn remarks(&self, remarks: &[Remark], entries: &mut Entries) -> Result<(), SessionError> {
         if remarks.is_empty() {
             return Ok(());
         }
@@ -115,68 +200,16 @@ impl Book<'_> {
             blob: Some(private.blob),
             text: Text::new(text).expect("BUG: an id and a digest are short"),
         };
-        let mut command = Command::new(note, Some(self.experiment.clone()));
-        command.refs = vec![self.registered];
-        self.ledger
-            .append_with_blobs(&[command], self.scorer, &[stored])?;
+        entries.commands.push(self.command(note));
+        entries.blobs.push(stored);
         Ok(())
     }
 
-    /// Appends scores, conflicts and records of rows that the judge answered.
-    ///
-    /// # Errors
-    /// [`JudgingError::Row`], and what the vault or the ledger says.
-    pub fn record(
-        &mut self,
-        good: Vec<(ImportRow, Reading, Micro)>,
-    ) -> Result<RecordCounts, SessionError> {
-        if good.is_empty() {
-            return Ok(RecordCounts::default());
-        }
-        let pairs = good
-            .iter()
-            .map(|(row, _, base)| (row.clone(), *base))
-            .collect();
-        let (request, rows) = planned((self.experiment, self.judge), pairs);
-        let planned = plan::plan(self.ledger, &rows, &request.ask).map_err(stopped)?;
-        let basis = (self.registered, self.scorer);
-        batch::scores(self.home, self.ledger, &request, (&rows, &planned), basis)?;
-        let differ = |row: &ImportRow| {
-            let mut conflicts = planned.conflicts.iter().map(|of| &of.said);
-            conflicts.any(|said| {
-                (&said.policy, &said.item, said.draw) == (&row.policy, &row.item, row.draw)
-            })
-        };
-        let records: Vec<RawRecord> = good
-            .into_iter()
-            .filter(|(row, ..)| !differ(row))
-            .map(|(row, reading, base)| reading.record(&row, base))
-            .collect();
-        let mut commands: Vec<Command> = Vec::new();
-        let mut blobs = Vec::new();
-        if !records.is_empty() {
-            let (lines, root) = run::lines(&records);
-            let found = EvidenceRecorded {
-                judge: self.judge.clone(),
-                records: batch::reference(&lines, "application/x-ndjson"),
-                records_count: count(records.len()),
-                records_root: Root(root),
-            };
-            commands.push(Command::new(found, Some(self.experiment.clone())));
-            blobs.push(lines);
-        }
-        let differing = planned.conflicts.len();
-        let conflicts = planned.conflicts.into_iter();
-        commands.extend(conflicts.map(|of| Command::new(of.said, Some(self.experiment.clone()))));
-        for command in &mut commands {
-            command.refs = vec![self.registered];
-        }
-        self.ledger
-            .append_with_blobs(&commands, self.scorer, &blobs)?;
-        Ok(RecordCounts {
-            recorded: records.len(),
-            differing,
-        })
+    /// What stands on the judge's registration.
+    fn command(&self, payload: impl Into<Payload>) -> Command {
+        let mut command = Command::new(payload, Some(self.experiment.clone()));
+        command.refs = vec![self.registered];
+        command
     }
 }
 

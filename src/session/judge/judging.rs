@@ -36,6 +36,10 @@ use crate::ports::Work;
 
 /// Rows that are recorded together, at most.
 const BATCH: usize = 1_024;
+/// Answers of a program that are recorded together, at most: recording them takes less than the beat between.
+const HEARD: usize = 256;
+/// Beats for which a run that is asked to stop waits for answers that are on their way: five seconds.
+const LAST_BEATS: u32 = 20;
 
 /// What came of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +65,17 @@ pub struct DeclinedRow {
     pub draw: Count,
     /// What the judge said.
     pub reason: String,
+}
+
+impl DeclinedRow {
+    fn of(row: &ImportRow, reason: &str) -> Self {
+        Self {
+            policy: row.policy.clone(),
+            item: row.item.clone(),
+            draw: row.draw,
+            reason: reason.to_owned(),
+        }
+    }
 }
 
 /// Rows of one text, of which a judge is asked once.
@@ -168,7 +183,7 @@ pub fn run(
         if batch.is_empty() {
             break;
         }
-        counts.take(&mut book, batch)?;
+        counts.take(&mut book, batch, &[])?;
         ports.progress(Work::Judging, counts.done(), all);
     }
     let ended = ask(
@@ -185,13 +200,14 @@ pub fn run(
 }
 
 impl RunCounts {
-    /// Records answered rows.
+    /// Records answered rows, and what was said of rows.
     fn take(
         &mut self,
         book: &mut Book<'_>,
         rows: Vec<(ImportRow, Reading, Micro)>,
+        remarks: &[Remark],
     ) -> Result<(), SessionError> {
-        let found = book.record(rows)?;
+        let found = book.record(rows, remarks)?;
         self.scored += found.recorded;
         self.conflicts += found.differing;
         Ok(())
@@ -248,7 +264,7 @@ fn ask(
     let mut asking = Asking::start(judges, &asks);
     let mut waiting = Waiting::default();
     let mut failed: Option<(ItemId, JudgeError)> = None;
-    let mut is_interrupted = false;
+    let mut beats = 0;
     while let Some(heard) = asking.hear() {
         if let Heard::Answer(..) = &heard {
             book.meter.called();
@@ -257,7 +273,7 @@ fn ask(
             Heard::Answer(at, Ok(answer)) => {
                 waiting.answers.insert(at, answer);
                 if port == JudgePort::Command {
-                    (waiting.answers.len() >= BATCH).then(|| waiting.everything())
+                    (waiting.answers.len() >= HEARD).then(|| waiting.everything())
                 } else {
                     waiting.is_whole().then(|| waiting.whole())
                 }
@@ -267,12 +283,9 @@ fn ask(
                 let rows = asks[at].iter();
                 let said = rows.clone().map(|(row, _)| Remark::of(row, &reason, true));
                 waiting.remarks.extend(said);
-                counts.declined.extend(rows.map(|(row, _)| DeclinedRow {
-                    policy: row.policy.clone(),
-                    item: row.item.clone(),
-                    draw: row.draw,
-                    reason: reason.clone(),
-                }));
+                counts
+                    .declined
+                    .extend(rows.map(|(row, _)| DeclinedRow::of(row, &reason)));
                 waiting.is_whole().then(|| waiting.whole())
             }
             Heard::Answer(at, Err(error)) => {
@@ -282,8 +295,11 @@ fn ask(
             }
             Heard::Beat if ports.is_interrupted() => {
                 asking.stop();
-                is_interrupted = true;
-                break;
+                beats += 1;
+                if beats > LAST_BEATS {
+                    break;
+                }
+                Some(waiting.everything())
             }
             Heard::Beat if port == JudgePort::Command => Some(waiting.everything()),
             Heard::Beat => None,
@@ -297,13 +313,11 @@ fn ask(
     let remarks = std::mem::take(&mut waiting.remarks);
     record(book, counts, &asks, (waiting.everything(), remarks))?;
     ports.progress(Work::Judging, counts.done(), all);
-    if is_interrupted {
-        // A judge may still be at its last ask: nobody waits for it.
+    let left = all.saturating_sub(counts.done());
+    if beats > 0 && left > 0 {
+        // A judge may still be at its last ask: nobody waits for it any longer.
         let scored = counts.scored;
-        let done = usize::try_from(counts.done()).unwrap_or(usize::MAX);
-        let left = usize::try_from(all)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(done);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
         return Err(JudgingError::Interrupted { scored, left }.into());
     }
     let ended = asking.finish();
@@ -329,6 +343,5 @@ fn record(
             rows.push((row.clone(), reading.clone(), answer.score));
         }
     }
-    counts.take(book, rows)?;
-    book.remark(&remarks)
+    counts.take(book, rows, &remarks)
 }

@@ -11,6 +11,8 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_num::Count;
 use clover_num::Micro;
+use clover_projection::tallies::DrawCounts;
+use clover_projection::tallies::Tallies;
 
 /// Whose scores, and of whose responses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,24 +25,36 @@ pub struct ScoreKey {
     pub policy: PolicyId,
 }
 
-/// How many draws a judge scored of a policy's items.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DrawCounts {
-    /// Items.
-    pub items: u64,
-    /// Scores, one for each draw.
-    pub scores: u64,
-    /// Items with more than one draw.
-    pub redrawn: u64,
-    /// Draws of the item that has the most.
-    pub draws_max: u64,
-}
-
-/// How many draws there are of each item, by experiment, judge and policy.
+/// How many draws there are of each item, by experiment, judge and policy. The entries are read only where some items have
+/// other draws than the rest.
 ///
 /// # Errors
 /// When the ledger cannot be read.
 pub fn draws(ledger: &Ledger) -> Result<BTreeMap<ScoreKey, DrawCounts>, LedgerError> {
+    match counted(ledger.state().fold::<Tallies>()) {
+        Some(counts) => Ok(counts),
+        None => draws_of_entries(ledger),
+    }
+}
+
+fn counted(tallies: &Tallies) -> Option<BTreeMap<ScoreKey, DrawCounts>> {
+    let mut counts = BTreeMap::new();
+    for (experiment, judges) in &tallies.scores {
+        for (judge, policies) in judges {
+            for (policy, draws) in policies {
+                let key = ScoreKey {
+                    experiment: experiment.clone(),
+                    judge: judge.clone(),
+                    policy: policy.clone(),
+                };
+                counts.insert(key, draws.counts()?);
+            }
+        }
+    }
+    Some(counts)
+}
+
+fn draws_of_entries(ledger: &Ledger) -> Result<BTreeMap<ScoreKey, DrawCounts>, LedgerError> {
     let mut all: BTreeMap<ScoreKey, BTreeMap<ItemId, u64>> = BTreeMap::new();
     ledger.entries::<LedgerError>(0, ledger.size(), |read| {
         let experiment = read.event.header.experiment;

@@ -12,6 +12,7 @@ use crate::direct::Table;
 use crate::direct::WeightReason;
 use crate::direct::point;
 use crate::direct::point::Predictions;
+use crate::direct::strata::Drawn;
 use crate::inference;
 use crate::inference::Interval;
 use crate::sample::Clusters;
@@ -26,6 +27,8 @@ pub enum DfMethod {
     WelchSatterthwaite,
     /// Labelled clusters less fitted parameters, never more than the other two.
     LabelledClusters,
+    /// Those of each stratum by Welch and Satterthwaite, then with the calibration component.
+    Strata,
 }
 
 impl DfMethod {
@@ -35,6 +38,7 @@ impl DfMethod {
             Self::Cluster => "cluster",
             Self::WelchSatterthwaite => "welch_satterthwaite",
             Self::LabelledClusters => "labelled_clusters",
+            Self::Strata => "strata",
         }
     }
 }
@@ -90,6 +94,8 @@ pub struct PolicyEstimate {
     pub split: Option<SplitVariance>,
     /// Row contributions less the estimate, in row order.
     pub influence: Vec<f64>,
+    /// What labels that were drawn by stratum add to them; `None` where labels were drawn otherwise.
+    pub(crate) drawn: Option<Drawn>,
     /// Rows.
     pub rows: usize,
     /// Prompt clusters.
@@ -189,7 +195,13 @@ fn policy_estimate(
     options: &Options,
 ) -> Result<PolicyEstimate, SampleError> {
     let point = point::estimate(table, policy, predictions, None, options);
+    let drawn = point::drawn(table, policy, predictions, &point, options);
     let mut influence = point::pseudo_outcomes(table, policy, predictions, &point, options);
+    if let Some(drawn) = &drawn {
+        for (row, value) in influence.iter_mut().enumerate() {
+            *value += drawn.contribution(row);
+        }
+    }
     for value in &mut influence {
         *value -= point.estimate;
     }
@@ -214,14 +226,16 @@ fn policy_estimate(
         labelled_rows: labelled.iter().filter(|labelled| **labelled).count(),
         split,
         influence,
+        drawn,
     };
     if let Some(split) = split {
-        estimate.spread = spread(&estimate, split, options);
+        estimate.spread = spread(table.prompts_of(policy), &estimate, split, options);
     }
     Ok(estimate)
 }
 
 fn spread(
+    prompts: &[u32],
     estimate: &PolicyEstimate,
     split: SplitVariance,
     options: &Options,
@@ -242,6 +256,10 @@ fn spread(
                 fold_df,
             ));
         (sampling, df, DfMethod::LabelledClusters)
+    } else if let Some(by_stratum) = estimate.by_stratum(prompts) {
+        let df = by_stratum.df();
+        let df = df.min(inference::welch(split.total(), df, calibration, fold_df));
+        (split.total(), df, DfMethod::Strata)
     } else {
         let df = inference::welch(split.total(), clusters, calibration, fold_df);
         let method = if calibration > 0.0 {

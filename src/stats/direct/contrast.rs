@@ -7,6 +7,7 @@ use crate::direct::PolicyEstimate;
 use crate::direct::Route;
 use crate::direct::Table;
 use crate::direct::analytic::Spread;
+use crate::direct::strata::ByStratum;
 use crate::distribution;
 use crate::inference;
 use crate::inference::Interval;
@@ -71,6 +72,8 @@ struct Sampling {
     plain_df: f64,
     basis: Basis,
     shared: usize,
+    /// Whether degrees of freedom are those of strata.
+    by_stratum: bool,
 }
 
 /// Every pair of policies, in order; a pair without an interval on either side is left out.
@@ -126,6 +129,8 @@ fn contrast(
             sampling.df.min(welch).min(plain),
             DfMethod::LabelledClusters,
         )
+    } else if sampling.by_stratum {
+        (sampling.df.min(welch), DfMethod::Strata)
     } else if calibration > 0.0 {
         (welch, DfMethod::WelchSatterthwaite)
     } else {
@@ -161,7 +166,7 @@ fn paired(
     let mut present = vec![[false; 2]; prompts];
     let mut labelled = vec![false; prompts];
     let mut rule: Option<(f64, f64)> = None;
-    for (side, (policy, estimate)) in sides.into_iter().enumerate() {
+    for (side, &(policy, estimate)) in sides.iter().enumerate() {
         let sign = if side == 0 { 1.0 } else { -1.0 };
         let rows = estimate.influence.len() as f64;
         let fitted = estimate.labelled_rule(options);
@@ -194,7 +199,17 @@ fn paired(
         .collect();
     let split = SplitVariance::of_totals(&totals, 1.0)?;
     let plain_df = split.clusters as f64 - 1.0;
-    let (inflation, df) = rule.unwrap_or((1.0, plain_df));
+    let (inflation, mut df) = rule.unwrap_or((1.0, plain_df));
+    let signed = [1.0, -1.0].into_iter().zip(&sides);
+    let strata: Vec<_> = signed
+        .filter_map(|(sign, (policy, estimate))| {
+            let drawn = estimate.drawn.as_ref()?;
+            Some((sign, drawn, table.prompts_of(*policy)))
+        })
+        .collect();
+    if !strata.is_empty() {
+        df = df.min(ByStratum::new(&strata, split.total(), split.clusters).df());
+    }
     let shared = present.iter().filter(|sides| **sides == [true; 2]).count();
     let basis = match shared {
         shared if shared == union.len() => Basis::Paired,
@@ -208,6 +223,7 @@ fn paired(
         plain_df,
         basis,
         shared,
+        by_stratum: !strata.is_empty(),
     })
 }
 
@@ -223,6 +239,7 @@ fn independent(sides: [(&PolicyEstimate, &Spread); 2], options: &Options) -> Opt
         plain_df = plain_df.min(clusters);
         df = df.min(match estimate.labelled_rule(options) {
             Some(fitted) => split.labelled_clusters as f64 - fitted as f64,
+            None if estimate.drawn.is_some() => spread.df,
             None => clusters,
         });
     }
@@ -233,5 +250,6 @@ fn independent(sides: [(&PolicyEstimate, &Spread); 2], options: &Options) -> Opt
         plain_df,
         basis: Basis::IndependentRequested,
         shared: 0,
+        by_stratum: sides.iter().any(|(of, _)| of.drawn.is_some()),
     })
 }

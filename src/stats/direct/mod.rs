@@ -11,6 +11,7 @@ mod contrast;
 mod point;
 mod rare;
 mod scale;
+pub mod strata;
 mod table;
 
 pub use analytic::DfMethod;

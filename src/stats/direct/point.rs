@@ -7,6 +7,8 @@ use crate::direct::LabelDesign;
 use crate::direct::Options;
 use crate::direct::Table;
 use crate::direct::rare;
+use crate::direct::strata;
+use crate::direct::strata::Drawn;
 
 /// Labelled clusters below which a tuned weight is not trusted.
 const TUNED_CLUSTERS_MIN: usize = 20;
@@ -178,6 +180,16 @@ pub(crate) fn estimate(
     }
     match options.design {
         LabelDesign::TargetedUnknown => point(plug_in, Route::PlugInTargetedUnknown, None),
+        LabelDesign::Stratified => {
+            let residual = |row: usize, label: f64| label - predictions.residual_at(table, row);
+            match strata::correction(table, policy, weights, &residual) {
+                Some(found) => {
+                    let weight = (1.0, fixed_weight(options));
+                    point(plug_in + found, Route::Augmented, Some(weight))
+                }
+                None => point(plug_in, Route::PlugInTargetedUnknown, None),
+            }
+        }
         LabelDesign::Representative => {
             let (tuned, reason) = correction_weight(options.correction, table, &seen);
             let residual: f64 = seen
@@ -192,14 +204,36 @@ pub(crate) fn estimate(
                 .iter()
                 .map(|seen| seen.weight * (seen.label - seen.predicted) / propensity(table, seen))
                 .sum();
-            let reason = match options.correction {
-                Correction::One => WeightReason::RuleOne,
-                Correction::Tuned => WeightReason::KnownPropensity,
-            };
             let estimate = plug_in + residual / mass;
-            point(estimate, Route::Augmented, Some((1.0, reason)))
+            point(
+                estimate,
+                Route::Augmented,
+                Some((1.0, fixed_weight(options))),
+            )
         }
     }
+}
+
+/// Why the weight on the prediction is one where probabilities are known.
+fn fixed_weight(options: &Options) -> WeightReason {
+    match options.correction {
+        Correction::One => WeightReason::RuleOne,
+        Correction::Tuned => WeightReason::KnownPropensity,
+    }
+}
+
+/// What labels add to the contributions of a policy that strata correct.
+pub(crate) fn drawn(
+    table: &Table,
+    policy: usize,
+    predictions: Predictions<'_>,
+    point: &PolicyPoint,
+    options: &Options,
+) -> Option<Drawn> {
+    let is_corrected = point.route == Route::Augmented;
+    let asked = is_corrected && options.design == LabelDesign::Stratified;
+    let residual = |row: usize, label: f64| label - predictions.residual_at(table, row);
+    asked.then(|| Drawn::new(table, policy, &residual))?
 }
 
 /// A row's probability of being labelled; 1 where none was given.
@@ -210,7 +244,8 @@ fn propensity(table: &Table, seen: &Seen) -> f64 {
         .map_or(1.0, |propensities| propensities[seen.row])
 }
 
-/// Row contributions whose mean is the unweighted estimate (`cje-eval` 0.9.3 influence functions).
+/// Row contributions whose mean is the unweighted estimate (`cje-eval` 0.9.3 influence functions); where strata correct it,
+/// without what [`drawn`] adds.
 pub(crate) fn pseudo_outcomes(
     table: &Table,
     policy: usize,
@@ -241,7 +276,7 @@ pub(crate) fn pseudo_outcomes(
             })
             .collect()
         }
-        (Route::Augmented, _) => rows
+        (Route::Augmented, _) if options.design == LabelDesign::KnownPropensity => rows
             .map(|row| {
                 table.labels[row].map_or(at(row), |label| {
                     let predicted = predictions.residual_at(table, row);

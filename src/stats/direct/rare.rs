@@ -82,12 +82,24 @@ pub fn off_mode(labels: &[(f64, u32)]) -> usize {
 /// The mean exceeds the most common label m by at most (1 - m) P(above m), and falls below it by at most m P(below m);
 /// both shares are bounded by Clopper and Pearson, half of `alpha` for each end.
 pub fn rare(labels: &[(f64, u32)], alpha: f64) -> Option<Rare> {
+    bound(labels, |count, of| {
+        Interval::clopper_pearson(count, of, alpha)
+    })
+}
+
+/// The same for the labels of one stratum, by Wilson's interval: one of several parts of an interval is not to be
+/// conservative by itself.
+pub(crate) fn in_stratum(labels: &[(f64, u32)], alpha: f64) -> Option<Rare> {
+    bound(labels, |count, of| Interval::wilson(count, of, alpha))
+}
+
+fn bound(labels: &[(f64, u32)], share_of: impl Fn(u64, u64) -> Interval) -> Option<Rare> {
     let found = OffMode::of(labels)?;
     let (off_mode, clusters) = (found.count(), found.clusters.len());
     if off_mode >= OFF_MODE_MIN || 2 * off_mode > clusters {
         return None;
     }
-    let share = |count: usize| Interval::clopper_pearson(count as u64, clusters as u64, alpha);
+    let share = |count: usize| share_of(count as u64, clusters as u64);
     // Clusters that hold nothing but the other end of the scale.
     let whole = |end: i64| {
         let others = labels.iter().filter(|(label, _)| millionths(*label) != end);

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::direct::strata::Strata;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
 use crate::sample::align;
@@ -13,6 +14,8 @@ pub enum LabelDesign {
     Representative,
     /// Chosen with known probabilities.
     KnownPropensity,
+    /// Chosen with known probabilities that many rows share.
+    Stratified,
     /// Targeted in an unknown way: no residual correction is possible.
     TargetedUnknown,
 }
@@ -26,6 +29,7 @@ pub struct Table {
     pub(crate) labels: Vec<Option<f64>>,
     pub(crate) fit_rows: Vec<Option<u32>>,
     pub(crate) propensities: Option<Vec<f64>>,
+    pub(crate) strata: Option<Strata>,
 }
 
 /// One evaluation row.
@@ -81,6 +85,7 @@ impl Table {
             labels,
             fit_rows,
             propensities: None,
+            strata: None,
         })
     }
 
@@ -100,6 +105,16 @@ impl Table {
             });
         }
         self.propensities = Some(propensities);
+        Ok(self)
+    }
+
+    /// With the stratum of each row: rows of one number had one probability of being labelled.
+    ///
+    /// # Errors
+    /// [`SampleError`] for another count of rows.
+    pub fn with_strata(mut self, of_row: Vec<u32>) -> Result<Self, SampleError> {
+        align("strata", of_row.len(), self.points.len())?;
+        self.strata = Some(Strata::new(&self, of_row));
         Ok(self)
     }
 

@@ -17,7 +17,6 @@ use crate::stats::multiplicity::MultiplicityCorrection;
 use crate::view::View;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
-use crate::view::estimate::LABEL;
 use crate::view::estimate::digits;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
@@ -210,7 +209,7 @@ impl Contrasts<'_> {
         let rows = order.iter().enumerate().map(|(at, (policy, place))| {
             let mut cells = vec![
                 (at + 1).to_string(),
-                cut(&self.found.analysis.policies[*policy].name, LABEL),
+                self.found.analysis.policies[*policy].name.clone(),
                 rank(*place),
             ];
             cells.extend(

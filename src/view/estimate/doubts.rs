@@ -2,6 +2,7 @@
 //! in the scores that lack.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use crate::event::id::ExperimentId;
 use crate::event::payload::assumption::Assumption;
@@ -9,6 +10,7 @@ use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalMethod;
+use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::label::DesignPurpose;
 use crate::ledger::State;
 use crate::projection::assumptions::Assumptions;
@@ -25,6 +27,7 @@ use crate::view::values::bracket;
 use crate::workflow::analyze::dataset::PromptGap;
 use crate::workflow::analyze::dataset::PromptGaps;
 use crate::workflow::estimate::compute::Found;
+use crate::workflow::estimate::drawn::Undrawn;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::shape;
 
@@ -105,6 +108,8 @@ impl Asked<'_> {
         let order = |first: usize, second: usize| self.told_apart(first, second, &gaps);
         let mut obstacles = self.basis.failing.clone();
         obstacles.extend(self.labels(&rows));
+        let mut remarks = self.lacking(&gaps);
+        remarks.extend(self.undrawn());
         Question {
             policies: &policies,
             order: &order,
@@ -112,7 +117,7 @@ impl Asked<'_> {
             digits: digits(self.found),
             on_record,
             obstacles: &obstacles,
-            remarks: &self.lacking(&gaps),
+            remarks: &remarks,
             order_standing,
         }
         .answer()
@@ -164,13 +169,19 @@ impl Asked<'_> {
         for (&policy, row) in self.places.iter().zip(rows) {
             let of = &self.found.gathered.dataset.policies[policy];
             let labels: Vec<f64> = of.labels.iter().flatten().copied().collect();
-            found.extend(self.beyond_the_draw(&of.name, labels.len(), of.len()));
+            let strata = self.strata(policy);
+            if strata.is_empty() {
+                found.extend(self.beyond_the_draw(&of.name, labels.len(), of.len()));
+            }
+            for (&inclusion, (rows, labels)) in &strata {
+                found.extend(beyond_its_draw(&of.name, inclusion, labels.len(), *rows));
+            }
             if row.claim != Claim::OwnLabels {
                 continue;
             }
             // An exact bound asks nothing of the shape of its labels.
             if row.interval_method != IntervalMethod::Bounded {
-                found.extend(self.is_skewed(&of.name, &labels));
+                found.extend(self.is_skewed(&of.name, &labels, &strata));
             }
             let alone = row.labels_only.and_then(|of| of.interval);
             if let Some((alone, value)) = alone.zip(row.interval) {
@@ -201,8 +212,39 @@ impl Asked<'_> {
         })
     }
 
+    /// Rows of a policy with their labels, by the probability in millionths that its design labels them with; none where
+    /// labels are not weighted.
+    fn strata(&self, policy: usize) -> Strata {
+        let mut strata = Strata::new();
+        let is_weighted = self.found.terms.labels == LabelUse::Weighted;
+        let known = self.found.gathered.inclusion();
+        let Some(known) = known.ok().filter(|_| is_weighted) else {
+            return strata;
+        };
+        let of = &self.found.gathered.dataset.policies[policy];
+        for (inclusion, label) in known[policy].iter().zip(&of.labels) {
+            let (rows, labels) = strata.entry(*inclusion).or_default();
+            *rows += 1;
+            labels.extend(label);
+        }
+        strata
+    }
+
+    /// Why labels that were drawn by stratum are not weighted.
+    fn undrawn(&self) -> Option<String> {
+        let is_unused = self.found.terms.labels == LabelUse::Targeted;
+        let why = self.found.gathered.inclusion().err().filter(|_| is_unused);
+        why.map(|why| match why {
+            Undrawn::NotRead => {
+                "Labels that were drawn by stratum are weighted from rulebook 21 on: clover rulebook adopt."
+                    .to_owned()
+            }
+            why => format!("Labels are not weighted: {why}."),
+        })
+    }
+
     /// Labels whose mean is not close to normal yet.
-    fn is_skewed(&self, name: &str, labels: &[f64]) -> Option<String> {
+    fn is_skewed(&self, name: &str, labels: &[f64], strata: &Strata) -> Option<String> {
         let n = labels.len();
         let span = self.found.analysis.output_scale.span();
         if shape::is_nearly_constant(labels, span) {
@@ -210,11 +252,33 @@ impl Asked<'_> {
                 "The {n} labels of {name} are nearly all the same: one unlike them would move its value beyond the interval."
             ));
         }
-        let wanted = shape::labels_wanted(labels)?;
+        let wanted = if strata.is_empty() {
+            shape::labels_wanted(labels)?
+        } else {
+            let all: usize = strata.values().map(|(rows, _)| rows).sum();
+            let shares = strata.values();
+            let shares = shares.map(|(rows, labels)| (*rows as f64 / all as f64, labels.clone()));
+            shape::labels_wanted_by_stratum(&shares.collect::<Vec<_>>())?
+        };
         Some(format!(
             "The {n} labels of {name} are too skewed for its interval: about {wanted} would do."
         ))
     }
+}
+
+/// Rows and labels by the probability of a label in millionths.
+type Strata = BTreeMap<u32, (usize, Vec<f64>)>;
+
+/// More rows of one probability are labelled than the design can have drawn.
+fn beyond_its_draw(name: &str, inclusion: u32, labels: usize, rows: usize) -> Option<String> {
+    let rate = f64::from(inclusion) / 1e6;
+    let (drawn, most) = shape::drawn(rows, rate);
+    (labels as f64 > most).then(|| {
+        format!(
+            "{labels} of the {rows} rows of {name} with the probability {rate} are labelled, and their design draws about \
+             {drawn:.0}: somebody chose among them."
+        )
+    })
 }
 
 /// Whether a difference is the one that was recorded first, of the same rows in the same family.

@@ -28,7 +28,6 @@ use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
-use crate::view::text::cut;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
@@ -38,9 +37,6 @@ use crate::view::values::plotted;
 use crate::workflow::estimate::advice;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::slices::Sliced;
-
-/// Longest name of a policy in a table.
-const LABEL: usize = 25;
 
 /// Values of policies by the rows of a ledger.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -232,6 +228,11 @@ fn standing(row: &EstimateRecorded) -> Standing {
         {
             Standing::Stratified
         }
+        Claim::BorrowedUnchecked
+            if row.terms.labels == LabelUse::Weighted && row.labels.value() > 0 =>
+        {
+            Standing::Sparse
+        }
         Claim::BorrowedUnchecked => Standing::Unchecked,
         Claim::Refused => Standing::Withheld,
         Claim::Uncalibrated => Standing::Uncalibrated,
@@ -257,6 +258,9 @@ pub fn label_words(labels: LabelUse) -> &'static str {
     match labels {
         LabelUse::Representative => "labels representative",
         LabelUse::Targeted => "labels drawn by stratum: they fit, and correct nothing",
+        LabelUse::Weighted => {
+            "labels drawn by stratum, weighted by the probabilities of their design"
+        }
     }
 }
 
@@ -313,10 +317,13 @@ impl Estimates<'_> {
                 .interval
                 .map_or("none".to_owned(), |of| bracket(ends(of), digits));
             let withheld = self.is_withheld(row);
-            let alone = row.labels_only.and_then(|of| of.interval);
+            // Labels of unequal probabilities say nothing alone, unless they are weighted.
+            let is_weighted = row.terms.labels != LabelUse::Targeted;
+            let alone = row.labels_only.filter(|_| is_weighted);
+            let alone = alone.and_then(|of| of.interval);
             let is_doubted = matches!(row.claim, Claim::BorrowedUnchecked | Claim::Uncalibrated);
             vec![
-                cut(row.policy.as_str(), LABEL),
+                row.policy.to_string(),
                 if withheld {
                     "withheld".to_owned()
                 } else {

@@ -124,7 +124,7 @@ pub struct ConfirmFacts {
 
 /// Heads of a table of gates.
 const HEAD: [&str; 7] = [
-    "gate",
+    "criterion",
     "asks",
     "number",
     "value",

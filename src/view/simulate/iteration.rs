@@ -280,7 +280,7 @@ pub fn show(
     let gates = blocking(found);
     if !gates.is_empty() {
         view.gap();
-        view.table(&["candidate", "gate", "asks", "blocks"], gates);
+        view.table(&["candidate", "criterion", "asks", "blocks"], gates);
     }
     for (proposal, of) in found {
         if let Some((saved, crossed)) = of.saved.zip(of.crossed.as_ref()) {

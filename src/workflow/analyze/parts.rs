@@ -12,6 +12,8 @@ use clover_stats::direct::LabelDesign;
 use clover_stats::direct::PolicyEstimate;
 use clover_stats::direct::Route;
 use clover_stats::direct::Scale;
+use clover_stats::direct::strata;
+use clover_stats::direct::strata::Bounded;
 use clover_stats::inference;
 use clover_stats::inference::Interval;
 use clover_stats::multiplicity;
@@ -183,7 +185,7 @@ impl ResultInputs<'_> {
                 interval: output.interval(resampled.intervals[policy]),
             }),
             off_mode: direct::off_mode(&self.own_labels(policy)),
-            rare: self.rare(policy, point.route),
+            rare: self.rare(policy, estimate),
             labels_only: self.labels_only(policy)?,
             card: card.map(|mut card| {
                 card.partial_id_width = card.partial_id_width.map(|width| output.difference(width));
@@ -208,18 +210,56 @@ impl ResultInputs<'_> {
 
     /// What bounds a value that nearly constant labels of its own make. Labels that were chosen by what they are bound
     /// nothing.
-    fn rare(&self, policy: usize, route: Route) -> Option<RareLabels> {
+    fn rare(&self, policy: usize, estimate: &PolicyEstimate) -> Option<RareLabels> {
+        let route = estimate.point.route;
+        if self.is_stratified() && route == Route::Augmented {
+            let alpha = self.request.options.alpha;
+            let found = estimate.bounded(&self.unit.table, policy, alpha)?;
+            return Some(RareLabels {
+                bound: self.known(found),
+                takes_place: true,
+            });
+        }
         let chosen = self.request.options.design != LabelDesign::Representative;
         if !route.uses_own_labels() || chosen && route != Route::DirectOracle {
             return None;
         }
         let labels = self.own_labels(policy);
         let found = direct::rare(&labels, self.request.options.alpha)?;
-        let declared = self.request.label_scale.is_some();
-        let known = declared || self.scales.label == Some(Scale::UNIT);
+        let known = self.is_scale_known() || found.off_mode > 0;
         Some(RareLabels {
-            bound: (known || found.off_mode > 0).then(|| self.scales.output.interval(found.bound)),
+            bound: known.then(|| self.scales.output.interval(found.bound)),
+            takes_place: false,
         })
+    }
+
+    /// Whether labels were drawn by stratum with known probabilities.
+    fn is_stratified(&self) -> bool {
+        self.request.options.design == LabelDesign::Stratified
+    }
+
+    fn is_scale_known(&self) -> bool {
+        self.request.label_scale.is_some() || self.scales.label == Some(Scale::UNIT)
+    }
+
+    /// An interval by stratum in output units; `None` where it rests on a scale that nobody declared.
+    fn known(&self, found: Bounded) -> Option<Interval> {
+        let known = self.is_scale_known() || !found.has_equal;
+        known.then(|| self.scales.output.interval(found.interval))
+    }
+
+    /// The mean of a policy's own labels by stratum, with its interval.
+    fn labels_by_stratum(&self, policy: usize) -> Result<Option<LabelsOnly>, AnalyzeError> {
+        let alpha = self.request.options.alpha;
+        let found = strata::alone(&self.unit.table, policy, alpha)?;
+        let output = self.scales.output;
+        Ok(found.map(|found| LabelsOnly {
+            mean: output.level(found.mean),
+            interval: match found.bounded {
+                Some(bounded) => self.known(bounded),
+                None => found.interval.map(|of| output.interval(of)),
+            },
+        }))
     }
 
     /// The mean of a policy's own labels, with its cluster-robust t interval.
@@ -227,6 +267,9 @@ impl ResultInputs<'_> {
         let (labels, prompts): (Vec<f64>, Vec<u32>) = self.own_labels(policy).into_iter().unzip();
         if labels.is_empty() {
             return Ok(None);
+        }
+        if self.is_stratified() {
+            return self.labels_by_stratum(policy);
         }
         let clusters = Clusters::of(prompts)?;
         let values = Values::new("labels", &labels)?;
@@ -402,7 +445,7 @@ impl ResultInputs<'_> {
 
     /// What bounds the mean of a probe's labels, on the unit scale.
     fn mean_label(&self, labels: &[(f64, u32)], level: f64) -> transport::MeanLabel {
-        let declared = self.request.label_scale.is_some() || self.scales.label == Some(Scale::UNIT);
+        let declared = self.is_scale_known();
         match direct::rare(labels, level) {
             None => transport::MeanLabel::Varies,
             Some(found) if declared || found.off_mode > 0 => {

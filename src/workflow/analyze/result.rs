@@ -129,6 +129,8 @@ pub struct PolicyResult {
 pub struct RareLabels {
     /// Where its mean lies; `None` for equal labels on a scale that nobody declared.
     pub bound: Option<Interval>,
+    /// Whether the bound takes the place of the interval: it counts in what the other labels say, by stratum.
+    pub takes_place: bool,
 }
 
 /// How the interval of a policy came about.
@@ -177,8 +179,18 @@ impl PolicyResult {
     pub fn interval(&self) -> Result<(Interval, Method), &'static str> {
         let (plain, method) = self.plain_interval()?;
         match self.rare {
-            Some(RareLabels { bound: None }) => Err(EQUAL_LABELS),
-            Some(RareLabels { bound: Some(bound) }) => Ok((plain.hull(bound), Method::Bounded)),
+            Some(RareLabels { bound: None, .. }) => Err(EQUAL_LABELS),
+            Some(RareLabels {
+                bound: Some(bound),
+                takes_place,
+            }) => {
+                let found = if takes_place {
+                    bound
+                } else {
+                    plain.hull(bound)
+                };
+                Ok((found, Method::Bounded))
+            }
             None if plain.width() <= 0.0 => Err(NO_VARIATION),
             None => Ok((plain, method)),
         }
@@ -194,8 +206,11 @@ impl PolicyResult {
     pub fn labels_alone(&self) -> Option<LabelsOnly> {
         let alone = self.labels_only?;
         let interval = match self.rare {
-            Some(RareLabels { bound }) => bound.zip(alone.interval).map(|(a, b)| a.hull(b)),
-            None => alone.interval.filter(|of| of.width() > 0.0),
+            Some(RareLabels {
+                bound,
+                takes_place: false,
+            }) => bound.zip(alone.interval).map(|(a, b)| a.hull(b)),
+            _ => alone.interval.filter(|of| of.width() > 0.0),
         };
         Some(LabelsOnly { interval, ..alone })
     }

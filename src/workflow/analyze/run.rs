@@ -25,6 +25,7 @@ use crate::analyze::parts;
 use crate::analyze::parts::ResultInputs;
 use crate::analyze::result::Analysis;
 use crate::analyze::result::PolicyResult;
+use crate::estimate::drawn::Undrawn;
 
 /// What messages call a judge score and a label.
 pub(super) const SCORE: &str = "judge_score";
@@ -68,6 +69,9 @@ pub enum AnalyzeError {
         /// File and line.
         place: String,
     },
+    /// Labels are to be weighted, and their probabilities are not known.
+    #[error(transparent)]
+    Undrawn(#[from] Undrawn),
     /// The statistics refuse.
     #[error(transparent)]
     Unfit(#[from] Unfit),
@@ -131,6 +135,8 @@ pub struct Request<'a> {
     pub labels: Labels<'a>,
     /// Probability that each response was labelled, by policy.
     pub propensities: Option<Vec<Vec<f64>>>,
+    /// Stratum of each response, by policy: those of one number had one probability of being labelled.
+    pub strata: Option<Vec<Vec<u32>>>,
     /// A bootstrap, if one is asked for.
     pub replicates: Option<Replicates<'a>>,
     /// Transport probes, a family.
@@ -157,6 +163,7 @@ impl Default for Request<'_> {
             fold_seed: 42,
             labels: Labels::Own,
             propensities: None,
+            strata: None,
             replicates: None,
             probes: &[],
             family_size: None,
@@ -412,6 +419,9 @@ fn unit(
     let mut table = Table::new(&policies, evaluated)?;
     if let Some(propensities) = &request.propensities {
         table = table.with_propensities(propensities.concat())?;
+    }
+    if let Some(strata) = &request.strata {
+        table = table.with_strata(strata.concat())?;
     }
     Ok(UnitScaleRows {
         frame,

@@ -110,6 +110,9 @@ pub fn compute(
         fold_seed: request.fold_seed,
     });
     request.probes = probes;
+    if of.labels == LabelUse::Weighted {
+        request.strata = Some(gathered.inclusion()?);
+    }
     if let Some(audit) = audit {
         request.options.alpha = audit.alpha;
         request.family_size = Some(audit.family_size);
@@ -578,9 +581,12 @@ struct Said {
     through: u64,
 }
 
-/// How labels are used where nothing else is said: a design that draws some rows more often leaves them to the fit.
+/// How labels are used where nothing else is said. Those of a design that draws some rows more often are weighted; where it is
+/// not known how, they are left to the fit.
 pub fn label_use(gathered: &Gathered) -> LabelUse {
-    if gathered.is_stratified {
+    if gathered.is_stratified && gathered.inclusion().is_ok() {
+        LabelUse::Weighted
+    } else if gathered.is_stratified {
         LabelUse::Targeted
     } else {
         LabelUse::Representative

@@ -3,12 +3,13 @@
 //!
 //! [`rows`] reads what an experiment holds of one judge, [`compute`] estimates and words the events, [`audit`] grades
 //! probes once, [`planning`] sizes what comes next, [`advice`] says what to label where a level is refused, [`slices`] where the
-//! calibrated judge errs. Nothing here signs or appends.
+//! calibrated judge errs, [`drawn`] with what probability rows were labelled. Nothing here signs or appends.
 
 pub mod advice;
 pub mod audit;
 pub mod compute;
 pub mod covariates;
+pub mod drawn;
 pub mod form;
 pub(crate) mod model;
 pub mod planning;

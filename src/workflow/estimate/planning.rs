@@ -1,5 +1,9 @@
 //! Plans from the ledger's own variance: what scores and labels would show, what audits and an iteration need.
 
+use std::collections::BTreeMap;
+
+use clover_event::id::PolicyId;
+use clover_event::payload::audit::AuditTerms;
 use clover_event::payload::estimated::PlanPurpose;
 use clover_event::payload::planning::AuditPlan;
 use clover_event::payload::planning::EvaluationPlan;
@@ -11,13 +15,13 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
 use clover_num::math;
+use clover_projection::drifts::USUAL_MARGIN;
 use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::calibrator::Mode;
 use clover_stats::inference;
 use clover_stats::oua::Share;
 use clover_stats::planner;
 use clover_stats::planner::AuditScenario;
-use clover_stats::planner::AuditTerms;
 use clover_stats::planner::CalibratorError;
 use clover_stats::planner::ConfirmTerms;
 use clover_stats::planner::Costs;
@@ -273,23 +277,10 @@ fn evaluation(
 /// Probes with which every audit passes when nothing is wrong, of the policy whose calibrator errs most: its error widens
 /// the interval and moves the mean residual.
 fn calibrated_audits(found: &Found, ask: &Ask, usable: &[Usable]) -> Result<AuditPlan, PlanError> {
-    let residual_sd = inference::standard_deviation(&residuals(found)).unwrap_or(0.0);
-    let span = found.analysis.output_scale.span();
-    let most = |of: &dyn Fn(&Usable) -> f64| usable.iter().map(of).fold(0.0, f64::max);
-    let error = CalibratorError {
-        width: most(&|of| of.share.oua),
-        df: (folds(found) as f64 - 1.0).max(1.0),
-        bias: most(&|of| of.calibration),
-    };
-    let scenario = AuditScenario {
-        residual_sd,
-        margin: terms::unit(ask.asked) / span,
-        bias: 0.0,
-        available: None,
-        labels_per_cluster: 1.0,
-    };
+    let (scenario, error) = foreseen(found, usable, ask.asked);
+    let (residual_sd, span) = (scenario.residual_sd, found.analysis.output_scale.span());
     let audits = ask.policies.clamp(1, 1_000) as f64;
-    let usual = AuditTerms::new(1.0, 0);
+    let usual = planner::AuditTerms::new(1.0, 0);
     // Power of all audits together, by a union bound.
     let terms = (
         terms::unit(found.terms.alpha_micro) / audits,
@@ -309,6 +300,50 @@ fn calibrated_audits(found: &Found, ask: &Ask, usable: &[Usable]) -> Result<Audi
         residual_sd: finite(span * residual_sd),
         width_se: Some(finite(span * error.width.sqrt())),
     })
+}
+
+/// An audit of a calibrator that holds, and how far that calibrator errs for the policy that it errs most for.
+fn foreseen(found: &Found, usable: &[Usable], margin: Micro) -> (AuditScenario, CalibratorError) {
+    let most = |of: &dyn Fn(&Usable) -> f64| usable.iter().map(of).fold(0.0, f64::max);
+    let error = CalibratorError {
+        width: most(&|of| of.share.oua),
+        df: (folds(found) as f64 - 1.0).max(1.0),
+        bias: most(&|of| of.calibration),
+    };
+    let scenario = AuditScenario {
+        residual_sd: inference::standard_deviation(&residuals(found)).unwrap_or(0.0),
+        margin: terms::unit(margin) / found.analysis.output_scale.span(),
+        bias: 0.0,
+        available: None,
+        labels_per_cluster: 1.0,
+    };
+    (scenario, error)
+}
+
+/// Probability with which each audit passes where nothing is wrong, of policies with so many probes, one a cluster: by the
+/// computation that plans audits.
+///
+/// # Errors
+/// [`PlanError::NoVariance`] without a calibrator or a policy to learn from.
+pub fn audits_pass(
+    found: &Found,
+    of: &AuditTerms,
+    probes: &BTreeMap<PolicyId, u64>,
+) -> Result<BTreeMap<PolicyId, f64>, PlanError> {
+    let usable = usable(found, true)?;
+    let usual = || Micro::new(USUAL_MARGIN).unwrap_or_default();
+    let margin = of.margin_micro.unwrap_or_else(usual);
+    let (scenario, error) = foreseen(found, &usable, margin);
+    let alpha = terms::unit(of.alpha_micro) / of.family_size.value().max(1) as f64;
+    let each = probes.iter().map(|(policy, clusters)| {
+        let passes = if *clusters < of.clusters_min.value() {
+            0.0
+        } else {
+            planner::calibrated_pass_probability(*clusters, &scenario, alpha, &error)?
+        };
+        Ok((policy.clone(), passes))
+    });
+    each.collect()
 }
 
 /// What would help where no number of probes does.
@@ -342,7 +377,7 @@ fn audits(found: &Found, ask: &Ask) -> Result<AuditPlan, PlanError> {
     let price = ask
         .prices
         .map_or(1.0, |prices| terms::unit(prices.label_micro));
-    let mut audit = AuditTerms::new(price, 0);
+    let mut audit = planner::AuditTerms::new(price, 0);
     audit.alpha = terms::unit(found.terms.alpha_micro);
     audit.power = terms::unit(ask.power);
     let policies = usize::try_from(ask.policies.clamp(1, 1_000)).unwrap_or(1);

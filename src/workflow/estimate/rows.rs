@@ -40,6 +40,9 @@ use crate::analyze::read;
 pub use crate::estimate::covariates::Covariates;
 pub use crate::estimate::covariates::NOT_AT_HAND;
 pub use crate::estimate::covariates::NoCovariates;
+use crate::estimate::drawn::Draws;
+use crate::estimate::drawn::Inclusion;
+use crate::estimate::drawn::Undrawn;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
@@ -89,6 +92,8 @@ pub struct Which<'a> {
     pub covariates: &'a [FieldId],
     /// Fields that imports kept, to part rows by; `policy` needs none.
     pub fields: &'a [FieldId],
+    /// Whether it is to be known how rows were drawn for labels.
+    pub strata: bool,
     /// Scores and labels below this position are read.
     pub rows_below: u64,
     /// Audits and fits below this position are read; at least `rows_below`.
@@ -150,6 +155,8 @@ pub struct Gathered {
     pub audits: Audits,
     /// Whether a design for calibration draws some strata more often than others.
     pub is_stratified: bool,
+    /// With what probability rows of the policies that have labels were labelled, or why that is not known.
+    pub(super) inclusion: Option<Result<Inclusion, Undrawn>>,
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
     /// has seen it, is exploratory.
     pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
@@ -172,7 +179,7 @@ impl Gathered {
         Some(word.as_str())
     }
 
-    fn key(&self, policy: usize, row: usize) -> Option<Key> {
+    pub(super) fn key(&self, policy: usize, row: usize) -> Option<Key> {
         let of = &self.dataset.policies[policy];
         let item = self.prompts.ids().get(of.prompts[row] as usize)?;
         let (name, item) = (of.name.parse().ok()?, item.parse().ok()?);
@@ -312,6 +319,7 @@ struct Walk {
     counts: FilterCounts,
     purposes: BTreeMap<DesignId, DesignPurpose>,
     ingested: Vec<IngestedRows>,
+    draws: Draws,
     found: Gathered,
 }
 
@@ -354,7 +362,15 @@ pub fn gather(
     let wanted = which.covariates.iter().filter(|field| !is_of_texts(field));
     let wanted: Vec<&FieldId> = wanted.chain(which.fields).collect();
     let kept = kept::fields(history, &walk.ingested, &wanted)?;
+    let (draws, ingested) = (
+        std::mem::take(&mut walk.draws),
+        std::mem::take(&mut walk.ingested),
+    );
     let mut found = walk.done(which);
+    if which.strata && found.is_stratified {
+        let known = draws.inclusion(history, &ingested, found.newest, &found.rows())?;
+        found.inclusion = Some(known);
+    }
     found.kept = kept;
     found.fill(which.covariates)?;
     Ok(found)
@@ -421,12 +437,14 @@ impl Walk {
                 if design.purpose == DesignPurpose::Calibrate && stratified {
                     self.found.is_stratified = true;
                 }
+                self.draws.design(design);
                 self.purposes.insert(design.design.clone(), design.purpose);
             }
             Payload::LabelRecorded(label) => {
                 let audit = label.purpose == LabelPurpose::Audit;
                 if !audit {
                     self.moved(seq);
+                    self.draws.label(seq, label);
                 }
                 self.labels.push(Label {
                     policy: label.policy.clone(),

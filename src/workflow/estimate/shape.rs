@@ -35,9 +35,50 @@ pub fn labels_wanted(labels: &[f64]) -> Option<f64> {
     (second > 0.0 && n < wanted).then_some(wanted.ceil())
 }
 
+/// The same of labels that were drawn by stratum, each stratum with its share of the rows: of the mean of all of them, the
+/// variance is the sum of `share^2 m2 / n`, and the third moment that of `share^3 m3 / n^2`.
+pub fn labels_wanted_by_stratum(strata: &[(f64, Vec<f64>)]) -> Option<f64> {
+    let (mut variance, mut third, mut count) = (0.0, 0.0, 0.0);
+    for (share, labels) in strata.iter().filter(|(_, labels)| !labels.is_empty()) {
+        let n = labels.len() as f64;
+        let mean = labels.iter().sum::<f64>() / n;
+        let moment = |power: i32| {
+            let powers = labels.iter().map(|label| (label - mean).powi(power));
+            powers.sum::<f64>() / n
+        };
+        variance += share.powi(2) * moment(2) / n;
+        third += share.powi(3) * moment(3) / (n * n);
+        count += n;
+    }
+    let wanted = LABELS_PER_SKEWNESS * count * third * third / variance.powi(3);
+    (variance > 0.0 && count < wanted).then_some(wanted.ceil())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of one stratum, what labels without strata want. Of two, by hand: 0 0 0 1 with half of the rows, m2 = 3/16 and
+    /// m3 = 3/32, beside 0 1 with m3 = 0: variance 3/256 + 1/32 = 11/256, third moment 3/4096, wanted
+    /// 10 x 6 (3/4096)^2 / (11/256)^3 = .406, which is fewer than 6; of the first alone, 10 (3/32)^2 / (3/16)^3 = 13.3.
+    #[test]
+    fn strata_count_by_their_share() {
+        let mut rare = vec![0.0; 100];
+        rare[3] = 1.0;
+        let one = labels_wanted_by_stratum(&[(1.0, rare.clone())]);
+        // The ceiling may fall on either side of a whole number.
+        assert!(one.is_some_and(|wanted| (wanted - 971.0).abs() <= 1.0));
+        let few = vec![0.0, 0.0, 0.0, 1.0];
+        assert_eq!(labels_wanted_by_stratum(&[(1.0, few.clone())]), Some(14.0));
+        let both = [(0.5, few), (0.5, vec![0.0, 1.0])];
+        assert_eq!(labels_wanted_by_stratum(&both), None);
+        // A hundredth of the rows cannot skew the mean of all of them.
+        let even: Vec<f64> = (0..40).map(|n| f64::from(n % 2)).collect();
+        assert_eq!(
+            labels_wanted_by_stratum(&[(0.01, rare), (0.99, even)]),
+            None
+        );
+    }
 
     /// One in a hundred: the squared skewness of such a share is (1 - 2p)^2 / (p (1 - p)) = 97.01.
     #[test]

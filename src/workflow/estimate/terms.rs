@@ -99,9 +99,11 @@ pub(super) fn request(terms: &EstimateTerms) -> Request<'static> {
         CalibratorMode::TwoStage => Mode::TwoStage,
     };
     request.options.alpha = unit(terms.alpha_micro);
-    if terms.labels == LabelUse::Targeted {
-        request.options.design = LabelDesign::TargetedUnknown;
-    }
+    request.options.design = match terms.labels {
+        LabelUse::Representative => LabelDesign::Representative,
+        LabelUse::Targeted => LabelDesign::TargetedUnknown,
+        LabelUse::Weighted => LabelDesign::Stratified,
+    };
     request
 }
 

@@ -83,6 +83,27 @@ pub fn names(
     Ok(found)
 }
 
+/// One field of ingested rows, with the import that said it; of a row, what was taken in first.
+///
+/// # Errors
+/// [`KeptError`].
+pub fn places(
+    history: &dyn History,
+    ingested: &[IngestedRows],
+    field: &FieldId,
+) -> Result<BTreeMap<Key, (u64, String)>, KeptError> {
+    let mut found = BTreeMap::new();
+    for one in ingested {
+        let rows = fields(history, std::slice::from_ref(one), &[field])?;
+        for (key, words) in rows {
+            for (_, word) in words {
+                found.entry(key.clone()).or_insert((one.seq, word));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Wanted fields of ingested rows; of a row and field, what was taken in first.
 ///
 /// # Errors

@@ -84,6 +84,7 @@ pub fn compared(
             judge,
             covariates: &[],
             fields: &[],
+            strata: false,
             rows_below: below,
             audits_below: below,
         };

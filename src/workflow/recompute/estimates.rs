@@ -11,6 +11,7 @@ use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::estimated::LabelUse;
 use clover_event::payload::planning::PlanRecorded;
 use clover_projection::audits::BOUNDED_AUDIT;
 
@@ -49,6 +50,7 @@ impl Context<'_> {
             judge: &terms.judge,
             covariates: &terms.covariates,
             fields: &[],
+            strata: terms.labels == LabelUse::Weighted,
             rows_below: through.saturating_add(1),
             audits_below: 0,
         };

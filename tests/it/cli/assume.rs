@@ -537,7 +537,7 @@ fn no_peek_is_paid_for_what_will_be_refused() {
         "{\"prompt_id\":\"p1\",\"judge_score\":0.5,\"draw_idx\":0,\"oracle_label\":0.5}\n",
     );
     desk.ok(&format!(
-        "import cje base_probe.jsonl --seal probes --reveal-by {LATER}"
+        "import cje base_probe.jsonl --seal probes --reveal-by {LATER} --yes"
     ));
     desk.ok("confirm seal probes");
     for (account, unit) in [("confirm-peeks", "peek"), ("cents", "cent")] {

@@ -34,20 +34,23 @@ fn bulk(bad: &str, parts: &[&str]) {
 fn truncated_json() {
     note(
         r#"{"text":"a"#,
-        &["--data:1:", "text: EOF while parsing a string"],
+        &["--data:1:", "text: expected the closing quote of a text"],
     );
     bulk(
         r#"{"kind":"score.recorded","data":{"draw":0,"#,
-        &["EOF while parsing"],
+        &["found the end of the text"],
     );
 }
 
 #[test]
 fn duplicate_keys() {
-    note(r#"{"text":"a","text":"b"}"#, &["duplicate field `text`"]);
+    note(
+        r#"{"text":"a","text":"b"}"#,
+        &["expected the field text once"],
+    );
     bulk(
         r#"{"kind":"score.recorded","kind":"score.recorded","data":{}}"#,
-        &["duplicate field `kind`"],
+        &["expected the field kind once"],
     );
 }
 
@@ -87,9 +90,15 @@ fn two_to_the_53() {
 #[test]
 fn not_a_number() {
     let line = score_line("x").replace("\"score_micro\":5", "\"score_micro\":NaN");
-    bulk(line.trim_end(), &["data.score_micro: expected value"]);
+    bulk(
+        line.trim_end(),
+        &["data.score_micro: expected a JSON value"],
+    );
     let line = score_line("x").replace("\"score_micro\":5", "\"score_micro\":1e999");
-    bulk(line.trim_end(), &["data.score_micro: number out of range"]);
+    bulk(
+        line.trim_end(),
+        &["data.score_micro: expected a smaller number"],
+    );
 }
 
 #[test]
@@ -119,11 +128,11 @@ fn unknown_kind() {
 fn unknown_field() {
     note(
         r#"{"text":"a","colour":"red"}"#,
-        &["unknown field `colour`, expected `blob` or `text`"],
+        &["colour: expected one of blob, text, found colour"],
     );
     bulk(
         r#"{"kind":"note.recorded","data":{"text":"a"},"who":"me"}"#,
-        &["unknown field `who`"],
+        &["expected one of kind, data, experiment, refs, at, found who"],
     );
 }
 
@@ -473,4 +482,111 @@ fn a_full_disk() {
     assert_eq!(desk.head(), before);
     desk.ok_words(&words);
     desk.at = desk.path("work");
+}
+
+/// Words of the reader of JSON that no person knows.
+const READER: [&str; 16] = [
+    "missing field",
+    "unknown field",
+    "duplicate field",
+    "invalid type",
+    "invalid value:",
+    "invalid length",
+    "unknown variant",
+    "untagged",
+    " struct ",
+    " at line ",
+    "EOF",
+    "trailing characters",
+    "trailing comma",
+    "expected value",
+    "key must be a string",
+    "invalid digit",
+];
+
+/// Each verb that takes a file or data is given texts that are not what it takes.
+#[test]
+fn nobody_is_told_in_the_words_of_the_reader() {
+    let mut desk = Desk::with_ledger();
+    let texts = [
+        "{}",
+        "[1,2",
+        "[]",
+        "{\"x\":1}",
+        "\"text\"",
+        "{\"id\":5,\"prompt_id\":5,\"judge_score\":\"a\",\"kind\":7,\"data\":3}",
+        "{\"prompt_id\":\"a\",\"judge_score\":[],\"response\":3}",
+        "{\"kind\":\"note.recorded\",\"data\":{\"text\":5}}",
+        "x: 1",
+        "a: [1",
+        "rubric: 5",
+        "a,b\n1,2\n",
+        "{\"a\":1,}",
+        "{1:2}",
+        "",
+    ];
+    let verbs = [
+        "record note.recorded --data @F",
+        "record score.recorded --experiment exp-1 --data @F",
+        "record manifest.registered --experiment exp-1 --data @F",
+        "record judge.registered --experiment exp-1 --data @F",
+        "record budget.opened --data @F",
+        "sign note.recorded --data @F -o signed.jsonl",
+        "append --bulk F",
+        "submit F",
+        "import cje F",
+        "import csv F",
+        "import rows F",
+        "import labels F",
+        "import logged F",
+        "import events F",
+        "import ledger F --into copy",
+        "analyze F",
+        "judge run --judge j --rows F --builtin",
+        "judge run --judge j --rows F --known F --builtin",
+        "simulate dataset --truth ./F --seed 1 -o sim",
+        "simulate truth --truth ./F --seed 1",
+        "simulate iteration --truth ./F --seed 1 --sizes 10,10,10 --runs 1",
+        "prereg check F",
+        "prereg sign F",
+        "prereg amend F",
+        "rubric register F",
+        "rubric diff F F",
+        "patch check F",
+        "patch propose F",
+        "iterate propose it F",
+        "iterate run it --propose F",
+        "experiment register exp-2 --title a --purpose b --rubric F",
+        "key admit F",
+        "gate plan m --units F --baseline F --candidate F --judge F --claim c",
+        "gate observe m --from F",
+        "gate root F",
+        "deploy check --metrics F",
+        "calibrate apply F",
+        "checkpoint compare F",
+        "checkpoint consistency F",
+        "prove --check F",
+        "verify F",
+        "restore F --into r",
+    ];
+    for text in texts {
+        desk.file("given.json", text);
+        for verb in verbs {
+            let line = verb.split(' ').map(|word| match word {
+                "F" => "given.json",
+                "@F" => "@given.json",
+                "./F" => "./given.json",
+                other => other,
+            });
+            let line: Vec<&str> = line.collect();
+            let ran = desk.words(&line);
+            for word in READER {
+                assert!(
+                    !ran.err.contains(word),
+                    "{verb} of {text}: {word:?} is in:\n{}",
+                    ran.err
+                );
+            }
+        }
+    }
 }

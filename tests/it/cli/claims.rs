@@ -59,7 +59,7 @@ fn plan(desk: &mut Desk, id: &str, changes: &[(&str, &str)]) -> String {
 /// Registers a gate and opens it to all of its units.
 fn open(desk: &mut Desk, id: &str, changes: &[(&str, &str)]) {
     let plan = plan(desk, id, changes);
-    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.ok(&format!("prereg sign {plan} --countersign --yes"));
     start(desk, id);
 }
 
@@ -209,7 +209,7 @@ fn every_claim_ends_as_it_says() {
         }
     }
     // A claim of a difference holds, though it promotes nothing.
-    let closed = desk.ok("family close quarter --json").json();
+    let closed = desk.ok("family close quarter --yes --json").json();
     let names = [
         "noninferior",
         "equivalent",
@@ -277,7 +277,7 @@ fn a_plan_that_lapses_and_a_newer_manifest_end_a_gate() {
     family(&mut desk, "quarter", "spend", "0.9", 20);
     let wide = ("family_alpha_micro: 50000", "family_alpha_micro: 900000");
     let file = plan(&mut desk, "late", &[wide]);
-    desk.ok(&format!("prereg sign {file} --countersign"));
+    desk.ok(&format!("prereg sign {file} --countersign --yes"));
     desk.file("late.md", "what we shall do");
     desk.ok("prereg plan seal late late.md --salt-file late.salt --reveal-by 2027-01-31T00:00:00.000000Z");
     desk.ok("gate open late --units late.txt --judge judge-1");
@@ -286,14 +286,14 @@ fn a_plan_that_lapses_and_a_newer_manifest_end_a_gate() {
     assert_eq!((code, &ran["verdict"]), (0, &json!("ship")), "{ran:#}");
 
     let file = plan(&mut desk, "old", &[wide]);
-    let signed = desk.ok(&format!("prereg sign {file} --countersign --json"));
+    let signed = desk.ok(&format!("prereg sign {file} --countersign --json --yes"));
     let digest = signed.json()["data"]["digest"].as_str().unwrap().to_owned();
     desk.ok("gate open old --units old.txt --judge judge-1");
     desk.ok("exposure open old");
     observe(&mut desk, "old", ["0.9", "1"]);
     let replaces = format!("version: 1\nsupersedes: {digest}\n");
     let file = plan(&mut desk, "newer", &[wide, ("version: 1\n", &replaces)]);
-    desk.ok(&format!("prereg sign {file} --countersign"));
+    desk.ok(&format!("prereg sign {file} --countersign --yes"));
 
     desk.clock
         .set(Timestamp::parse("2027-02-01T00:00:00.000000Z").unwrap());
@@ -320,7 +320,7 @@ fn a_plan_that_lapses_and_a_newer_manifest_end_a_gate() {
     assert!(desk.run("gate promote late").code == 11);
     let page = desk.ok("gate show late").out;
     assert!(page.contains("VOID: revealed at seq"), "{page}");
-    let closed = desk.ok("family close quarter --json").json();
+    let closed = desk.ok("family close quarter --yes --json").json();
     assert_eq!(closed["data"]["holds"], json!([]));
     // The one is judged by the clock at the entry and cannot be computed; all else can.
     let replayed = desk.run("replay --all");
@@ -399,7 +399,7 @@ fn families_that_are_closed_together_decide_together() {
         let shown = desk.ok("family show quarter --json").json();
         assert_eq!(shown["data"]["next_alpha_micro"], 50_000);
         merges_one_hypothesis(&mut desk, &shown["data"]);
-        let closed = desk.ok("family close quarter --json").json();
+        let closed = desk.ok("family close quarter --yes --json").json();
         assert_eq!(closed["data"]["holds"], json!(["good", "bad"]), "{method}");
         desk.ok("gate promote good");
         desk.refused(&["gate", "promote", "even"], 11, &["found to hold"]);
@@ -475,7 +475,7 @@ fn what_may_share_units_counts_in_no_loop() {
         let terms = terms(alpha, finite);
         let terms: Vec<_> = terms.iter().map(|(a, b)| (*a, b.as_str())).collect();
         let file = plan(&mut desk, id, &terms);
-        desk.ok(&format!("prereg sign {file} --countersign"));
+        desk.ok(&format!("prereg sign {file} --countersign --yes"));
     }
     assert_eq!(
         desk.ok("family show loop --json").json()["data"]["loop"],
@@ -574,7 +574,7 @@ fn words_that_would_be_lost_are_refused() {
             "direction: increase\n  guardrails: [{metric: safety, margin_micro: 300000}]\n",
         )],
     );
-    desk.ok(&format!("prereg sign {file} --countersign"));
+    desk.ok(&format!("prereg sign {file} --countersign --yes"));
     let open = |judges: &'static [&'static str]| {
         let mut words = vec!["gate", "open", "m", "--units", "m.txt"];
         words.extend(judges.iter().flat_map(|judge| ["--judge", judge]));
@@ -593,7 +593,7 @@ fn words_that_would_be_lost_are_refused() {
     );
     desk.ok("gate open m --units m.txt --judge a --judge safety=b");
     desk.refused(&["exposure", "list", "m"], 11, &["no unit of m is exposed"]);
-    let first = desk.ok("exposure open m --through 10").out;
+    let first = desk.ok("exposure open m --through 10 --yes").out;
     // The order is ascending SHA-256(seed ‖ 0 ‖ unit): each unit comes once, ten of them now.
     let names = desk.ok("exposure list m").out;
     let names: std::collections::BTreeSet<_> = names.lines().map(str::to_owned).collect();
@@ -601,7 +601,7 @@ fn words_that_would_be_lost_are_refused() {
         names.len() == 10 && names.iter().all(|name| units("m").contains(name)),
         "{names:?}"
     );
-    let second = desk.ok("exposure open m --through 20").out;
+    let second = desk.ok("exposure open m --through 20 --yes").out;
     assert!(!first.contains("for good"), "{first}");
     assert!(
         second.contains("exposure 2 of 2") && second.contains("other 20 units"),
@@ -634,7 +634,7 @@ fn a_gate_goes_on_where_another_ended() {
     family(&mut desk, "quarter", "spend", "0.1", 4);
     let wide = ("family_alpha_micro: 50000", "family_alpha_micro: 100000");
     let file = plan(&mut desk, "first", &[HARM, wide]);
-    let signed = desk.ok(&format!("prereg sign {file} --countersign --json"));
+    let signed = desk.ok(&format!("prereg sign {file} --countersign --json --yes"));
     let digest = signed.json()["data"]["digest"].as_str().unwrap().to_owned();
     start(&mut desk, "first");
     let (code, ran) = observe(&mut desk, "first", ["0.5", "0.4"]);
@@ -650,7 +650,7 @@ fn a_gate_goes_on_where_another_ended() {
         checked.contains("test.continuation_of ended undecided"),
         "{checked}"
     );
-    desk.ok(&format!("prereg sign {file} --countersign"));
+    desk.ok(&format!("prereg sign {file} --countersign --yes"));
     start(&mut desk, "second");
     let file = outcomes(&desk, "second", ["0.5", "0.5"]);
     let early = ["gate", "observe", "second", "--all", "--from", &file];
@@ -690,7 +690,7 @@ fn more_differences_than_are_counted_apart() {
         .replace("n_min: 5", "n_min: 4300")
         .replace("direction: increase", "direction: decrease");
     let plan = desk.file("many.yaml", &text);
-    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.ok(&format!("prereg sign {plan} --countersign --yes"));
     start(&mut desk, "many");
     let line = |(at, name): (usize, &String)| {
         let candidate = 0.2 + at as f64 * 1e-4;

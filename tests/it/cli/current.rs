@@ -60,7 +60,7 @@ fn a_command_is_about_the_experiment_that_was_named_last_and_nearest() {
     desk.experiment = None;
     desk.ok("use --clear");
     desk.refused(&design, 2, &["several experiments are open"]);
-    desk.ok("experiment close exp-1 --reason done");
+    desk.ok("experiment close exp-1 --reason done --yes");
     assert_eq!(designed(&mut desk, ""), "exp-2");
     let only = desk.ok("use --json").json();
     assert_eq!(only["data"]["source"], "only_one");

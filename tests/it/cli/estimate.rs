@@ -84,7 +84,7 @@ pub(super) fn desk(sample: &Sample) -> Desk {
         sample.path("fresh_draws")
     ));
     desk.ok(&format!(
-        "import cje {} --seal probes --reveal-by {REVEAL_BY}",
+        "import cje {} --seal probes --reveal-by {REVEAL_BY} --yes",
         sample.path("probe_slice")
     ));
     desk
@@ -147,6 +147,15 @@ fn audits_are_the_peers(desk: &mut Desk, sample: &Sample) -> Vec<Value> {
     desk.ok("confirm seal probes");
     let would = desk.ok("audit transport --dry-run");
     assert!(would.out.contains("open 150 sealed labels of probes"));
+    // Whether it can pass is said before it is paid for.
+    let foreseen = [
+        "open 150 labels of probes with peek 1 of 3 in ",
+        "; no audit can pass within 0.05: clone with probability 0.00 by 50 probes, ",
+        "(clover plan audit 0.05 says how many it takes)",
+        "have no probe and stay unchecked: base",
+        "nobody is there to confirm it",
+    ];
+    desk.refused(&["audit", "transport"], 2, &foreseen);
     let ran = desk.words(&audit);
     assert_eq!(ran.code, 10, "a failed audit: {}{}", ran.out, ran.err);
     let answer = ran.json();

@@ -83,7 +83,7 @@ pub(super) fn scored() -> Desk {
 
 /// Exposes thirty units of an open gate and records their scores.
 pub(super) fn score(mut desk: Desk) -> Desk {
-    desk.ok("exposure open m-1 --through 30");
+    desk.ok("exposure open m-1 --through 30 --yes");
     let exposed = desk.ok("exposure list m-1").out;
     let exposed: Vec<_> = exposed.lines().collect();
     let bulk = desk.file("scores.jsonl", &scores("exp-1", &exposed));
@@ -122,7 +122,7 @@ pub(super) fn opened_as(
     let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
     let plan = change(manifest("m-1", "exp-1", &root, 50_000));
     let plan = desk.file("plan.yaml", &plan);
-    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.ok(&format!("prereg sign {plan} --countersign --yes"));
     before(&mut desk);
     desk.ok("gate open m-1 --units units.txt --judge judge-1");
     desk
@@ -159,7 +159,7 @@ fn the_whole_life_of_a_gate() {
     desk.refused(&words, 11, &["a decision of m-1", "none"]);
     desk.ok("gate decide m-1");
     desk.refused(&["gate", "look", "m-1"], 11, &["E_AFTER_TERMINAL"]);
-    let closed = desk.ok("family close quarter --json").json();
+    let closed = desk.ok("family close quarter --yes --json").json();
     assert_eq!(closed["data"]["holds"], serde_json::json!(["m-1"]));
     desk.refused(&["gate", "promote", "m-9"], 5, &["no gate m-9 is open"]);
     let issued = desk.ok("gate promote m-1 --json").json();
@@ -249,7 +249,7 @@ fn a_gate_that_waits_for_scores() {
     let root = desk.ok(&format!("gate root {file} --json")).json();
     let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
     let plan = desk.file("plan.yaml", &manifest("m-1", "exp-1", &root, 50_000));
-    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.ok(&format!("prereg sign {plan} --countersign --yes"));
     let other = desk.file("other.txt", "unit-00\nunit-01\n");
     desk.refused(
         &[
@@ -367,7 +367,7 @@ fn a_plan_is_sealed_and_revealed() {
     let root = desk.ok(&format!("gate root {file} --json")).json();
     let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
     let plan = desk.file("plan.yaml", &manifest("m-1", "exp-1", &root, 50_000));
-    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.ok(&format!("prereg sign {plan} --countersign --yes"));
     desk.file("secret.md", "first by domain\n");
     desk.ok(
         "prereg plan seal m-1 secret.md --salt-file salt --reveal-by 2027-01-01T00:00:00.000000Z",
@@ -564,7 +564,7 @@ fn nothing_ends_by_a_forged_snapshot_of_any_fold() {
     let verbs = [
         "gate decide m-1",
         "gate promote m-1",
-        "family close quarter",
+        "family close quarter --yes",
     ];
     for (at, verb) in verbs.into_iter().enumerate() {
         desk.ok(&format!("export jsonl -o out-{at} --blobs"));
@@ -642,7 +642,7 @@ fn outcomes(table: bool) -> String {
 /// A desk with a gate that is open and exposed, and nothing scored.
 fn exposed() -> Desk {
     let mut desk = opened(|_| {});
-    desk.ok("exposure open m-1 --through 40");
+    desk.ok("exposure open m-1 --through 40 --yes");
     desk
 }
 
@@ -815,7 +815,7 @@ fn observations_are_recorded_in_bulk() {
         .replace("n_min: 5", &format!("n_min: {n}"))
         .replace("n_max: 40", &format!("n_max: {n}"));
     let plan = desk.file("plan.yaml", &plan);
-    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.ok(&format!("prereg sign {plan} --countersign --yes"));
     desk.ok("gate open m-1 --units units.txt --judge judge-1");
     desk.ok("exposure open m-1");
     let mut lines = String::new();

@@ -49,7 +49,7 @@ fn score(unit: &str, policy: &str, score: u32) -> String {
     )
 }
 
-fn signer(path: &Path) -> Signer {
+pub(super) fn signer(path: &Path) -> Signer {
     let bytes = std::fs::read(path).unwrap();
     keyfile::read_private(&bytes, None).unwrap().into()
 }

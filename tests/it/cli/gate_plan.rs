@@ -53,7 +53,7 @@ fn a_plan_is_signed_as_it_was_written() {
     ] {
         assert!(text.contains(of), "{of}: {text}");
     }
-    desk.ok("prereg sign gate.yaml --countersign");
+    desk.ok("prereg sign gate.yaml --countersign --yes");
     desk.ok("gate open m-1 --units units.txt --judge judge-1");
     // The name is taken now, and the rest of the family is shared by three.
     refused(&mut desk, "", 11, &["a manifest m-1 is registered already"]);
@@ -104,7 +104,7 @@ fn what_a_plan_cannot_be_written_from_is_named() {
         ],
     );
     desk.ok(&format!("{PLAN} --family quarter -o gate.yaml"));
-    desk.ok("prereg sign gate.yaml --countersign");
+    desk.ok("prereg sign gate.yaml --countersign --yes");
     let other = PLAN.replace("plan m-1", "plan m-2");
     let words = format!("{other} --family quarter");
     let words: Vec<_> = words.split(' ').collect();

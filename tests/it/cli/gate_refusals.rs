@@ -23,7 +23,7 @@ fn nothing_is_listed_for_a_gate_that_cannot_be_opened() {
     let root = root["data"]["confirm_root"].as_str().unwrap().to_owned();
     let plan = cheap(&gate::manifest("m-2", "exp-2", &root, 50_000));
     let plan = desk.file("m-2.yaml", &plan);
-    desk.ok(&format!("prereg sign {plan} --countersign"));
+    desk.ok(&format!("prereg sign {plan} --countersign --yes"));
     for dry in ["", " --dry-run"] {
         let words = format!("gate open m-2 --units units.txt --judge judge-1{dry}");
         let words: Vec<_> = words.split(' ').collect();
@@ -42,7 +42,7 @@ fn a_unit_that_the_test_may_not_take_is_named() {
         plan.replace("  n_min: 5", "  n_min: 40")
     };
     let mut desk = opened_as(bounded, |_| {});
-    desk.ok("exposure open m-1 --through 30");
+    desk.ok("exposure open m-1 --through 30 --yes");
     let order = desk.ok("exposure list m-1").out;
     let order: Vec<_> = order
         .split_whitespace()

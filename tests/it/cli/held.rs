@@ -136,9 +136,10 @@ fn a_wrong_command_line_is_an_object_too() {
 /// to an entry is named too.
 #[test]
 fn what_cannot_be_read_is_a_finding_and_the_walk_goes_on() {
-    let changes: [(&str, &str); 5] = [
+    let changes: [(&str, &str); 6] = [
         ("DROP TABLE labels", "schema_sql"),
         ("DROP TABLE digest_index", "schema_sql"),
+        ("DROP TABLE kind_runs", "schema_sql"),
         ("DROP TABLE tiles", "schema_sql"),
         ("DROP TABLE entries", "genesis"),
         (

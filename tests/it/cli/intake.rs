@@ -46,7 +46,9 @@ fn imports(desk: &mut Desk, sample: &Path) -> [Value; 3] {
     let sample = sample.display();
     [
         format!("import cje {sample}/fresh_draws --labels --json"),
-        format!("import cje {sample}/probe_slice --seal probes --reveal-by {REVEAL_BY} --json"),
+        format!(
+            "import cje {sample}/probe_slice --seal probes --reveal-by {REVEAL_BY} --yes --json"
+        ),
         format!("import cje {sample}/logged_data.jsonl --policy base --logprobs --json"),
     ]
     .map(|line| desk.ok(&line).json())
@@ -239,7 +241,7 @@ fn labels_serve_one_purpose_and_sealed_ones_stay_closed() {
         .collect();
     assert!(sizes.contains(&4_296.into()), "{sizes:?}");
     desk.ok(&format!(
-        "import cje base_responses.jsonl --seal probes --reveal-by {REVEAL_BY}"
+        "import cje base_responses.jsonl --seal probes --reveal-by {REVEAL_BY} --yes"
     ));
     let open = ["import", "cje", "base_responses.jsonl", "--labels"];
     desk.refused(
@@ -322,7 +324,7 @@ fn confirm_clusters_are_sealed_while_importing() {
     desk.refused(&open, 11, &["split", "no open label of a confirm cluster"]);
     let labels = desk
         .ok(&format!(
-            "import cje base_responses.jsonl --labels --seal hold --reveal-by {REVEAL_BY} --json"
+            "import cje base_responses.jsonl --labels --seal hold --reveal-by {REVEAL_BY} --yes --json"
         ))
         .json();
     assert_eq!(counts(&labels, "sealed"), (confirm, 0));
@@ -343,7 +345,7 @@ fn peeks_are_paid_for_before_anything_is_opened() {
     let mut desk = desk();
     desk.file("clone_probe.jsonl", &five());
     desk.ok(&format!(
-        "import cje clone_probe.jsonl --seal probes --reveal-by {REVEAL_BY}"
+        "import cje clone_probe.jsonl --seal probes --reveal-by {REVEAL_BY} --yes"
     ));
     let unseal = ["confirm", "unseal", "probes", "--for", "audit", "--yes"];
     desk.refused(&unseal, 11, &["seal: row clone/p1/0 has no seal.accepted"]);
@@ -585,7 +587,7 @@ fn a_commitment_is_recomputed_with_common_tools() {
     let mut desk = desk();
     desk.file("clone_probe.jsonl", &line("p1", "0.5", Some("0.64")));
     desk.ok(&format!(
-        "import cje clone_probe.jsonl --seal probes --reveal-by {REVEAL_BY}"
+        "import cje clone_probe.jsonl --seal probes --reveal-by {REVEAL_BY} --yes"
     ));
     desk.ok("confirm seal probes");
     peeks(&mut desk);

@@ -45,7 +45,7 @@ pub(super) fn desk_of(sizes: &str, change: impl Fn(&Desk)) -> Desk {
         "experiment split sim --seed 1 --t1 {t1} --t2 {t2}"
     ));
     desk.ok(&format!(
-        "import cje sim/responses --judge builtin --field domain --field level --labels=calib --seal hold --reveal-by {LATER}"
+        "import cje sim/responses --judge builtin --field domain --field level --labels=calib --seal hold --reveal-by {LATER} --yes"
     ));
     desk.ok("confirm seal hold --experiment sim");
     desk.ok("iterate anchors a-1 --low anchor_low --high anchor_high");
@@ -296,7 +296,7 @@ fn the_real_sample_runs_to_its_honest_verdict() {
     desk.ok("judge run --judge judge --recorded --rows arena");
     desk.ok("experiment split sim --seed 1 --hashed");
     desk.ok(&format!(
-        "import cje arena --labels=calib --seal hold --reveal-by {LATER}"
+        "import cje arena --labels=calib --seal hold --reveal-by {LATER} --yes"
     ));
     desk.ok("confirm seal hold --experiment sim");
     arena_plan(&mut desk);

@@ -20,6 +20,7 @@ mod dependents;
 mod divergence;
 mod doubts;
 mod drafted;
+mod drawn;
 mod estimate;
 mod foreign;
 mod gate;
@@ -27,17 +28,22 @@ mod gate_ahead;
 mod gate_page;
 mod gate_plan;
 mod gate_refusals;
+mod guide;
 mod held;
 mod import_ledger;
 mod intake;
 mod iterate;
 mod joined;
 mod judge;
+mod judge_killed;
 mod judges_compared;
 mod kept;
 mod key_request;
 mod killed;
+mod kinds;
+mod laid_out;
 mod live;
+mod mistakes;
 mod obstacles;
 mod ope;
 mod paused;
@@ -137,6 +143,8 @@ pub(crate) struct Desk {
     ambient: Arc<Ambient>,
     pub(crate) stdin: Vec<u8>,
     pub(crate) on_terminal: bool,
+    /// Columns of the terminal that answers go to; none for a pipe.
+    pub(crate) columns: Option<u16>,
     /// Name of the folder that holds keys; another name is another person.
     pub(crate) config: &'static str,
     /// Name of the folder that holds pins; another name is another machine.
@@ -161,6 +169,7 @@ impl Desk {
             ambient: Arc::new(Ambient::new(Box::new(shared), Box::new(entropy))),
             stdin: Vec::new(),
             on_terminal: false,
+            columns: None,
             config: "config",
             state: "state",
             experiment: None,
@@ -222,7 +231,8 @@ impl Desk {
             stdin: Some(Box::new(Cursor::new(std::mem::take(&mut self.stdin)))),
             stdout: Box::new(out.clone()),
             stderr: Box::new(err.clone()),
-            terminals: [self.on_terminal, false, false],
+            terminals: [self.on_terminal, self.columns.is_some(), false],
+            columns: self.columns,
             ask_passphrase: Box::new(|_| None),
         };
         let args = std::iter::once("clover").chain(words.iter().copied());

@@ -45,7 +45,7 @@ fn every_template_is_accepted_once_it_is_filled_in() {
         let file = desk.file("plan.yaml", &text);
         let checked = desk.ok(&format!("prereg check {file}"));
         assert!(checked.out.contains("h0 digest"), "{}", checked.out);
-        let signed = desk.ok(&format!("prereg sign {file} --json")).json();
+        let signed = desk.ok(&format!("prereg sign {file} --json --yes")).json();
         assert_eq!(signed["data"]["in_force"], template != Template::Gate);
         let again = desk.ok(&format!("prereg sign {file} --json")).json();
         assert_eq!(again["verdict"], "already_recorded");
@@ -102,7 +102,7 @@ fn what_is_not_filled_is_told_beside_what_else_is_wrong() {
     let file = desk.file("plan.yaml", &both);
     let says = [
         "iteration.design.seed: yours",
-        "iteration.profil: unknown field",
+        "iteration.profil: expected one of ",
     ];
     let ran = desk.refused(&["prereg", "check", &file, "--json"], 4, &[]);
     for part in says {
@@ -202,7 +202,7 @@ fn a_gate_is_signed_exposed_and_amended() {
     let text = filled(&mut desk, "gate", "m-1");
     let file = desk.file("plan.yaml", &text);
     let signed = desk.ok(&format!(
-        "prereg sign {file} --countersign --key owner --custodian cem --json"
+        "prereg sign {file} --countersign --key owner --custodian cem --json --yes"
     ));
     let signed = signed.json();
     assert_eq!(signed["data"]["in_force"], true);
@@ -452,7 +452,7 @@ fn an_amended_version_is_countersigned_from_its_file() {
     let text = filled(&mut desk, "gate", "m-1");
     let file = desk.file("plan.yaml", &text);
     desk.ok(&format!(
-        "prereg sign {file} --countersign --key owner --custodian cem"
+        "prereg sign {file} --countersign --key owner --custodian cem --yes"
     ));
     let less = text.replace("  alpha_micro: 50000", "  alpha_micro: 40000");
     let less = desk.file("less.yaml", &less);
@@ -466,7 +466,7 @@ fn an_amended_version_is_countersigned_from_its_file() {
         amended["next"][0],
         format!("clover prereg sign {less} --countersign")
     );
-    let agreed = desk.ok(&format!("prereg sign {less} --countersign --json"));
+    let agreed = desk.ok(&format!("prereg sign {less} --countersign --json --yes"));
     let agreed = agreed.json();
     assert_eq!(agreed["data"]["in_force"], true);
     assert_eq!(agreed["data"]["digest"], amended["data"]["digest"]);

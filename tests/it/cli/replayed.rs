@@ -39,7 +39,7 @@ fn a_gate_is_computed_again_from_its_order_to_the_closing_of_its_family() {
     desk.run("gate look m-1");
     desk.run("gate observe m-1 --all");
     desk.ok("gate decide m-1");
-    desk.ok("family close quarter");
+    desk.ok("family close quarter --yes");
     let data = desk.ok("replay --all --json").json()["data"].clone();
     let expected = [
         ("family.closed", "identical", 1),

@@ -101,6 +101,7 @@ fn a_patch_is_checked_proposed_listed_and_withdrawn() {
         "no-candidate",
         "--reason",
         "r",
+        "--yes",
     ]);
     let parts = ["no open iteration", "closed at seq"];
     let late = PATCH.replace("guard-001", "guard-002");
@@ -265,7 +266,7 @@ fn an_iteration_is_reported_published_and_counted() {
         11,
         &["an iteration that is closed or decided"],
     );
-    desk.ok("iterate close it-1 --outcome stopped --reason enough");
+    desk.ok("iterate close it-1 --outcome stopped --reason enough --yes");
     let status = desk.ok("campaign status").out;
     assert!(
         status.contains("go on: iteration 2 is next (0 of 2 quiet ones in a row)"),

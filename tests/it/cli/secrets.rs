@@ -56,7 +56,7 @@ fn no_variable_of_the_program_reaches_a_command() {
     );
 }
 
-const SEAL: &str = "seal label --experiment exp-1 --design confirm --row p/i/0 --value 0.25 --to vera --reveal-by 2027-01-31T00:00:00.000000Z --key cem";
+const SEAL: &str = "seal label --experiment exp-1 --design confirm --row p/i/0 --value 0.25 --to vera --reveal-by 2027-01-31T00:00:00.000000Z --yes --key cem";
 const ACCEPT: &str = "seal accept --experiment exp-1 --design confirm --row p/i/0 --key vera";
 
 /// A ledger whose custodian's key has a passphrase, and a label sealed to it.

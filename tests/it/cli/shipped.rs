@@ -102,7 +102,7 @@ pub(super) fn opening(of: &ShippedDataset) -> Vec<String> {
         format!("label design new hold --experiment {name} --purpose confirm --probability 1"),
         import.clone(),
         format!("experiment split {name} --seed 1 --t1 {t1} --t2 {t2}"),
-        format!("{import} --labels=calib --seal hold --reveal-by {LATER}"),
+        format!("{import} --labels=calib --seal hold --reveal-by {LATER} --yes"),
         format!("confirm seal hold --experiment {name}"),
         format!(
             "iterate anchors anchors-{name} --experiment {name} --low anchor_low --high anchor_high"
@@ -182,7 +182,7 @@ fn explained(desk: &mut Desk) {
     let list = desk.ok("log --kind patch.accepted --json").json();
     let seq = list["data"]["entries"][0]["seq"].as_u64().unwrap();
     let page = desk.ok(&format!("replay {seq} --explain")).out;
-    let parts = ["INPUTS\n", "NUMBERS\n", "GATES\n", "VERDICT\n"];
+    let parts = ["INPUTS\n", "NUMBERS\n", "CRITERIA\n", "VERDICT\n"];
     let places = parts.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}{page}")));
     assert!(places.is_sorted(), "{page}");
     let table = &page[places[2]..places[3]];

@@ -65,7 +65,7 @@ fn a_gate_with_strata_is_registered_observed_in_parts_and_promotes() {
     claims::family(&mut desk, "quarter", "spend", "0.05", 4);
     let file = plan(&mut desk, 40, [-100_000, 500_000]);
     desk.ok(&format!("prereg check {file}"));
-    desk.ok(&format!("prereg sign {file} --countersign"));
+    desk.ok(&format!("prereg sign {file} --countersign --yes"));
     // Without the strata it is another root.
     let bare: String = units(40)
         .iter()
@@ -155,7 +155,7 @@ fn a_stratum_is_shown_by_the_units_that_have_their_draws() {
     let mut desk = claims::desk();
     claims::family(&mut desk, "quarter", "spend", "0.05", 4);
     let file = plan(&mut desk, 40, [-100_000, 500_000]);
-    desk.ok(&format!("prereg sign {file} --countersign"));
+    desk.ok(&format!("prereg sign {file} --countersign --yes"));
     desk.ok("gate open m-1 --units units.txt --judge judge-1");
     desk.ok("exposure open m-1");
     let line = |(at, (unit, stratum)): (usize, (String, &str))| {

@@ -186,7 +186,7 @@ fn labels_serve_one_purpose_and_sealed_ones_stay_closed() {
         "labels.csv",
         "item,policy,label\np1,base,0.5\np2,base,0.25\n",
     );
-    let seal = format!("import labels labels.csv --seal probes --reveal-by {REVEAL_BY}");
+    let seal = format!("import labels labels.csv --seal probes --reveal-by {REVEAL_BY} --yes");
     let sealed = desk.ok(&format!("{seal} --json")).json();
     assert_eq!(
         (
@@ -214,7 +214,7 @@ fn labels_serve_one_purpose_and_sealed_ones_stay_closed() {
     );
     refused(
         &mut desk,
-        &format!("import labels twice.csv --seal probes --reveal-by {REVEAL_BY}"),
+        &format!("import labels twice.csv --seal probes --reveal-by {REVEAL_BY} --yes"),
         11,
         &[
             "twice.csv:3",
@@ -227,7 +227,7 @@ fn labels_serve_one_purpose_and_sealed_ones_stay_closed() {
     desk.file("once.csv", "item,policy,label,rater\np3,base,0.5,cyd\n");
     refused(
         &mut desk,
-        &format!("import labels once.csv --seal probes --reveal-by {REVEAL_BY}"),
+        &format!("import labels once.csv --seal probes --reveal-by {REVEAL_BY} --yes"),
         11,
         &["once.csv:2", "a label that was never open"],
     );

@@ -63,7 +63,7 @@ fn opened(desk: &mut Desk) {
     desk.ok(import);
     desk.ok("experiment split sim --seed 1 --hashed");
     desk.ok(&format!(
-        "{import} --labels=calib --seal hold --reveal-by 2027-06-01T00:00:00.000000Z"
+        "{import} --labels=calib --seal hold --reveal-by 2027-06-01T00:00:00.000000Z --yes"
     ));
     desk.ok("confirm seal hold --experiment sim");
     desk.ok("iterate anchors a-1 --low anchor_low --high anchor_high --judge prog");

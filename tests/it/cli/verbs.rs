@@ -107,9 +107,9 @@ appended 2 · already 0 · seq 4..5 · root #3
 ";
 const LOG: &str = r#"
     seq  recorded              kind                   holder        data
-      3  2026-11-20T10:00:00Z  experiment.registered  Ada           {"purpose":"testing","title":"O…
-      4  2026-11-20T10:00:00Z  score.recorded         scorer        {"draw":0,"item":"a","judge":"j…
-      5  2026-11-20T10:00:00Z  score.recorded         scorer        {"draw":0,"item":"b","judge":"j…
+      3  2026-11-20T10:00:00Z  experiment.registered  Ada           {"purpose":"testing","title":"One"}
+      4  2026-11-20T10:00:00Z  score.recorded         scorer        {"draw":0,"item":"a","judge":"j","policy":"p","score_micro":5}
+      5  2026-11-20T10:00:00Z  score.recorded         scorer        {"draw":0,"item":"b","judge":"j","policy":"p","score_micro":5}
 "#;
 const SHOW: &str = r#"
 seq         4
@@ -399,7 +399,7 @@ fn a_label_is_sealed_paid_for_and_revealed() {
     let row = "--experiment exp-1 --design confirm --row 7";
     desk.file("value", "-0.25\n");
     desk.ok(&format!(
-        "seal label {row} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z"
+        "seal label {row} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z --yes"
     ));
     desk.ok(&format!("seal accept {row}"));
     let some = "0".repeat(64);
@@ -429,7 +429,7 @@ fn a_label_is_sealed_paid_for_and_revealed() {
     );
     let other = "--experiment exp-1 --design probes --row 7";
     desk.ok(&format!(
-        "seal label {other} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z"
+        "seal label {other} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z --yes"
     ));
     desk.ok(&format!("seal accept {other}"));
     let open = r#"{"account":"peeks","amount":3,"period":"quarter","purpose":"p","spenders":["custodian"],"unit":"peek"}"#;
@@ -456,7 +456,7 @@ fn a_label_is_sealed_paid_for_and_revealed() {
     // And for what was sealed when it was charged.
     let later = "--experiment exp-1 --design confirm --row 8";
     desk.ok(&format!(
-        "seal label {later} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z"
+        "seal label {later} --value @value --to cem --reveal-by 2027-01-31T00:00:00.000000Z --yes"
     ));
     desk.ok(&format!("seal accept {later}"));
     let words = format!("seal reveal {later} --charge {charge}");

@@ -13,6 +13,7 @@ mod logged;
 mod missing;
 mod sample;
 mod sizes;
+mod strata;
 mod tests_and_distances;
 
 use clover::stats::distribution;

@@ -114,6 +114,7 @@ fn found(test: &TestLedger) -> Found {
         judge: &terms.judge,
         covariates: &[],
         fields: &[],
+        strata: false,
         rows_below: test.ledger.size(),
         audits_below: test.ledger.size(),
     };

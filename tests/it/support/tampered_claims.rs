@@ -1,4 +1,5 @@
-//! Samples around what estimates and comparisons claim under rulebook 18.
+//! Samples around what estimates and comparisons claim under rulebook 18, and how labels count that were drawn by stratum
+//! under rulebook 21.
 
 use serde_json::Value;
 use serde_json::json;
@@ -14,8 +15,12 @@ use super::valued;
 
 /// The good ledger under rulebook 18, with one more event of the arbiter's.
 fn with(kind: &str, data: Value) -> (World, usize) {
+    under(18, kind, data)
+}
+
+fn under(rulebook: u64, kind: &str, data: Value) -> (World, usize) {
     let mut world = World::of(&good().lines);
-    tampered_chosen::adopt(&mut world, 18);
+    tampered_chosen::adopt(&mut world, rulebook);
     let at = world.say(ARBITER, kind, 1, ARENA.into(), data);
     (world, at)
 }
@@ -36,8 +41,67 @@ fn contrast(claims: Option<(&str, &str)>) -> Value {
     data
 }
 
+/// An estimate of a policy that nobody audited, of an experiment whose design for calibration has strata.
+fn counted(labels: &str) -> Value {
+    let mut data = valued::estimate(5, None);
+    data["through_seq"] = 7.into();
+    data["policy"] = "tuned".into();
+    data["claim"] = "borrowed_unchecked".into();
+    data["off_mode"] = 3.into();
+    data["terms"]["labels"] = labels.into();
+    data
+}
+
+/// How labels count that were drawn by stratum.
+fn drawn() -> Vec<Sample> {
+    let sample = |name, done, (world, at): (World, usize), broken: bool| {
+        tampered_names::sample(name, done, &world, broken.then_some((at, "transport")))
+    };
+    let estimate = |rulebook, labels| under(rulebook, "estimate.recorded", counted(labels));
+    let mut difference = contrast(Some(("borrowed_unchecked", "unchecked")));
+    difference["terms"]["labels"] = "representative".into();
+    vec![
+        sample(
+            "estimate-without-weights",
+            "Labels were drawn by stratum with unequal probabilities, and an estimate counts each as if it stood for as many rows as any other.",
+            estimate(21, "representative"),
+            true,
+        ),
+        sample(
+            "estimate-without-weights-unasked",
+            "The same under an older rulebook, which did not ask: the verdict says so.",
+            estimate(20, "representative"),
+            false,
+        ),
+        sample(
+            "comparison-without-weights",
+            "Labels were drawn by stratum with unequal probabilities, and a comparison counts each as if it stood for as many rows as any other.",
+            under(21, "contrast.recorded", difference),
+            true,
+        ),
+        sample(
+            "good-weighted-labels",
+            "Nothing. Labels were drawn by stratum, and an estimate weights them by the probabilities of their design.",
+            estimate(21, "weighted"),
+            false,
+        ),
+        sample(
+            "good-labels-by-stratum-unused",
+            "Nothing. Labels were drawn by stratum, and an estimate has them correct nothing.",
+            estimate(21, "targeted"),
+            false,
+        ),
+    ]
+}
+
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
+    let mut found = claims();
+    found.extend(drawn());
+    found
+}
+
+fn claims() -> Vec<Sample> {
     let sample = |name, done, (world, at): (World, usize), broken: bool| {
         tampered_names::sample(name, done, &world, broken.then_some((at, "transport")))
     };

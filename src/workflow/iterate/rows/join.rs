@@ -314,7 +314,7 @@ impl Sources<'_> {
         let ids: BTreeSet<String> = by_id.keys().cloned().collect();
         if anchor_root(&ids) != of.rows_root {
             notes.push(format!(
-                "anchors of {}: {} rows are on record, and not the {} that were registered: gate p5 lacks them",
+                "anchors of {}: {} rows are on record, and not the {} that were registered: criterion P5 lacks them",
                 of.policy,
                 ids.len(),
                 of.count

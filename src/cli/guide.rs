@@ -1,0 +1,195 @@
+//! `clover guide`: four questions, and the commands of the case that the answers make.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::view::Exit;
+use crate::view::View;
+use crate::view::guide;
+use crate::view::guide::Company;
+use crate::view::guide::GuideAim;
+use crate::view::guide::GuideCase;
+use crate::view::guide::GuideData;
+use crate::view::guide::GuideNames;
+use crate::view::guide::JudgeCount;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What you want: best, value, rubric or gate
+    #[arg(long, value_name = "WHAT")]
+    pub want: Option<GuideAim>,
+    /// What you have: scores, labels, texts, separated by commas
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub have: Option<Vec<GuideData>>,
+    /// How many judges: one or several
+    #[arg(long, value_name = "HOW MANY")]
+    pub judges: Option<JudgeCount>,
+    /// Who works on it: alone or colleagues
+    #[arg(long = "with", value_name = "WHOM")]
+    pub company: Option<Company>,
+    /// File or folder of scores; may repeat, once for each judge
+    #[arg(long, value_name = "PATH")]
+    pub scores: Vec<String>,
+    /// File of labels, where they do not stand beside the scores
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<String>,
+    /// File or folder of rows labelled to test the calibrator
+    #[arg(long, value_name = "PATH", default_value = "probes")]
+    pub probes: String,
+    /// Folder of prompts and responses
+    #[arg(long, value_name = "DIR", default_value = "rows")]
+    pub texts: String,
+    /// The judge's program
+    #[arg(long, value_name = "COMMAND", default_value = "python3 judge.py")]
+    pub program: String,
+    /// Name of the experiment
+    #[arg(long, value_name = "ID", default_value = "exp-1")]
+    pub experiment: String,
+    /// Who you are
+    #[arg(long, value_name = "NAME", default_value = "Ada")]
+    pub holder: String,
+}
+
+const NEXT: &str = "clover guide --want best --have scores,labels --judges one --with alone";
+
+/// What was given, else what a person answers, else what stands for those who are not there.
+fn given<T>(
+    ctx: &mut Ctx<'_>,
+    given: Option<T>,
+    (question, option): (&str, &str),
+    read: impl FnOnce(&str) -> Result<T, String>,
+    else_so: Option<T>,
+) -> Result<T, CliError> {
+    if let Some(given) = given {
+        return Ok(given);
+    }
+    match (ctx.ask(question)?, else_so) {
+        (Some(answer), _) => read(&answer).map_err(|expected| CliError::usage(expected, NEXT)),
+        (None, Some(found)) => Ok(found),
+        (None, None) => {
+            let message = format!("{option} is not given, and nobody is there to say it");
+            Err(CliError::usage(message, NEXT))
+        }
+    }
+}
+
+fn have(text: &str) -> Result<Vec<GuideData>, String> {
+    text.split(',').map(GuideData::from_str).collect()
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
+    let question = "What do you have? scores, labels, texts, separated by commas.";
+    let have = given(ctx, args.have, (question, "--have"), have, None)?;
+    let question = "One judge or several? one, several.";
+    let judges = given(
+        ctx,
+        args.judges,
+        (question, "--judges"),
+        JudgeCount::from_str,
+        Some(JudgeCount::One),
+    )?;
+    let wants =
+        GuideAim::ALL.map(|want| format!("{}: {}", crate::view::word(&want), want.meaning()));
+    let question = format!("What do you want to know? {}.", wants.join("; "));
+    let want = given(
+        ctx,
+        args.want,
+        (&question, "--want"),
+        GuideAim::from_str,
+        None,
+    )?;
+    let question = "Alone or with colleagues? alone, colleagues.";
+    let company = given(
+        ctx,
+        args.company,
+        (question, "--with"),
+        Company::from_str,
+        Some(Company::Alone),
+    )?;
+    let case = GuideCase {
+        want,
+        have: have.into_iter().collect::<BTreeSet<_>>(),
+        judges,
+        company,
+        names: GuideNames {
+            experiment: args.experiment,
+            holder: args.holder,
+            judge: args.program,
+            scores: args.scores,
+            labels: args.labels,
+            probes: args.probes,
+            texts: args.texts,
+        },
+    };
+    match home::open_to_read(ctx) {
+        Ok((_, ledger)) => Ok(guide::guide(&case, Some(ledger.state()))),
+        Err(error) if error.exit == Exit::NotFound => Ok(guide::guide(&case, None)),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::cli::parse;
+
+    /// The words of a command as a shell reads them: plain, or in single quotes.
+    fn words(command: &str) -> Vec<OsString> {
+        let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
+        for c in command.chars() {
+            match c {
+                '\'' => {
+                    quoted = !quoted;
+                    word.get_or_insert_default();
+                }
+                ' ' if !quoted => words.extend(word.take().map(OsString::from)),
+                _ => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word.map(OsString::from));
+        words
+    }
+
+    #[test]
+    fn every_command_of_every_case_is_one() {
+        let mut count = 0;
+        for want in GuideAim::ALL {
+            for judges in JudgeCount::ALL {
+                for company in Company::ALL {
+                    for bits in 0..8_u8 {
+                        let has = |at: &usize| bits >> at & 1 == 1;
+                        let have = (0..3).filter(has).map(|at| GuideData::ALL[at]);
+                        let case = GuideCase {
+                            want,
+                            have: have.collect(),
+                            judges,
+                            company,
+                            names: GuideNames {
+                                experiment: "exp 1".to_owned(),
+                                holder: "Ada of Lab".to_owned(),
+                                judge: "python3 judge.py".to_owned(),
+                                scores: vec!["my scores".to_owned()],
+                                labels: has(&1).then(|| "labels of mine.csv".to_owned()),
+                                probes: "probes".to_owned(),
+                                texts: "rows".to_owned(),
+                            },
+                        };
+                        let view = guide::guide(&case, None);
+                        for step in view.facts()["steps"].as_array().unwrap() {
+                            let command = step["command"].as_str().unwrap();
+                            let parsed = parse(&words(command));
+                            assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+                            count += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(count > 500, "{count}");
+    }
+}

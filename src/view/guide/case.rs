@@ -1,0 +1,159 @@
+//! What a person answers: what they want to know, what they have, how many judges there are, and who works on it.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::view::word;
+
+/// What a person wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum GuideAim {
+    /// Which model is best.
+    Best,
+    /// A calibrated value of each model.
+    Value,
+    /// A rubric under which the judge errs less.
+    Rubric,
+    /// Whether a candidate may replace what runs.
+    Gate,
+}
+
+/// What a person has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum GuideData {
+    /// Scores of a judge.
+    Scores,
+    /// Labels by people.
+    Labels,
+    /// Prompts and responses.
+    Texts,
+}
+
+/// How many judges score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum JudgeCount {
+    /// One.
+    One,
+    /// Two or more.
+    Several,
+}
+
+/// Who works on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Company {
+    /// One person, who holds all roles.
+    Alone,
+    /// Several, each with keys of their own.
+    Colleagues,
+}
+
+impl GuideAim {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Best, Self::Value, Self::Rubric, Self::Gate];
+
+    /// In words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Best => "which model is best",
+            Self::Value => "a calibrated value of each model",
+            Self::Rubric => "a rubric under which the judge errs less",
+            Self::Gate => "whether a candidate may replace what runs",
+        }
+    }
+}
+
+impl GuideData {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Scores, Self::Labels, Self::Texts];
+}
+
+impl JudgeCount {
+    /// Every one.
+    pub const ALL: [Self; 2] = [Self::One, Self::Several];
+}
+
+impl Company {
+    /// Every one.
+    pub const ALL: [Self; 2] = [Self::Alone, Self::Colleagues];
+}
+
+/// One of these by its word.
+fn by_word<T: Serialize + Copy>(all: &[T], text: &str) -> Result<T, String> {
+    let found = all.iter().find(|of| word(*of) == text.trim());
+    found.copied().ok_or_else(|| {
+        let words: Vec<_> = all.iter().map(word).collect();
+        format!("expected {}, found {text:?}", words.join(", "))
+    })
+}
+
+impl FromStr for GuideAim {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        by_word(&Self::ALL, text)
+    }
+}
+
+impl FromStr for GuideData {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        by_word(&Self::ALL, text)
+    }
+}
+
+impl FromStr for JudgeCount {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        by_word(&Self::ALL, text)
+    }
+}
+
+impl FromStr for Company {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        by_word(&Self::ALL, text)
+    }
+}
+
+/// Names that stand in the commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuideNames {
+    /// The experiment.
+    pub experiment: String,
+    /// Who holds the keys.
+    pub holder: String,
+    /// The judge's program, a line of a shell.
+    pub judge: String,
+    /// Files or folders of scores, one for each judge.
+    pub scores: Vec<String>,
+    /// A file of labels; none where they stand beside the scores.
+    pub labels: Option<String>,
+    /// Files of rows that were drawn at random over all policies and labelled.
+    pub probes: String,
+    /// A folder of prompts and responses.
+    pub texts: String,
+}
+
+/// What a person answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuideCase {
+    /// What they want to know.
+    pub want: GuideAim,
+    /// What they have.
+    pub have: BTreeSet<GuideData>,
+    /// How many judges score.
+    pub judges: JudgeCount,
+    /// Who works on it.
+    pub company: Company,
+    /// Names that stand in the commands.
+    pub names: GuideNames,
+}

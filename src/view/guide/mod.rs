@@ -1,0 +1,526 @@
+//! Which commands lead from where a person stands to what they want to know, ready to paste, and which is next.
+//!
+//! The paths are those of `tests/journeys`, with the person's own names of files.
+
+mod case;
+
+use serde::Serialize;
+
+use crate::event::Kind;
+use crate::ground::shell;
+use crate::ledger::State;
+use crate::projection::designs::Designs;
+use crate::projection::tallies::Tallies;
+use crate::view::View;
+use crate::view::word;
+
+pub use case::Company;
+pub use case::GuideAim;
+pub use case::GuideCase;
+pub use case::GuideData;
+pub use case::GuideNames;
+pub use case::JudgeCount;
+
+/// A command of the path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GuideStep {
+    /// What it is for.
+    pub why: String,
+    /// The command, ready to paste.
+    pub command: String,
+    /// Whether the ledger here shows that it was taken; `null` where nothing is recorded by it.
+    pub taken: Option<bool>,
+}
+
+/// The path to what a person wants to know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Guide {
+    /// What they want to know.
+    pub want: GuideAim,
+    /// What they have.
+    pub have: Vec<GuideData>,
+    /// How many judges score.
+    pub judges: JudgeCount,
+    /// Who works on it.
+    pub company: Company,
+    /// What the path needs, and they have not.
+    pub missing: Vec<GuideData>,
+    /// The commands, in order.
+    pub steps: Vec<GuideStep>,
+}
+
+/// By what it is seen that a step was taken.
+#[derive(Clone, Debug)]
+enum StepMark {
+    /// So many entries of a kind.
+    Entries(Kind, u64),
+    /// A label of the design of this name.
+    Labelled(&'static str),
+    /// A score of the judge of this name.
+    Scored(String),
+}
+
+impl StepMark {
+    fn is_seen(&self, state: &State) -> bool {
+        let tallies = state.fold::<Tallies>();
+        match self {
+            Self::Entries(kind, entries) => tallies.of_kind(*kind) >= *entries,
+            Self::Labelled(name) => {
+                let mut all = state.fold::<Designs>().by_experiment.values();
+                all.any(|of| {
+                    let mut designs = of.designs.iter();
+                    designs.any(|(id, design)| {
+                        id.as_str() == *name && design.first_label_seq.is_some()
+                    })
+                })
+            }
+            Self::Scored(name) => {
+                let mut all = tallies.scores.values();
+                all.any(|judges| judges.keys().any(|id| id.as_str() == name))
+            }
+        }
+    }
+}
+
+/// The steps of a path, as they are gathered.
+#[derive(Default)]
+struct GuidePath {
+    steps: Vec<(String, String, Option<StepMark>)>,
+    missing: Vec<GuideData>,
+}
+
+impl GuidePath {
+    /// A step that is seen by the entries of a kind, of which there are so many after it.
+    fn seen(&mut self, why: &str, command: String, kind: Kind, entries: u64) {
+        self.signed(why, command, StepMark::Entries(kind, entries));
+    }
+
+    /// A step that is seen by what else it leaves.
+    fn signed(&mut self, why: &str, command: String, sign: StepMark) {
+        self.steps.push((why.to_owned(), command, Some(sign)));
+    }
+
+    fn step(&mut self, why: &str, command: String) {
+        self.steps.push((why.to_owned(), command, None));
+    }
+}
+
+/// Names of the judges: of one the name that every verb takes by itself.
+fn judges(case: &GuideCase) -> Vec<String> {
+    match case.judges {
+        JudgeCount::One => vec!["judge".to_owned()],
+        JudgeCount::Several => {
+            let count = case.names.scores.len().max(2);
+            (1..=count).map(|at| format!("judge-{at}")).collect()
+        }
+    }
+}
+
+/// `--judge NAME`, where a verb would not take it by itself.
+fn of_judge(case: &GuideCase, judge: &str) -> String {
+    match case.judges {
+        JudgeCount::One => String::new(),
+        JudgeCount::Several => format!(" --judge {judge}"),
+    }
+}
+
+fn found(path: &mut GuidePath, case: &GuideCase) {
+    let (holder, experiment) = (
+        shell::word(&case.names.holder),
+        shell::word(&case.names.experiment),
+    );
+    let is_planned = matches!(case.want, GuideAim::Rubric | GuideAim::Gate);
+    let roles = match case.company {
+        Company::Alone => "--roles all",
+        Company::Colleagues => "--roles owner,registrar,scorer,labeler,arbiter --separation strict",
+    };
+    let custodian = if is_planned || case.company == Company::Colleagues {
+        " --custodian cem"
+    } else {
+        ""
+    };
+    path.seen(
+        "Make a ledger here, and the keys that sign.",
+        format!("clover init --holder {holder} {roles}{custodian}"),
+        Kind::LedgerCreated,
+        1,
+    );
+    let rubric = match case.want {
+        GuideAim::Rubric => " --rubric rubric.yaml",
+        GuideAim::Best | GuideAim::Value | GuideAim::Gate => "",
+    };
+    path.seen(
+        "Say what is to be found out.",
+        format!(
+            "clover experiment register {experiment} --title {experiment} --purpose {}{rubric}",
+            shell::word(case.want.meaning())
+        ),
+        Kind::ExperimentRegistered,
+        1,
+    );
+    if case.company == Company::Colleagues {
+        colleagues(path, case);
+    }
+}
+
+fn colleagues(path: &mut GuidePath, case: &GuideCase) {
+    let role = match case.want {
+        GuideAim::Rubric => "optimizer",
+        GuideAim::Best | GuideAim::Value => "labeler",
+        GuideAim::Gate => "approver",
+    };
+    path.step(
+        "Your colleague runs this; the private key stays there.",
+        format!("clover key request --for ORIGIN --roles {role} --holder Bea -o bea.request"),
+    );
+    path.seen(
+        "Take the key in, once the fingerprint was compared by voice.",
+        "clover key admit bea.request".to_owned(),
+        Kind::KeyAdded,
+        2,
+    );
+    path.step(
+        "Share the ledger through a folder; your colleague runs the same.",
+        "clover sync ../shared".to_owned(),
+    );
+}
+
+/// Scores on record: imported, or asked for.
+fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
+    let has_scores = case.have.contains(&GuideData::Scores);
+    if !has_scores {
+        if !case.have.contains(&GuideData::Texts) {
+            path.missing.push(GuideData::Texts);
+        }
+        let texts = shell::word(&case.names.texts);
+        path.seen(
+            "Take in prompts and responses.",
+            format!("clover import rows {texts}"),
+            Kind::DataIngested,
+            1,
+        );
+    }
+    for (at, judge) in judges(case).iter().enumerate() {
+        if has_scores {
+            let named = |at: usize| format!("scores-{}", at + 1);
+            let scores = case.names.scores.get(at).cloned();
+            let scores = scores.unwrap_or_else(|| named(at));
+            let command = format!(
+                "clover import cje {}{}{labels}",
+                shell::word(&scores),
+                of_judge(case, judge)
+            );
+            let why = "Record the scores, one signed event each.";
+            path.signed(why, command, StepMark::Scored(judge.clone()));
+        } else {
+            let command = format!("clover judge run --judge {judge} -- {}", case.names.judge);
+            let why = "Ask the judge; each score is recorded once.";
+            path.signed(why, command, StepMark::Scored(judge.clone()));
+        }
+    }
+}
+
+/// From scores and labels to values.
+fn valued(path: &mut GuidePath, case: &GuideCase) {
+    let has_labels = case.have.contains(&GuideData::Labels);
+    let has_scores = case.have.contains(&GuideData::Scores);
+    path.seen(
+        "Say with which probability a row was labelled: of 100 rows, 48 here.",
+        "clover label design new calib --purpose calibrate --probability 0.48".to_owned(),
+        Kind::LabelDesignRegistered,
+        1,
+    );
+    path.seen(
+        "And with which probability a row is labelled to test the calibrator.",
+        "clover label design new probes --purpose audit --probability 0.05".to_owned(),
+        Kind::LabelDesignRegistered,
+        2,
+    );
+    let beside = has_labels && has_scores && case.names.labels.is_none();
+    scored(path, case, if beside { " --labels" } else { "" });
+    let first = judges(case)
+        .first()
+        .map_or(String::new(), |judge| of_judge(case, judge));
+    if !has_labels {
+        path.seen(
+            "Learn how many labels show a difference of 0.02, at your prices.",
+            format!("clover plan labels 0.02 --score-price 0.01 --label-price 0.16{first}"),
+            Kind::PlanRecorded,
+            1,
+        );
+    }
+    if !beside {
+        let labels = case.names.labels.as_deref().unwrap_or("labels.csv");
+        let command = format!(
+            "clover import labels {} --design calib",
+            shell::word(labels)
+        );
+        let why = "Record the labels of rows drawn at random.";
+        path.signed(why, command, StepMark::Labelled("calib"));
+    }
+    checked(path, case, &first);
+}
+
+/// From labelled rows of every policy to what may be claimed.
+fn checked(path: &mut GuidePath, case: &GuideCase, first: &str) {
+    let probes = shell::word(&case.names.probes);
+    let probed = if case.have.contains(&GuideData::Scores) {
+        format!("clover import cje {probes} --labels --purpose audit{first}")
+    } else {
+        format!("clover import labels {probes} --purpose audit")
+    };
+    let why = "Record labelled rows of every policy, for the test.";
+    path.signed(why, probed, StepMark::Labelled("probes"));
+    path.seen(
+        "Test whether the calibrator holds for every policy.",
+        format!("clover audit transport{first}"),
+        Kind::TransportTested,
+        1,
+    );
+    if let [one, two, ..] = &judges(case)[..] {
+        path.step(
+            "Which judge agrees better with the labels?",
+            format!("clover judge compare {one} {two}"),
+        );
+    }
+    match case.want {
+        GuideAim::Best => path.seen(
+            "Which differences are real?",
+            format!("clover compare --all{first}"),
+            Kind::ContrastRecorded,
+            1,
+        ),
+        GuideAim::Value | GuideAim::Rubric | GuideAim::Gate => path.seen(
+            "What is each worth?",
+            format!("clover estimate{first}"),
+            Kind::EstimateRecorded,
+            1,
+        ),
+    }
+}
+
+/// An iteration of a rubric.
+fn iterated(path: &mut GuidePath, case: &GuideCase) {
+    for needed in [GuideData::Texts, GuideData::Labels] {
+        if !case.have.contains(&needed) {
+            path.missing.push(needed);
+        }
+    }
+    let (experiment, texts) = (
+        shell::word(&case.names.experiment),
+        shell::word(&case.names.texts),
+    );
+    let (judge, labels) = (
+        &case.names.judge,
+        shell::word(case.names.labels.as_deref().unwrap_or("labels.csv")),
+    );
+    path.seen(
+        "Take in prompts and responses, the anchors' too.",
+        format!("clover import rows {texts} anchors"),
+        Kind::DataIngested,
+        1,
+    );
+    path.seen(
+        "Ask the judge; each score is recorded once.",
+        format!("clover judge run --judge judge -- {judge}"),
+        Kind::ScoreRecorded,
+        1,
+    );
+    for (at, (id, purpose)) in [("calib", "calibrate"), ("hold", "confirm")]
+        .iter()
+        .enumerate()
+    {
+        path.seen(
+            "Say with which probability a row is labelled.",
+            format!("clover label design new {id} --purpose {purpose} --probability 1"),
+            Kind::LabelDesignRegistered,
+            at as u64 + 1,
+        );
+    }
+    path.seen(
+        "Split by time: what is fitted on, tuned on, and kept for the one look.",
+        format!("clover experiment split {experiment} --seed 1 --t1 2026-03-15 --t2 2026-04-01"),
+        Kind::SplitsFormed,
+        1,
+    );
+    path.seen(
+        "Record labels; those of the last part stay sealed.",
+        format!("clover import labels {labels} --design calib --seal hold --reveal-by 2027-06-01"),
+        Kind::LabelSealed,
+        1,
+    );
+    path.seen(
+        "Take the sealed labels as a whole.",
+        "clover confirm seal hold".to_owned(),
+        Kind::SealAccepted,
+        1,
+    );
+    planned(path, judge);
+}
+
+/// From the plan of an iteration to its verdict.
+fn planned(path: &mut GuidePath, judge: &str) {
+    path.seen(
+        "Name the policies that end the scale.",
+        "clover iterate anchors ends --low anchor_low --high anchor_high".to_owned(),
+        Kind::AnchorSetRegistered,
+        1,
+    );
+    path.step(
+        "Draft the plan; then fill in the lines marked FILL, and name it plan-1.",
+        "clover prereg new --template iteration --from-data -o plan.yaml".to_owned(),
+    );
+    path.seen(
+        "Sign the plan: from here on it binds.",
+        "clover prereg sign plan.yaml".to_owned(),
+        Kind::ManifestRegistered,
+        1,
+    );
+    path.seen(
+        "Open the iteration.",
+        "clover iterate open it-1 --manifest plan-1 --peeks 3".to_owned(),
+        Kind::IterationOpened,
+        1,
+    );
+    path.seen(
+        "Where does the judge err? It then waits for patches.",
+        format!("clover iterate run it-1 -- {judge}"),
+        Kind::ResidualsAudited,
+        1,
+    );
+    path.seen(
+        "Gates on dev, one look at the sealed labels, the verdict.",
+        format!("clover iterate run it-1 --propose patch.yaml --yes -- {judge}"),
+        Kind::ConfirmLooked,
+        1,
+    );
+    path.step(
+        "What may be claimed?",
+        "clover iterate show it-1".to_owned(),
+    );
+}
+
+/// A sequential gate of a candidate.
+fn gated(path: &mut GuidePath, case: &GuideCase) {
+    path.seen(
+        "Open the family that shares one error rate.",
+        "clover family open quarter --method spend --alpha 0.05 --members 3 --membership 'gates of this quarter'".to_owned(),
+        Kind::FamilyOpened,
+        1,
+    );
+    path.step(
+        "Draft the plan: units, one a line, and the files of both and of the judge.",
+        format!(
+            "clover gate plan m-1 --units units.txt --baseline old.txt --candidate new.txt --judge judge.txt --claim {} -o gate.yaml",
+            shell::word("the candidate scores higher")
+        ),
+    );
+    path.seen(
+        "Sign the plan and countersign it: from here on it binds.",
+        "clover prereg sign gate.yaml --countersign".to_owned(),
+        Kind::ManifestCountersigned,
+        1,
+    );
+    path.seen(
+        "Open the gate; the order of its units is drawn.",
+        "clover gate open m-1 --units units.txt --judge judge-1".to_owned(),
+        Kind::GateOpened,
+        1,
+    );
+    path.seen(
+        "Let the units be seen.",
+        "clover exposure open m-1".to_owned(),
+        Kind::ExposureOpened,
+        1,
+    );
+    let outcomes = case
+        .names
+        .scores
+        .first()
+        .filter(|_| case.have.contains(&GuideData::Scores));
+    let outcomes = outcomes.map_or("outcomes.csv", String::as_str);
+    path.seen(
+        "Give it the outcomes: unit, baseline, candidate.",
+        format!(
+            "clover gate observe m-1 --all --from {}",
+            shell::word(outcomes)
+        ),
+        Kind::GateObserved,
+        1,
+    );
+    path.seen(
+        "The decision.",
+        "clover gate decide m-1".to_owned(),
+        Kind::GateDecided,
+        1,
+    );
+}
+
+/// The path of a case; `state` is of the ledger here, where there is one.
+pub fn guide(case: &GuideCase, state: Option<&State>) -> View {
+    let mut path = GuidePath::default();
+    found(&mut path, case);
+    match case.want {
+        GuideAim::Best | GuideAim::Value => valued(&mut path, case),
+        GuideAim::Rubric => iterated(&mut path, case),
+        GuideAim::Gate => gated(&mut path, case),
+    }
+    let taken = |sign: &StepMark| state.is_some_and(|state| sign.is_seen(state));
+    let steps = path
+        .steps
+        .into_iter()
+        .map(|(why, command, sign)| GuideStep {
+            why,
+            command,
+            taken: sign.as_ref().map(taken),
+        });
+    let facts = Guide {
+        want: case.want,
+        have: case.have.iter().copied().collect(),
+        judges: case.judges,
+        company: case.company,
+        missing: path.missing,
+        steps: steps.collect(),
+    };
+    shown(&facts)
+}
+
+/// The first step that comes after every step that is seen to be taken.
+fn next(steps: &[GuideStep]) -> Option<&GuideStep> {
+    let last = steps.iter().rposition(|of| of.taken == Some(true));
+    let first = steps.iter().position(|of| of.taken == Some(false));
+    let after = match (first, last) {
+        // What was passed over comes first.
+        (Some(first), Some(last)) if first < last => first,
+        (_, Some(last)) => last + 1,
+        (_, None) => 0,
+    };
+    steps.get(after)
+}
+
+fn shown(facts: &Guide) -> View {
+    let mut view = View::of(facts);
+    view.answer(format!(
+        "You want to know {}. These {} commands lead there; names of files and numbers are yours to change.",
+        facts.want.meaning(),
+        facts.steps.len()
+    ));
+    for missing in &facts.missing {
+        view.sentence(format!(
+            "This needs {}, which you did not name: gather them before you begin.",
+            word(missing)
+        ));
+    }
+    for (at, step) in facts.steps.iter().enumerate() {
+        let taken = match step.taken {
+            Some(true) => " Done.",
+            Some(false) | None => "",
+        };
+        view.line(format!("# {}. {}{taken}", at + 1, step.why));
+        view.line(step.command.clone());
+    }
+    let next = next(&facts.steps).map_or("clover verify", |step| step.command.as_str());
+    view.with_next(next)
+}
