@@ -163,9 +163,9 @@ impl Meter {
         Self { calls: 0, payer }
     }
 
-    /// Counts one call.
-    pub(crate) fn called(&mut self) {
-        self.calls += 1;
+    /// Counts one call, where there was one.
+    pub(crate) fn called(&mut self, is_call: bool) {
+        self.calls += u64::from(is_call);
     }
 
     /// Charges what was counted since the last time.

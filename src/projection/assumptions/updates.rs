@@ -25,6 +25,7 @@ use clover_event::payload::predicate::GateId;
 use clover_event::payload::predicate::LossMean;
 use clover_event::payload::rubric::LeafChange;
 use clover_event::payload::rubric::LeafValue;
+use clover_event::payload::scoring::ScoreReplayed;
 use clover_ground::time::Timestamp;
 use clover_num::Finite;
 
@@ -209,22 +210,25 @@ pub(super) fn found(
             }
         }
         Payload::ScoreConflict(_) => say(says(CloverJ2, "conflict", Status::Fail)),
-        Payload::ScoreReplayed(replayed) => {
-            let status = if replayed.mismatches.value() == 0 {
-                Status::Pass
-            } else {
-                Status::Fail
-            };
-            say(says(CloverJ2, "replay", status));
-        }
-        Payload::SplitsFormed(formed) => {
-            let status = match formed.separation {
-                SplitSeparation::Hashed => Status::Warn,
-                SplitSeparation::Time => Status::Pass,
-            };
-            say(says(H1, "separation", status));
-        }
+        Payload::ScoreReplayed(found) => say(says(CloverJ2, "replay", repeated(found))),
+        Payload::SplitsFormed(formed) => say(says(H1, "separation", separated(formed.separation))),
         _ => {}
+    }
+}
+
+/// Whether every score came out again.
+fn repeated(found: &ScoreReplayed) -> Status {
+    if found.mismatches.value() == 0 {
+        Status::Pass
+    } else {
+        Status::Fail
+    }
+}
+
+fn separated(how: SplitSeparation) -> Status {
+    match how {
+        SplitSeparation::Hashed => Status::Warn,
+        SplitSeparation::Time => Status::Pass,
     }
 }
 

@@ -214,7 +214,7 @@ pub(super) fn score_missing(
                 found.silent += 1;
                 continue;
             };
-            meter.called();
+            meter.called(true);
             match reading.score(&row, &mut *port) {
                 Ok(base) => good.push((row, reading, base)),
                 Err(error) => {

@@ -266,9 +266,7 @@ fn ask(
     let mut failed: Option<(ItemId, JudgeError)> = None;
     let mut beats = 0;
     while let Some(heard) = asking.hear() {
-        if let Heard::Answer(..) = &heard {
-            book.meter.called();
-        }
+        book.meter.called(matches!(heard, Heard::Answer(..)));
         let due = match heard {
             Heard::Answer(at, Ok(answer)) => {
                 waiting.answers.insert(at, answer);
@@ -283,9 +281,8 @@ fn ask(
                 let rows = asks[at].iter();
                 let said = rows.clone().map(|(row, _)| Remark::of(row, &reason, true));
                 waiting.remarks.extend(said);
-                counts
-                    .declined
-                    .extend(rows.map(|(row, _)| DeclinedRow::of(row, &reason)));
+                let declined = rows.map(|(row, _)| DeclinedRow::of(row, &reason));
+                counts.declined.extend(declined);
                 waiting.is_whole().then(|| waiting.whole())
             }
             Heard::Answer(at, Err(error)) => {

@@ -16,7 +16,6 @@ use clover_event::payload::manifest::IterationDesign;
 use clover_event::payload::manifest::IterationPlan;
 use clover_event::payload::predicate::Admissible;
 use clover_event::payload::predicate::CandidatesSealed;
-use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Gaming;
 use clover_event::payload::predicate::GateCalibrators;
@@ -127,17 +126,13 @@ fn count(value: usize) -> Count {
 
 impl OpenIteration {
     /// Evidence with what the plan claims of environments.
-    fn claimed(&self, evidence: Evidence) -> Evidence {
+    fn claimed(&self, mut evidence: Evidence) -> Evidence {
         let design = self.plan.design.as_ref();
-        match evidence {
-            Evidence::P6(found) if design.is_some_and(IterationDesign::claims_no_environment) => {
-                Evidence::P6(EnvironmentTests {
-                    none_claimed: Some(true),
-                    ..found
-                })
-            }
-            evidence => evidence,
+        let nowhere = design.is_some_and(IterationDesign::claims_no_environment);
+        if let Evidence::P6(found) = &mut evidence {
+            found.none_claimed = nowhere.then_some(true);
         }
+        evidence
     }
 
     /// 32 bytes for one purpose, from the registered seed: SHA-256 over the label, the seed, the iteration and the
