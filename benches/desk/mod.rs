@@ -39,6 +39,7 @@ pub(crate) fn clover(at: &Path, line: &str) -> (serde_json::Value, f64) {
         stdout: Box::new(out.clone()),
         stderr: Box::new(err.clone()),
         terminals: [false; 3],
+        columns: None,
         ask_passphrase: Box::new(|_| None),
     };
     let words = ["clover"]

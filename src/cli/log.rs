@@ -213,7 +213,7 @@ impl Listing {
         }
         if !self.started {
             self.started = true;
-            ctx.out(&entry::head())?;
+            ctx.out(&entry::head(ctx.screen()))?;
         }
         ctx.out(&entry::row(state, read, ctx.screen()))
     }

@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_program_is_looked_for_before_it_is_started() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("here.sh"), "").unwrap();
+        ambient::write_new(&folder.path().join("here.sh"), b"", 0o600).unwrap();
         assert!(is_there("sh", folder.path()));
         assert!(is_there("./here.sh", folder.path()));
         for other in ["no-such-program-here", "./there.sh", "here.sh"] {

@@ -90,8 +90,13 @@ impl Store {
             fresh.execute_batch(sql)?;
             fresh.pragma_update(None, "user_version", version)?;
         }
-        let expected = schema_rows(&fresh)?;
-        match schema_rows(&self.conn) {
+        // In which order they were made means nothing.
+        let ordered = |mut rows: Vec<String>| {
+            rows.sort();
+            rows
+        };
+        let expected = ordered(schema_rows(&fresh)?);
+        match schema_rows(&self.conn).map(ordered) {
             Err(error) => findings.push((
                 Part::Schema,
                 "a readable schema".to_owned(),

@@ -108,11 +108,15 @@ pub fn listed(ledger: &Ledger, entries: Vec<EntryFacts>) -> View {
 }
 
 /// The heading of a list of entries.
-pub fn head() -> String {
-    format!(
-        "{:>7}  {:20}  {:21}  {:12}  data\n",
+pub fn head(screen: Screen) -> String {
+    let line = format!(
+        "{:>7}  {:20}  {:21}  {:12}  data",
         "seq", "recorded", "kind", "holder"
-    )
+    );
+    match screen {
+        Screen::Pipe => format!("{line}\n"),
+        Screen::Terminal(_) => format!("{}\n", cut(&line, screen.columns())),
+    }
 }
 
 /// An entry as a line of a list: whole, or in a terminal as much of it as fits.

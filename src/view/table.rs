@@ -32,12 +32,22 @@ pub(super) fn table<L: AsRef<str>>(head: &[L], rows: &[Vec<String>], screen: Scr
             longest(cells.flat_map(|cell| cell.split(' ')))
         })
         .collect();
+    let cells: Vec<usize> = (0..head.len())
+        .map(|at| {
+            let cells = rows.iter().filter_map(|row| row.get(at)).chain([&head[at]]);
+            longest(cells.map(String::as_str))
+        })
+        .collect();
+    let widest: usize = cells.iter().map(|width| width + GAP).sum();
     let narrowest: usize = words.iter().map(|width| width + GAP).sum();
     // In a terminal the gap beside the last cell may hang over.
     let columns = match screen {
         Screen::Pipe => screen.columns(),
         Screen::Terminal(_) => screen.columns() + GAP,
     };
+    if widest <= columns {
+        return side_by_side(&head, &rows, None);
+    }
     if narrowest <= columns {
         return side_by_side(&head, &rows, Some((&words, columns)));
     }

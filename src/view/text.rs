@@ -158,8 +158,8 @@ pub(super) fn flow(text: &str, (mut column, indent): (usize, usize), columns: us
 }
 
 /// A table without rules that fits [`COLUMNS`].
-pub fn table<L: AsRef<str>>(head: &[L], rows: Vec<Vec<String>>) -> String {
-    table::table(head, &rows, Screen::Pipe)
+pub fn table<L: AsRef<str>>(head: &[L], rows: &[Vec<String>]) -> String {
+    table::table(head, rows, Screen::Pipe)
 }
 
 /// Label and value lines with the values aligned.

@@ -398,88 +398,91 @@ mod tests {
         plain(&serde_json::from_str::<Row>(text).unwrap_err().to_string())
     }
 
+    /// What a text of JSON is refused with.
+    const PHRASES: &[(&str, &str)] = &[
+        (
+            "{}",
+            "expected the field name, found none (line 1, column 2)",
+        ),
+        (
+            "{\"name\":\"a\",\"name\":\"b\"}",
+            "expected the field name once, found it again (line 1, column 18)",
+        ),
+        (
+            "{\"x\":1}",
+            "expected one of name, count, share, kind, list, found x (line 1, column 4)",
+        ),
+        (
+            "{\"name\":5}",
+            "expected a text, found the number 5 (line 1, column 9)",
+        ),
+        (
+            "{\"count\":\"5, expected\"}",
+            "expected a whole number, found the text \"5, expected\" (line 1, column 22)",
+        ),
+        (
+            "{\"count\":-1}",
+            "expected a whole number, found the number -1 (line 1, column 11)",
+        ),
+        (
+            "{\"share\":true}",
+            "expected a number, found true (line 1, column 13)",
+        ),
+        (
+            "{\"kind\":\"three\"}",
+            "expected one of one, two, found three (line 1, column 15)",
+        ),
+        (
+            "{\"list\":[null]}",
+            "expected true or false, found null (line 1, column 13)",
+        ),
+        (
+            "{\"list\":{}}",
+            "expected a list, found an object (line 1, column 8)",
+        ),
+        (
+            "[]",
+            "expected an object with fields, found a list of 0 (line 1, column 2)",
+        ),
+        (
+            "\"text\"",
+            "expected an object with fields, found the text \"text\" (line 1, column 6)",
+        ),
+        (
+            "",
+            "expected a JSON value, found the end of the text (line 1)",
+        ),
+        (
+            "{",
+            "expected the end of an object, a }, found the end of the text (line 1, column 1)",
+        ),
+        (
+            "{\"name\":\"a",
+            "expected the closing quote of a text, found the end (line 1, column 10)",
+        ),
+        (
+            "{\"name\" 1}",
+            "expected a colon after the name of a field (line 1, column 9)",
+        ),
+        (
+            "{\"name\":\"a\" 1}",
+            "expected a comma or the end of the object, a } (line 1, column 13)",
+        ),
+        (
+            "{\"name\":\"a\",}",
+            "expected another member after the comma (line 1, column 13)",
+        ),
+        (
+            "{1:2}",
+            "expected the name of a field in double quotes (line 1, column 2)",
+        ),
+        ("x", "expected a JSON value (line 1, column 1)"),
+    ];
+
     #[test]
     fn every_phrase_of_the_reader_is_said_plainly() {
-        for (text, expected) in [
-            (
-                "{}",
-                "expected the field name, found none (line 1, column 2)",
-            ),
-            (
-                "{\"name\":\"a\",\"name\":\"b\"}",
-                "expected the field name once, found it again (line 1, column 18)",
-            ),
-            (
-                "{\"x\":1}",
-                "expected one of name, count, share, kind, list, found x (line 1, column 4)",
-            ),
-            (
-                "{\"name\":5}",
-                "expected a text, found the number 5 (line 1, column 9)",
-            ),
-            (
-                "{\"count\":\"5, expected\"}",
-                "expected a whole number, found the text \"5, expected\" (line 1, column 22)",
-            ),
-            (
-                "{\"count\":-1}",
-                "expected a whole number, found the number -1 (line 1, column 11)",
-            ),
-            (
-                "{\"share\":true}",
-                "expected a number, found true (line 1, column 13)",
-            ),
-            (
-                "{\"kind\":\"three\"}",
-                "expected one of one, two, found three (line 1, column 15)",
-            ),
-            (
-                "{\"list\":[null]}",
-                "expected true or false, found null (line 1, column 13)",
-            ),
-            (
-                "{\"list\":{}}",
-                "expected a list, found an object (line 1, column 8)",
-            ),
-            (
-                "[]",
-                "expected an object with fields, found a list of 0 (line 1, column 2)",
-            ),
-            (
-                "\"text\"",
-                "expected an object with fields, found the text \"text\" (line 1, column 6)",
-            ),
-            (
-                "",
-                "expected a JSON value, found the end of the text (line 1)",
-            ),
-            (
-                "{",
-                "expected the end of an object, a }, found the end of the text (line 1, column 1)",
-            ),
-            (
-                "{\"name\":\"a",
-                "expected the closing quote of a text, found the end (line 1, column 10)",
-            ),
-            (
-                "{\"name\" 1}",
-                "expected a colon after the name of a field (line 1, column 9)",
-            ),
-            (
-                "{\"name\":\"a\" 1}",
-                "expected a comma or the end of the object, a } (line 1, column 13)",
-            ),
-            (
-                "{\"name\":\"a\",}",
-                "expected another member after the comma (line 1, column 13)",
-            ),
-            (
-                "{1:2}",
-                "expected the name of a field in double quotes (line 1, column 2)",
-            ),
-            ("x", "expected a JSON value (line 1, column 1)"),
-        ] {
-            assert_eq!(said(text), expected, "{text}");
+        for (text, expected) in PHRASES {
+            assert_eq!(said(text), *expected, "{text}");
         }
     }
 

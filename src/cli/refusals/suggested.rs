@@ -69,7 +69,7 @@ pub(in crate::cli) fn without_those_for_good(
     };
     let before = verb_before(args);
     let is_safe = |name: &String| {
-        let path = [&before[..], &[name.clone()]].concat().join(" ");
+        let path = [&before[..], std::slice::from_ref(name)].concat().join(" ");
         !FOR_GOOD.contains(&path.as_str())
     };
     let safe: Vec<String> = offered.into_iter().filter(is_safe).collect();

@@ -45,7 +45,7 @@ const OUT_OF_RANGE_MAX: f64 = 0.05;
 
 /// About what a finding is, where several are looked at beside each other and the worst counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum FindingSubject {
     /// The logs of an iteration.
     Iteration,
     /// What runs.
@@ -54,7 +54,7 @@ pub(super) enum Of {
     Named(String),
 }
 
-impl Of {
+impl FindingSubject {
     /// The name in the fold. No id is empty or holds a space.
     pub(super) fn key(&self) -> &str {
         match self {
@@ -73,7 +73,7 @@ pub(super) struct Update {
     /// Until when it holds.
     pub expires_at: Option<Timestamp>,
     /// About what it is, from rulebook 21 on; `None` where the newest finding counts, whatever it is about.
-    pub of: Option<Of>,
+    pub of: Option<FindingSubject>,
     /// The part, as the catalogue names it.
     pub part: &'static str,
     /// What it shows.
@@ -117,17 +117,19 @@ fn says(code: Assumption, part: &'static str, status: Status) -> Update {
 }
 
 /// Says it of one of several. Before rulebook 21 only iterations said it, and the newest of them counted.
-fn says_of(of: Of, update: Update, say: &mut dyn FnMut(Update)) {
-    if of == Of::Iteration {
+fn says_of(of: FindingSubject, mut update: Update, say: &mut dyn FnMut(Update)) {
+    if of == FindingSubject::Iteration {
         say(update.clone());
     }
-    let of = Some(of);
-    say(Update { of, ..update });
+    update.of = Some(of);
+    say(update);
 }
 
 /// About which policy it is; an iteration looks at all its logs together.
-fn of_policy(policy: Option<&PolicyId>) -> Of {
-    policy.map_or(Of::Iteration, |policy| Of::Named(policy.to_string()))
+fn of_policy(policy: Option<&PolicyId>) -> FindingSubject {
+    policy.map_or(FindingSubject::Iteration, |policy| {
+        FindingSubject::Named(policy.to_string())
+    })
 }
 
 /// What the loss of a patch that adds to obligations says of them all.
@@ -258,7 +260,7 @@ fn improving((improved, all): (u64, u64)) -> Status {
 fn calibrated(found: &CalibratorFitted, say: &mut dyn FnMut(Update)) {
     let says = |status| says(Assumption::CjeJ2M, "calibrator", status);
     let Some(of) = &found.iteration else {
-        let judge = Of::Named(found.terms.judge.to_string());
+        let judge = FindingSubject::Named(found.terms.judge.to_string());
         return says_of(judge, says(chosen(found)), say);
     };
     let (Some(monotone), Some(two_stage)) = (of.oof_rmse_monotone, of.oof_rmse_two_stage) else {
@@ -273,7 +275,7 @@ fn calibrated(found: &CalibratorFitted, say: &mut dyn FnMut(Update)) {
     } else {
         Status::Warn
     };
-    says_of(Of::Iteration, says(status), say);
+    says_of(FindingSubject::Iteration, says(status), say);
 }
 
 /// What the calibrator of an estimate says: errors out of fold chose it among both, or nothing compared it with the other,
@@ -295,7 +297,7 @@ fn audited(found: &TransportTested, say: &mut dyn FnMut(Update)) {
         TransportState::NotChecked => Status::Untested,
         TransportState::Pass => Status::Pass,
     };
-    let of = Of::Named(found.policy.to_string());
+    let of = FindingSubject::Named(found.policy.to_string());
     say(Update {
         of: Some(of),
         ..says(Assumption::CjeT1, "residuals", status)
@@ -304,7 +306,12 @@ fn audited(found: &TransportTested, say: &mut dyn FnMut(Update)) {
 
 /// What residuals by environment say, from rulebook 21 on: environments that must pass do, and no other fails. Without an
 /// environment nobody looked.
-fn by_environment(found: &EnvironmentTests, verdict: Verdict, of: Of, say: &mut dyn FnMut(Update)) {
+fn by_environment(
+    found: &EnvironmentTests,
+    verdict: Verdict,
+    of: FindingSubject,
+    say: &mut dyn FnMut(Update),
+) {
     if found.environments.is_empty() {
         return;
     }
@@ -316,7 +323,12 @@ fn by_environment(found: &EnvironmentTests, verdict: Verdict, of: Of, say: &mut 
 
 fn live(found: &GuardrailChecked, say: &mut dyn FnMut(Update)) {
     if let Some(transported) = &found.evidence.environments {
-        by_environment(transported, found.verdicts.environments, Of::Live, say);
+        by_environment(
+            transported,
+            found.verdicts.environments,
+            FindingSubject::Live,
+            say,
+        );
     }
 }
 
@@ -363,13 +375,17 @@ fn gate(found: &GateEvaluated, say: &mut dyn FnMut(Update)) {
     let verdict = found.verdicts.under(found.thresholds.profile);
     let status = judged(verdict);
     if let Evidence::P6(transported) = &found.evidence {
-        by_environment(transported, verdict, Of::Iteration, say);
+        by_environment(transported, verdict, FindingSubject::Iteration, say);
     }
     match found.gate {
         GateId::P5 => say(says(Assumption::Blast, "anchors", status)),
         GateId::P4 => say(says(Assumption::Blast, "shift", status)),
         GateId::P8 => say(says(Assumption::H1, "replication", status)),
-        GateId::P10 => says_of(Of::Iteration, says(Assumption::Oua, "share", status), say),
+        GateId::P10 => says_of(
+            FindingSubject::Iteration,
+            says(Assumption::Oua, "share", status),
+            say,
+        ),
         _ => {}
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::payload::Role;
 use clover_event::payload::assumption::Assumption;
 use clover_event::registry;
+use clover_ground::ambient;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
 use serde_json::Value;
@@ -18,7 +20,7 @@ use crate::assumptions::Status;
 use crate::assumptions::catalogue::CATALOGUE;
 use crate::assumptions::standing;
 use crate::assumptions::updates;
-use crate::assumptions::updates::Of;
+use crate::assumptions::updates::FindingSubject;
 use crate::assumptions::updates::Update;
 
 /// The payload of a kind as the golden files have it, with these fields.
@@ -27,6 +29,14 @@ macro_rules! said {
         let text = include_str!(concat!("../../../fixtures/golden/", $kind, ".v1.json"));
         decoded($kind, text, vec![$(($pointer, Value::from($value))),*])
     }};
+}
+
+/// The golden payload of a kind.
+fn golden(kind: Kind) -> Payload {
+    let file = format!("../../fixtures/golden/{}.v1.json", kind.as_str());
+    let text = ambient::read(std::path::Path::new(&file)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    decoded(kind.as_str(), &text, Vec::new())
 }
 
 fn decoded(kind: &str, text: &str, fields: Vec<(&str, Value)>) -> Payload {
@@ -54,7 +64,7 @@ fn environment(baseline_fails: bool) -> Value {
 }
 
 /// One gate with its evidence, and the verdict of both profiles.
-fn gate(id: &str, evidence: Value, verdict: &str) -> Payload {
+fn gate(id: &str, evidence: &Value, verdict: &str) -> Payload {
     said!(
         "gate.evaluated",
         "/gate": id,
@@ -64,7 +74,7 @@ fn gate(id: &str, evidence: Value, verdict: &str) -> Payload {
 }
 
 fn transported(environments: &[Value], verdict: &str) -> Payload {
-    gate("p6", json!({"environments": environments}), verdict)
+    gate("p6", &json!({"environments": environments}), verdict)
 }
 
 /// A payload that moves a part; `None` for a part that nothing moves.
@@ -77,21 +87,21 @@ fn mover(code: Assumption, part: &str) -> Option<Payload> {
             said!("bridge.assessed", "/kind": part)
         }
         ("ADV", "battery") => said!("battery.evaluated", "/candidate": Value::Null),
-        ("BLAST", "anchors") => gate("p5", json!({"anchors": []}), "fail"),
-        ("BLAST", "shift") => gate("p4", blast, "fail"),
+        ("BLAST", "anchors") => gate("p5", &json!({"anchors": []}), "fail"),
+        ("BLAST", "shift") => gate("p4", &blast, "fail"),
         ("CJE.D1-R3", "drift") => said!("judge.drift_checked"),
         ("CJE.D1-R3", "tails") | ("OPE", "overlap") => said!("ope.diagnosed"),
         ("CJE.J1" | "L1", "balance") => said!("label_process.audited"),
         ("CJE.J1" | "L1", "design") => said!("label.design_registered"),
         ("CJE.J2-M", "calibrator") => said!("calibrator.fitted"),
         ("CJE.T1", "residuals") => said!("transport.tested"),
-        ("CLOVER.J1", "obligations") => gate("p1", loss, "fail"),
-        ("CLOVER.J2", "conflict") => said!("score.conflict"),
+        ("CLOVER.J1", "obligations") => gate("p1", &loss, "fail"),
+        ("CLOVER.J2", "conflict") => golden(Kind::ScoreConflict),
         ("CLOVER.J2", "replay") => said!("score.replayed"),
-        ("H1", "replication") => gate("p8", confirm(), "fail"),
+        ("H1", "replication") => gate("p8", &confirm(), "fail"),
         ("H1", "separation") => said!("splits.formed"),
         ("L2" | "SUP", "coverage") => said!("coverage.checked"),
-        ("OUA", "share") => gate("p10", share, "fail"),
+        ("OUA", "share") => gate("p10", &share, "fail"),
         ("S1", "prentice") => said!("prentice.checked"),
         ("S2", "transport") => transported(&[environment(true)], "fail"),
         // The next part of the catalogue goes here.
@@ -116,7 +126,7 @@ fn found(payload: &Payload) -> Vec<Update> {
 }
 
 /// What a payload says of one part, about each thing that it is about.
-fn says(payload: &Payload, code: Assumption, part: &str) -> Vec<(Option<Of>, Status)> {
+fn says(payload: &Payload, code: Assumption, part: &str) -> Vec<(Option<FindingSubject>, Status)> {
     let all = found(payload).into_iter();
     let own = all.filter(|update| update.code == code && update.part == part);
     own.map(|update| (update.of, update.status)).collect()
@@ -171,19 +181,22 @@ fn estimates_and_audits_say_it_of_each_policy_apart_from_iterations() {
     use Assumption::L2;
     use Assumption::Oua;
     use Assumption::Sup;
-    let base = || Some(Of::Named("base".to_owned()));
+    let base = || Some(FindingSubject::Named("base".to_owned()));
     let covered = said!("coverage.checked", "/policy": "base", "/refuse_level": false);
     assert_eq!(says(&covered, Sup, "coverage"), [(base(), Status::Pass)]);
     // One label in the only tenth is too few.
     assert_eq!(says(&covered, L2, "coverage"), [(base(), Status::Fail)]);
     let iteration = said!("coverage.checked", "/policy": Value::Null);
-    let of_iteration = [(None, Status::Fail), (Some(Of::Iteration), Status::Fail)];
+    let of_iteration = [
+        (None, Status::Fail),
+        (Some(FindingSubject::Iteration), Status::Fail),
+    ];
     assert_eq!(says(&iteration, Sup, "coverage"), of_iteration);
     let shared = said!("oua.estimated", "/policy": "base", "/share": 0.3);
     assert_eq!(says(&shared, Oua, "share"), [(base(), Status::Warn)]);
     let fitted =
         said!("calibrator.fitted", "/iteration": Value::Null, "/terms/covariates": json!([]));
-    let judge = Some(Of::Named("text-1".to_owned()));
+    let judge = Some(FindingSubject::Named("text-1".to_owned()));
     let chosen = [(judge.clone(), Status::Pass)];
     assert_eq!(says(&fitted, CjeJ2M, "calibrator"), chosen);
     let asked = said!("calibrator.fitted", "/iteration": Value::Null, "/terms/mode": "monotone");
@@ -205,14 +218,14 @@ fn residuals_by_environment_say_it_where_there_is_an_environment() {
     use Assumption::S2;
     let of = |said: &Payload| says(said, S2, "transport");
     let one = [environment(false)];
-    let iteration = Some(Of::Iteration);
+    let iteration = Some(FindingSubject::Iteration);
     let passed = [(iteration.clone(), Status::Pass)];
     assert_eq!(of(&transported(&one, "pass")), passed);
     let unsure = [(iteration, Status::Inconclusive)];
     assert_eq!(of(&transported(&one, "inconclusive")), unsure);
     assert_eq!(of(&transported(&[], "pass")), []);
     let live = said!("guardrail.checked");
-    assert_eq!(of(&live), [(Some(Of::Live), Status::Fail)]);
+    assert_eq!(of(&live), [(Some(FindingSubject::Live), Status::Fail)]);
     let none = said!("guardrail.checked", "/evidence/environments": json!({"environments": []}));
     assert_eq!(of(&none), []);
 }

@@ -305,8 +305,12 @@ fn bounded(
             math::mean(&values),
             strata.by_policy[policy][&stratum].rows as f64 / size,
         );
-        below += (share * (mean - found.bound.low).max(0.0)).powi(2);
-        above += (share * (found.bound.high - mean).max(0.0)).powi(2);
+        let (low, high) = (
+            share * (mean - found.bound.low).max(0.0),
+            share * (found.bound.high - mean).max(0.0),
+        );
+        below += low * low;
+        above += high * high;
     }
     is_rare.then(|| Bounded {
         interval: Interval {

@@ -212,7 +212,7 @@ pub fn gate_table(gates: &[(Option<u64>, GateEvaluated)]) -> String {
         }
         rows
     });
-    text::table(&HEAD, each.collect())
+    text::table(&HEAD, &each.collect::<Vec<_>>())
 }
 
 /// The gates of a candidate on one split.

@@ -42,15 +42,15 @@ pub fn labels_wanted_by_stratum(strata: &[(f64, Vec<f64>)]) -> Option<f64> {
     for (share, labels) in strata.iter().filter(|(_, labels)| !labels.is_empty()) {
         let n = labels.len() as f64;
         let mean = labels.iter().sum::<f64>() / n;
-        let moment = |power: i32| {
-            let powers = labels.iter().map(|label| (label - mean).powi(power));
-            powers.sum::<f64>() / n
-        };
-        variance += share.powi(2) * moment(2) / n;
-        third += share.powi(3) * moment(3) / (n * n);
+        let deviations = || labels.iter().map(|label| label - mean);
+        let squares = deviations().map(|of| of * of).sum::<f64>() / n;
+        let cubes = deviations().map(|of| of * of * of).sum::<f64>() / n;
+        variance += share * share * squares / n;
+        third += share * share * share * cubes / (n * n);
         count += n;
     }
-    let wanted = LABELS_PER_SKEWNESS * count * third * third / variance.powi(3);
+    let cubed = variance * variance * variance;
+    let wanted = LABELS_PER_SKEWNESS * count * third * third / cubed;
     (variance > 0.0 && count < wanted).then_some(wanted.ceil())
 }
 

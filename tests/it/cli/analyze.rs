@@ -399,7 +399,10 @@ fn lines_that_are_no_responses() {
     };
     line(
         r#"{"prompt_id":"p","judge_sc"#,
-        &["expected one JSON object", "EOF"],
+        &[
+            "expected one JSON object",
+            "expected the closing quote of a text, found the end",
+        ],
     );
     line("[1]", &["expected one JSON object"]);
     line(

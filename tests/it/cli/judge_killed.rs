@@ -231,7 +231,9 @@ fn chain(seed: u64, (kills, rows): (usize, usize), children: &'static str, found
         let lost = missing(&before, &after, answered);
         // What the program said after the kill, nobody was there to hear.
         let lost = lost.iter().filter(|of| of.at <= killed);
-        let ages: Vec<_> = lost.map(|of| (killed - of.at).as_millis()).collect();
+        let ages: Vec<_> = lost
+            .map(|of| killed.saturating_sub(of.at).as_millis())
+            .collect();
         let age = ages.iter().copied().max().unwrap_or(0);
         assert!(
             age <= LOSS_MAX.as_millis(),

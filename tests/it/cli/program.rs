@@ -152,7 +152,8 @@ fn a_program_judges_an_iteration_to_its_verdict() {
     assert!(shown["outcome"].is_string(), "{shown:#}");
     let gates = shown["candidates"][0]["dev"].as_array().unwrap();
     assert_eq!(gates.len(), 8, "{shown:#}");
-    for gate in gates {
+    // The plan claims no environment: P6 has nothing to test.
+    for gate in gates.iter().filter(|gate| gate["gate"] != "p6") {
         assert_ne!(gate["recommended"], "not_checked", "{gate:#}");
     }
     desk.replayed("");

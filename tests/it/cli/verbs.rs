@@ -240,6 +240,7 @@ fn refusals_name_the_rule_and_the_next_command() {
 const BUDGETS: &str = "
 account  pays for  unit  period  opened     charged  left  charges        spenders
 peeks    peeks     peek  2026Q4  3 (seq 4)  2        1     1, last seq 5  custodian
+Nothing is charged for judge_call, label, patch: no account of that unit is open.
 ";
 
 #[test]

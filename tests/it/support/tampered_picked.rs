@@ -63,10 +63,10 @@ const CASES: &[Case] = &[
            told: |book| tainted(book, true),
            done: "Nothing. The optimizer was given labels after the peek; every gate on confirm was evaluated, and then the iteration closed." },
     Case { name: "environment-left-out", unasked: Some("environment-left-out-unasked"), rule: Some("predicate"),
-           told: |book| transported(book, json!({"environments": []})),
+           told: |book| transported(book, &json!({"environments": []})),
            done: "The plan requires an environment, and criterion P6 passed with none of its rows." },
     Case { name: "environment-disclaimed", unasked: None, rule: Some("predicate"),
-           told: |book| transported(book, json!({"environments": [], "none_claimed": true})),
+           told: |book| transported(book, &json!({"environments": [], "none_claimed": true})),
            done: "The plan requires an environment, and criterion P6 says that the plan claims none." },
     Case { name: "plan-without-environments", unasked: Some("plan-without-environments-unasked"), rule: Some("iteration"),
            told: |book| planned_nowhere(book, false),
@@ -178,7 +178,7 @@ fn tainted(rulebook: u64, judged: bool) -> Told {
 }
 
 /// Criterion P6 of a patch on dev, on other evidence; its verdicts are those that the evidence gives.
-fn transported(rulebook: u64, evidence: Value) -> Told {
+fn transported(rulebook: u64, evidence: &Value) -> Told {
     let story = decided::story();
     let mut world = World::of(&story.lines);
     let name = decided::GATES[0][6];
