@@ -25,18 +25,17 @@ use crate::assumptions::updates::Update;
 
 /// The payload of a kind as the golden files have it, with these fields.
 macro_rules! said {
-    ($kind:literal $(, $pointer:literal: $value:expr)*) => {{
-        let text = include_str!(concat!("../../../fixtures/golden/", $kind, ".v1.json"));
-        decoded($kind, text, vec![$(($pointer, Value::from($value))),*])
-    }};
+    ($kind:ident $(, $pointer:literal: $value:expr)*) => {
+        golden(Kind::$kind, vec![$(($pointer, Value::from($value))),*])
+    };
 }
 
-/// The golden payload of a kind.
-fn golden(kind: Kind) -> Payload {
+/// The golden payload of a kind, with some fields set.
+fn golden(kind: Kind, fields: Vec<(&str, Value)>) -> Payload {
     let file = format!("../../fixtures/golden/{}.v1.json", kind.as_str());
     let text = ambient::read(std::path::Path::new(&file)).unwrap();
     let text = String::from_utf8(text).unwrap();
-    decoded(kind.as_str(), &text, Vec::new())
+    decoded(kind.as_str(), &text, fields)
 }
 
 fn decoded(kind: &str, text: &str, fields: Vec<(&str, Value)>) -> Payload {
@@ -65,8 +64,7 @@ fn environment(baseline_fails: bool) -> Value {
 
 /// One gate with its evidence, and the verdict of both profiles.
 fn gate(id: &str, evidence: &Value, verdict: &str) -> Payload {
-    said!(
-        "gate.evaluated",
+    said!(GateEvaluated,
         "/gate": id,
         "/evidence": json!({ id: evidence }),
         "/verdicts": json!({"literal": verdict, "recommended": verdict})
@@ -84,25 +82,25 @@ fn mover(code: Assumption, part: &str) -> Option<Payload> {
     let loss = json!({"clusters": 1, "mean": 0.5, "rows": 1});
     Some(match (code.as_str(), part) {
         ("A0", "construct" | "pte" | "stability") | ("A1-A3", "attestation") => {
-            said!("bridge.assessed", "/kind": part)
+            said!(BridgeAssessed, "/kind": part)
         }
-        ("ADV", "battery") => said!("battery.evaluated", "/candidate": Value::Null),
+        ("ADV", "battery") => said!(BatteryEvaluated, "/candidate": Value::Null),
         ("BLAST", "anchors") => gate("p5", &json!({"anchors": []}), "fail"),
         ("BLAST", "shift") => gate("p4", &blast, "fail"),
-        ("CJE.D1-R3", "drift") => said!("judge.drift_checked"),
-        ("CJE.D1-R3", "tails") | ("OPE", "overlap") => said!("ope.diagnosed"),
-        ("CJE.J1" | "L1", "balance") => said!("label_process.audited"),
-        ("CJE.J1" | "L1", "design") => said!("label.design_registered"),
-        ("CJE.J2-M", "calibrator") => said!("calibrator.fitted"),
-        ("CJE.T1", "residuals") => said!("transport.tested"),
+        ("CJE.D1-R3", "drift") => said!(JudgeDriftChecked),
+        ("CJE.D1-R3", "tails") | ("OPE", "overlap") => said!(OpeDiagnosed),
+        ("CJE.J1" | "L1", "balance") => said!(LabelProcessAudited),
+        ("CJE.J1" | "L1", "design") => said!(LabelDesignRegistered),
+        ("CJE.J2-M", "calibrator") => said!(CalibratorFitted),
+        ("CJE.T1", "residuals") => said!(TransportTested),
         ("CLOVER.J1", "obligations") => gate("p1", &loss, "fail"),
-        ("CLOVER.J2", "conflict") => golden(Kind::ScoreConflict),
-        ("CLOVER.J2", "replay") => said!("score.replayed"),
+        ("CLOVER.J2", "conflict") => said!(ScoreConflict),
+        ("CLOVER.J2", "replay") => said!(ScoreReplayed),
         ("H1", "replication") => gate("p8", &confirm(), "fail"),
-        ("H1", "separation") => said!("splits.formed"),
-        ("L2" | "SUP", "coverage") => said!("coverage.checked"),
+        ("H1", "separation") => said!(SplitsFormed),
+        ("L2" | "SUP", "coverage") => said!(CoverageChecked),
         ("OUA", "share") => gate("p10", &share, "fail"),
-        ("S1", "prentice") => said!("prentice.checked"),
+        ("S1", "prentice") => said!(PrenticeChecked),
         ("S2", "transport") => transported(&[environment(true)], "fail"),
         // The next part of the catalogue goes here.
         _ => return None,
@@ -182,24 +180,23 @@ fn estimates_and_audits_say_it_of_each_policy_apart_from_iterations() {
     use Assumption::Oua;
     use Assumption::Sup;
     let base = || Some(FindingSubject::Named("base".to_owned()));
-    let covered = said!("coverage.checked", "/policy": "base", "/refuse_level": false);
+    let covered = said!(CoverageChecked, "/policy": "base", "/refuse_level": false);
     assert_eq!(says(&covered, Sup, "coverage"), [(base(), Status::Pass)]);
     // One label in the only tenth is too few.
     assert_eq!(says(&covered, L2, "coverage"), [(base(), Status::Fail)]);
-    let iteration = said!("coverage.checked", "/policy": Value::Null);
+    let iteration = said!(CoverageChecked, "/policy": Value::Null);
     let of_iteration = [
         (None, Status::Fail),
         (Some(FindingSubject::Iteration), Status::Fail),
     ];
     assert_eq!(says(&iteration, Sup, "coverage"), of_iteration);
-    let shared = said!("oua.estimated", "/policy": "base", "/share": 0.3);
+    let shared = said!(OuaEstimated, "/policy": "base", "/share": 0.3);
     assert_eq!(says(&shared, Oua, "share"), [(base(), Status::Warn)]);
-    let fitted =
-        said!("calibrator.fitted", "/iteration": Value::Null, "/terms/covariates": json!([]));
+    let fitted = said!(CalibratorFitted, "/iteration": Value::Null, "/terms/covariates": json!([]));
     let judge = Some(FindingSubject::Named("text-1".to_owned()));
     let chosen = [(judge.clone(), Status::Pass)];
     assert_eq!(says(&fitted, CjeJ2M, "calibrator"), chosen);
-    let asked = said!("calibrator.fitted", "/iteration": Value::Null, "/terms/mode": "monotone");
+    let asked = said!(CalibratorFitted, "/iteration": Value::Null, "/terms/mode": "monotone");
     let undecided = [(judge, Status::Inconclusive)];
     assert_eq!(says(&asked, CjeJ2M, "calibrator"), undecided);
     for (state, status) in [
@@ -208,7 +205,7 @@ fn estimates_and_audits_say_it_of_each_policy_apart_from_iterations() {
         ("not_graded", Status::Inconclusive),
         ("pass", Status::Pass),
     ] {
-        let tested = said!("transport.tested", "/policy": "base", "/state": state);
+        let tested = said!(TransportTested, "/policy": "base", "/state": state);
         assert_eq!(says(&tested, CjeT1, "residuals"), [(base(), status)]);
     }
 }
@@ -224,8 +221,8 @@ fn residuals_by_environment_say_it_where_there_is_an_environment() {
     let unsure = [(iteration, Status::Inconclusive)];
     assert_eq!(of(&transported(&one, "inconclusive")), unsure);
     assert_eq!(of(&transported(&[], "pass")), []);
-    let live = said!("guardrail.checked");
+    let live = said!(GuardrailChecked);
     assert_eq!(of(&live), [(Some(FindingSubject::Live), Status::Fail)]);
-    let none = said!("guardrail.checked", "/evidence/environments": json!({"environments": []}));
+    let none = said!(GuardrailChecked, "/evidence/environments": json!({"environments": []}));
     assert_eq!(of(&none), []);
 }
