@@ -66,7 +66,7 @@ pub(super) struct Args {
     /// Held-out labels of policy P: does calibration transfer?
     #[arg(long, value_name = "P=FILE", value_parser = named)]
     pub transport_probe: Vec<(String, String)>,
-    /// Largest acceptable mean residual of P, in label units; none: no pass
+    /// Largest mean residual of P that passes; none: no pass
     #[arg(long, value_name = "P=D", value_parser = named)]
     pub transport_margin: Vec<(String, String)>,
     /// representative, or targeted in an unknown way
