@@ -290,10 +290,13 @@ fn every_table_is_guarded_row_by_row_and_column_by_column() {
         }
     }
     // A snapshot is a cache: without it, or with one of another rulebook, the state is folded anew. Blobs
-    // in another order are the same blobs.
+    // in another order are the same blobs, and cursors that read as far as each other are the same cursors.
     let unexpected: Vec<_> = harmless
         .iter()
-        .filter(|(table, change)| *table != "snapshots" && !change.starts_with("Swap(4"))
+        .filter(|(table, change)| {
+            let is_order = change.starts_with("Swap(4") || change.starts_with("Swap(6");
+            *table != "snapshots" && !is_order
+        })
         .collect();
     eprintln!("harmless: {harmless:?}");
     assert!(unexpected.is_empty(), "{unexpected:#?}");
