@@ -183,7 +183,7 @@ fn colleagues(path: &mut GuidePath, case: &GuideCase) {
     );
     path.step(
         "Share the ledger through a folder; your colleague runs the same.",
-        "clover sync ../team".to_owned(),
+        "clover sync /mnt/team/ledger".to_owned(),
     );
 }
 
