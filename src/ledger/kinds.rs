@@ -201,10 +201,8 @@ impl Ledger {
                 at = at.max(first);
                 while at < end {
                     let next = end.min(at.saturating_add(CHUNK));
-                    for read in indexed(under, of, at, next)? {
-                        if !take(read)? {
-                            return Ok(());
-                        }
+                    if !each(indexed(under, of, at, next)?, &mut take)? {
+                        return Ok(());
                     }
                     at = next;
                 }
@@ -222,15 +220,26 @@ impl Ledger {
         let mut at = through.max(from);
         while at < to {
             let next = to.min(at.saturating_add(CHUNK));
-            for read in unindexed(under, of, at, next)? {
-                if !take(read)? {
-                    return Ok(());
-                }
+            if !each(unindexed(under, of, at, next)?, &mut take)? {
+                return Ok(());
             }
             at = next;
         }
         Ok(())
     }
+}
+
+/// Gives entries one after another; whether all were taken.
+fn each<E>(
+    entries: Vec<LogEntry>,
+    take: &mut impl FnMut(LogEntry) -> Result<bool, E>,
+) -> Result<bool, E> {
+    for read in entries {
+        if !take(read)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn runs_below(reader: Reader<'_>, kind: Kind, before: u64) -> Result<Vec<(u64, u64)>, LedgerError> {

@@ -13,7 +13,6 @@ use clover_event::payload::judge::ScoreRecorded;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
-use clover_num::Micro;
 use clover_projection::reader::LogReader;
 use clover_projection::reader::LogStatement;
 use clover_workflow::import::ImportRow;
@@ -85,24 +84,10 @@ pub fn scored(
     experiment: &ExperimentId,
 ) -> Result<ImportRows, SessionError> {
     let held = texts_held(home, ledger, experiment)?;
-    let rows = (1..)
-        .zip(held)
-        .filter_map(|(line, ((policy, item, draw), (_, pair)))| {
-            let (prompt, response) = pair?;
-            Some(ImportRow {
-                line,
-                item,
-                policy,
-                draw,
-                score: Micro::default(),
-                label: None,
-                prompt: Some(prompt),
-                response: Some(response),
-                sampled_at: None,
-                logprobs: None,
-                fields: BTreeMap::new(),
-            })
-        });
+    let rows = (1..).zip(held).filter_map(|(line, (draw, (_, texts)))| {
+        let row = ImportRow::of_texts(draw, texts?);
+        Some(ImportRow { line, ..row })
+    });
     let rows: Vec<ImportRow> = rows.collect();
     Ok(ImportRows {
         file: "rows that were scored".to_owned(),

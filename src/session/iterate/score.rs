@@ -1,8 +1,6 @@
 //! Scoring: rows that the judge has not scored yet, and a sample of recorded rows anew, both from the texts that the ledger
 //! keeps.
 
-use std::collections::BTreeMap;
-
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -123,20 +121,10 @@ fn like(judge: &JudgeId, name: &RowName, score_micro: Micro) -> Payload {
 }
 
 /// A row as a judge reads it.
-fn row_of(name: &RowName, score: Micro, (prompt, response): (String, String)) -> ImportRow {
-    ImportRow {
-        line: 0,
-        item: name.item.clone(),
-        policy: name.policy.clone(),
-        draw: name.draw,
-        score,
-        label: None,
-        prompt: Some(prompt),
-        response: Some(response),
-        sampled_at: None,
-        logprobs: None,
-        fields: BTreeMap::new(),
-    }
+fn row_of(name: &RowName, score: Micro, texts: (String, String)) -> ImportRow {
+    let draw = (name.policy.clone(), name.item.clone(), name.draw);
+    let row = ImportRow::of_texts(draw, texts);
+    ImportRow { score, ..row }
 }
 
 /// What the judge did and did not, by now.

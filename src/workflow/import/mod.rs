@@ -132,6 +132,28 @@ pub struct ImportRow {
     pub fields: BTreeMap<FieldId, String>,
 }
 
+impl ImportRow {
+    /// A draw with its texts and nothing else, as a judge reads it; it has no line and no score.
+    pub fn of_texts(
+        (policy, item, draw): (PolicyId, ItemId, Count),
+        (prompt, response): (String, String),
+    ) -> Self {
+        Self {
+            line: 0,
+            item,
+            policy,
+            draw,
+            score: Micro::default(),
+            label: None,
+            prompt: Some(prompt),
+            response: Some(response),
+            sampled_at: None,
+            logprobs: None,
+            fields: BTreeMap::new(),
+        }
+    }
+}
+
 /// The rows of one file.
 #[derive(Clone, Debug, Default)]
 pub struct ImportRows {
