@@ -90,28 +90,16 @@ impl Store {
             fresh.execute_batch(sql)?;
             fresh.pragma_update(None, "user_version", version)?;
         }
-        // In which order they were made means nothing.
-        let ordered = |mut rows: Vec<String>| {
-            rows.sort();
-            rows
-        };
-        let expected = ordered(schema_rows(&fresh)?);
-        match schema_rows(&self.conn).map(ordered) {
+        let expected = schema_rows(&fresh)?;
+        match schema_rows(&self.conn) {
             Err(error) => findings.push((
                 Part::Schema,
                 "a readable schema".to_owned(),
                 error.to_string(),
             )),
             Ok(found) => {
-                for (want, have) in expected.iter().zip(&found) {
-                    if want != have {
-                        findings.push((Part::Schema, want.clone(), have.clone()));
-                    }
-                }
-                if expected.len() != found.len() {
-                    let count = |rows: &[String]| format!("{} schema objects", rows.len());
-                    findings.push((Part::Schema, count(&expected), count(&found)));
-                }
+                let other = differing(expected, found).into_iter();
+                findings.extend(other.map(|(want, have)| (Part::Schema, want, have)));
             }
         }
         for name in ["user_version", "application_id", "auto_vacuum", "encoding"] {
@@ -128,5 +116,55 @@ impl Store {
             }
         }
         Ok(())
+    }
+}
+
+/// The objects that only one of two schemas has, each beside the other's of its type and name. In which order they were made
+/// means nothing.
+fn differing(expected: Vec<String>, mut found: Vec<String>) -> Vec<(String, String)> {
+    let mut take = |is: &dyn Fn(&str) -> bool| {
+        let at = found.iter().position(|have| is(have))?;
+        Some(found.swap_remove(at))
+    };
+    let mut missing = expected;
+    missing.retain(|want| take(&|have| have == want).is_none());
+    let name = |row: &str| row.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let mut other = Vec::new();
+    for want in missing {
+        let have = take(&|have| name(have) == name(&want));
+        other.push((want, have.unwrap_or_else(|| "none".to_owned())));
+    }
+    other.extend(found.into_iter().map(|have| ("none".to_owned(), have)));
+    other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(of: &[&str]) -> Vec<String> {
+        of.iter().map(|row| (*row).to_owned()).collect()
+    }
+
+    #[test]
+    fn only_what_differs_is_named_whatever_the_order() {
+        let expected = rows(&["table a a 1", "trigger t a 2", "table b b 3"]);
+        let same = rows(&["table b b 3", "trigger t a 2", "table a a 1"]);
+        assert!(differing(expected.clone(), same).is_empty());
+        let pair = |want: &str, have: &str| (want.to_owned(), have.to_owned());
+        let changed = rows(&["table b b 3", "trigger t a 9", "table a a 1", "view v v 4"]);
+        assert_eq!(
+            differing(expected.clone(), changed),
+            [
+                pair("trigger t a 2", "trigger t a 9"),
+                pair("none", "view v v 4")
+            ]
+        );
+        // An object that stands twice is one too many.
+        let twice = rows(&["table a a 1", "table a a 1", "table b b 3"]);
+        assert_eq!(
+            differing(expected, twice),
+            [pair("trigger t a 2", "none"), pair("none", "table a a 1")]
+        );
     }
 }
