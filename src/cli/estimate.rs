@@ -27,6 +27,7 @@ use crate::num::Micro;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
 use crate::session::estimates::Estimation;
+use crate::session::judge::kinship;
 use crate::stats::direct::ClusterWeights;
 use crate::view::View;
 use crate::view::estimate::Contrasts;
@@ -279,6 +280,10 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, Cli
 /// Estimates of every policy.
 pub(super) fn found(ctx: &mut Ctx<'_>, of: &mut Estimation) -> Result<Found, CliError> {
     let gathered = of.gather(ctx.as_of)?;
+    let state = of.ledger.state();
+    for shared in kinship::of_registered(state, &of.experiment, &of.terms.judge) {
+        ctx.warn(shared.to_string());
+    }
     let terms = of.terms.clone();
     let shown = terms.bootstrap.as_ref().map(|bootstrap| {
         let weights = Box::new(terms::weights(bootstrap));

@@ -83,6 +83,7 @@ impl LabelsArgs {
             label_scale: None,
             field: Vec::new(),
             dry_run: self.dry_run,
+            scorer: None,
             yes: false,
         }
     }

@@ -50,6 +50,9 @@ pub(super) struct RowsArgs {
     /// Show what would be recorded; append nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// The scorer's key, where `--key` is another's
+    #[arg(long, value_name = "KEY")]
+    pub scorer: Option<String>,
 }
 
 impl RowsArgs {
@@ -66,6 +69,7 @@ impl RowsArgs {
             label_scale: None,
             field: self.field.clone(),
             dry_run: self.dry_run,
+            scorer: self.scorer.clone(),
             yes: false,
         }
     }
@@ -102,7 +106,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
     if !args.dry_run {
         for (format, plan) in &plans {
             let of = (&experiment, *format);
-            let found = session::import(&mut ctx.ports(), &home, &mut ledger, of, plan)?;
+            let ports = &mut ctx.ports().with_scorer(args.scorer.as_ref());
+            let found = session::import(ports, &home, &mut ledger, of, plan)?;
             appended.extend(found);
         }
     }

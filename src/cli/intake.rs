@@ -144,6 +144,9 @@ pub(super) struct ImportArgs {
     /// Do not ask before labels are sealed; without --seal, before conflicts are recorded
     #[arg(long, hide = true)]
     pub yes: bool,
+    /// The scorer's key, where `--key` is another's
+    #[arg(long, value_name = "KEY", hide = true)]
+    pub scorer: Option<String>,
 }
 
 pub(super) const HELP: &str = "clover import cje --help";
@@ -226,7 +229,8 @@ pub(super) fn run(
     }
     let new = (files.as_slice(), plans.as_slice());
     let (yes, seals) = (common.yes, common.sealing.seal.is_some());
-    let ports = ctx.ports().with_seals(yes && seals);
+    let ports = ctx.ports().with_scorer(common.scorer.as_ref());
+    let ports = ports.with_seals(yes && seals);
     let again = if seals {
         "the same command without --seal and with"
     } else {

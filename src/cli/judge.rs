@@ -129,6 +129,9 @@ pub(super) struct JudgeRunArgs {
         help = "Keep when each row was sampled, for splits in time"
     )]
     pub times: bool,
+    /// The scorer's key, where `--key` is another's
+    #[arg(long, value_name = "KEY", hide = true)]
+    pub scorer: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -138,6 +141,9 @@ pub(super) struct JudgeCheckArgs {
     /// What the sample is drawn with
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// The scorer's key, where `--key` is another's
+    #[arg(long, value_name = "KEY")]
+    pub scorer: Option<String>,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
@@ -153,10 +159,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 fn score(ctx: &mut Ctx<'_>, args: &JudgeRunArgs) -> Result<View, CliError> {
     let mut desk = Desk::open_with(ctx, &args.common, Scores::Asked, &args.field)?;
     if args.times || !args.field.is_empty() {
-        desk.take_in(ctx)?;
+        desk.take_in(ctx, args.scorer.as_ref())?;
     }
     let judge = desk.assignment.judge().clone();
-    let mut ports = ctx.ports().with_program(&desk.program).with_interrupts()?;
+    for shared in desk.kinship() {
+        ctx.warn(shared.to_string());
+    }
+    let ports = ctx.ports().with_scorer(args.scorer.as_ref());
+    let mut ports = ports.with_program(&desk.program).with_interrupts()?;
     let counts = judging::run(&mut ports, &desk.home, &mut desk.ledger, desk.assignment)?;
     finished(&desk.ledger, &JudgeRun::of(judge, counts))
 }
@@ -183,7 +193,8 @@ fn check(ctx: &mut Ctx<'_>, args: &JudgeCheckArgs) -> Result<View, CliError> {
         )
     })?;
     let mut desk = Desk::open(ctx, &args.common, Scores::Asked)?;
-    let mut ports = ctx.ports().with_program(&desk.program);
+    let ports = ctx.ports().with_scorer(args.scorer.as_ref());
+    let mut ports = ports.with_program(&desk.program);
     let found = scoring::rescore(&mut ports, &mut desk.ledger, desk.assignment, seed)?;
     rescored(&found)
 }

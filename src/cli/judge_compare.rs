@@ -22,6 +22,12 @@ pub(super) struct Args {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
+    /// Record it as exploratory; one that a plan named is recorded anyway
+    #[arg(long, conflicts_with = "dry_run")]
+    pub exploratory: bool,
+    /// Compute and show, record nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 fn judge(text: &str) -> Result<JudgeId, CliError> {
@@ -35,9 +41,21 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let message = format!("judge {} is compared with itself", judges[0]);
         return Err(CliError::usage(message, HELP));
     }
-    let (home, ledger, at) = home::view(ctx)?;
-    let state = at.state(&ledger);
-    let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
-    let found = agreement::compare(&ledger, state, &experiment, judges)?;
+    if ctx.as_of.is_some() || args.dry_run {
+        let (home, ledger, at) = home::view(ctx)?;
+        let state = at.state(&ledger);
+        let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
+        let found = agreement::compare(&ledger, state, &experiment, judges)?;
+        return Ok(view::shown(&found));
+    }
+    let (home, mut ledger) = home::open_to_write(ctx)?;
+    let named = args.experiment.as_deref();
+    let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let mut found = agreement::compare(&ledger, ledger.state(), &experiment, judges)?;
+    if found.said.plan.is_some() || args.exploratory {
+        agreement::record(&mut ctx.ports(), &mut ledger, &experiment, &mut found)?;
+    } else if found.seq.is_none() {
+        ctx.note("not recorded: no plan stands behind it; --exploratory records it as exploratory");
+    }
     Ok(view::shown(&found))
 }

@@ -37,6 +37,7 @@ impl From<JudgingError> for CliError {
                 Self::input(format!("--rows: {message}"), DRIFT_HELP)
             }
             JudgingError::NoAnchors(_) => Self::not_found(message, "clover iterate anchors --help"),
+            JudgingError::Known { .. } => Self::integrity("damaged", message, "clover verify"),
             JudgingError::NoPrompt(_) => Self::integrity("damaged", message, "clover verify"),
             JudgingError::NoTexts { .. } => Self::input(message, HELP),
             JudgingError::NotRegistered { .. } => {
@@ -119,8 +120,9 @@ fn silent(message: String, error: &JudgeError) -> CliError {
         JudgeError::Late(_) | JudgeError::Ended(_) => {
             CliError::new(Exit::TryLater, "try later", message, next)
         }
-        JudgeError::Answer(_) | JudgeError::Declined(_) | JudgeError::Missing => {
-            CliError::input(message, next)
-        }
+        JudgeError::Answer(_)
+        | JudgeError::Declined(_)
+        | JudgeError::Evidence { .. }
+        | JudgeError::Missing => CliError::input(message, next),
     }
 }

@@ -1,5 +1,7 @@
 //! What a judge's verbs take: the judge as it was asked for, its rows, and the ledger.
 
+use std::collections::BTreeSet;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
@@ -11,6 +13,7 @@ use crate::cli::iterate::program::Program;
 use crate::cli::judge::JudgeArgs;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
 use crate::event::id::Text;
 use crate::event::payload::intake::ImportFormat;
 use crate::ground::shell;
@@ -21,6 +24,8 @@ use crate::session::intake::responses;
 use crate::session::judge::Assignment;
 use crate::session::judge::assignment::JudgeSpec;
 use crate::session::judge::assignment::Model;
+use crate::session::judge::kinship;
+use crate::session::judge::kinship::Kinship;
 use crate::workflow::import::ImportRow;
 use crate::workflow::import::ImportRows;
 use crate::workflow::judge::run::ProbeEvidence;
@@ -125,8 +130,25 @@ impl Desk {
         Self::open_with(ctx, common, scores, &[])
     }
 
+    /// What the judge has in common with the policies that it judges, and with other judges.
+    pub(super) fn kinship(&self) -> Vec<Kinship> {
+        let of = &self.assignment;
+        let policies: BTreeSet<&PolicyId> = of.rows.iter().map(|row| &row.policy).collect();
+        let policies: Vec<&PolicyId> = policies.into_iter().collect();
+        kinship::of(
+            self.ledger.state(),
+            &of.experiment,
+            &of.registration,
+            &policies,
+        )
+    }
+
     /// Takes the rows in before they are judged, as `clover import rows` does: with their times and fields.
-    pub(super) fn take_in(&mut self, ctx: &mut Ctx<'_>) -> Result<(), CliError> {
+    pub(super) fn take_in(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        scorer: Option<&String>,
+    ) -> Result<(), CliError> {
         let rows = ImportRows {
             file: "--rows".to_owned(),
             read: self.assignment.rows.len() as u64,
@@ -136,7 +158,8 @@ impl Desk {
         let experiment = &self.assignment.experiment;
         let plan = responses::plan(&self.home, &self.ledger, experiment, rows)?;
         let of = (experiment, ImportFormat::Cje);
-        responses::import(&mut ctx.ports(), &self.home, &mut self.ledger, of, &plan)?;
+        let ports = &mut ctx.ports().with_scorer(scorer);
+        responses::import(ports, &self.home, &mut self.ledger, of, &plan)?;
         Ok(())
     }
 

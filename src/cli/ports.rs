@@ -119,12 +119,7 @@ impl CliPorts<'_, '_> {
 
     /// With signals to stop taken from here on.
     pub(super) fn with_interrupts(mut self) -> Result<Self, CliError> {
-        let begun = Interrupts::begin();
-        let failed = |error: std::io::Error| {
-            let message = format!("cannot take signals: {error}");
-            CliError::new(Exit::Unexpected, "unexpected", message, "clover doctor")
-        };
-        self.interrupts = Some(begun.map_err(failed)?);
+        self.interrupts = Some(interrupts()?);
         Ok(self)
     }
 
@@ -157,6 +152,16 @@ impl CliPorts<'_, '_> {
         })
     }
 
+    /// The scorer's key: the named one, else the one key at hand that may sign. `--key` is whoever runs the command, and signs
+    /// where it may.
+    fn scorer(&mut self, state: &State, need: &KeyNeed<'_>) -> Result<Signer, CliError> {
+        let is_named = self.ctx.globals.key.is_some() || self.ctx.variable("CLOVER_KEY").is_some();
+        if is_named || self.scorer.is_some() {
+            return self.seated(state, need);
+        }
+        signer(self.ctx, state, need)
+    }
+
     /// The key of a seat other than the runner's.
     fn seated(&mut self, state: &State, need: &KeyNeed<'_>) -> Result<Signer, CliError> {
         let part = self.part(state, need);
@@ -167,6 +172,14 @@ impl CliPorts<'_, '_> {
         self.ctx.globals.key = own;
         signer
     }
+}
+
+/// Signals to stop, for this program to see from here on.
+fn interrupts() -> Result<Interrupts, CliError> {
+    Interrupts::begin().map_err(|error| {
+        let message = format!("cannot take signals: {error}");
+        CliError::new(Exit::Unexpected, "unexpected", message, "clover doctor")
+    })
 }
 
 /// Why nothing that is sealed or private is opened on a slate: what pays for it is not on record there yet.
@@ -196,7 +209,8 @@ impl Keys for CliPorts<'_, '_> {
         let found = match need.seat {
             Seat::Runner => signer(self.ctx, state, &need),
             Seat::Countersigner => self.countersigner(state, &need),
-            Seat::Custodian | Seat::Scorer | Seat::Second => self.seated(state, &need),
+            Seat::Scorer => self.scorer(state, &need),
+            Seat::Custodian | Seat::Second => self.seated(state, &need),
         };
         Ok(Arc::new(found?))
     }
@@ -341,6 +355,11 @@ fn words(work: Work) -> &'static str {
 }
 
 impl Watcher for CliPorts<'_, '_> {
+    fn heed(&mut self, heeds: bool) -> Result<(), PortError> {
+        self.interrupts = heeds.then(interrupts).transpose()?;
+        Ok(())
+    }
+
     fn is_interrupted(&self) -> bool {
         self.interrupts.as_ref().is_some_and(Interrupts::came)
     }

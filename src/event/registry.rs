@@ -133,6 +133,7 @@ use crate::payload::rubric::PatchRejected;
 use crate::payload::rubric::PatchWithdrawn;
 use crate::payload::rubric::RubricRegistered;
 use crate::payload::scoring::EvidenceRecorded;
+use crate::payload::scoring::JudgeCompared;
 use crate::payload::scoring::JudgeRegistered;
 use crate::payload::scoring::ScoreReplayed;
 use crate::payload::scoring::ScoresRecomputed;
@@ -534,6 +535,7 @@ registry! {
         GeneratorRolledBack  "generator.rolled_back" 1 by Signers::Role(Releaser),  Experiment,    unique [run];
         ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units] in iteration from inputs;
         GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n] of gate;
+        JudgeCompared        "judge.compared"       1  by Signers::Role(Arbiter),   Experiment,    unique [build, first, second, through_seq];
         // The next kind goes here.
     }
     retired {

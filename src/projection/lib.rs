@@ -201,6 +201,7 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::DataIngested,
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
+    Kind::JudgeCompared,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::LogprobsChecked,

@@ -72,6 +72,19 @@ impl KeyNeed<'static> {
         Self::of(Seat::Runner, kind)
     }
 
+    /// The key of whoever answers for scores, for an event that is theirs.
+    pub fn scorer(kind: Kind) -> Self {
+        Self::of(Seat::Scorer, kind)
+    }
+
+    /// The key for an event by what its kind asks: whoever answers for scores may be another than whoever runs the use case.
+    pub fn by_kind(kind: Kind) -> Self {
+        match kind.signers() {
+            Signers::Role(Role::Scorer) => Self::scorer(kind),
+            _ => Self::runner(kind),
+        }
+    }
+
     /// A seat's key for an event.
     pub fn of(seat: Seat, kind: Kind) -> Self {
         let signs = Signs::Kind(kind);
@@ -273,6 +286,14 @@ pub trait Watcher {
 
     /// Something beside the outcome.
     fn notice(&mut self, notice: Notice);
+
+    /// Takes signals to stop from here on, for [`is_interrupted`](Self::is_interrupted) to see, or leaves them to the system.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    fn heed(&mut self, _heeds: bool) -> Result<(), PortError> {
+        Ok(())
+    }
 
     /// Whether somebody asked to stop. What is on record stands, and the same use case goes on from there.
     fn is_interrupted(&self) -> bool {

@@ -6,17 +6,21 @@ use crate::event::id::JudgeId;
 use crate::event::id::ManifestId;
 use crate::session::judge::agreement::Comparison;
 use crate::view::View;
+use crate::view::answer::Answer;
+use crate::view::answer::CLAIMED;
+use crate::view::answer::UNCLAIMED;
+use crate::view::answer::UNRECORDED;
 use crate::view::iterate::number;
 use crate::view::text::thousands;
-
-/// Error rate of the interval, shared by the comparisons that a plan names.
-const ALPHA: f64 = 0.05;
+use crate::workflow::judge::agreement::ALPHA;
 
 /// Two judges on the same labelled rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JudgesCompared {
-    /// Each judge with the error that it leaves, in the order asked for.
+    /// The answer in words.
+    pub answer: Answer,
+    /// Each judge with the error that it leaves, in the order asked for, or on record.
     pub judges: [JudgeError; 2],
     /// Error of the first less error of the second: above 0 the second agrees better.
     pub difference: f64,
@@ -36,6 +40,8 @@ pub struct JudgesCompared {
     pub unpaired: u64,
     /// The plan that named the comparison before the first label; `null` where it is exploratory.
     pub plan: Option<ManifestId>,
+    /// Where it stands on record; `null` where it does not.
+    pub seq: Option<u64>,
 }
 
 /// What a judge leaves.
@@ -48,50 +54,86 @@ pub struct JudgeError {
     pub squared_error: f64,
 }
 
-impl From<&Comparison> for JudgesCompared {
-    fn from(of: &Comparison) -> Self {
-        let found = &of.compared.found;
-        let named = of.plan.as_ref().map_or(1, |(_, count)| *count);
-        let alpha = ALPHA / named as f64;
-        let interval = found.interval(alpha);
-        let [first, second] = &of.judges;
-        let better = if interval.low > 0.0 {
-            Some(second.clone())
-        } else if interval.high < 0.0 {
-            Some(first.clone())
-        } else {
-            None
-        };
-        let judge = |at: usize| JudgeError {
-            judge: of.judges[at].clone(),
-            squared_error: found.errors[at],
+/// Which judge agrees better, how sure that is, and whether it may be claimed.
+fn answered(comparison: &Comparison, level: f64) -> Answer {
+    let (of, seq) = (&comparison.said, comparison.seq);
+    let (first, second) = (&of.first, &of.second);
+    let percent = number(level * 100.0);
+    let (low, high) = (number(of.low.value()), number(of.high.value()));
+    let by = number(of.difference.value());
+    let by = format!("{by} ({percent} % interval [{low}, {high}])");
+    let found = match &of.better {
+        Some(better) => {
+            let than = if better == first { second } else { first };
+            format!(
+                "{better} agrees better with the labels than {than}: error of {first} less error of {second} is {by}."
+            )
+        }
+        None => format!(
+            "{first} and {second} are not told apart by the labels: error of {first} less error of {second} is {by}."
+        ),
+    };
+    let chosen = match comparison.seen {
+        Some(seen) => format!("It was recorded before with other numbers, at seq {seen}, so whoever asks again has seen them."),
+        None => "No plan named it before the first label, so whoever chose the pair may have seen what it says.".to_owned(),
+    };
+    let may_be_claimed = seq.is_some() && of.plan.is_some() && of.better.is_some();
+    let text = match (&of.plan, seq) {
+        (None, None) => format!("{found} {chosen} {UNRECORDED}"),
+        (None, Some(_)) => format!("{found} {chosen} It is exploratory. {UNCLAIMED}"),
+        (Some(_), None) => format!("{found} {UNRECORDED}"),
+        (Some(plan), Some(_)) if may_be_claimed => {
+            format!(
+                "{found} Plan {} named it before the first label. {CLAIMED}",
+                plan.manifest
+            )
+        }
+        (Some(plan), Some(_)) => format!(
+            "{found} Plan {} named it before the first label. That is no proof that they agree alike. {UNCLAIMED}",
+            plan.manifest
+        ),
+    };
+    Answer {
+        text,
+        may_be_claimed,
+    }
+}
+
+impl JudgesCompared {
+    /// What was found, and where it stands on record.
+    pub fn of(comparison: &Comparison) -> Self {
+        let (of, seq) = (&comparison.said, comparison.seq);
+        let named = of.plan.as_ref().map_or(1, |of| of.comparisons.value());
+        let level = 1.0 - ALPHA / named.max(1) as f64;
+        let judge = |judge: &JudgeId, error: f64| JudgeError {
+            judge: judge.clone(),
+            squared_error: error,
         };
         Self {
-            judges: [judge(0), judge(1)],
-            difference: found.difference,
-            low: interval.low,
-            high: interval.high,
-            level: 1.0 - alpha,
-            better,
-            rows: found.rows as u64,
-            items: found.clusters as u64,
-            unpaired: of.compared.unpaired as u64,
-            plan: of.plan.as_ref().map(|(id, _)| id.clone()),
+            answer: answered(comparison, level),
+            judges: [
+                judge(&of.first, of.first_error.value()),
+                judge(&of.second, of.second_error.value()),
+            ],
+            difference: of.difference.value(),
+            low: of.low.value(),
+            high: of.high.value(),
+            level,
+            better: of.better.clone(),
+            rows: of.rows.value(),
+            items: of.items.value(),
+            unpaired: of.unpaired.value(),
+            plan: of.plan.as_ref().map(|of| of.manifest.clone()),
+            seq,
         }
     }
 }
 
 /// A comparison: what follows first.
 pub fn shown(of: &Comparison) -> View {
-    let facts = JudgesCompared::from(of);
+    let facts = JudgesCompared::of(of);
     let mut view = View::of(&facts);
-    let [first, second] = &of.judges;
-    let (low, high) = (number(facts.low), number(facts.high));
-    let by = format!("{} ({low} to {high})", number(facts.difference));
-    view.sentence(match &facts.better {
-        Some(better) => format!("{better} agrees better with the labels: error of {first} less error of {second} is {by}."),
-        None => format!("Which agrees better cannot be said: error of {first} less error of {second} is {by}."),
-    });
+    view.answer(facts.answer.text.clone());
     view.gap();
     let rows = facts.judges.iter();
     let rows = rows.map(|of| vec![of.judge.to_string(), number(of.squared_error)]);
@@ -108,10 +150,9 @@ pub fn shown(of: &Comparison) -> View {
         ("unpaired", thousands(facts.unpaired)),
         ("level", number(facts.level)),
     ]);
-    view.sentence(match &facts.plan {
-        Some(plan) => format!("Plan {plan} named it before the first label."),
-        None => "Exploratory: no plan named it before the first label, so whoever chose the pair may have seen what it says.".to_owned(),
-    });
+    if let Some(seq) = facts.seq {
+        view.sentence(format!("It is on record at seq {seq}."));
+    }
     let verdict = facts.plan.as_ref().map_or("exploratory", |_| "planned");
     view.with_verdict(verdict)
 }

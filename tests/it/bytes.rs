@@ -606,6 +606,7 @@ fn valued_fields(kind: Kind) -> Fields {
             said.map(|(name, value)| (&*name.leak(), Just(value).boxed(), true))
                 .collect()
         }
+        Kind::JudgeCompared => of(valued::judges_compared()),
         Kind::OpeDiagnosed => of(valued::diagnosed()),
         Kind::OpeEstimated => of(valued::weighted(5)),
         other => rubric_fields(other),
@@ -1016,6 +1017,7 @@ fn within(value: Value) -> BoxedStrategy<Value> {
 /// Members that may be absent.
 const OPTIONAL: &[&str] = &[
     "answer",
+    "better",
     "cle_factor",
     "conservative",
     "df",

@@ -88,6 +88,11 @@ KINDS = {
         rows=record(changed=COUNT, drifting=COUNT, rows=COUNT, worst=ident, worst_charted=CHARTED),
         scores_micro=listing(MICRO), terms=record(manifest=Optional(hex64), plan=DRIFT_PLAN), through_seq=COUNT,
         unversioned=COUNT, verdicts=record(ranks=VERDICT, residuals=VERDICT, version=VERDICT)),
+    ("judge.compared", 1): Kind(
+        "arbiter", "@ build first second through_seq", better=Optional(ident), build=text, difference=number,
+        first=ident, first_error=number, folds=COUNT, high=number, items=COUNT, low=number,
+        plan=Optional(record(comparisons=COUNT, manifest=ident)), rows=COUNT, second=ident, second_error=number,
+        through_seq=COUNT, unpaired=COUNT),
     ("evidence.recorded", 1): Kind("scorer", "@ judge records_root", judge=ident, records=BLOB,
                                    records_count=integer(), records_root=encoded(32)),
     ("score.replayed", 1): Kind("scorer", None, judge=ident, keys=integer(), keys_root=encoded(32),
@@ -282,6 +287,7 @@ KINDS = {
         record(candidate=hex64, patches=listing(hex64)))),
     ("battery.evaluated", 1): Kind(
         "adversary", None, build=text, calibrator=hex64, candidate=Optional(hex64), chains_root=encoded(32),
+        answers=Optional(listing(record(judge=ident, records=BLOB, records_count=COUNT))),
         attacks=listing(record(attack=ident, max=number, mean=number, mean_absolute=number, seeds=COUNT,
                                tighter_max=Optional(number))),
         chains=listing(record(chain=text, mean=number, seeds=COUNT)),

@@ -16,6 +16,9 @@ pub(in crate::cli) struct ConfirmArgs {
     /// The custodian's key, where several could open
     #[arg(long, value_name = "KEY")]
     pub custodian: Option<String>,
+    /// The scorer's key, where `--key` is another's
+    #[arg(long, value_name = "KEY")]
+    pub scorer: Option<String>,
     /// The age identity; default among your keys
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,

@@ -6,6 +6,9 @@ use crate::cli::iterate::program::Program;
 pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
+    /// The scorer's key, where `--key` is another's
+    #[arg(long, value_name = "KEY")]
+    pub scorer: Option<String>,
     #[command(flatten)]
     pub program: Program,
 }

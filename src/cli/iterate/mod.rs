@@ -91,12 +91,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Audit(args) => one(ctx, &args.id, Step::Audit, &StepOptions::default()),
         Verb::Cards(args) => ground::cards(ctx, &args.id),
         Verb::Propose(args) => ground::propose(ctx, args),
-        Verb::Gate(args) => one(ctx, &args.id, Step::Gate, &asking(&args.program)),
-        Verb::Seal(args) => one(ctx, &args.id, Step::Seal, &asking(&args.program)),
+        Verb::Gate(args) => one(ctx, &args.id, Step::Gate, &asking(args)),
+        Verb::Seal(args) => one(ctx, &args.id, Step::Seal, &asking(args)),
         Verb::Confirm(args) => {
             let asked = StepOptions {
                 confirm: Some(&args.confirm),
                 program: Some(&args.program),
+                scorer: args.confirm.scorer.as_ref(),
             };
             one(ctx, &args.confirm.id, Step::Confirm, &asked)
         }
@@ -113,9 +114,10 @@ fn one(ctx: &mut Ctx<'_>, id: &str, step: Step, asked: &StepOptions<'_>) -> Resu
 }
 
 /// With the judge's program.
-fn asking(program: &program::Program) -> StepOptions<'_> {
+fn asking(args: &gates::Args) -> StepOptions<'_> {
     StepOptions {
-        program: Some(program),
+        program: Some(&args.program),
+        scorer: args.scorer.as_ref(),
         ..StepOptions::default()
     }
 }

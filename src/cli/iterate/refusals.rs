@@ -22,7 +22,6 @@ impl From<IterationError> for CliError {
                 refused("clover confirm status")
             }
             IterationError::Conflicts(_) => refused("clover log --kind score.conflict"),
-            IterationError::Known { .. } => Self::integrity("damaged", message, "clover verify"),
             IterationError::NoAccount { manifest, .. } => refused(&format!(
                 "clover iterate open ID --manifest {} --peeks {PEEKS_MAX}",
                 shell::word(manifest)

@@ -52,12 +52,13 @@ pub(in crate::cli) struct Args {
 pub(super) struct StepOptions<'a> {
     pub confirm: Option<&'a ConfirmArgs>,
     pub program: Option<&'a Program>,
+    pub scorer: Option<&'a String>,
 }
 
 impl StepOptions<'_> {
     /// The ports of a step.
     fn ports<'c, 'w>(&self, ctx: &'c mut Ctx<'w>, bench: &Bench) -> CliPorts<'c, 'w> {
-        let mut ports = ctx.ports();
+        let mut ports = ctx.ports().with_scorer(self.scorer);
         if let Some(confirm) = self.confirm {
             let again = format!("clover iterate confirm {}", shell::word(&bench.id));
             ports = ports
@@ -166,6 +167,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let asked = StepOptions {
         confirm: Some(&args.confirm),
         program: Some(&args.program),
+        scorer: args.confirm.scorer.as_ref(),
     };
     keys(ctx, &bench, &asked, last)?;
     let design = args.confirm.design()?;

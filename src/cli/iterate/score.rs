@@ -14,6 +14,9 @@ use crate::view::iterate::steps;
 pub(in crate::cli) struct Args {
     /// The iteration
     pub id: String,
+    /// The scorer's key, where `--key` is another's
+    #[arg(long, value_name = "KEY")]
+    pub scorer: Option<String>,
     #[command(flatten)]
     pub program: Program,
 }
@@ -25,6 +28,7 @@ pub(super) fn score(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let asked = StepOptions {
         program: Some(&args.program),
+        scorer: args.scorer.as_ref(),
         ..StepOptions::default()
     };
     run::step(ctx, bench, Step::Score, &asked)

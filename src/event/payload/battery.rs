@@ -17,6 +17,7 @@ use crate::id::PolicyId;
 use crate::id::Root;
 use crate::id::SliceId;
 use crate::id::Text;
+use crate::payload::BlobRef;
 use crate::payload::predicate::AttackUplift;
 use crate::payload::predicate::Gaming;
 
@@ -82,11 +83,27 @@ pub struct SliceStressed {
     pub slice: SliceId,
 }
 
+/// What a program answered while the battery was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BatteryAnswers {
+    /// The judge.
+    pub judge: JudgeId,
+    /// One canonical JSON object an ask, in the order of asks, as `BATTERY.md` has it.
+    pub records: BlobRef,
+    /// How many.
+    pub records_count: Count,
+}
+
 /// The battery was run under a rubric: every attack on every seed, a search for the worst, and every known exploit again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatteryEvaluated {
+    /// What programs answered, the judge's own first; absent where the built-in judge alone was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<BatteryAnswers>,
     /// Attacks by name.
     pub attacks: Vec<AttackMeasured>,
     /// The program that computed it.

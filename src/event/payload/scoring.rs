@@ -2,12 +2,14 @@
 
 use clover_ground::digest::Digest;
 use clover_num::Count;
+use clover_num::Finite;
 use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::id::IterationId;
 use crate::id::JudgeId;
+use crate::id::ManifestId;
 use crate::id::Root;
 use crate::id::Text;
 use crate::payload::BlobRef;
@@ -162,4 +164,54 @@ pub struct ScoresRecomputed {
     pub rubric_hash: Digest,
     /// Merkle root over rows, then anchors, as `SCORING.md` has it.
     pub scores_root: Root,
+}
+
+/// A plan that named a comparison of judges before the first label for calibration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NamedComparison {
+    /// Comparisons of judges that it names: they share the error rate.
+    pub comparisons: Count,
+    /// The plan.
+    pub manifest: ManifestId,
+}
+
+/// Two judges were held against the same labels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JudgeCompared {
+    /// The judge that agrees better; absent where the interval holds 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub better: Option<JudgeId>,
+    /// The program that computed it.
+    pub build: Text,
+    /// Error of the first less error of the second.
+    pub difference: Finite,
+    /// One judge.
+    pub first: JudgeId,
+    /// Mean squared error that it leaves.
+    pub first_error: Finite,
+    /// Folds of the curves.
+    pub folds: Count,
+    /// Upper end of the interval of the difference.
+    pub high: Finite,
+    /// Items among the rows.
+    pub items: Count,
+    /// Lower end of the interval of the difference.
+    pub low: Finite,
+    /// The plan; absent where the comparison is exploratory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<NamedComparison>,
+    /// Labelled rows that both scored.
+    pub rows: Count,
+    /// The other judge.
+    pub second: JudgeId,
+    /// Mean squared error that it leaves.
+    pub second_error: Finite,
+    /// The last entry that it was computed from.
+    pub through_seq: Count,
+    /// Labelled rows that one of them did not score.
+    pub unpaired: Count,
 }

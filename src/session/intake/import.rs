@@ -150,7 +150,7 @@ fn record_conflicts(
     experiment: &ExperimentId,
     conflicts: Vec<(String, Conflict)>,
 ) -> Result<IntakeError, SessionError> {
-    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreConflict))?;
+    let signer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::ScoreConflict))?;
     let (file, first) = conflicts[0].clone();
     let question = Question::Conflicts {
         experiment: experiment.clone(),

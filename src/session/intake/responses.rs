@@ -162,7 +162,7 @@ pub fn import(
     if rows.rows.is_empty() {
         return Ok(Vec::new());
     }
-    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::DataIngested))?;
+    let signer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::DataIngested))?;
     let (lines, root) = rows.unscored_root();
     let ambient = ledger.ambient().clone();
     let (private, stored) = batch::private(home, &ambient, &rows.texts(), "application/x-ndjson")?;

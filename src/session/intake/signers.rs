@@ -48,7 +48,7 @@ impl Signers {
         let total = Counts::sum(&counts);
         let mut key = |kind: Kind, needed: bool| {
             needed
-                .then(|| keys.signer(state, KeyNeed::runner(kind)))
+                .then(|| keys.signer(state, KeyNeed::by_kind(kind)))
                 .transpose()
         };
         let scored = total.files.new + total.scores.new + total.logprobs.new > 0;

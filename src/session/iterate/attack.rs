@@ -7,17 +7,22 @@ use clover_attack::Chain;
 use clover_attack::search::TRIES_DEFAULT;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
 use clover_event::payload::Role;
+use clover_event::payload::battery::BatteryAnswers;
 use clover_event::payload::battery::BatteryEvaluated;
 use clover_event::payload::predicate::Gaming;
+use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Ledger;
-use clover_num::Micro;
+use clover_num::Count;
 use clover_projection::batteries::Batteries;
 use clover_rubric::Patch;
 use clover_rubric::extract::recorded::Facts;
 use clover_workflow::battery::Seed;
+use clover_workflow::battery::answers;
+use clover_workflow::battery::answers::KeptAnswer;
 use clover_workflow::battery::measured;
 use clover_workflow::battery::measured::AttackTarget;
 use clover_workflow::battery::measured::SEEDS_DEFAULT;
@@ -30,6 +35,7 @@ use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::course::CourseError;
 use clover_workflow::iterate::hypothesis::Hypothesis;
 use clover_workflow::iterate::rows::RowName;
+use clover_workflow::judge::Answer;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::JudgeError;
 use clover_workflow::judge::JudgeQuery;
@@ -39,6 +45,7 @@ use crate::charges;
 use crate::charges::Payer;
 use crate::error::SessionError;
 use crate::home::Home;
+use crate::intake::batch;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::score;
@@ -62,12 +69,15 @@ struct GuardedJudge {
     judge: Box<dyn Judge + Send>,
     failed: Option<JudgeError>,
     calls: u64,
+    /// Who it is, where it is a program: what it answers is kept.
+    program: Option<JudgeId>,
+    heard: Vec<KeptAnswer>,
     /// Who pays for its calls, and how many are left to it.
     payer: Option<(Payer, u64)>,
 }
 
 impl Judge for GuardedJudge {
-    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
+    fn answer(&mut self, ask: &JudgeQuery<'_>) -> Result<Answer, JudgeError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
@@ -81,11 +91,14 @@ impl Judge for GuardedJudge {
             return Err(spent);
         }
         self.calls += 1;
-        let answer = self.judge.score(ask);
+        let answer = self.judge.answer(ask);
         if let Err(error) = &answer
             && !matches!(error, JudgeError::Declined(_))
         {
             self.failed = Some(error.clone());
+        }
+        if self.program.is_some() {
+            self.heard.extend(KeptAnswer::of(&answer));
         }
         answer
     }
@@ -104,6 +117,8 @@ impl GuardedJudge {
             judge: port,
             failed: None,
             calls: 0,
+            program: (judge.port == JudgePort::Command).then(|| judge.judge.clone()),
+            heard: Vec::new(),
             payer: payer.map(|payer| {
                 let left = payer.left(ledger);
                 (payer, left)
@@ -118,6 +133,18 @@ impl GuardedJudge {
             Some((payer, _)) => payer.pay(ledger, calls),
             None => Ok(()),
         }
+    }
+
+    /// What it answered, where it is a program, and the bytes that keep it.
+    fn kept(&self) -> Option<(BatteryAnswers, Vec<u8>)> {
+        let judge = self.program.clone().filter(|_| !self.heard.is_empty())?;
+        let lines = answers::lines(&self.heard);
+        let kept = BatteryAnswers {
+            judge,
+            records: batch::reference(&lines, "application/x-ndjson"),
+            records_count: Count::new(self.heard.len() as u64).unwrap_or_default(),
+        };
+        Some((kept, lines))
     }
 
     /// Refuses to go on where it failed; what it was asked for is not on record.
@@ -258,7 +285,7 @@ fn run(
     let registered = registered.filter(|_| course.loaded.is_callable());
     let registered = registered.ok_or(IterationError::BatteryUnasked)?;
     ports.progress(Work::Attack, 0, 1);
-    let known = score::known(&bench.ledger, registered)?;
+    let known = registration::known(&bench.ledger, registered)?;
     let material = material(bench, course)?;
     let patched = of.map(|of| course.patched(of)).transpose()?;
     let patched = patched.transpose();
@@ -284,13 +311,19 @@ fn run(
         anew.borrow_mut().settle(&mut bench.ledger)?;
     }
     judge.borrow().answered()?;
-    anew.map_or(Ok(()), |of| of.borrow().answered())?;
-    let (said, found) = measured.map_err(|error| IterationError::Battery(error.to_string()))?;
+    if let Some(anew) = &anew {
+        anew.borrow().answered()?;
+    }
+    let (mut said, found) = measured.map_err(|error| IterationError::Battery(error.to_string()))?;
+    let anew = anew.and_then(|of| of.borrow().kept());
+    let kept = judge.borrow().kept().into_iter().chain(anew);
+    let (answers, blobs): (Vec<_>, Vec<_>) = kept.unzip();
+    said.answers = answers;
     if !is_recorded {
         let appended = Vec::new();
         return Ok(Attack { said, appended });
     }
-    let mut appended = bench.say(ports, vec![said.clone().into()])?;
+    let mut appended = bench.say_with(ports, vec![said.clone().into()], &blobs)?;
     if let Some(battery) = appended.first().map(|of| of.id) {
         let exploits = found.iter();
         let exploits = exploits.map(|of| measured::discovery(&target, battery, of).into());
@@ -344,7 +377,7 @@ pub fn of_outputs(
         return Ok(None);
     }
     ports.progress(Work::Attack, 0, 1);
-    let known = score::known(ledger, registered)?;
+    let known = registration::known(ledger, registered)?;
     let facts = known.facts.as_ref();
     let facts = facts.map(|facts| Facts::of(facts.iter().map(String::as_str)));
     let judge = GuardedJudge::open(ports, ledger, registered)?;

@@ -191,7 +191,7 @@ impl Bench {
         let Some(first) = payloads.first() else {
             return Ok(Vec::new());
         };
-        let signer = ports.signer(self.ledger.state(), KeyNeed::runner(first.kind()))?;
+        let signer = ports.signer(self.ledger.state(), KeyNeed::by_kind(first.kind()))?;
         let experiment = &self.record.experiment;
         let commands: Vec<Command> = payloads
             .into_iter()

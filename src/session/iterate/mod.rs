@@ -49,14 +49,6 @@ pub enum IterationError {
         "score_once: {0} scores differ from what is recorded; each is on record as score.conflict, and the first stands"
     )]
     Conflicts(usize),
-    /// What the judge knew is not as recorded.
-    #[error("what judge {judge} knew: {found}")]
-    Known {
-        /// The judge.
-        judge: JudgeId,
-        /// What is there.
-        found: String,
-    },
     /// No account pays for looks at confirm labels.
     #[error("no account {account}, from which {manifest} pays for its look at confirm labels")]
     NoAccount {

@@ -31,7 +31,6 @@ use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::iterate::bench::recorded;
 use crate::iterate::score;
-use crate::iterate::score::known;
 use crate::judge::JudgingError;
 use crate::judge::registration;
 use crate::ports::KeyNeed;
@@ -48,6 +47,19 @@ pub struct PatchRescore {
     pub recorded: usize,
     /// Rows that it was asked about again.
     pub sampled: usize,
+    /// How its answers differ from those before; none before the first gate.
+    pub moved: Option<MovedAnswers>,
+}
+
+/// Answers of a judge that was told something else, against those that the iteration read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedAnswers {
+    /// The judge that the iteration read.
+    pub from: JudgeId,
+    /// Rows and anchors that both answered.
+    pub rows: usize,
+    /// Of those, the ones with another base score or other evidence.
+    pub differ: usize,
 }
 
 /// What a patch asks of a judge before its first gate.
@@ -189,7 +201,7 @@ fn registered(
         None => {}
     }
     let ledger = &mut bench.ledger;
-    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::JudgeRegistered))?;
+    let signer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::JudgeRegistered))?;
     let command = Command::new(judge.clone(), Some(experiment));
     let blobs = [prompt.as_bytes().to_vec()];
     let appended = ledger.append_with_blobs(&[command], &signer, &blobs)?;
@@ -225,22 +237,26 @@ fn ask(
     let pepper = bench.home.vault(bench.ledger.ambient())?.pepper()?;
     let pepper = Zeroizing::new(pepper);
     // Whoever answers, and whoever signs, is found before anything is said.
-    let mut port = ports.judge(&judge)?;
-    port.tell(&prompt.text);
-    ports.signer(bench.ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
+    drop(ports.judge(&judge)?);
+    ports.signer(bench.ledger.state(), KeyNeed::scorer(Kind::ScoreRecorded))?;
     let mut done = PatchRescore {
         judge: judge.judge.clone(),
         appended: registered(bench, ports, &judge, &prompt.text)?,
         recorded: 0,
         sampled: 0,
+        moved: None,
     };
-    let frame = Frame::new(judge.clone(), known(&bench.ledger, &judge)?, *pepper);
+    let frame = Frame::new(
+        judge.clone(),
+        registration::known(&bench.ledger, &judge)?,
+        *pepper,
+    );
     let by = (&judge, &frame);
     let asked = wanted(
         &score::asked(bench, &judge)?,
         &course.loaded.keys(of_confirm),
     );
-    let scored = score::score_missing(bench, ports, by, port.as_mut(), &asked.unscored)?;
+    let scored = score::score_missing(bench, ports, by, &asked.unscored)?;
     if scored.differing > 0 {
         return Err(IterationError::Conflicts(scored.differing).into());
     }
@@ -254,7 +270,7 @@ fn ask(
     done.recorded = scored.recorded;
     if !of_confirm && !bench.record.is_replayed(&judge.judge) {
         let asked = score::asked(bench, &judge)?;
-        let again = score::repeat(bench, ports, by, port.as_mut(), &asked)?;
+        let again = score::repeat(bench, ports, by, &asked)?;
         done.appended.extend(again.appended);
         done.sampled = again.sampled;
         if again.mismatches > 0 {
@@ -284,10 +300,17 @@ pub(super) fn before_gates(
     let (Some(judge), None, false) = (judge, &of.answers, is_fitted) else {
         return Ok((of, None));
     };
-    let done = ask(bench, ports, (course, &of), false)?;
+    let mut done = ask(bench, ports, (course, &of), false)?;
     let (ledger, record): (&Ledger, _) = (&bench.ledger, &bench.record);
     let last = ledger.size().saturating_sub(1);
     let of = course.on_answers(ledger, record, of, (&judge, last))?;
+    if let (Some(done), Some(answers)) = (&mut done, &of.answers) {
+        done.moved = Some(MovedAnswers {
+            from: course.loaded.judge.clone(),
+            rows: course.loaded.asked_first(),
+            differ: course.loaded.moved(answers),
+        });
+    }
     Ok((of, done))
 }
 

@@ -1,6 +1,8 @@
 //! Scoring: rows that the judge has not scored yet, and a sample of recorded rows anew, both from the texts that the ledger
 //! keeps.
 
+use std::collections::BTreeMap;
+
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -8,11 +10,11 @@ use clover_event::id::JudgeId;
 use clover_event::id::Root;
 use clover_event::payload::judge::ScoreConflict;
 use clover_event::payload::judge::ScoreRecorded;
+use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::payload::scoring::ScoreReplayed;
 use clover_ground::digest::Digest;
 use clover_ledger::AppendedEvent;
-use clover_ledger::History;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
@@ -21,9 +23,9 @@ use clover_workflow::iterate::rows;
 use clover_workflow::iterate::rows::JudgeRecords;
 use clover_workflow::iterate::rows::RowName;
 use clover_workflow::judge::Judge;
+use clover_workflow::judge::JudgeError;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Frame;
-use clover_workflow::judge::run::ProbeEvidence;
 use clover_workflow::judge::run::RawRecord;
 use zeroize::Zeroizing;
 
@@ -35,14 +37,14 @@ use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::judge::Book;
 use crate::judge::JudgingError;
+use crate::judge::judging;
+use crate::judge::judging::Alike;
+use crate::judge::judging::RunCounts;
 use crate::judge::registration;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::ports::Work;
 use crate::texts::Texts;
-
-/// Rows that are judged and recorded together.
-const BATCH: usize = 256;
 
 /// What scoring did.
 #[derive(Clone, Debug)]
@@ -59,24 +61,6 @@ pub struct ScoringResult {
     pub sampled: usize,
     /// Rows that came out differently.
     pub mismatches: u64,
-}
-
-/// What is known of sources, facts and tool calls, as a judge registered it.
-///
-/// # Errors
-/// [`IterationError::Known`], and what reading the blob gives.
-pub fn known(ledger: &Ledger, judge: &JudgeRegistered) -> Result<ProbeEvidence, SessionError> {
-    let Some(blob) = &judge.known else {
-        return Ok(ProbeEvidence::default());
-    };
-    let damaged = |found: String| IterationError::Known {
-        judge: judge.judge.clone(),
-        found,
-    };
-    let bytes = History::blob(ledger, &blob.blake3)?;
-    let bytes = bytes.ok_or_else(|| damaged("its blob is not there".to_owned()))?;
-    let known = serde_json::from_slice(&bytes);
-    Ok(known.map_err(|error| damaged(error.to_string()))?)
 }
 
 /// Prompt and response of a row; `None` where they were not taken in or their key is not here.
@@ -165,76 +149,89 @@ pub(super) struct MissingScores {
     pub silent: usize,
 }
 
-/// Asks the judge about rows that it has not scored, and records its answers batch by batch: a run that is cut goes on
-/// with what is left.
+/// Rows as a judge reads them, each an ask of its own, and how many have no texts at hand.
+fn asks_of(
+    bench: &Bench,
+    (judge, frame): (&JudgeRegistered, &Frame),
+    unscored: &[(Vec<JudgeId>, RowName)],
+) -> Result<(Vec<Alike>, usize), SessionError> {
+    let experiment = &bench.record.experiment;
+    let mut texts = Texts::new(&bench.home, &bench.ledger)?;
+    let (mut asks, mut silent): (Vec<Alike>, usize) = (Vec::with_capacity(unscored.len()), 0);
+    let mut alike: BTreeMap<Digest, usize> = BTreeMap::new();
+    for (scorers, name) in unscored {
+        let mut texts_found = None;
+        for by in scorers {
+            if texts_found.is_none() {
+                texts_found = texts_of(&bench.ledger, &mut texts, experiment, by, name)?;
+            }
+        }
+        let row = texts_found.map(|of| row_of(name, Micro::default(), of));
+        let reading = row.as_ref().and_then(|row| frame.read(row));
+        let Some((row, reading)) = row.zip(reading) else {
+            silent += 1;
+            continue;
+        };
+        let key = reading.raw_key;
+        // A program is asked once about a text.
+        match alike.get(&key).filter(|_| judge.port == JudgePort::Command) {
+            Some(at) => asks[*at].push((row, reading)),
+            None => {
+                alike.insert(key, asks.len());
+                asks.push(vec![(row, reading)]);
+            }
+        }
+    }
+    Ok((asks, silent))
+}
+
+/// Asks the judge about rows that it has not scored. Its answers go on record as they come, and a signal to stop is heeded: a
+/// run that is cut goes on with what is left.
 pub(super) fn score_missing(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     (judge, frame): (&JudgeRegistered, &Frame),
-    port: &mut dyn Judge,
     unscored: &[(Vec<JudgeId>, RowName)],
 ) -> Result<MissingScores, SessionError> {
-    let mut found = MissingScores::default();
     if unscored.is_empty() {
-        return Ok(found);
+        return Ok(MissingScores::default());
     }
     let experiment = bench.record.experiment.clone();
     let standing = registration::standing(&bench.ledger, &experiment, &judge.judge)?;
     let registered = standing.ok_or(IterationError::NoJudge)?.id;
-    let scorer = ports.signer(bench.ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
-    let calls = unscored.len() as u64;
+    let scorer = ports.signer(bench.ledger.state(), KeyNeed::scorer(Kind::ScoreRecorded))?;
+    let (asks, silent) = asks_of(bench, (judge, frame), unscored)?;
+    let calls = asks.len() as u64;
     let payer = charges::calls(ports, &bench.ledger, (judge.port, &judge.judge), calls)?;
-    let mut meter = Meter::of(payer);
-    for batch in unscored.chunks(BATCH) {
-        let mut good = Vec::with_capacity(batch.len());
-        let mut texts = Texts::new(&bench.home, &bench.ledger)?;
-        let mut stopped = None;
-        for (scorers, name) in batch {
-            let mut texts_found = None;
-            for by in scorers {
-                if texts_found.is_none() {
-                    texts_found = texts_of(&bench.ledger, &mut texts, &experiment, by, name)?;
-                }
-            }
-            let row = texts_found.map(|of| row_of(name, Micro::default(), of));
-            let reading = row.as_ref().and_then(|row| frame.read(row));
-            let Some((row, reading)) = row.zip(reading) else {
-                found.silent += 1;
-                continue;
-            };
-            meter.called(true);
-            match reading.score(&row, &mut *port) {
-                Ok(base) => good.push((row, reading, base)),
-                Err(error) => {
-                    stopped = Some((name.item.to_string(), error));
-                    break;
-                }
-            }
-        }
-        drop(texts);
-        meter.settle(&mut bench.ledger)?;
-        let mut book = Book {
-            home: &bench.home,
-            ledger: &mut bench.ledger,
-            experiment: &experiment,
-            judge: &judge.judge,
-            registered,
-            scorer: &scorer,
-            meter: Meter::default(),
-        };
-        let counts = book.record(good, &[])?;
-        bench.ledger.settle()?;
-        found.recorded += counts.recorded;
-        found.differing += counts.differing;
-        if let Some((item, error)) = stopped {
-            return Err(JudgingError::stopped_at(item, error, found.recorded).into());
-        }
-        let done = (found.recorded + found.silent) as u64;
-        ports.progress(Work::Judging, done, unscored.len() as u64);
-    }
+    let port = registration::opened(ports, &bench.ledger, judge)?;
+    let mut book = Book {
+        home: &bench.home,
+        ledger: &mut bench.ledger,
+        experiment: &experiment,
+        judge: &judge.judge,
+        registered,
+        scorer: &scorer,
+        meter: Meter::of(payer),
+    };
+    let all = asks.iter().map(Vec::len).sum::<usize>() as u64;
+    let mut counts = RunCounts::default();
+    ports.heed(true)?;
+    let of = (vec![port], asks, judge.port);
+    let ended = judging::ask(ports, &mut book, &mut counts, of, all);
+    ports.heed(false)?;
+    bench.ledger.settle()?;
     append::tell_of_pin(ports, &bench.ledger);
+    ended?;
+    if let Some(row) = counts.declined.first() {
+        let error = JudgeError::Declined(row.reason.clone());
+        return Err(JudgingError::stopped_at(&row.item, error, counts.scored).into());
+    }
     bench.again()?;
-    Ok(found)
+    Ok(MissingScores {
+        recorded: counts.scored,
+        differing: counts.conflicts,
+        silent,
+    })
 }
 
 /// Scores what is missing; then draws a sample of records, scores it again, and records what differs.
@@ -247,18 +244,21 @@ pub fn score(bench: &mut Bench, ports: &mut dyn Ports) -> Result<ScoringResult, 
     let judge = judge.ok_or(IterationError::NoJudge)?;
     let pepper = bench.home.vault(bench.ledger.ambient())?.pepper()?;
     let pepper = Zeroizing::new(pepper);
-    let frame = Frame::new(judge.clone(), known(&bench.ledger, &judge)?, *pepper);
-    let mut port = registration::opened(ports, &bench.ledger, &judge)?;
+    let frame = Frame::new(
+        judge.clone(),
+        registration::known(&bench.ledger, &judge)?,
+        *pepper,
+    );
     let mut of = asked(bench, &judge)?;
     let by = (&judge, &frame);
-    let scored = score_missing(bench, ports, by, port.as_mut(), &of.unscored)?;
+    let scored = score_missing(bench, ports, by, &of.unscored)?;
     if scored.differing > 0 {
         return Err(IterationError::Conflicts(scored.differing).into());
     }
     if scored.recorded > 0 {
         of = asked(bench, &judge)?;
     }
-    let again = repeat(bench, ports, by, port.as_mut(), &of)?;
+    let again = repeat(bench, ports, by, &of)?;
     let (sampled, mismatches) = (again.sampled, again.mismatches);
     if mismatches > 0 {
         return Err(IterationError::Unstable {
@@ -292,17 +292,17 @@ pub(super) fn repeat(
     bench: &mut Bench,
     ports: &mut dyn Ports,
     by: (&JudgeRegistered, &Frame),
-    port: &mut dyn Judge,
     of: &JudgeRecords,
 ) -> Result<RepeatedSample, SessionError> {
     let judge = by.0;
+    let mut port = registration::opened(ports, &bench.ledger, judge)?;
     let (sample, seed) = drawn(bench, judge, of)?;
     let calls = sample.len() as u64;
     let payer = charges::calls(ports, &bench.ledger, (judge.port, &judge.judge), calls)?;
     if let Some(payer) = payer {
         payer.pay(&mut bench.ledger, calls)?;
     }
-    let (mismatches, conflicts) = rescored(bench, ports, by, port, (of, &sample))?;
+    let (mismatches, conflicts) = rescored(bench, ports, by, port.as_mut(), (of, &sample))?;
     let leaves = sample.iter().map(|key| key.as_bytes().as_slice());
     let said = ScoreReplayed {
         judge: judge.judge.clone(),
@@ -346,8 +346,9 @@ fn rescored(
         })?;
         let row = row_of(&name, record.b_micro, found);
         let reading = frame.read(&row).ok_or(IterationError::NoTexts)?;
-        let base = reading.score(&row, &mut *port);
-        let base = base.map_err(|error| JudgingError::stopped_at(&row.item, error, 0))?;
+        let answer = reading.answer(&row, &mut *port);
+        let answer = answer.map_err(|error| JudgingError::stopped_at(&row.item, error, 0))?;
+        let (base, reading) = (answer.score, reading.with(&answer));
         mismatches += u64::from(base != record.b_micro || reading.evidence != record.evidence);
         if base != record.b_micro {
             conflicts.push((record.clone(), base));

@@ -1,34 +1,33 @@
 //! Two judges held against the same labels, and the plan that said so before.
 
-use clover_event::Payload;
+use clover_event::Kind;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
-use clover_event::id::ManifestId;
-use clover_event::payload::label::LabelPurpose;
+use clover_event::payload::scoring::JudgeCompared;
+use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
-use clover_projection::manifests::Manifests;
 use clover_workflow::judge::agreement;
-use clover_workflow::judge::agreement::JudgeAgreement;
 
 use crate::error::SessionError;
 use crate::judge::error::JudgingError;
-
-/// How a plan names a comparison among its secondary analyses, before the names of the judges.
-pub const NAMED: &str = "judge compare ";
+use crate::judge::scoring;
+use crate::ports::KeyNeed;
+use crate::ports::Ports;
 
 /// Two judges, compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The judges, in the order asked for.
-    pub judges: [JudgeId; 2],
-    /// The numbers.
-    pub compared: JudgeAgreement,
-    /// The plan that named them before the first label, and how many comparisons it names; `None` where it is exploratory.
-    pub plan: Option<(ManifestId, usize)>,
+    /// What was found.
+    pub said: JudgeCompared,
+    /// Where it stands on record; `None` where it does not.
+    pub seq: Option<u64>,
+    /// Where a comparison that a plan named stands, with other numbers; `None` where none does.
+    pub seen: Option<u64>,
 }
 
-/// Compares two judges on the rows that both scored, as the log stood at a state.
+/// Compares two judges on the rows that both scored, as the log stood at a state. Appends nothing. One that is on record with
+/// the same numbers is given as it stands there.
 ///
 /// # Errors
 /// [`JudgingError::Compared`].
@@ -38,55 +37,52 @@ pub fn compare(
     experiment: &ExperimentId,
     [first, second]: [JudgeId; 2],
 ) -> Result<Comparison, SessionError> {
-    let below = state.size;
-    let pair = [&first, &second];
-    let compared = agreement::compared(ledger, experiment, pair, below);
-    let compared = compared.map_err(|error| JudgingError::Compared {
+    let earlier = agreement::earlier(ledger, experiment, [&first, &second], state.size)?;
+    // In the order that is on record, where one is.
+    let first_said = earlier.first().map(|(_, said)| [&said.first, &said.second]);
+    let pair = first_said.unwrap_or([&first, &second]);
+    let found = agreement::compared(ledger, experiment, pair, state.size);
+    let found = found.map_err(|error| JudgingError::Compared {
         first: first.clone(),
         second: second.clone(),
         error: Box::new(error),
     })?;
-    let plan = plan(ledger, state, experiment, pair)?;
+    let same = earlier.iter().find(|(_, said)| {
+        let (plan, through) = (said.plan.clone(), said.through_seq.value());
+        found.said(pair, plan, through) == *said
+    });
+    if let Some((seq, said)) = same {
+        return Ok(Comparison {
+            said: said.clone(),
+            seq: Some(*seq),
+            seen: None,
+        });
+    }
+    let plan = agreement::plan(ledger, state, experiment, pair)?;
+    let mut seen = earlier.iter().filter(|(_, said)| said.plan.is_some());
     Ok(Comparison {
-        judges: [first, second],
-        compared,
-        plan,
+        said: found.said(pair, plan, state.size.saturating_sub(1)),
+        seq: None,
+        seen: seen.next().map(|(seq, _)| *seq),
     })
 }
 
-/// The plan in force that named a comparison before the first label for calibration.
-fn plan(
-    ledger: &Ledger,
-    state: &State,
+/// Puts a comparison on record, unless it is there.
+///
+/// # Errors
+/// A missing key, and what the ledger says; then nothing was appended.
+pub fn record(
+    ports: &mut dyn Ports,
+    ledger: &mut Ledger,
     experiment: &ExperimentId,
-    [first, second]: [&JudgeId; 2],
-) -> Result<Option<(ManifestId, usize)>, SessionError> {
-    let words = [
-        format!("{NAMED}{first} {second}"),
-        format!("{NAMED}{second} {first}"),
-    ];
-    let mut plans = state.fold::<Manifests>().by_id.iter();
-    let found = plans.find_map(|(id, record)| {
-        let version = record.in_force()?;
-        let of = &version.manifest;
-        let secondary = of.analysis.as_ref()?.secondary.as_ref()?;
-        let is_named = secondary
-            .iter()
-            .any(|text| words.iter().any(|of| of == text.as_str()));
-        let all = secondary
-            .iter()
-            .filter(|text| text.as_str().starts_with(NAMED));
-        (of.experiment == *experiment && is_named).then(|| (id.clone(), all.count(), version.seq))
-    });
-    let Some((id, count, seq)) = found else {
-        return Ok(None);
-    };
-    let mut is_late = false;
-    ledger.entries(0, seq, |read| {
-        let is_ours = read.event.header.experiment.as_ref() == Some(experiment);
-        is_late |= is_ours
-            && matches!(&read.event.payload, Payload::LabelRecorded(label) if label.purpose != LabelPurpose::Audit);
-        Ok::<_, SessionError>(())
-    })?;
-    Ok((!is_late).then_some((id, count)))
+    found: &mut Comparison,
+) -> Result<(), SessionError> {
+    if found.seq.is_some() {
+        return Ok(());
+    }
+    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::JudgeCompared))?;
+    let command = Command::new(found.said.clone(), Some(experiment.clone()));
+    let appended = scoring::settled(ports, ledger, &[command], &signer)?;
+    found.seq = appended.first().map(|of| of.seq);
+    Ok(())
 }

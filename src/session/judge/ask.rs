@@ -8,7 +8,6 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use clover_num::Micro;
 use clover_workflow::import::ImportRow;
 use clover_workflow::judge::Answer;
 use clover_workflow::judge::Judge;
@@ -138,9 +137,9 @@ fn each(
 pub(super) fn ask(
     judges: &mut [Box<dyn Judge + Send>],
     rows: &[(ImportRow, Reading)],
-) -> Vec<Result<Micro, JudgeError>> {
+) -> Vec<Result<Answer, JudgeError>> {
     let step = judges.len();
-    let asked: Vec<Vec<Result<Micro, JudgeError>>> = std::thread::scope(|scope| {
+    let asked: Vec<Vec<Result<Answer, JudgeError>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = judges
             .iter_mut()
             .enumerate()
@@ -151,7 +150,7 @@ pub(super) fn ask(
                     mine.map(|(row, reading)| match &failed {
                         Some(error) => Err(JudgeError::clone(error)),
                         None => reading
-                            .score(row, judge.as_mut())
+                            .answer(row, judge.as_mut())
                             .inspect_err(|error| failed = Some(error.clone())),
                     })
                     .collect()

@@ -22,6 +22,7 @@ use clover_workflow::import::plan;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::builtin;
 use clover_workflow::judge::command;
+use clover_workflow::judge::fields::EvidenceFields;
 use clover_workflow::judge::recorded::RecordedScores;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Frame;
@@ -122,11 +123,15 @@ impl Assignment {
             }
             Model::Recorded => (JudgePort::Recorded, fixed("recorded")),
         };
+        let version = match &facts.evidence {
+            Some(fields) => fields.version(),
+            None => evidence::SCHEMA.to_owned(),
+        };
         let registration = JudgeRegistered {
             decoding: Decoding {
                 temperature_micro: Micro::default(),
             },
-            evidence_schema: fixed(evidence::SCHEMA),
+            evidence_schema: fixed(&version),
             extractor: fixed(extract::VERSION),
             judge: spec.judge,
             known: known
@@ -255,6 +260,11 @@ impl Assignment {
         })
     }
 
+    /// Fields of evidence that the judge returns.
+    pub(super) fn fields(&self) -> Option<&EvidenceFields> {
+        self.frame.fields()
+    }
+
     /// Judges to ask, side by side.
     pub(super) fn judges<'r>(
         &self,
@@ -265,8 +275,9 @@ impl Assignment {
         if self.registration.port == JudgePort::Recorded {
             return Ok(vec![Box::new(self.scores_on_record(ledger, rows)?)]);
         }
-        let judge = &self.registration;
-        let judges = (0..self.children).map(|_| registration::opened(ports, ledger, judge));
+        let (judge, fields) = (&self.registration, self.fields());
+        let judges =
+            (0..self.children).map(|_| registration::opened_with(ports, ledger, judge, fields));
         judges.collect()
     }
 

@@ -22,6 +22,8 @@ use clover_workflow::import::ImportRows;
 use clover_workflow::import::plan;
 use clover_workflow::import::plan::ImportTerms;
 use clover_workflow::import::plan::PlanRefusal;
+use clover_workflow::judge::Answer;
+use clover_workflow::judge::fields::ReturnedEvidence;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::RawRecord;
 use clover_workflow::judge::run::Reading;
@@ -68,21 +70,38 @@ pub struct Book<'a> {
 pub struct Remark {
     declined: bool,
     draw: Count,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<ReturnedEvidence>,
     item: ItemId,
     policy: PolicyId,
-    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 impl Remark {
-    /// What was said of a row.
-    pub fn of(row: &ImportRow, reason: &str, declined: bool) -> Self {
+    /// Why a row has no score.
+    pub fn declined(row: &ImportRow, reason: &str) -> Self {
         Self {
-            declined,
+            declined: true,
             draw: row.draw,
+            evidence: None,
             item: row.item.clone(),
             policy: row.policy.clone(),
-            reason: reason.to_owned(),
+            reason: Some(reason.to_owned()),
         }
+    }
+
+    /// What was said and found of a row beside its score; `None` where nothing was.
+    pub fn of(row: &ImportRow, answer: &Answer) -> Option<Self> {
+        let says = answer.reason.is_some() || answer.evidence.is_some();
+        says.then(|| Self {
+            declined: false,
+            draw: row.draw,
+            evidence: answer.evidence.clone(),
+            item: row.item.clone(),
+            policy: row.policy.clone(),
+            reason: answer.reason.clone(),
+        })
     }
 }
 

@@ -243,7 +243,8 @@ fn heard(
         Ok((row, reading))
     });
     let pairs = pairs.collect::<Result<Vec<_>, JudgingError>>()?;
-    scoring::answers(ports, ledger, assignment, &pairs)
+    let answers = scoring::answers(ports, ledger, assignment, &pairs)?;
+    Ok(answers.into_iter().map(|answer| answer.score).collect())
 }
 
 /// Open gates that a failed check makes stale.

@@ -52,6 +52,14 @@ pub enum JudgingError {
     /// Fewer rows are on record than a sample needs.
     #[error("judge: expected at least 30 rows that are on record, found {0}")]
     FewRows(usize),
+    /// What the judge knew is not as recorded.
+    #[error("what judge {judge} knew: {found}")]
+    Known {
+        /// The judge.
+        judge: JudgeId,
+        /// What is there.
+        found: String,
+    },
     /// Anchors have no row.
     #[error("expected all {rows} anchor rows, {missing} are missing, first {first}")]
     MissingAnchors {

@@ -12,10 +12,12 @@ use clover_ground::digest::Digest;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
+use clover_rubric::evidence::Evidence;
 use clover_workflow::import::ImportRow;
 use clover_workflow::judge::Answer;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::JudgeError;
+use clover_workflow::judge::fields::EvidenceFields;
 use clover_workflow::judge::run::RawRecord;
 use clover_workflow::judge::run::Reading;
 
@@ -79,7 +81,7 @@ impl DeclinedRow {
 }
 
 /// Rows of one text, of which a judge is asked once.
-type Alike = Vec<(ImportRow, Reading)>;
+pub(crate) type Alike = Vec<(ImportRow, Reading)>;
 
 /// The rows of a run by what is to be done.
 #[derive(Default)]
@@ -95,11 +97,16 @@ struct Sorted {
 impl Sorted {
     /// Rows against the records of their judge. A row is done when it has a record of its own: an answer about the same
     /// text of another policy is no score of this row, and a row without one would be missing from every mean.
-    fn of(rows: Vec<(ImportRow, Reading)>, records: Vec<RawRecord>, port: JudgePort) -> Self {
-        let mut bases: BTreeMap<Digest, Micro> = BTreeMap::new();
+    fn of(
+        rows: Vec<(ImportRow, Reading)>,
+        records: Vec<RawRecord>,
+        (port, fields): (JudgePort, Option<&EvidenceFields>),
+    ) -> Self {
+        let mut bases: BTreeMap<Digest, (Micro, Evidence)> = BTreeMap::new();
         let mut done: BTreeSet<(Digest, PolicyId, ItemId, Count)> = BTreeSet::new();
         for record in records {
-            bases.entry(record.raw_key).or_insert(record.b_micro);
+            let answer = (record.b_micro, record.evidence);
+            bases.entry(record.raw_key).or_insert(answer);
             done.insert((record.raw_key, record.policy, record.item, record.draw));
         }
         // The built-in judge repeats itself, and imported scores are of draws, not of texts.
@@ -111,7 +118,8 @@ impl Sorted {
             let own = (key, row.policy.clone(), row.item.clone(), row.draw);
             if done.contains(&own) {
                 sorted.already += 1;
-            } else if let Some(base) = bases.get(&key).filter(|_| once) {
+            } else if let Some((base, found)) = bases.get(&key).filter(|_| once) {
+                let reading = reading.like(fields, found);
                 sorted.answered.push((row, reading, *base));
             } else if let Some(at) = alike.get(&key).filter(|_| once) {
                 sorted.asks[*at].push((row, reading));
@@ -150,7 +158,8 @@ pub fn run(
         None => None,
     };
     let port = assignment.registration.port;
-    let sorted = Sorted::of(rows, assignment.recorded(ledger)?, port);
+    let by = (port, assignment.fields());
+    let sorted = Sorted::of(rows, assignment.recorded(ledger)?, by);
     let mut counts = RunCounts {
         already: sorted.already,
         ..RunCounts::default()
@@ -158,7 +167,7 @@ pub fn run(
     if registered.is_some() && sorted.fresh() == 0 {
         return Ok(counts);
     }
-    let scorer = ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
+    let scorer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::ScoreRecorded))?;
     let registered = match registered {
         Some(id) => id,
         None => assignment.register(ledger, &scorer)?,
@@ -253,7 +262,10 @@ impl Waiting {
 
 /// Asks judges, and records what they answer. Those of a program are recorded at every beat; those of the built-in judge in
 /// whole batches, so that the same rows make the same log.
-fn ask(
+///
+/// # Errors
+/// [`JudgingError`]; what was answered before is on record.
+pub(crate) fn ask(
     ports: &mut dyn Ports,
     book: &mut Book<'_>,
     counts: &mut RunCounts,
@@ -279,7 +291,7 @@ fn ask(
             Heard::Answer(at, Err(JudgeError::Declined(reason))) => {
                 waiting.silent.insert(at);
                 let rows = asks[at].iter();
-                let said = rows.clone().map(|(row, _)| Remark::of(row, &reason, true));
+                let said = rows.clone().map(|(row, _)| Remark::declined(row, &reason));
                 waiting.remarks.extend(said);
                 let declined = rows.map(|(row, _)| DeclinedRow::of(row, &reason));
                 counts.declined.extend(declined);
@@ -335,9 +347,8 @@ fn record(
     let mut rows = Vec::new();
     for (at, answer) in due {
         for (row, reading) in &asks[at] {
-            let said = answer.reason.as_deref();
-            remarks.extend(said.map(|reason| Remark::of(row, reason, false)));
-            rows.push((row.clone(), reading.clone(), answer.score));
+            remarks.extend(Remark::of(row, &answer));
+            rows.push((row.clone(), reading.clone().with(&answer), answer.score));
         }
     }
     counts.take(book, rows, &remarks)

@@ -11,6 +11,8 @@ use clover_ledger::History;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_workflow::judge::Judge;
+use clover_workflow::judge::fields::EvidenceFields;
+use clover_workflow::judge::run::ProbeEvidence;
 
 use crate::error::SessionError;
 use crate::judge::error::JudgingError;
@@ -27,6 +29,24 @@ pub struct Registration {
     pub judge: JudgeRegistered,
 }
 
+/// What is known of sources, facts and tool calls, as a judge registered it.
+///
+/// # Errors
+/// [`JudgingError::Known`], and what reading the blob gives.
+pub fn known(ledger: &Ledger, judge: &JudgeRegistered) -> Result<ProbeEvidence, SessionError> {
+    let Some(blob) = &judge.known else {
+        return Ok(ProbeEvidence::default());
+    };
+    let damaged = |found: String| JudgingError::Known {
+        judge: judge.judge.clone(),
+        found,
+    };
+    let bytes = History::blob(ledger, &blob.blake3)?;
+    let bytes = bytes.ok_or_else(|| damaged("its blob is not there".to_owned()))?;
+    let known = serde_json::from_slice(&bytes);
+    Ok(known.map_err(|error| damaged(error.to_string()))?)
+}
+
 /// A registered judge, ready to be asked, and told what it was registered to be told.
 ///
 /// # Errors
@@ -36,7 +56,21 @@ pub fn opened(
     ledger: &Ledger,
     judge: &JudgeRegistered,
 ) -> Result<Box<dyn Judge + Send>, SessionError> {
+    let known = known(ledger, judge)?;
+    opened_with(ports, ledger, judge, known.evidence.as_ref())
+}
+
+/// The same with the fields of evidence that it returns.
+pub(super) fn opened_with(
+    ports: &mut dyn Judges,
+    ledger: &Ledger,
+    judge: &JudgeRegistered,
+    fields: Option<&EvidenceFields>,
+) -> Result<Box<dyn Judge + Send>, SessionError> {
     let mut port = ports.judge(judge)?;
+    if let Some(fields) = fields {
+        port.expect(fields);
+    }
     if let Some(blob) = &judge.prompt {
         let absent = || JudgingError::NoPrompt(judge.judge.clone());
         let bytes = History::blob(ledger, &blob.blake3)?.ok_or_else(absent)?;

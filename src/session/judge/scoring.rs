@@ -11,8 +11,8 @@ use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
-use clover_num::Micro;
 use clover_workflow::import::ImportRow;
+use clover_workflow::judge::Answer;
 use clover_workflow::judge::Judge;
 use clover_workflow::judge::run;
 use clover_workflow::judge::run::Reading;
@@ -78,8 +78,9 @@ pub fn rescore(
     }
     let scores = answers(ports, ledger, &assignment, &here)?;
     let (mut mismatches, mut differing) = (0_u64, Vec::new());
-    for ((row, reading), base) in here.iter().zip(scores) {
-        let old = &records[&reading.raw_key];
+    for ((row, reading), answer) in here.iter().zip(scores) {
+        let (old, base) = (&records[&reading.raw_key], answer.score);
+        let reading = reading.clone().with(&answer);
         mismatches += u64::from(old.b_micro != base || old.evidence != reading.evidence);
         if old.b_micro != base {
             differing.push((row.clone(), base));
@@ -103,7 +104,7 @@ pub fn rescore(
     for command in &mut commands {
         command.refs = vec![registered];
     }
-    let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreReplayed))?;
+    let signer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::ScoreReplayed))?;
     let appended = settled(ports, ledger, &commands, &signer)?;
     Ok(Rescore { said, appended })
 }
@@ -114,7 +115,7 @@ pub(super) fn answers(
     ledger: &Ledger,
     assignment: &Assignment,
     rows: &[(ImportRow, Reading)],
-) -> Result<Vec<Micro>, SessionError> {
+) -> Result<Vec<Answer>, SessionError> {
     let mut judges = assignment.judges(ports, ledger, rows.iter().map(|(row, _)| row))?;
     let answers = ask::ask(&mut judges, rows);
     let scores = rows.iter().zip(answers).map(|((row, _), answer)| {

@@ -15,6 +15,7 @@ use crate::projection::iterations::record::IterationRecord;
 use crate::session::iterate::confirm::Confirmation;
 use crate::session::iterate::gates::GatedOnDev;
 use crate::session::iterate::gates::SealedCandidates;
+use crate::session::iterate::rescore::MovedAnswers;
 use crate::view::View;
 use crate::view::iterate::number;
 use crate::view::iterate::sequential;
@@ -68,6 +69,20 @@ pub struct JudgeAsked {
     pub rows: u64,
     /// Of those, the ones that it was asked about again.
     pub again: u64,
+    /// Rows and anchors whose answer differs from the one before it was told; absent where that was not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differ: Option<u64>,
+}
+
+/// Whether a judge that was told something else answers otherwise, in one sentence.
+fn moved(judge: &JudgeId, of: &MovedAnswers) -> String {
+    let (from, rows) = (&of.from, of.rows);
+    match of.differ {
+        0 => format!(
+            "{judge} answers all {rows} rows as {from} did: what the patch tells it changes nothing that it says"
+        ),
+        differ => format!("{judge} answers {differ} of {rows} rows otherwise than {from} did"),
+    }
 }
 
 /// Gates of a patch.
@@ -143,12 +158,20 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
             judge: of.judge.clone(),
             rows: of.recorded as u64,
             again: of.sampled as u64,
+            differ: of.moved.as_ref().map(|of| of.differ as u64),
         });
         if let Some(of) = &asked {
             view.sentence(format!(
                 "{} was asked about {} rows, and about {} of them again",
                 of.judge, of.rows, of.again
             ));
+        }
+        if let Some((judge, moved_by)) = patch
+            .rescored
+            .as_ref()
+            .and_then(|of| Some((&of.judge, of.moved.as_ref()?)))
+        {
+            view.sentence(moved(judge, moved_by));
         }
         patches.push(PatchGates {
             patch: name.clone(),

@@ -181,6 +181,7 @@ pub fn measure(
     let regressions = exploits.iter().filter(|of| is_worse(of)).count();
     let names: Vec<String> = target.seeds.iter().map(row).collect();
     let event = BatteryEvaluated {
+        answers: Vec::new(),
         attacks: attacks(&battery, &target.tighter)?,
         build: text(BUILD),
         calibrator: target.calibrator,

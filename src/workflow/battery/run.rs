@@ -20,6 +20,7 @@ use clover_stats::sample::Values;
 
 use crate::judge::Judge;
 use crate::judge::JudgeQuery;
+use crate::judge::fields;
 
 /// One response that is attacked, with what is known of it.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +78,12 @@ impl Scorer<'_> {
             response: text,
             evidence: &evidence,
         };
-        let base = self.judge.score(&ask).ok()?;
-        let scored = self.rules.score(base, &evidence).ok()?;
+        let answer = self.judge.answer(&ask).ok()?;
+        let evidence = match &answer.evidence {
+            Some(said) => fields::merged(evidence, said),
+            None => evidence,
+        };
+        let scored = self.rules.score(answer.score, &evidence).ok()?;
         let violates = scored.trace.iter().any(|fired| {
             fired.path.starts_with("obligations.") || fired.path.starts_with("guards.")
         });

@@ -1,10 +1,21 @@
 //! Two judges on the same rows: whose scores agree better with open labels.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
+use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
+use clover_event::id::Text;
+use clover_event::payload::label::LabelPurpose;
+use clover_event::payload::scoring::JudgeCompared;
+use clover_event::payload::scoring::NamedComparison;
 use clover_ledger::History;
+use clover_ledger::LedgerError;
+use clover_ledger::State;
+use clover_num::Count;
+use clover_projection::manifests::Manifests;
+use clover_projection::reader::LogReader;
 use clover_stats::agreement;
 use clover_stats::agreement::Agreement;
 use clover_stats::folds;
@@ -17,7 +28,13 @@ use crate::estimate::rows::Gathered;
 use crate::estimate::rows::NoCovariates;
 use crate::estimate::rows::RowsError;
 use crate::estimate::rows::Which;
+use crate::estimate::terms::finite;
+use crate::iterate::steps::BUILD;
 
+/// How a plan names a comparison among its secondary analyses, before the names of the judges.
+pub const NAMED: &str = "judge compare ";
+/// Error rate of the interval, shared by the comparisons that a plan names.
+pub const ALPHA: f64 = 0.05;
 /// Folds, where there are labels enough.
 const FOLDS: usize = 5;
 
@@ -122,4 +139,115 @@ pub fn compared(
         folds: count,
         unpaired: labelled(first) + labelled(second) - 2 * found.rows,
     })
+}
+
+/// Comparisons of two judges that are on record below an entry, in whichever order they were named.
+///
+/// # Errors
+/// What reading the log gives.
+pub fn earlier(
+    history: &dyn History,
+    experiment: &ExperimentId,
+    [first, second]: [&JudgeId; 2],
+    below: u64,
+) -> Result<Vec<(u64, JudgeCompared)>, LedgerError> {
+    let mut all = Vec::new();
+    let entries = LogReader::below(history, below).of(experiment);
+    entries.each(|seq, event| {
+        if let Payload::JudgeCompared(said) = &event.payload {
+            let pair = [&said.first, &said.second];
+            if pair == [first, second] || pair == [second, first] {
+                all.push((seq, (**said).clone()));
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(all)
+}
+
+/// The plan in force at a state that named a comparison before the first label for calibration. Once a comparison that a plan
+/// named is on record, whoever asks again has seen it: then no plan stands behind it.
+///
+/// # Errors
+/// What reading the log gives.
+pub fn plan(
+    history: &dyn History,
+    state: &State,
+    experiment: &ExperimentId,
+    [first, second]: [&JudgeId; 2],
+) -> Result<Option<NamedComparison>, LedgerError> {
+    let words = [
+        format!("{NAMED}{first} {second}"),
+        format!("{NAMED}{second} {first}"),
+    ];
+    let mut plans = state.fold::<Manifests>().by_id.iter();
+    let found = plans.find_map(|(id, record)| {
+        let version = record.in_force()?;
+        let of = &version.manifest;
+        let secondary = of.analysis.as_ref()?.secondary.as_ref()?;
+        let is_named = secondary
+            .iter()
+            .any(|text| words.iter().any(|of| of == text.as_str()));
+        let all = secondary
+            .iter()
+            .filter(|text| text.as_str().starts_with(NAMED));
+        (of.experiment == *experiment && is_named).then(|| (id.clone(), all.count(), version.seq))
+    });
+    let Some((manifest, all, seq)) = found else {
+        return Ok(None);
+    };
+    let mut is_late = false;
+    let entries = LogReader::below(history, seq).of(experiment);
+    entries.each(|_, event| {
+        is_late |= matches!(&event.payload, Payload::LabelRecorded(label) if label.purpose != LabelPurpose::Audit);
+        ControlFlow::Continue(())
+    })?;
+    let pair = [first, second];
+    let seen = earlier(history, experiment, pair, state.size)?;
+    is_late |= seen.iter().any(|(_, said)| said.plan.is_some());
+    Ok((!is_late).then(|| NamedComparison {
+        comparisons: count(all),
+        manifest,
+    }))
+}
+
+fn count(value: usize) -> Count {
+    Count::new(value as u64).unwrap_or_default()
+}
+
+impl JudgeAgreement {
+    /// What was found as an event says it. Comparisons that a plan names share the error rate in equal parts.
+    pub fn said(
+        &self,
+        judges: [&JudgeId; 2],
+        plan: Option<NamedComparison>,
+        through: u64,
+    ) -> JudgeCompared {
+        let named = plan.as_ref().map_or(1, |of| of.comparisons.value().max(1));
+        let interval = self.found.interval(ALPHA / named as f64);
+        let better = if interval.low > 0.0 {
+            Some(1)
+        } else if interval.high < 0.0 {
+            Some(0)
+        } else {
+            None
+        };
+        JudgeCompared {
+            better: better.map(|at: usize| judges[at].clone()),
+            build: Text::new(BUILD).expect("BUG: the build is a text"),
+            difference: finite(self.found.difference),
+            first: judges[0].clone(),
+            first_error: finite(self.found.errors[0]),
+            folds: count(self.folds),
+            high: finite(interval.high),
+            items: count(self.found.clusters),
+            low: finite(interval.low),
+            plan,
+            rows: count(self.found.rows),
+            second: judges[1].clone(),
+            second_error: finite(self.found.errors[1]),
+            through_seq: Count::new(through).unwrap_or_default(),
+            unpaired: count(self.unpaired),
+        }
+    }
 }

@@ -16,6 +16,7 @@ use clover_num::Micro;
 use clover_rubric::evidence::Evidence;
 use clover_rubric::extract::content_words;
 
+use crate::judge::Answer;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
 use crate::judge::JudgeQuery;
@@ -44,8 +45,8 @@ pub const AUTHORITY: i64 = 40_000;
 pub struct Builtin;
 
 impl Judge for Builtin {
-    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
-        Ok(score(ask.prompt, ask.response, ask.evidence))
+    fn answer(&mut self, ask: &JudgeQuery<'_>) -> Result<Answer, JudgeError> {
+        Ok(Answer::of(score(ask.prompt, ask.response, ask.evidence)))
     }
 }
 

@@ -17,12 +17,14 @@ use clover_ground::process::Heard;
 use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::judge::Answer;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
 use crate::judge::JudgeQuery;
+use crate::judge::fields::EvidenceFields;
 
 /// Between the name of a model and the digest of a program's files.
 const FILES: &str = " program/sha256:";
@@ -39,6 +41,11 @@ pub fn model(name: &Text, files: Option<&Digest>) -> Text {
         let files = format!("{FILES}{}", files.to_hex());
         Text::new(files).expect("BUG: a digest is short")
     })
+}
+
+/// The name of a model, without the files of the program behind it.
+pub fn name(model: &str) -> &str {
+    model.rsplit_once(FILES).map_or(model, |(name, _)| name)
 }
 
 /// The digest of a program's files that a model names.
@@ -66,6 +73,7 @@ pub struct Command {
     child: Option<Child>,
     asked: u64,
     prompt: Option<String>,
+    fields: Option<EvidenceFields>,
 }
 
 #[derive(Serialize)]
@@ -90,6 +98,8 @@ struct ChildReply<'a> {
     error: Option<String>,
     #[serde(default)]
     reason: Option<String>,
+    #[serde(default)]
+    evidence: Option<Value>,
 }
 
 impl Command {
@@ -100,6 +110,7 @@ impl Command {
             child: None,
             asked: 0,
             prompt: None,
+            fields: None,
         })
     }
 
@@ -135,7 +146,7 @@ impl Command {
 }
 
 /// Reads an answer to ask `id`.
-fn read(text: &str, id: u64) -> Result<Answer, JudgeError> {
+fn read(text: &str, id: u64, fields: Option<&EvidenceFields>) -> Result<Answer, JudgeError> {
     const SHOWN: usize = 200;
     let shown = || text.chars().take(SHOWN).collect::<String>();
     let answer: ChildReply<'_> = serde_json::from_str(text)
@@ -151,20 +162,29 @@ fn read(text: &str, id: u64) -> Result<Answer, JudgeError> {
         return Err(JudgeError::Declined(error));
     }
     let score = answer.score.ok_or_else(|| JudgeError::Answer(shown()))?;
+    let evidence = match (fields, answer.evidence) {
+        (Some(fields), said) => Some(fields.read(id, said)?),
+        (None, None) => None,
+        (None, Some(_)) => {
+            return Err(JudgeError::Evidence {
+                ask: id,
+                field: "evidence".to_owned(),
+                expected: "none, as the file of --known registers no field of it".to_owned(),
+                found: shown(),
+            });
+        }
+    };
     match Micro::parse(score.get()) {
         Ok((score, _)) if (0..=1_000_000).contains(&score.value()) => Ok(Answer {
             score,
             reason: answer.reason,
+            evidence,
         }),
         _ => Err(JudgeError::Answer(shown())),
     }
 }
 
 impl Judge for Command {
-    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
-        self.answer(ask).map(|answer| answer.score)
-    }
-
     fn answer(&mut self, ask: &JudgeQuery<'_>) -> Result<Answer, JudgeError> {
         self.asked += 1;
         let id = self.asked;
@@ -181,7 +201,7 @@ impl Judge for Command {
         let mut starts = 0;
         loop {
             match self.ask(id, &line) {
-                Ok(answer) => return read(&answer, id),
+                Ok(answer) => return read(&answer, id, self.fields.as_ref()),
                 Err(error) if starts == self.plan.restarts_max => return Err(error),
                 Err(_) => starts += 1,
             }
@@ -190,6 +210,10 @@ impl Judge for Command {
 
     fn tell(&mut self, prompt: &str) {
         self.prompt = Some(prompt.to_owned());
+    }
+
+    fn expect(&mut self, fields: &EvidenceFields) {
+        self.fields = Some(fields.clone());
     }
 
     fn finish(&mut self) -> Result<(), JudgeError> {
@@ -259,10 +283,14 @@ mod tests {
             ("{\"id\":1,\"score\":\"0.5\"}", Err("expected a score")),
             ("{\"id\":2,\"score\":0.5}", Err("not 1")),
             ("{\"id\":1,\"score\":0.5,\"more\":1}", Err("unknown field")),
+            (
+                "{\"id\":1,\"score\":0.5,\"evidence\":{}}",
+                Err("registers no field"),
+            ),
             ("{\"id\":1}", Err("expected a score")),
             ("0.5", Err("expected a score")),
         ] {
-            match (read(text, 1).map(|of| of.score.value()), expected) {
+            match (read(text, 1, None).map(|of| of.score.value()), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(found), Err(expected)) => {
                     assert!(found.to_string().contains(expected), "{found}");

@@ -7,6 +7,7 @@
 pub mod agreement;
 pub mod builtin;
 pub mod command;
+pub mod fields;
 pub mod key;
 pub mod recorded;
 pub mod run;
@@ -16,6 +17,9 @@ use clover_event::id::PolicyId;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_rubric::evidence::Evidence;
+
+use crate::judge::fields::EvidenceFields;
+use crate::judge::fields::ReturnedEvidence;
 
 /// What a judge is asked.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +44,18 @@ pub enum JudgeError {
     /// The answer is no score.
     #[error("expected a score from 0 to 1, found {0}")]
     Answer(String),
+    /// What it found is not what it was registered to return.
+    #[error("the answer to ask {ask}: {field}: expected {expected}, found {found}")]
+    Evidence {
+        /// The ask, from 1: the line of its answers, where it was never started anew.
+        ask: u64,
+        /// The field.
+        field: String,
+        /// What it would hold.
+        expected: String,
+        /// What it holds.
+        found: String,
+    },
     /// It ended, or could not be started, and was tried as often as it may be.
     #[error("the judge ended: {0}")]
     Ended(String),
@@ -61,31 +77,43 @@ pub struct Answer {
     pub score: Micro,
     /// Why, where it says so.
     pub reason: Option<String>,
+    /// What it found, where it was registered to return that.
+    pub evidence: Option<ReturnedEvidence>,
+}
+
+impl Answer {
+    /// A score, and nothing beside it.
+    pub fn of(score: Micro) -> Self {
+        Self {
+            score,
+            reason: None,
+            evidence: None,
+        }
+    }
 }
 
 /// Gives base scores.
 pub trait Judge {
-    /// The base score of a response, from 0 to 1 in millionths. The same ask gives the same score, or the judge is not
-    /// deterministic and a re-score finds it out.
+    /// The base score of a response, from 0 to 1 in millionths, with what the judge says beside it. The same ask gives the same
+    /// score, or the judge is not deterministic and a re-score finds it out.
     ///
     /// # Errors
     /// [`JudgeError`].
-    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError>;
+    fn answer(&mut self, ask: &JudgeQuery<'_>) -> Result<Answer, JudgeError>;
+
+    /// The score alone.
+    ///
+    /// # Errors
+    /// [`JudgeError`].
+    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
+        self.answer(ask).map(|answer| answer.score)
+    }
 
     /// Tells it what it is to judge by: every ask after this one says so. A judge that reads no prompt takes no notice.
     fn tell(&mut self, _prompt: &str) {}
 
-    /// The same with what it says beside its score.
-    ///
-    /// # Errors
-    /// [`JudgeError`].
-    fn answer(&mut self, ask: &JudgeQuery<'_>) -> Result<Answer, JudgeError> {
-        let score = self.score(ask)?;
-        Ok(Answer {
-            score,
-            reason: None,
-        })
-    }
+    /// Expects these fields of evidence with every answer. A judge that returns none takes no notice.
+    fn expect(&mut self, _fields: &EvidenceFields) {}
 
     /// Ends it after the last ask.
     ///

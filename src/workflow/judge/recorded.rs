@@ -7,6 +7,7 @@ use clover_event::id::PolicyId;
 use clover_num::Count;
 use clover_num::Micro;
 
+use crate::judge::Answer;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
 use crate::judge::JudgeQuery;
@@ -26,8 +27,9 @@ impl RecordedScores {
 }
 
 impl Judge for RecordedScores {
-    fn score(&mut self, ask: &JudgeQuery<'_>) -> Result<Micro, JudgeError> {
+    fn answer(&mut self, ask: &JudgeQuery<'_>) -> Result<Answer, JudgeError> {
         let key = (ask.policy.clone(), ask.item.clone(), ask.draw);
-        self.scores.get(&key).copied().ok_or(JudgeError::Missing)
+        let found = self.scores.get(&key).copied();
+        found.map(Answer::of).ok_or(JudgeError::Missing)
     }
 }

@@ -28,6 +28,8 @@ use crate::judge::Answer;
 use crate::judge::Judge;
 use crate::judge::JudgeError;
 use crate::judge::JudgeQuery;
+use crate::judge::fields;
+use crate::judge::fields::EvidenceFields;
 use crate::judge::key::RawKey;
 
 /// What was recorded of sources, tool calls and facts before a judge scores.
@@ -37,6 +39,9 @@ pub struct ProbeEvidence {
     /// Sources; absent when nothing is known of any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citations: Option<Citations>,
+    /// Fields of evidence that the judge returns; absent when it returns none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceFields>,
     /// Statements that are true; absent when none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<Vec<String>>,
@@ -52,6 +57,7 @@ pub struct Frame {
     citations: Option<Citations>,
     traces: Option<BTreeMap<String, Traces>>,
     facts: Option<Facts>,
+    fields: Option<EvidenceFields>,
     pepper: [u8; 32],
 }
 
@@ -113,8 +119,14 @@ impl Frame {
             citations: known.citations,
             traces: known.traces,
             facts,
+            fields: known.evidence,
             pepper,
         }
+    }
+
+    /// Fields of evidence that the judge returns.
+    pub fn fields(&self) -> Option<&EvidenceFields> {
+        self.fields.as_ref()
     }
 
     /// The same for another registration.
@@ -160,15 +172,7 @@ impl Frame {
 }
 
 impl Reading {
-    /// Asks a judge for the row's base score.
-    ///
-    /// # Errors
-    /// [`JudgeError`].
-    pub fn score(&self, row: &ImportRow, judge: &mut dyn Judge) -> Result<Micro, JudgeError> {
-        judge.score(&self.ask(row))
-    }
-
-    /// As [`score`](Self::score), with what the judge says beside it.
+    /// Asks a judge for the row's base score, and what it says beside it.
     ///
     /// # Errors
     /// [`JudgeError`].
@@ -184,6 +188,30 @@ impl Reading {
             prompt: row.prompt.as_deref().unwrap_or_default(),
             response: row.response.as_deref().unwrap_or_default(),
             evidence: &self.evidence,
+        }
+    }
+
+    /// The row with what a judge found in it.
+    #[must_use]
+    pub fn with(self, answer: &Answer) -> Self {
+        match &answer.evidence {
+            None => self,
+            Some(said) => Self {
+                evidence: fields::merged(self.evidence, said),
+                ..self
+            },
+        }
+    }
+
+    /// The row with what a judge found in another one of the same text.
+    #[must_use]
+    pub fn like(self, fields: Option<&EvidenceFields>, found: &Evidence) -> Self {
+        match fields {
+            None => self,
+            Some(fields) => Self {
+                evidence: fields.copied(self.evidence, found),
+                ..self
+            },
         }
     }
 
@@ -325,7 +353,7 @@ mod tests {
             .map(|text| {
                 let row = row(text);
                 let reading = frame.read(&row).unwrap();
-                let base = reading.score(&row, &mut Builtin).unwrap();
+                let base = reading.answer(&row, &mut Builtin).unwrap().score;
                 reading.record(&row, base)
             })
             .into();

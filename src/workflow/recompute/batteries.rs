@@ -1,12 +1,12 @@
-//! What attacks on an iteration's responses earned, computed again where the judge is the program's own and its texts are at
-//! hand.
+//! What attacks on an iteration's responses earned, computed again where texts are at hand, and the judge is the built-in one or
+//! a program whose answers are kept.
 
 use std::cell::RefCell;
 
 use clover_attack::Chain;
 use clover_event::Event;
 use clover_event::Payload;
-use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
 use clover_event::payload::battery::BatteryEvaluated;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
@@ -14,6 +14,7 @@ use clover_ledger::History;
 use clover_projection::batteries::attacked::AttackedRows;
 use clover_rubric::Patch;
 
+use crate::battery::answers::ReplayedAnswers;
 use crate::battery::measured::SEEDS_DEFAULT;
 use crate::battery::prepared;
 use crate::battery::prepared::BatteryPlan;
@@ -23,6 +24,7 @@ use crate::estimate::rows::NOT_AT_HAND;
 use crate::iterate::course::Course;
 use crate::iterate::hypothesis::Hypothesis;
 use crate::iterate::rows::RowName;
+use crate::judge::Judge;
 use crate::judge::builtin::Builtin;
 use crate::judge::run::ProbeEvidence;
 use crate::recompute::Context;
@@ -71,9 +73,9 @@ pub(super) fn evaluated(
     let record = context.record(&said.iteration, seq)?;
     let judge = record.judges.iter().find(|judge| judge.judge == said.judge);
     let judge = judge.ok_or_else(|| gone("its judge was not registered before it"))?;
-    if judge.port != JudgePort::Builtin {
+    if judge.port != JudgePort::Builtin && said.answers.is_empty() {
         let what = format!(
-            "judge {} is a program, and is asked by `clover battery run` alone",
+            "judge {} is a program, and its answers were not kept",
             judge.judge
         );
         return Err(RecomputeError::Unrecorded(what));
@@ -82,7 +84,7 @@ pub(super) fn evaluated(
         return Err(RecomputeError::Unrecorded(NOT_AT_HAND.to_owned()));
     }
     let history = context.history;
-    let below = AttackedRows::below(history, &record.experiment, &said.judge, seq)?;
+    let below = AttackedRows::below(history, &record.experiment, judge.root(), seq)?;
     let seen = event
         .header
         .seen
@@ -105,7 +107,24 @@ pub(super) fn evaluated(
     let patches = of.as_ref().map(|of| prepared::patches(&record, of));
     let patches = patches.unwrap_or_default();
     let of = (of.as_ref(), patches.as_slice());
-    measured_again(&said.iteration, course, of, (&material, &known))
+    let again = measured_again(history, said, (course, judge), of, (&material, &known))?;
+    Ok(again.into())
+}
+
+/// A program that answers what it answered; nothing where it was not asked.
+fn asked(
+    history: &dyn History,
+    said: &BatteryEvaluated,
+    judge: &JudgeId,
+) -> Result<RefCell<ReplayedAnswers>, RecomputeError> {
+    let mut all = said.answers.iter();
+    let Some(kept) = all.find(|of| of.judge == *judge) else {
+        return Ok(RefCell::default());
+    };
+    let absent = || gone(&format!("the blob of what {judge} answered is not at hand"));
+    let bytes = history.blob(&kept.records.blake3)?.ok_or_else(absent)?;
+    let answers = ReplayedAnswers::of(&bytes).map_err(|error| gone(&error))?;
+    Ok(RefCell::new(answers))
 }
 
 /// Responses that are attacked, and known exploits with theirs.
@@ -140,22 +159,43 @@ fn gathered(
 
 /// Attacks and scores anew, under the rubric in force or a hypothesis with its documents.
 fn measured_again(
-    iteration: &IterationId,
-    course: &Course,
+    history: &dyn History,
+    said: &BatteryEvaluated,
+    (course, judge): (&Course, &JudgeRegistered),
     (of, patches): (Option<&Hypothesis>, &[Patch]),
     (material, known): (&Material, &ProbeEvidence),
-) -> Result<Payload, RecomputeError> {
+) -> Result<BatteryEvaluated, RecomputeError> {
     let patched = of.map(|of| course.patched(of)).transpose()?.transpose();
     let patched = patched.map_err(|missing| RecomputeError::Missing(missing.to_string()))?;
     let prepared = BatteryPlan {
         course,
-        iteration,
+        iteration: &said.iteration,
         known,
         material,
         of: of.zip(patched.as_deref()),
         patches,
     };
-    let again = prepared.measured(&prepared.target(), &RefCell::new(Builtin), None);
-    let (again, _) = again.map_err(|error| gone(&error.to_string()))?;
-    Ok(again.into())
+    let target = prepared.target();
+    let again = if judge.port == JudgePort::Builtin {
+        prepared.measured(&target, &RefCell::new(Builtin), None)
+    } else {
+        let own = asked(history, said, judge.root())?;
+        let told = judge
+            .of
+            .as_ref()
+            .map(|_| asked(history, said, &judge.judge));
+        let told = told.transpose()?;
+        let anew = told.as_ref().map(|of| of as &RefCell<dyn Judge>);
+        let again = prepared.measured(&target, &own, anew);
+        let is_spent = own.borrow().is_spent() && told.is_none_or(|of| of.borrow().is_spent());
+        if !is_spent {
+            return Err(gone(
+                "the battery asks more, or less, than answers are kept",
+            ));
+        }
+        again
+    };
+    let (mut again, _) = again.map_err(|error| gone(&error.to_string()))?;
+    again.answers.clone_from(&said.answers);
+    Ok(again)
 }

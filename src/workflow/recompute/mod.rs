@@ -4,6 +4,7 @@
 //! [`way`] has one line per kind. Every number must be the same to the bit where the
 //! same program computed it; where another did, within 1e-9 relative, with every word and decision the same.
 
+mod agreements;
 mod batteries;
 mod compare;
 mod decided;

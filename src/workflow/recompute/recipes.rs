@@ -7,6 +7,7 @@ use clover_event::Kind;
 use clover_ledger::RuleName;
 
 use crate::recompute::Run;
+use crate::recompute::agreements;
 use crate::recompute::batteries;
 use crate::recompute::decided;
 use crate::recompute::drift;
@@ -128,7 +129,7 @@ pub const fn way(kind: Kind) -> Way {
         Kind::CandidatesSealed => again(When::Replay, decided::sealed, "the gates on dev and the best patch of each family"),
         Kind::ConfirmUnsealed => again(When::Replay, decided::unsealed, "the split's confirm root and the sealing; the charge is named"),
         Kind::PatchAccepted => again(When::Replay, decided::accepted, "the gates on confirm and the order among candidates"),
-        Kind::BatteryEvaluated => again(When::Replay, batteries::evaluated, "texts of the seeds under the eight attacks, the search's seed, exploits known by then; needs the built-in judge's texts"),
+        Kind::BatteryEvaluated => again(When::Replay, batteries::evaluated, "texts of the seeds under the eight attacks, the search's seed, exploits known by then; needs the texts, and of a program the answers that are kept"),
         Kind::ScoresRecomputed => again(When::Iterations, iterations::scores, "cached evidence and base scores under the candidate"),
         Kind::OrderListed => again(When::Replay, gates::order, "the units listed by name, the manifest that binds them, and the first checkpoint after it came into force"),
         Kind::OrderDrawn => again(When::Replay, gates::order, "the same as `order.listed`; seed and root of the whole order"),
@@ -143,6 +144,7 @@ pub const fn way(kind: Kind) -> Way {
         Kind::RecalibrationCompleted => again(When::Live, recalibrations::completed, "fresh labels; one that rests on an audit is that audit's"),
         Kind::GuardrailChecked => again(When::Live, guardrails::checked, "live rows of the version that runs; what was given by hand is taken as said"),
         Kind::ReportPublished => again(When::Replay, reports::published, "every part of the bundle, as of the entry that it was read to"),
+        Kind::JudgeCompared => again(When::Replay, agreements::compared, "scores of both judges, labels for calibration, and the plans that were in force"),
         Kind::JudgeDriftChecked => again(When::Estimates, drift::checked, "the judge's scores of the anchors, then and now"),
         Kind::GeneratorRunOpened => again(When::Live, generators::run, "the frozen judge's rewards of the old policy"),
         Kind::GeneratorObjectiveQueried => again(When::Live, generators::run, "the frozen judge's rewards of the step's outputs"),

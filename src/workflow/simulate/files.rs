@@ -103,6 +103,7 @@ fn known(rows: &[SimulatedRow]) -> ProbeEvidence {
         by_item
     });
     ProbeEvidence {
+        evidence: None,
         citations: Some(World::citations(rows)),
         facts: None,
         traces: Some(traces),

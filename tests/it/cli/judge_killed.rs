@@ -34,7 +34,7 @@ done
 "#;
 
 /// Answers of how long before the kill may be lost.
-const LOSS_MAX: Duration = Duration::from_millis(500);
+pub(super) const LOSS_MAX: Duration = Duration::from_millis(500);
 
 /// What the program noted of an answer.
 struct Answered {
@@ -168,7 +168,7 @@ impl Bench {
     }
 }
 
-fn now() -> Duration {
+pub(super) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
 }
 

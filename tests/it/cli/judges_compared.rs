@@ -48,9 +48,14 @@ fn labelled(desk: &mut Desk) {
 
 fn compared(desk: &mut Desk) -> Value {
     let before = desk.head();
-    let answer = desk.ok("judge compare flat good --json").json();
+    let answer = desk.ok("judge compare flat good --dry-run --json").json();
     assert_eq!(desk.head(), before, "nothing is recorded");
     answer
+}
+
+fn on_record(desk: &mut Desk) -> usize {
+    let list = desk.ok("log --kind judge.compared --json").json();
+    list["data"]["entries"].as_array().unwrap().len()
 }
 
 /// A plan whose secondary analyses are these.
@@ -102,15 +107,18 @@ fn the_judge_that_orders_rows_as_people_do_agrees_better() {
         data["judges"][1]["squared_error"].as_f64().unwrap() < 0.001,
         "{data:#}"
     );
-    let said = desk.ok("judge compare good flat").out;
-    assert!(
-        said.starts_with("good agrees better with the labels"),
-        "{said}"
-    );
-    assert!(
-        said.contains("Exploratory: no plan named it before the first label"),
-        "{said}"
-    );
+    let said = desk.ok("judge compare good flat");
+    let words: Vec<_> = said.out.split_whitespace().collect();
+    let words = words.join(" ");
+    for part in [
+        "good agrees better with the labels than flat: error of good less error of flat is -0.0",
+        "No plan named it before the first label",
+        "Nothing of this is on record, so nothing of it may be claimed.",
+    ] {
+        assert!(words.contains(part), "{part}\n{words}");
+    }
+    assert!(said.err.contains("--exploratory"), "{}", said.err);
+    assert_eq!(on_record(&mut desk), 0);
     // Probes of audits are not read, whatever they say.
     let probes: String = (LABELS..ROWS).map(|at| format!("p{at},base,0\n")).collect();
     desk.file("probes.csv", &("item,policy,label\n".to_owned() + &probes));
@@ -125,6 +133,22 @@ fn the_judge_that_orders_rows_as_people_do_agrees_better() {
     let mut with = data.clone();
     with["unpaired"] = 1.into();
     assert_eq!(compared(&mut desk)["data"], with);
+    // Marked exploratory it goes on record once, may not be claimed, and is computed again from there.
+    let marked = desk
+        .ok("judge compare flat good --exploratory --json")
+        .json();
+    assert_eq!(
+        marked["data"]["answer"]["may_be_claimed"], false,
+        "{marked:#}"
+    );
+    let seq = marked["data"]["seq"].clone();
+    assert!(seq.is_u64(), "{marked:#}");
+    let again = desk
+        .ok("judge compare good flat --exploratory --json")
+        .json();
+    assert_eq!(again["data"]["seq"], seq, "{again:#}");
+    assert_eq!(on_record(&mut desk), 1);
+    desk.replayed("");
 }
 
 #[test]
@@ -147,6 +171,37 @@ fn a_comparison_is_planned_where_a_plan_named_it_before_the_first_label() {
     );
     // Two comparisons share the error rate.
     assert_eq!(data["level"], 0.975, "{data:#}");
+    assert_eq!(data["answer"]["may_be_claimed"], false, "{data:#}");
+    // Without --dry-run it goes on record, once, and may be claimed.
+    let said = early.ok("judge compare flat good --json").json();
+    let answer = &said["data"]["answer"];
+    assert_eq!(answer["may_be_claimed"], true, "{said:#}");
+    let text = answer["text"].as_str().unwrap();
+    assert!(
+        text.ends_with("Plan m-it named it before the first label. This may be claimed."),
+        "{text}"
+    );
+    let seq = &said["data"]["seq"];
+    assert_eq!(
+        &early.ok("judge compare good flat --json").json()["data"]["seq"],
+        seq
+    );
+    assert_eq!(on_record(&mut early), 1);
+    early.replayed("");
+    // Whoever asks again with more labels has seen the first numbers.
+    early.file("more.csv", "item,policy,label\np55,base,0.9\n");
+    early.ok("import labels more.csv");
+    let later = early.ok("judge compare flat good --json").json();
+    assert_eq!(
+        (&later["verdict"], &later["data"]["seq"]),
+        (&"exploratory".into(), &Value::Null)
+    );
+    let text = later["data"]["answer"]["text"].as_str().unwrap();
+    assert!(
+        text.contains(&format!("recorded before with other numbers, at seq {seq}")),
+        "{text}"
+    );
+    early.ok("verify");
     let mut late = desk();
     labelled(&mut late);
     plan(&mut late, &["judge compare good flat"]);

@@ -220,8 +220,10 @@ fn a_generator_is_told_lower_bounds_and_validated_on_fresh_labels() {
         ("ab", 0.0),
     );
     answers(&desk, "ab", "base", &rows[third..2 * third], ("ab", 0.0));
-    desk.ok("judge run --experiment sim --judge builtin --rows ab --known sim/known.json");
-    desk.ok("import cje ab --experiment sim --judge builtin --field domain --field level");
+    // What is judged brings its fields along: nothing is imported.
+    desk.ok(
+        "judge run --experiment sim --judge builtin --rows ab --known sim/known.json --field domain --field level",
+    );
     let first = desk.ok("generator objective tune-1 --json").json();
     let bounds = first["data"]["bounds"].as_array().unwrap();
     assert_eq!(bounds.len(), third);
@@ -241,9 +243,11 @@ fn a_generator_is_told_lower_bounds_and_validated_on_fresh_labels() {
     let refused = desk.words(&early);
     assert_eq!(refused.code, 11, "{}{}", refused.out, refused.err);
     design(&mut desk, "ab-1");
-    desk.ok(
-        "import cje ab --experiment sim --judge builtin --field domain --field level --labels=ab-1 --purpose audit",
-    );
+    for policy in ["base", "tuned"] {
+        desk.ok(&format!(
+            "import labels ab/{policy}_responses.jsonl --experiment sim --design ab-1 --purpose audit"
+        ));
+    }
     let done = desk.run("generator validate tune-1 --design ab-1 --json");
     // The rubric that runs pays for citations: attacks on the new answers earn too much, whatever the gain.
     assert_eq!(done.code, 10, "{}{}", done.out, done.err);

@@ -71,9 +71,10 @@ fn scored(desk: &Desk, file: &str) {
     );
 }
 
-/// A ledger with an open iteration, whose judge is the program or the built-in one.
-fn opened(is_program: bool) -> Desk {
+/// A ledger with an open iteration, whose judge is a program or the built-in one.
+fn opened(program: Option<&str>) -> Desk {
     let of = of();
+    let is_program = program.is_some();
     let mut desk = Desk::new();
     let roles = "owner,registrar,scorer,labeler,arbiter,optimizer,releaser";
     desk.ok(&format!(
@@ -83,7 +84,7 @@ fn opened(is_program: bool) -> Desk {
     desk.ok("key new mal --role adversary");
     desk.ok_words(&["record", "budget.opened", "--data", PEEKS]);
     lay_out(&desk.at, &of);
-    desk.file("judge.py", JUDGE);
+    desk.file("judge.py", program.unwrap_or_default());
     desk.file("patch.yaml", PATCH);
     if is_program {
         for file in [
@@ -113,6 +114,30 @@ fn opened(is_program: bool) -> Desk {
     desk
 }
 
+/// A ledger with an open iteration, whose judge is a program that has a record of the anchors alone.
+pub(super) fn unscored(program: &str) -> Desk {
+    let of = of();
+    let mut desk = Desk::new();
+    let roles = "owner,registrar,scorer,labeler,arbiter,optimizer,releaser";
+    desk.ok(&format!(
+        "init --origin ledger.example/it --holder Ada --roles {roles}"
+    ));
+    desk.ok("key new cem --role custodian --seal");
+    desk.ok_words(&["record", "budget.opened", "--data", PEEKS]);
+    lay_out(&desk.at, &of);
+    desk.file("judge.py", program);
+    let mut plan = plan(&of);
+    plan["iteration"]["design"]["judge"] = "prog".into();
+    desk.file("retold.yaml", &plan.to_string());
+    for line in opening(&of) {
+        if line.starts_with("iterate anchors") {
+            desk.ok("judge run --experiment retold --judge prog --rows retold/anchors -- python3 judge.py");
+        }
+        desk.ok(&line);
+    }
+    desk
+}
+
 fn entries(desk: &mut Desk, kind: &str) -> Vec<Value> {
     let list = desk.ok(&format!("log --kind {kind} --json")).json();
     list["data"]["entries"].as_array().unwrap().clone()
@@ -130,7 +155,7 @@ fn a_patch_of_what_the_judge_is_told_is_accepted_on_what_it_answers_then() {
     if !verifiers::python() {
         return;
     }
-    let mut desk = opened(true);
+    let mut desk = opened(Some(JUDGE));
     let judge = "-- python3 judge.py";
     // Given an iteration whose judge is a program, when no program is named, then the check says how to name one.
     let head = desk.head();
@@ -214,11 +239,42 @@ fn a_patch_of_what_the_judge_is_told_is_accepted_on_what_it_answers_then() {
     let evidence = entries(&mut desk, "evidence.recorded");
     let unsealed = entries(&mut desk, "confirm.unsealed");
     assert!(seq(evidence.last().unwrap()) < seq(&unsealed[0]));
+    assert!(asked["differ"].as_u64().unwrap() > 100, "{gated:#}");
     // Then whoever has the ledger computes all of it again, and no judge is called.
     std::fs::remove_file(desk.at.join("judge.py")).unwrap();
-    desk.replayed("");
+    answers_are_kept(&mut desk, &name);
     desk.ok("verify");
     desk.ok("verify --recompute");
+}
+
+/// Whatever the programs answered to attacks is on record, and the batteries are computed again from it.
+fn answers_are_kept(desk: &mut Desk, told: &str) {
+    let batteries = entries(desk, "battery.evaluated");
+    assert!(!batteries.is_empty());
+    let mut asked = Vec::new();
+    for battery in &batteries {
+        let said = said(desk, battery);
+        let data = said["event"]["data"].clone();
+        let data = if data.is_null() {
+            said["data"].clone()
+        } else {
+            data
+        };
+        let answers = data["answers"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{said:#}"));
+        for of in answers {
+            assert!(of["records_count"].as_u64().unwrap() > 1_000, "{of}");
+            asked.push(of["judge"].as_str().unwrap().to_owned());
+        }
+    }
+    assert!(asked.iter().any(|judge| judge == told), "{asked:?}");
+    let replayed = desk.replayed("");
+    let events = replayed["events"].as_array().unwrap().iter();
+    let of = events.filter(|event| event["kind"] == "battery.evaluated");
+    let outcomes: Vec<_> = of.map(|event| event["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes.len(), batteries.len());
+    assert!(outcomes.iter().all(|of| *of == "identical"), "{outcomes:?}");
 }
 
 #[test]
@@ -226,7 +282,7 @@ fn a_patch_of_what_the_judge_is_told_needs_one_that_can_be_told() {
     if !verifiers::python() {
         return;
     }
-    let mut desk = opened(false);
+    let mut desk = opened(None);
     let head = desk.head();
     let check = desk.run("patch check patch.yaml --iteration it-retold -- python3 judge.py");
     assert_eq!(check.code, 11, "{}{}", check.out, check.err);
@@ -258,4 +314,73 @@ fn a_patch_of_what_the_judge_is_told_needs_one_that_can_be_told() {
         .json();
     assert_eq!(listed["data"]["needs_rescore"], false, "{listed:#}");
     assert_eq!(desk.head(), head);
+}
+
+/// What the judge pays for an address, whatever it is told.
+const HONEST: &str = r#"    if "Evidence is mandatory" in ask.get("judge_prompt", ""):"#;
+
+/// Runs an iteration over the patch with a judge that is no better for what it is told; gives what the steps said.
+fn pretended(desk: &mut Desk) -> String {
+    let judge = "-- python3 judge.py";
+    let ran = desk.ok(&format!(
+        "iterate run it-retold --propose patch.yaml --yes {judge}"
+    ));
+    let shown = desk.ok("iterate show it-retold --json").json()["data"].clone();
+    assert_eq!(shown["outcome"], "no_candidate", "{shown:#}");
+    for kind in ["patch.accepted", "confirm.unsealed", "budget.charged"] {
+        assert_eq!(entries(desk, kind).len(), 0, "{kind}");
+    }
+    std::fs::remove_file(desk.at.join("judge.py")).unwrap();
+    desk.replayed("");
+    desk.ok("verify");
+    desk.ok("verify --recompute");
+    let words: Vec<_> = ran.out.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[test]
+fn its_twin_that_only_pretends_is_not_accepted() {
+    if !verifiers::python() {
+        return;
+    }
+    // Given the same judge and patch, when the judge takes no notice of what it is told, then the patch changes nothing.
+    let mut desk = opened(Some(&JUDGE.replace(HONEST, "    if False:")));
+    let said = pretended(&mut desk);
+    let judges = entries(&mut desk, "judge.registered");
+    assert_eq!(judges.len(), 2);
+    for part in [
+        "answers all 1900 rows as prog did: what the patch tells it changes nothing that it says",
+        "evidence-is-mandatory rejected on dev: p1",
+        "no peek was spent",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in:\n{said}");
+    }
+}
+
+#[test]
+fn a_judge_that_mends_itself_about_confirm_alone_is_not_asked_about_it() {
+    if !verifiers::python() {
+        return;
+    }
+    // Given a judge that answers about rows of the last weeks, which are sealed, as if it were mended, and about all others
+    // as before.
+    let (_, _, from) = of().world().times();
+    let from = String::from_utf8(from.to_text().to_vec()).unwrap();
+    let late = format!(
+        "rows = map(json.loads, open('retold/responses/base_responses.jsonl'))\nlate = {{row['prompt_id'] for row in rows if \
+         row['sampled_at'] >= '{from}'}}\nassert len(late) > 500\nfor line"
+    );
+    let mended = HONEST.replace(":", " and ask[\"item\"] in late:");
+    let script = JUDGE
+        .replace(HONEST, &mended)
+        .replacen("for line", &late, 1);
+    let mut desk = opened(Some(&script));
+    let said = pretended(&mut desk);
+    // Then it is asked about none of them: the answers before are the same, and no peek is spent on the rest.
+    for part in [
+        "answers all 1900 rows as prog did",
+        "was asked about 1900 rows",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in:\n{said}");
+    }
 }

@@ -466,7 +466,8 @@ fn trust(test: &mut TestLedger) {
 fn estimates(test: &mut TestLedger) {
     let checked = valued::payload(Kind::LogprobsChecked, &valued::checked());
     let said = valued::every(5, "design-9").into_iter();
-    let said = said.chain([("held", checked)]);
+    let compared = valued::payload(Kind::JudgeCompared, &valued::judges_compared());
+    let said = said.chain([("held", checked), ("compared", compared)]);
     let batch: Vec<_> = said
         .map(|(_, payload)| Command::new(payload, Some("exp-9".parse().unwrap())))
         .collect();

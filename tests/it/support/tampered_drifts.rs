@@ -11,6 +11,7 @@ use super::gated;
 use super::iterated;
 use super::samples::*;
 use super::tampered::Sample;
+use super::valued;
 
 /// The judge of the story's first gate.
 fn judge(story: &Story) -> String {
@@ -51,7 +52,7 @@ fn handled(world: &mut World, digest: &str, rule_path: &str) -> usize {
     say(world, BEN, "manifest.deviated", &deviated)
 }
 
-/// A gate whose judge drifts, and goes on after its deviation.
+/// A gate whose judge drifts, and goes on after its deviation; then two judges are held against the same labels.
 pub fn good() -> World {
     let story = gated::story();
     let (mut world, observed, digest) = begun(&story);
@@ -61,6 +62,12 @@ pub fn good() -> World {
     );
     handled(&mut world, &digest, "metric.judge_digest");
     say(&mut world, BEN, "gate.observed", &observed);
+    say(
+        &mut world,
+        BEN,
+        "judge.compared",
+        &valued::judges_compared(),
+    );
     world
 }
 
@@ -87,7 +94,7 @@ pub fn all() -> Vec<Sample> {
     let failing = drifted::written(&judge, "anchors-1", true);
     let mut rows = vec![Sample::forged(
         "good-drift",
-        "Nothing. A judge fails its drift check, a deviation says how that is handled, and the gate goes on.",
+        "Nothing. A judge fails its drift check, a deviation says how that is handled, and the gate goes on. Two judges are held against the same labels.",
         &good(),
         None,
     )];

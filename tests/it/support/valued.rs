@@ -118,6 +118,15 @@ pub fn tested(calibrator: u8, design: &str, state: &str) -> Value {
     })
 }
 
+/// Two judges that were held against the same labels.
+pub fn judges_compared() -> Value {
+    json!({
+        "better": "judge-2", "build": "clover 0.1.0", "difference": 0.02, "first": "judge-1", "first_error": 0.05,
+        "folds": 5, "high": 0.03, "items": 90, "low": 0.01, "plan": {"comparisons": 2, "manifest": "m-it"},
+        "rows": 100, "second": "judge-2", "second_error": 0.03, "through_seq": 3, "unpaired": 1,
+    })
+}
+
 pub fn planned() -> Value {
     json!({
         "asked_micro": 100_000_000, "build": "clover 0.1.0",

@@ -139,6 +139,22 @@ impl IterationDataset {
         (rows, anchors.collect())
     }
 
+    /// Of the rows and anchors that a judge was asked about before candidates were sealed, those whose base score or evidence is
+    /// another than what the iteration read.
+    pub fn moved(&self, answers: &Answers) -> usize {
+        let parts = &self.table.data().parts;
+        let rows = self.raw.iter().enumerate();
+        let rows = rows.filter(|(at, _)| parts[*at] != Some(SplitPart::Confirm));
+        let rows = rows
+            .map(|(_, raw)| raw)
+            .chain(self.anchors.iter().flatten());
+        let moved = |raw: &&Raw| {
+            let found = answers.by_key.get(&raw.key);
+            found.is_some_and(|found| found.base != raw.base || found.evidence != raw.evidence)
+        };
+        rows.filter(moved).count()
+    }
+
     /// How many rows and anchors a judge is asked about before candidates are sealed.
     pub fn asked_first(&self) -> usize {
         let anchors: usize = self.anchors.iter().map(Vec::len).sum();
