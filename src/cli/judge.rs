@@ -72,11 +72,11 @@ pub(super) struct JudgeArgs {
         help = "Whose responses; default from file name or target_policy"
     )]
     pub policy: Option<String>,
-    /// What is known of sources, facts and tool calls
+    /// What is known of sources, facts and tool calls, and which fields of evidence the judge returns
     #[arg(
         long,
         value_name = "FILE",
-        help = "JSON of known sources, facts and tool calls"
+        help = "JSON of known sources, facts and tool calls; and of what the judge finds"
     )]
     pub known: Option<PathBuf>,
     /// The judge's template with the rubric fields that it shows

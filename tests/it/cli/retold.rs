@@ -254,12 +254,7 @@ fn answers_are_kept(desk: &mut Desk, told: &str) {
     let mut asked = Vec::new();
     for battery in &batteries {
         let said = said(desk, battery);
-        let data = said["event"]["data"].clone();
-        let data = if data.is_null() {
-            said["data"].clone()
-        } else {
-            data
-        };
+        let data = &said["body"]["data"];
         let answers = data["answers"]
             .as_array()
             .unwrap_or_else(|| panic!("{said:#}"));
@@ -364,7 +359,7 @@ fn a_judge_that_mends_itself_about_confirm_alone_is_not_asked_about_it() {
     }
     // Given a judge that answers about rows of the last weeks, which are sealed, as if it were mended, and about all others
     // as before.
-    let (_, _, from) = of().world().times();
+    let (_, from, _) = of().world().times();
     let from = String::from_utf8(from.to_text().to_vec()).unwrap();
     let late = format!(
         "rows = map(json.loads, open('retold/responses/base_responses.jsonl'))\nlate = {{row['prompt_id'] for row in rows if \
