@@ -130,7 +130,7 @@ pub(super) fn unscored(program: &str) -> Desk {
     plan["iteration"]["design"]["judge"] = "prog".into();
     desk.file("retold.yaml", &plan.to_string());
     for line in opening(&of) {
-        if line.starts_with("iterate anchors") {
+        if line.starts_with("prereg sign") {
             desk.ok("judge run --experiment retold --judge prog --rows retold/anchors -- python3 judge.py");
         }
         desk.ok(&line);
