@@ -5,16 +5,23 @@ use std::collections::BTreeMap;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use serde_json::Value;
+use clover::event::Payload;
+use clover::ground::ambient::Ambient;
+use clover::ledger::Ledger;
+use clover::ledger::LedgerError;
+use clover::ledger::LedgerOptions;
 
 use super::Desk;
+use super::gate_ahead::signer;
 use super::judge_killed::LOSS_MAX;
 use super::judge_killed::now;
 use super::killed::Home;
 use super::retold;
+use crate::support;
 use crate::support::verifiers;
 
 /// Gives each row a score of its own after two milliseconds, and notes when it did.
@@ -47,20 +54,26 @@ fn answered(desk: &Desk) -> BTreeMap<String, Duration> {
 }
 
 /// Rows with a score of the judge, each with as many as it has.
-fn recorded(desk: &mut Desk) -> BTreeMap<String, usize> {
-    let list = desk
-        .ok("log --kind score.recorded --limit 100000 --json")
-        .json();
+fn recorded(desk: &Desk) -> BTreeMap<String, usize> {
+    let folder = desk.at.join(".clover");
+    let options = LedgerOptions {
+        log_key: Some(signer(&folder.join("log.key"))),
+        ..support::options(&desk.path("state/clover/pins"))
+    };
+    let (file, ambient) = (folder.join("ledger.db"), Arc::new(Ambient::system()));
+    let ledger = Ledger::open(&file, ambient, &clover::workflow::RULEBOOK, options).unwrap();
     let mut rows = BTreeMap::new();
-    for entry in list["data"]["entries"].as_array().unwrap() {
-        let shown = desk.ok(&format!("show {} --body", entry["seq"])).out;
-        let body: Value = serde_json::from_str(&shown).unwrap();
-        let data = &body["data"];
-        if data["judge"] == "prog" {
-            let row = [&data["policy"], &data["item"]].map(|of| of.as_str().unwrap().to_owned());
-            *rows.entry(row.join("/")).or_default() += 1;
-        }
-    }
+    ledger
+        .entries(0, ledger.size(), |read| {
+            if let Payload::ScoreRecorded(score) = read.event.payload
+                && score.judge.as_str() == "prog"
+            {
+                let row = format!("{}/{}", score.policy, score.item);
+                *rows.entry(row).or_default() += 1;
+            }
+            Ok::<_, LedgerError>(())
+        })
+        .unwrap();
     rows
 }
 
@@ -78,7 +91,7 @@ fn an_iteration_that_scores_loses_half_a_second_at_most() {
         return;
     }
     let mut desk = retold::unscored(JUDGE);
-    let before = recorded(&mut desk).len();
+    let before = recorded(&desk).len();
     // Given a run that asks about some thousand rows, when it is killed, then what it answered until half a second before stands.
     std::fs::remove_file(desk.at.join("answered.log")).unwrap();
     let mut run = started(&desk);
@@ -87,7 +100,7 @@ fn an_iteration_that_scores_loses_half_a_second_at_most() {
     let killed = now();
     run.kill().unwrap();
     run.wait().unwrap();
-    let rows = recorded(&mut desk);
+    let rows = recorded(&desk);
     assert!(rows.len() > before + 100, "{} rows", rows.len());
     for (row, at) in answered(&desk) {
         let is_old = killed.saturating_sub(at) > LOSS_MAX;
@@ -102,12 +115,12 @@ fn an_iteration_that_scores_loses_half_a_second_at_most() {
     let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
     assert!(sent.success());
     assert_eq!(run.wait().unwrap().code(), Some(130));
-    let stopped = recorded(&mut desk);
+    let stopped = recorded(&desk);
     assert!(stopped.len() > rows.len());
     // When it goes on, then it ends, and no row has two scores.
     let mut run = started(&desk);
     assert!(run.wait().unwrap().success());
-    let all = recorded(&mut desk);
+    let all = recorded(&desk);
     assert!(all.values().all(|scores| *scores == 1), "a row is doubled");
     assert!(answered(&desk).keys().all(|row| all.contains_key(row)));
     desk.ok("verify");
