@@ -24,6 +24,7 @@ use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::State;
 use crate::num::Micro;
+use crate::projection::designs::Designs;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
 use crate::session::estimates::Estimation;
@@ -77,7 +78,7 @@ pub(super) struct FitArgs {
     /// auto, monotone or two-stage
     #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = ["auto", "monotone", "two-stage"], hide_possible_values = true, hide_default_value = true)]
     pub mode: String,
-    /// Ends of the scale of scores and labels [else 0:1 or observed]
+    /// Ends of the scale of scores, and of labels that have none on record
     #[arg(long, value_name = "LOW:HIGH", value_parser = scale, allow_hyphen_values = true)]
     pub scale: Option<ScaleEnds>,
     /// Show the numbers and append nothing
@@ -231,7 +232,6 @@ impl FitArgs {
             ));
         }
         found.judge_scale = self.scale;
-        found.label_scale = self.scale;
         Ok(found)
     }
 }
@@ -250,9 +250,18 @@ impl EstimatorArgs {
     }
 }
 
+/// The scale of labels: as it was declared, else as given.
+fn on_record(
+    state: &State,
+    experiment: &ExperimentId,
+    given: Option<ScaleEnds>,
+) -> Option<ScaleEnds> {
+    state.fold::<Designs>().scale(experiment).or(given)
+}
+
 /// Opens the ledger: to write, unless nothing is to be appended.
 pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, CliError> {
-    let terms = asked.resolve()?;
+    let mut terms = asked.resolve()?;
     let (home, ledger) = if asked.dry_run || ctx.as_of.is_some() {
         home::open_to_read(ctx)?
     } else {
@@ -263,9 +272,15 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, Cli
         None => {
             let id = current::experiment(ctx, &home, ledger.state(), named)?;
             current::check(ledger.state(), &id, "--experiment")?;
+            terms.label_scale = on_record(ledger.state(), &id, asked.scale);
             id
         }
-        Some(seq) => current::experiment(ctx, &home, &ledger.state_shown(seq + 1)?, named)?,
+        Some(seq) => {
+            let state = ledger.state_shown(seq + 1)?;
+            let id = current::experiment(ctx, &home, &state, named)?;
+            terms.label_scale = on_record(&state, &id, asked.scale);
+            id
+        }
     };
     Ok(Estimation {
         home,
