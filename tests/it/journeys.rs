@@ -11,6 +11,9 @@
 //! ```
 //!
 //! Every command must end with 0, or with the code after `!`; its answer must hold what stands after `>`.
+//!
+//! README and the walkthrough are such paths too: each `$` of their blocks of `console` runs, in order, and a block that has
+//! the name of a file is that file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -76,6 +79,62 @@ fn read(path: &Path) -> Journey {
     journey
 }
 
+/// The path that a page leads along.
+fn of_page(name: &str) -> Journey {
+    let text = std::fs::read_to_string(repository().join(name)).unwrap();
+    let mut journey = Journey {
+        name: name.to_owned(),
+        commands_max: None,
+        needs: vec!["CLOVER".to_owned()],
+        steps: Vec::new(),
+    };
+    let mut block: Option<(&str, Option<&str>)> = None;
+    for line in text.lines() {
+        if let Some(info) = line.strip_prefix("```") {
+            let mut words = info.split_whitespace();
+            block = match (block, words.next()) {
+                (None, kind) => Some((kind.unwrap_or_default(), words.next())),
+                (Some(_), _) => None,
+            };
+            if let Some((_, Some(file))) = block {
+                journey.steps.push(Step {
+                    command: format!("cat > {file} <<'END'\nEND"),
+                    code: 0,
+                    parts: Vec::new(),
+                });
+            }
+            continue;
+        }
+        match (block, line.strip_prefix("$ ")) {
+            (Some(("console", None)), Some(command)) => journey.steps.push(Step {
+                command: command.to_owned(),
+                code: 0,
+                parts: Vec::new(),
+            }),
+            (Some(("console", None)), None) => {
+                let command = &mut journey.steps.last_mut().unwrap().command;
+                command.push_str(&format!("\n{line}"));
+            }
+            (Some((_, Some(_))), _) => {
+                let command = &mut journey.steps.last_mut().unwrap().command;
+                command.truncate(command.len() - "END".len());
+                command.push_str(&format!("{line}\nEND"));
+            }
+            _ => {}
+        }
+    }
+    journey
+}
+
+#[test]
+fn pages_run_as_they_stand() {
+    for (page, least) in [("README.md", 30), ("schema/WALKTHROUGH.md", 25)] {
+        let commands = walk(&of_page(page)).unwrap();
+        println!("{page}: {commands} commands");
+        assert!(commands >= least, "{page}: {commands} commands");
+    }
+}
+
 /// Folders that journeys may name, where they are there.
 fn places() -> BTreeMap<&'static str, PathBuf> {
     let sample = repository().join("../shared/arena_sample");
@@ -122,6 +181,7 @@ fn walk(journey: &Journey) -> Option<usize> {
             .env_clear()
             .env("PATH", &path)
             .env("HOME", &home)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
             .envs(places.iter())
             .output()
             .unwrap();
