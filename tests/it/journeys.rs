@@ -230,3 +230,67 @@ fn each_leads_to_its_answer_in_few_commands_and_no_refusal() {
         }
     }
 }
+
+/// Sends keys to an interactive zsh once it is ready, and prints what its line says.
+const ZSH_KEYS: &str = r"
+zmodload zsh/zpty || exit 9
+zpty -b z zsh -f -i
+zpty -w z 'PS1=; autoload -Uz compinit; compinit -u -d $HOME/zdump; source $HOME/_clover; print REA''DY'
+wait_for() {
+    out=
+    repeat 300; do
+        while zpty -r -t z chunk; do out+=$chunk; done
+        [[ $out == *$1* ]] && return
+        sleep 0.1
+    done
+    print -r -- $out
+    exit 1
+}
+wait_for READY
+zpty -w -n z $'clover estimate --experiment arc\t'
+wait_for arctic
+zpty -d z
+print completed
+";
+
+#[test]
+fn fish_and_zsh_complete_ids_of_the_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_clover")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let ran = |shell: &str, script: &str| {
+        let output = Command::new(shell)
+            .args(["-c", script])
+            .current_dir(home)
+            .env_clear()
+            .env("PATH", &path)
+            .env("HOME", home)
+            .env("TERM", "dumb")
+            .output();
+        // A shell that is not here is told by the only error there is.
+        output.ok().map(|output| {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            (output.status.success(), said)
+        })
+    };
+    let made = ran(
+        "sh",
+        "clover init --holder Ada --roles all >/dev/null && for id in arena arctic; do clover experiment register $id \
+         --title T --purpose p >/dev/null || exit 1; done; clover completions fish > clover.fish && clover completions zsh > _clover",
+    );
+    assert!(made.unwrap().0);
+    let asks = "source clover.fish; complete -C 'clover use '; complete -C 'clover gate sh'";
+    match ran("fish", asks) {
+        None => println!("skipped: fish is not here"),
+        Some((_, said)) => {
+            for word in ["arctic", "arena", "show"] {
+                assert!(said.lines().any(|line| line.starts_with(word)), "{said}");
+            }
+        }
+    }
+    match ran("zsh", ZSH_KEYS) {
+        None => println!("skipped: zsh is not here"),
+        Some((_, said)) => assert!(said.contains("completed"), "{said}"),
+    }
+}

@@ -21,7 +21,6 @@ use crate::view::answer::BestPolicy;
 use crate::view::answer::OrderStanding;
 use crate::view::answer::Question;
 use crate::view::answer::Standing;
-use crate::view::text::cut;
 use crate::view::text::escape;
 use crate::view::text::thousands;
 use crate::view::values;
@@ -308,7 +307,7 @@ impl AnalysisShown<'_> {
     }
 
     fn pair(&self, pair: &Difference) -> String {
-        let name = |policy: usize| cut(&escape(&self.analysis.policies[policy].name), 24);
+        let name = |policy: usize| escape(&self.analysis.policies[policy].name);
         format!("{} - {}", name(pair.first), name(pair.second))
     }
 

@@ -24,7 +24,6 @@ use crate::view::estimate::ends;
 use crate::view::estimate::rank;
 use crate::view::estimate::rank_ends;
 use crate::view::estimate::ranks;
-use crate::view::text::cut;
 use crate::view::values;
 use crate::view::values::Pair;
 use crate::view::values::bracket;
@@ -111,8 +110,7 @@ fn is_wider(wide: &IntervalEnds, than: &IntervalEnds) -> bool {
 }
 
 fn pair(of: &ContrastRecorded) -> String {
-    let name = |id: &str| cut(id, 24);
-    format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
+    format!("{} - {}", of.first, of.second)
 }
 
 fn reading(of: &ContrastRecorded) -> &'static str {
