@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 
-use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Bundle;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Fact;
