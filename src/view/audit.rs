@@ -333,15 +333,13 @@ fn plans_in_words(plans: &[PlanTiming]) -> String {
         .map(|of| of.manifest.to_string())
         .collect();
     let mut text = format!(
-        "{} of {} in force before the first outcome",
+        "{}: {} in force before the first outcome, {} with nothing seen yet",
+        counted(plans.len() as u64, "plan", "plans"),
         with("before"),
-        plans.len()
+        with("unseen")
     );
-    if with("unseen") > 0 {
-        text.push_str(&format!("; of {} nothing was seen yet", with("unseen")));
-    }
     if !after.is_empty() {
-        text.push_str(&format!("; NOT in force before it: {}", few(&after)));
+        text.push_str(&format!(", NOT in force before it: {}", few(&after)));
     }
     let amended = plans.iter().map(|of| of.amended_after).sum();
     let deviations = plans.iter().map(|of| of.deviations).sum();

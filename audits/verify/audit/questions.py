@@ -187,9 +187,9 @@ def plans_in_words(rows):
         return "none was registered"
     by = {timing: [row["manifest"] for row in rows if row["timing"] == timing]
           for timing in ("before", "unseen", "after")}
-    return "%d of %d in force before the first outcome%s%s; %s after it, %s" % (
-        len(by["before"]), len(rows), "; of %d nothing was seen yet" % len(by["unseen"]) if by["unseen"] else "",
-        "; NOT in force before it: %s" % few(by["after"]) if by["after"] else "",
+    return "%s: %d in force before the first outcome, %d with nothing seen yet%s; %s after it, %s" % (
+        count(len(rows), "plan", "plans"), len(by["before"]), len(by["unseen"]),
+        ", NOT in force before it: %s" % few(by["after"]) if by["after"] else "",
         count(sum(row["amended_after"] for row in rows), "amendment", "amendments"),
         count(sum(row["deviations"] for row in rows), "deviation", "deviations"))
 
