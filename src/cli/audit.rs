@@ -10,6 +10,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::view::View;
 use crate::view::audit;
+use crate::view::audit_summary;
 
 #[derive(Debug, clap::Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "a command line is parsed once")]
@@ -60,5 +61,9 @@ fn summary(ctx: &mut Ctx<'_>, full: bool) -> Result<View, CliError> {
         Some(_) => None,
     };
     let state = at.state(&ledger);
-    Ok(audit::summary(&ledger, state, (report.as_ref(), full))?)
+    Ok(audit_summary::summary(
+        &ledger,
+        state,
+        (report.as_ref(), full),
+    )?)
 }

@@ -127,8 +127,14 @@ fn named(ctx: &mut Ctx<'_>, file: &mut InputFile) -> Result<(), CliError> {
     let rows = &mut file.rows;
     let has_text = |row: &&ImportRow| row.prompt.is_some() || row.response.is_some();
     if let Some(row) = rows.rows.iter().find(has_text) {
-        let message = format!("{}:{}: --without-texts: this row has a text", rows.file, row.line);
-        return Err(CliError::usage(message, "the same command without --without-texts"));
+        let message = format!(
+            "{}:{}: --without-texts: this row has a text",
+            rows.file, row.line
+        );
+        return Err(CliError::usage(
+            message,
+            "the same command without --without-texts",
+        ));
     }
     rows.rows = rows.rows.drain(..).map(ImportRow::named).collect();
     ctx.warn(format!(

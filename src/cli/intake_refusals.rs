@@ -35,7 +35,9 @@ impl From<IntakeError> for CliError {
             }
             IntakeError::OffScale { seq, .. } => Self::refused(
                 message,
-                format!("clover show {seq}; then the same command with the scale that holds every label"),
+                format!(
+                    "clover show {seq}; then the same command with the scale that holds every label"
+                ),
             ),
             IntakeError::OtherScale { .. } => Self::refused(
                 message,

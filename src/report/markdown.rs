@@ -181,7 +181,11 @@ fn part(out: &mut String, part: &Section) {
         put(out, "\nNot shown:\n");
     }
     for gap in &part.missing {
-        let line = format!("- {}: {}", plain(&shown::words(&gap.what)), plain(&shown::words(&gap.why)));
+        let line = format!(
+            "- {}: {}",
+            plain(&shown::words(&gap.what)),
+            plain(&shown::words(&gap.why))
+        );
         put(out, &wrapped(&line, "  "));
     }
 }
@@ -261,7 +265,10 @@ fn table(out: &mut String, table: &Table) {
         out,
         &format!(
             "\n{}\n",
-            wrapped(&format!("### {}", plain(&shown::words(&table.title))), "    ")
+            wrapped(
+                &format!("### {}", plain(&shown::words(&table.title))),
+                "    "
+            )
         ),
     );
     let digits: Vec<usize> = (0..table.columns.len())

@@ -147,7 +147,10 @@ mod tests {
             "no battery ran: criterion P7 is not_checked"
         );
         assert_eq!(words("a gateway"), "a gateway");
-        assert_eq!(reason("2 accepted"), "2 patches passed every criterion on confirm");
+        assert_eq!(
+            reason("2 accepted"),
+            "2 patches passed every criterion on confirm"
+        );
         assert_eq!(reason("nobody accepted"), "nobody accepted");
     }
 }

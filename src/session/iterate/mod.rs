@@ -34,7 +34,9 @@ pub enum IterationError {
     )]
     BatteryTexts,
     /// Answers to attack need texts, and the rows were taken in without.
-    #[error("the battery has no text to attack: rows were taken in without texts, which their judge finds by name")]
+    #[error(
+        "the battery has no text to attack: rows were taken in without texts, which their judge finds by name"
+    )]
     BatteryNamed,
     /// The scores were imported.
     #[error(

@@ -77,7 +77,9 @@ pub enum JudgingError {
         item: ItemId,
     },
     /// The built-in judge is asked about rows without texts.
-    #[error("the built-in judge reads texts, and {item} was taken in without: a program that knows them can judge it")]
+    #[error(
+        "the built-in judge reads texts, and {item} was taken in without: a program that knows them can judge it"
+    )]
     Textless {
         /// The first of them.
         item: ItemId,

@@ -136,7 +136,10 @@ pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabe
         found.labels.push(FileLabel { row, value, rater });
     }
     if let Some((low, high)) = found.scale
-        && let Some(off) = found.labels.iter().find(|of| of.value < low || of.value > high)
+        && let Some(off) = found
+            .labels
+            .iter()
+            .find(|of| of.value < low || of.value > high)
     {
         return Err(ImportError {
             file: rows.file.clone(),

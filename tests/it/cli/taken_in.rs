@@ -130,11 +130,13 @@ fn the_scale_of_labels_comes_from_the_record() {
     let declared = entries(&mut desk, kind);
     assert_eq!(declared.len(), 1);
     assert_eq!(
-        declared[0]["data"],
+        declared[0]["body"]["data"],
         serde_json::json!({"high_micro": 5_000_000, "low_micro": 1_000_000})
     );
     // Said once, it need not be said again, and nothing else can be said.
-    let again = desk.ok("import labels labels.csv --policy base --json").json();
+    let again = desk
+        .ok("import labels labels.csv --policy base --json")
+        .json();
     assert_eq!(again["verdict"], "already_recorded");
     let before = desk.head();
     refused(
@@ -711,4 +713,70 @@ fn several_files_are_taken_in_whole_or_not_at_all() {
         &desk.run("import cje a.jsonl --policy third"),
         &["were erased"],
     );
+}
+
+/// Answers by the name of a row alone: no text reaches it.
+const BY_NAME: &str = r#"while read -r line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  case $line in *'"response":"base/p1/0"'*) score=0.5 ;; *) score=0.25 ;; esac
+  echo "{\"id\":$id,\"score\":$score}"
+done
+"#;
+
+#[test]
+fn rows_without_texts_are_judged_by_a_program_that_knows_them() {
+    let mut desk = bare();
+    desk.file(
+        "base_responses.jsonl",
+        "{\"prompt_id\":\"p1\",\"words\":3}\n{\"prompt_id\":\"p2\",\"words\":4}\n",
+    );
+    let before = desk.head();
+    refused(
+        &mut desk,
+        "import rows base_responses.jsonl",
+        11,
+        &["base_responses.jsonl:1: row", "--without-texts"],
+    );
+    assert_eq!(desk.head(), before);
+    let words = "import rows base_responses.jsonl --without-texts --field words --json";
+    let taken = desk.ok(words).json();
+    assert!(
+        taken["warnings"].to_string().contains("no texts"),
+        "{taken}"
+    );
+    assert_eq!(desk.ok(words).json()["verdict"], "already_recorded");
+    refused(
+        &mut desk,
+        "judge run --judge own --builtin",
+        4,
+        &["the built-in judge reads texts, and p1 was taken in without"],
+    );
+    desk.file("judge.sh", BY_NAME);
+    desk.ok("judge run --judge llm -- sh judge.sh");
+    let scores: Vec<_> = entries(&mut desk, "score.recorded")
+        .iter()
+        .map(|of| {
+            (
+                of["body"]["data"]["item"].clone(),
+                of["body"]["data"]["score_micro"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(scores.len(), 2);
+    assert!(
+        scores.contains(&("p1".into(), 500_000.into())),
+        "{scores:?}"
+    );
+    assert!(
+        scores.contains(&("p2".into(), 250_000.into())),
+        "{scores:?}"
+    );
+    desk.file("clone_responses.jsonl", &scored("p1", 5));
+    refused(
+        &mut desk,
+        "import rows clone_responses.jsonl --without-texts",
+        2,
+        &["this row has a text"],
+    );
+    desk.ok("verify");
 }
