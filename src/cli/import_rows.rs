@@ -97,7 +97,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
     for mut file in files {
         warn(ctx, &file);
         if args.without_texts {
-            named(ctx, &mut file)?;
+            put_names(ctx, &mut file)?;
         }
         let format = match FileForm::of(&file.bytes) {
             FileForm::Csv => ImportFormat::Csv,
@@ -123,7 +123,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
 }
 
 /// Puts the names of rows in place of the texts that they lack.
-fn named(ctx: &mut Ctx<'_>, file: &mut InputFile) -> Result<(), CliError> {
+fn put_names(ctx: &mut Ctx<'_>, file: &mut InputFile) -> Result<(), CliError> {
     let rows = &mut file.rows;
     let has_text = |row: &&ImportRow| row.prompt.is_some() || row.response.is_some();
     if let Some(row) = rows.rows.iter().find(has_text) {
