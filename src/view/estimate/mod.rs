@@ -21,6 +21,7 @@ use crate::event::payload::estimated::TransportState;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
+use crate::num::Micro;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::view::View;
@@ -264,6 +265,25 @@ pub fn label_words(labels: LabelUse) -> &'static str {
     }
 }
 
+/// The interval that people read: where labels have a declared scale, none reaches beyond it.
+pub(super) fn shown_interval(row: &EstimateRecorded) -> Option<IntervalEnds> {
+    row.interval.map(|of| on_scale(row, of))
+}
+
+/// An interval without what lies beyond the declared scale of labels, where there is one.
+fn on_scale(row: &EstimateRecorded, of: IntervalEnds) -> IntervalEnds {
+    let Some(scale) = row.terms.label_scale else {
+        return of;
+    };
+    let unit = |micro: Micro| micro.value() as f64 / 1e6;
+    let (low, high) = (unit(scale.low_micro), unit(scale.high_micro));
+    let within = |value: Finite| Finite::new(value.value().clamp(low, high)).unwrap_or(value);
+    IntervalEnds {
+        high: within(of.high),
+        low: within(of.low),
+    }
+}
+
 impl Estimates<'_> {
     fn is_withheld(&self, row: &EstimateRecorded) -> bool {
         row.claim == Claim::Refused && !self.raw
@@ -313,14 +333,14 @@ impl Estimates<'_> {
         let number = |value: f64| format!("{value:.digits$}");
         let rows = self.rows.iter().zip(self.ranks());
         let rows = rows.map(|((_, row), place)| {
-            let shown = row
-                .interval
-                .map_or("none".to_owned(), |of| bracket(ends(of), digits));
+            let shown =
+                shown_interval(row).map_or("none".to_owned(), |of| bracket(ends(of), digits));
             let withheld = self.is_withheld(row);
             // Labels of unequal probabilities say nothing alone, unless they are weighted.
             let is_weighted = row.terms.labels != LabelUse::Targeted;
             let alone = row.labels_only.filter(|_| is_weighted);
             let alone = alone.and_then(|of| of.interval);
+            let alone = alone.map(|of| on_scale(row, of));
             let is_doubted = matches!(row.claim, Claim::BorrowedUnchecked | Claim::Uncalibrated);
             vec![
                 row.policy.to_string(),
@@ -457,7 +477,7 @@ impl Estimates<'_> {
         let rows = shown.map(|(_, row)| ForestRow {
             label: row.policy.as_str().to_owned(),
             estimate: row.estimate.value(),
-            interval: row.interval.map(|of| (of.low.value(), of.high.value())),
+            interval: shown_interval(row).map(|of| (of.low.value(), of.high.value())),
             hollow: !matches!(row.claim, Claim::OwnLabels | Claim::BorrowedChecked),
             note: noted(format!("{:.digits$}", row.estimate.value()), failed_of(row)),
         });

@@ -506,7 +506,7 @@ fn a_split_takes_judged_rows_beside_those_of_files() {
     desk.file("clone_responses.jsonl", &lines(20));
     desk.ok("import rows base_responses.jsonl");
     desk.ok("judge run --judge own --builtin --rows clone_responses.jsonl");
-    let clusters = |answer: &serde_json::Value| -> u64 {
+    let clusters = |answer: &Value| -> u64 {
         let parts = ["fit", "dev", "confirm"].iter();
         parts
             .map(|part| answer["data"][part]["count"].as_u64().unwrap())

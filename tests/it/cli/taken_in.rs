@@ -111,7 +111,11 @@ fn ratings(desk: &mut Desk) {
     for i in 0..120 {
         rows += &format!("q{i},{}\n", (i * 37) % 101);
         if i < 40 {
-            let label = if (i * 37) % 101 < 15 { 4 } else { 5 };
+            let label = match (i % 20, i % 3) {
+                (0, _) => "1",
+                (_, 0) => "4.98",
+                _ => "5",
+            };
             let time = ["2026-01-31", "2026-01-31T00:00:00Z"][i % 2];
             labels += &format!("q{i},{label},{time}\n");
         }
@@ -149,9 +153,14 @@ fn the_scale_of_labels_comes_from_the_record() {
     // Scores have a scale of their own, and no interval reaches beyond that of labels.
     for line in ["estimate --json", "estimate --scale 0:100 --json"] {
         let found = desk.ok(line).json();
-        let high = found["data"]["policies"][0]["interval"]["high"].as_f64();
-        assert!(high.unwrap() <= 5.0, "{found}");
+        let scale = serde_json::json!({"high_micro": 5_000_000, "low_micro": 1_000_000});
+        assert_eq!(found["data"]["terms"]["label_scale"], scale, "{found}");
+        let level = &found["data"]["policies"][0]["level"];
+        assert!(level["interval"][1].as_f64().unwrap() > 5.0, "{found}");
+        assert_eq!(level["interval_clipped"][1], 5.0, "{found}");
     }
+    let text = desk.ok("estimate --dry-run").out;
+    assert!(text.contains(", 5.00])."), "{text}");
     desk.ok("verify --recompute");
 }
 
