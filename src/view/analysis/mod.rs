@@ -13,6 +13,7 @@ use crate::stats::boundary::Support;
 use crate::stats::direct::Route;
 use crate::stats::direct::Scale;
 use crate::stats::inference::Interval;
+use crate::stats::ranking::RankInterval;
 use crate::stats::transport::AuditState;
 use crate::stats::transport::Width;
 use crate::view::View;
@@ -195,12 +196,14 @@ impl AnalysisShown<'_> {
             "policy".to_owned(),
             "value".to_owned(),
             interval_head,
+            "rank".to_owned(),
             "labels alone".to_owned(),
             "labels".to_owned(),
             "rows".to_owned(),
             "level".to_owned(),
         ];
-        let rows = self.analysis.policies.iter().map(|policy| {
+        let rows = self.analysis.policies.iter().zip(self.ranks());
+        let rows = rows.map(|(policy, rank)| {
             let is_doubted = policy.borrows() || policy.route == Route::Naive;
             let (value, interval) = if is_withheld(policy) {
                 ("withheld".to_owned(), "-".to_owned())
@@ -213,6 +216,7 @@ impl AnalysisShown<'_> {
                 policy.name.clone(),
                 value,
                 interval,
+                values::rank(rank),
                 self.alone(policy),
                 thousands(policy.labelled as u64),
                 thousands(policy.rows as u64),
@@ -220,6 +224,17 @@ impl AnalysisShown<'_> {
             ]
         });
         view.table(&head, rows);
+    }
+
+    /// The ranks that told-apart pairs leave to policies; `None` for one that nobody checked, or whose level is withheld.
+    fn ranks(&self) -> Vec<Option<RankInterval>> {
+        let found = self.analysis;
+        let all: Vec<usize> = (0..found.policies.len()).collect();
+        let told = |pair: &&Difference| found.reading(pair) == Reading::ToldApart;
+        let apart = found.differences.iter().filter(told);
+        let apart = apart.map(|pair| values::ordered((pair.first, pair.second), pair.difference));
+        let claimable = |at: &usize| standing(&found.policies[*at]) == Standing::Claimable;
+        values::ranks(&all, claimable, apart)
     }
 
     /// Which policy is best.
@@ -398,7 +413,8 @@ impl AnalysisShown<'_> {
         }
         if found.differences.len() > 1 {
             remarks.push(format!(
-                "differences  {} pairs: read p (BH), which holds the share of false findings",
+                "differences  {} pairs: read p (BH), which holds the share of false findings; a rank is what the pairs told apart \
+                 by it leave",
                 found.differences.len()
             ));
         }
@@ -425,7 +441,7 @@ impl AnalysisShown<'_> {
 
     fn policy_remarks(&self, policy: &PolicyResult) -> Vec<String> {
         let name = &policy.name;
-        let mut remarks = Vec::new();
+        let mut remarks: Vec<String> = values::weighed(policy).into_iter().collect();
         if let Some(support) = policy.support.filter(|support| support.refuse_level) {
             let bounds = policy.bounds.map_or(String::new(), |bounds| {
                 format!(

@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
+use super::Desk;
 use super::estimate::Sample;
 use super::estimate::desk;
+use super::estimate::policy;
+use super::says;
 
 /// p of each pair, and the same corrected.
 fn family(answer: &Value) -> Vec<(f64, f64)> {
@@ -59,4 +62,136 @@ fn the_correction_is_not_chosen_after_the_fact() {
     let found = data["outcomes"].to_string();
     assert!(!found.contains("differ"), "{found}");
     desk.refused(&["compare", "--all"], 11, &["contrast.recorded"]);
+}
+
+/// The sample under a plan that says how policies are compared and estimated.
+fn planned(estimates: &str) -> Desk {
+    let mut desk = desk(&Sample::kept());
+    let plan = format!(
+        "template: transport\nversion: 1\nmanifest: m-compare\nexperiment: arena\ntitle: Comparison\nhypothesis:\n  \
+         claim: one of them is best\n  kind: measure\nestimates:\n{estimates}transport:\n  margin_micro: 50000\n  \
+         alpha_micro: 50000\n  family_size: 1\n  power_micro: 800000\n  residual_sd_micro: 200000\n  bias_micro: 0\n  \
+         clusters_min: 20\n  labels_per_cluster: 1\n  environments:\n    - environment: clone\n      clusters: 50\n      \
+         required: true\n"
+    );
+    desk.file("plan.yaml", &plan);
+    desk.ok("prereg sign plan.yaml --key owner");
+    desk
+}
+
+/// A plan chooses the correction; nobody does once numbers are there.
+#[test]
+fn a_comparison_follows_its_plan() {
+    let mut desk = planned("  correction: holm\n");
+    for other in ["bh", "by", "bonferroni"] {
+        let words = ["compare", "--all", "--dry-run", "--correction", other];
+        desk.refused(&words, 11, &["m-compare binds holm", "--correction"]);
+    }
+    let before = desk.ok("log --kind contrast.recorded --json").json();
+    assert_eq!(before["data"]["entries"].as_array().unwrap().len(), 0);
+    let found = desk.ok("compare --all --json").json();
+    assert_eq!(found["data"]["correction"], "Holm");
+    let mut sorted = family(&found);
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!((sorted[0].1 - (6.0 * sorted[0].0).min(1.0)).abs() < 1e-12);
+    let page = desk.ok("compare --all --correction holm");
+    says(
+        &page,
+        &["p (Holm)", "all of them hold together with 95 % confidence"],
+    );
+    let outcomes = desk.replayed("")["outcomes"].to_string();
+    assert!(!outcomes.contains("differ"), "{outcomes}");
+}
+
+/// How often a rank of an answer leaves out the place that differences told apart give: never.
+#[test]
+fn ranks_are_what_told_apart_pairs_leave() {
+    let mut desk = planned("  correction: bonferroni\n");
+    let found = desk.ok("compare --all --json").json();
+    let pairs = found["data"]["differences"].as_array().unwrap();
+    let ranking = found["data"]["ranking"].as_array().unwrap();
+    let ranked = ranking.iter().filter(|of| !of["rank"].is_null()).count() as u64;
+    assert!(ranked >= 2, "{ranking:?}");
+    for of in ranking.iter().filter(|of| !of["rank"].is_null()) {
+        let (mut above, mut below) = (0_u64, 0_u64);
+        for pair in pairs.iter().filter(|pair| pair["told_apart"] == true) {
+            let is_first = pair["first"] == of["policy"];
+            if !is_first && pair["second"] != of["policy"] {
+                continue;
+            }
+            let wins = (pair["difference"].as_f64().unwrap() > 0.0) == is_first;
+            *(if wins { &mut below } else { &mut above }) += 1;
+        }
+        assert_eq!(
+            of["rank"],
+            serde_json::json!([1 + above, ranked - below]),
+            "{of}"
+        );
+    }
+    // Values have the same ranks, by the same correction.
+    let values = desk.ok("estimate --json").json();
+    for of in ranking {
+        let name = of["policy"].as_str().unwrap();
+        assert_eq!(policy(&values["data"], name)["rank"], of["rank"], "{name}");
+    }
+}
+
+/// The weight is the slope of labels on out-of-fold predictions: the same by ledger and by file, recorded and replayed.
+#[test]
+fn a_tuned_weight_is_asked_for_recorded_and_replayed() {
+    let mut desk = desk(&Sample::kept());
+    let one = desk.ok("estimate --dry-run --json").json();
+    let tuned = desk.ok("estimate --weight tuned --json").json();
+    assert_eq!(one["data"]["terms"]["weight"], Value::Null);
+    assert_eq!(tuned["data"]["terms"]["weight"], "tuned");
+    let folder = Sample::kept().path("fresh_draws");
+    let of_file = desk
+        .ok(&format!("analyze {folder} --weight tuned --json"))
+        .json();
+    let mut moved = 0;
+    for of in tuned["data"]["policies"].as_array().unwrap() {
+        let name = of["policy"].as_str().unwrap();
+        let (file, whole) = (policy(&of_file["data"], name), policy(&one["data"], name));
+        assert_eq!(of["weight"], file["weight"], "{name}");
+        if of["weight"].is_null() {
+            continue;
+        }
+        assert_eq!(whole["weight"]["reason"], "rule_one");
+        assert_eq!(of["weight"]["reason"], "tuned");
+        let value = |of: &Value| of["level"]["estimate"].as_f64().unwrap();
+        let weight = of["weight"]["value"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&weight), "{name}: {weight}");
+        assert!((value(of) - file["estimate"].as_f64().unwrap()).abs() < 1e-12);
+        // The estimate is a line in the weight, through the mean label at 0 and the usual estimate at 1.
+        let alone = of["labels_only"]["mean"].as_f64().unwrap();
+        let line = alone + weight * (value(whole) - alone);
+        assert!(
+            (value(of) - line).abs() < 1e-9,
+            "{name}: {} {line}",
+            value(of)
+        );
+        moved += u32::from(weight < 1.0);
+    }
+    assert!(moved > 0, "{tuned}");
+    says(
+        &desk.ok("estimate --weight tuned --dry-run"),
+        &["by the slope of its labels"],
+    );
+    let outcomes = desk.replayed("")["outcomes"].to_string();
+    assert!(!outcomes.contains("differ"), "{outcomes}");
+}
+
+/// A plan chooses the weight too.
+#[test]
+fn an_estimate_follows_its_plan() {
+    let mut desk = planned("  weight: tuned\n");
+    desk.refused(
+        &["estimate", "--weight", "one"],
+        11,
+        &["m-compare binds tuned", "found one"],
+    );
+    let found = desk.ok("estimate --json").json();
+    assert_eq!(found["data"]["terms"]["weight"], "tuned");
+    let found = desk.ok("compare --all --json").json();
+    assert_eq!(found["data"]["terms"]["weight"], "tuned");
 }
