@@ -101,7 +101,7 @@ pub(super) struct EstimatorArgs {
     /// One less the level of intervals
     #[arg(long, value_name = "P", default_value = "0.05")]
     pub alpha: String,
-    /// Trust in the judge beside own labels: one or tuned [else the plan's or one]
+    /// Trust in the judge beside own labels: one or tuned [else by plan]
     #[arg(long, value_name = "WEIGHT", value_parser = ["one", "tuned"], hide_possible_values = true)]
     pub weight: Option<String>,
 }
@@ -143,7 +143,7 @@ pub(super) struct EstimateCompareArgs {
     /// Every pair of policies
     #[arg(long, conflicts_with = "policies")]
     pub all: bool,
-    /// Of the family of pairs: bh, by, holm or bonferroni [else the plan's or bh]
+    /// Of the family of pairs: bh, by, holm or bonferroni [else by plan or bh]
     #[arg(long, value_name = "HOW", value_parser = ["bh", "by", "holm", "bonferroni"], hide_possible_values = true)]
     pub correction: Option<String>,
     #[command(flatten)]

@@ -196,14 +196,12 @@ impl AnalysisShown<'_> {
             "policy".to_owned(),
             "value".to_owned(),
             interval_head,
-            "rank".to_owned(),
             "labels alone".to_owned(),
             "labels".to_owned(),
             "rows".to_owned(),
             "level".to_owned(),
         ];
-        let rows = self.analysis.policies.iter().zip(self.ranks());
-        let rows = rows.map(|(policy, rank)| {
+        let rows = self.analysis.policies.iter().map(|policy| {
             let is_doubted = policy.borrows() || policy.route == Route::Naive;
             let (value, interval) = if is_withheld(policy) {
                 ("withheld".to_owned(), "-".to_owned())
@@ -216,7 +214,6 @@ impl AnalysisShown<'_> {
                 policy.name.clone(),
                 value,
                 interval,
-                values::rank(rank),
                 self.alone(policy),
                 thousands(policy.labelled as u64),
                 thousands(policy.rows as u64),
@@ -235,6 +232,21 @@ impl AnalysisShown<'_> {
         let apart = apart.map(|pair| values::ordered((pair.first, pair.second), pair.difference));
         let claimable = |at: &usize| standing(&found.policies[*at]) == Standing::Claimable;
         values::ranks(&all, claimable, apart)
+    }
+
+    /// The ranks of several policies that were checked, in words.
+    fn ranked(&self) -> Option<String> {
+        let policies = self.analysis.policies.iter().zip(self.ranks());
+        let ranked = policies.filter(|(_, rank)| rank.is_some());
+        let ranked: Vec<String> = ranked
+            .map(|(policy, rank)| format!("{} {}", policy.name, values::rank(rank)))
+            .collect();
+        (ranked.len() > 1).then(|| {
+            format!(
+                "ranks  {}: what the pairs told apart by p (BH) leave",
+                ranked.join(", ")
+            )
+        })
     }
 
     /// Which policy is best.
@@ -413,11 +425,11 @@ impl AnalysisShown<'_> {
         }
         if found.differences.len() > 1 {
             remarks.push(format!(
-                "differences  {} pairs: read p (BH), which holds the share of false findings; a rank is what the pairs told apart \
-                 by it leave",
+                "differences  {} pairs: read p (BH), which holds the share of false findings",
                 found.differences.len()
             ));
         }
+        remarks.extend(self.ranked());
         remarks
     }
 

@@ -1,12 +1,23 @@
 //! How a family of differences is corrected: by hand on the p-values, computed again, and not chosen after the fact.
 
 use serde_json::Value;
+use serde_json::json;
 
 use super::Desk;
+use super::Ran;
+use super::doubts;
 use super::estimate::Sample;
 use super::estimate::desk;
 use super::estimate::policy;
-use super::says;
+
+/// The page says these, wherever its lines break.
+fn prints(ran: &Ran, parts: &[&str]) {
+    let words: Vec<&str> = ran.out.split_whitespace().collect();
+    let text = words.join(" ");
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in:\n{}", ran.out);
+    }
+}
 
 /// p of each pair, and the same corrected.
 fn family(answer: &Value) -> Vec<(f64, f64)> {
@@ -64,17 +75,21 @@ fn the_correction_is_not_chosen_after_the_fact() {
     desk.refused(&["compare", "--all"], 11, &["contrast.recorded"]);
 }
 
-/// The sample under a plan that says how policies are compared and estimated.
-fn planned(estimates: &str) -> Desk {
-    let mut desk = desk(&Sample::kept());
-    let plan = format!(
+/// A plan that says how policies are compared and estimated.
+fn plan(estimates: &str) -> String {
+    format!(
         "template: transport\nversion: 1\nmanifest: m-compare\nexperiment: arena\ntitle: Comparison\nhypothesis:\n  \
          claim: one of them is best\n  kind: measure\nestimates:\n{estimates}transport:\n  margin_micro: 50000\n  \
          alpha_micro: 50000\n  family_size: 1\n  power_micro: 800000\n  residual_sd_micro: 200000\n  bias_micro: 0\n  \
-         clusters_min: 20\n  labels_per_cluster: 1\n  environments:\n    - environment: clone\n      clusters: 50\n      \
+         clusters_min: 20\n  labels_per_cluster: 1\n  environments:\n    - environment: clone\n      clusters: 200\n      \
          required: true\n"
-    );
-    desk.file("plan.yaml", &plan);
+    )
+}
+
+/// The sample under such a plan.
+fn planned(estimates: &str) -> Desk {
+    let mut desk = desk(&Sample::kept());
+    desk.file("plan.yaml", &plan(estimates));
     desk.ok("prereg sign plan.yaml --key owner");
     desk
 }
@@ -103,37 +118,48 @@ fn a_comparison_follows_its_plan() {
     assert!(!outcomes.contains("differ"), "{outcomes}");
 }
 
-/// How often a rank of an answer leaves out the place that differences told apart give: never.
+/// Four policies with labels of their own: one above all, one below all, and two between that nobody tells apart.
 #[test]
 fn ranks_are_what_told_apart_pairs_leave() {
-    let mut desk = planned("  correction: bonferroni\n");
+    let all = 0..80;
+    let levels = [("a", 0.4), ("b", 0.5), ("c", 0.5001), ("d", 0.6)];
+    let policies = levels.map(|(name, level)| (name, all.clone(), level));
+    let mut desk = doubts::desk("1", &policies);
+    desk.file("plan.yaml", &plan("  correction: bonferroni\n"));
+    desk.ok("prereg sign plan.yaml");
+    let expected = [("a", [4, 4]), ("b", [2, 3]), ("c", [2, 3]), ("d", [1, 1])];
     let found = desk.ok("compare --all --json").json();
-    let pairs = found["data"]["differences"].as_array().unwrap();
+    assert_eq!(found["data"]["correction"], "Bonferroni");
     let ranking = found["data"]["ranking"].as_array().unwrap();
-    let ranked = ranking.iter().filter(|of| !of["rank"].is_null()).count() as u64;
-    assert!(ranked >= 2, "{ranking:?}");
-    for of in ranking.iter().filter(|of| !of["rank"].is_null()) {
-        let (mut above, mut below) = (0_u64, 0_u64);
-        for pair in pairs.iter().filter(|pair| pair["told_apart"] == true) {
-            let is_first = pair["first"] == of["policy"];
-            if !is_first && pair["second"] != of["policy"] {
-                continue;
-            }
-            let wins = (pair["difference"].as_f64().unwrap() > 0.0) == is_first;
-            *(if wins { &mut below } else { &mut above }) += 1;
-        }
-        assert_eq!(
-            of["rank"],
-            serde_json::json!([1 + above, ranked - below]),
-            "{of}"
-        );
+    for (of, (name, rank)) in ranking.iter().zip(expected) {
+        assert_eq!((&of["policy"], &of["rank"]), (&json!(name), &json!(rank)));
     }
-    // Values have the same ranks, by the same correction.
+    let page = desk.ok("compare --all");
+    says(
+        &page,
+        &["2-3", "all of them hold together with 95 % confidence"],
+    );
+    // Values have the same ranks, and so has the file.
     let values = desk.ok("estimate --json").json();
-    for of in ranking {
-        let name = of["policy"].as_str().unwrap();
-        assert_eq!(policy(&values["data"], name)["rank"], of["rank"], "{name}");
+    let lines: String = levels
+        .iter()
+        .map(|(name, _)| {
+            let rows = desk.at.join(format!("{name}_responses.jsonl"));
+            std::fs::read_to_string(rows)
+                .unwrap()
+                .replace('{', &format!("{{\"target_policy\":\"{name}\","))
+        })
+        .collect();
+    desk.file("all.jsonl", &lines);
+    let of_file = desk.ok("analyze all.jsonl --json").json();
+    for (name, rank) in expected {
+        assert_eq!(policy(&values["data"], name)["rank"], json!(rank));
+        assert_eq!(policy(&of_file["data"], name)["rank"], json!(rank));
     }
+    says(
+        &desk.ok("analyze all.jsonl"),
+        &["ranks  a 4, b 2-3, c 2-3, d 1"],
+    );
 }
 
 /// The weight is the slope of labels on out-of-fold predictions: the same by ledger and by file, recorded and replayed.
