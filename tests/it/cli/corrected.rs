@@ -110,7 +110,7 @@ fn a_comparison_follows_its_plan() {
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     assert!((sorted[0].1 - (6.0 * sorted[0].0).min(1.0)).abs() < 1e-12);
     let page = desk.ok("compare --all --correction holm");
-    says(
+    prints(
         &page,
         &["p (Holm)", "all of them hold together with 95 % confidence"],
     );
@@ -135,7 +135,7 @@ fn ranks_are_what_told_apart_pairs_leave() {
         assert_eq!((&of["policy"], &of["rank"]), (&json!(name), &json!(rank)));
     }
     let page = desk.ok("compare --all");
-    says(
+    prints(
         &page,
         &["2-3", "all of them hold together with 95 % confidence"],
     );
@@ -156,7 +156,7 @@ fn ranks_are_what_told_apart_pairs_leave() {
         assert_eq!(policy(&values["data"], name)["rank"], json!(rank));
         assert_eq!(policy(&of_file["data"], name)["rank"], json!(rank));
     }
-    says(
+    prints(
         &desk.ok("analyze all.jsonl"),
         &["ranks  a 4, b 2-3, c 2-3, d 1"],
     );
@@ -199,7 +199,7 @@ fn a_tuned_weight_is_asked_for_recorded_and_replayed() {
         moved += u32::from(weight < 1.0);
     }
     assert!(moved > 0, "{tuned}");
-    says(
+    prints(
         &desk.ok("estimate --weight tuned --dry-run"),
         &["by the slope of its labels"],
     );
