@@ -452,12 +452,12 @@ fn one_policy(rows: &ImportRows) -> Result<PolicyId, ImportError> {
     let policies = rows.policies();
     match policies.first() {
         Some(policy) if policies.len() == 1 => Ok((*policy).clone()),
-        _ => Err(ImportError {
-            file: rows.file.clone(),
-            line: 0,
-            field: Some(row::TARGET_POLICY.to_owned()),
-            what: "expected the responses of one policy".to_owned(),
-        }),
+        _ => Err(ImportError::new(
+            &rows.file,
+            0,
+            Some(row::TARGET_POLICY),
+            "expected the responses of one policy".to_owned(),
+        )),
     }
 }
 
