@@ -77,7 +77,7 @@ KINDS = {
     ("judge.registered", 1): Kind("scorer", "@ judge", decoding=record(temperature_micro=MICRO), evidence_schema=text,
                                   extractor=text, judge=ident, known=Optional(BLOB), model=text, of=Optional(ident),
                                   port=one_of("builtin", "command", "recorded"), prompt=Optional(BLOB),
-                                  prompt_hash=hex64, tool_snapshot=hex64),
+                                  prompt_hash=hex64, scale=Optional(SCALE_ENDS), tool_snapshot=hex64),
     ("judge.drift_checked", 1): Kind(
         "releaser", None, anchor_rows_root=encoded(32), anchors=ident,
         asked=Optional(record(decoding=record(temperature_micro=MICRO), evidence_schema=text, extractor=text,
