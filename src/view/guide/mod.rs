@@ -3,6 +3,7 @@
 //! The paths are those of `tests/journeys`, with the person's own names of files.
 
 mod case;
+mod held_out;
 
 use serde::Serialize;
 
@@ -229,7 +230,7 @@ fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
 fn valued(path: &mut GuidePath, case: &GuideCase) {
     let has_labels = case.have.contains(&GuideData::Labels);
     let has_scores = case.have.contains(&GuideData::Scores);
-    let (labelled, probed) = probabilities(case);
+    let (labelled, probed) = held_out::probabilities(case);
     path.seen(
         &format!(
             "Say with which probability a row was labelled: of 100 rows, {} here.",
@@ -264,12 +265,12 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
     if !beside {
         let labels = case.names.labels.clone();
         let labels = labels.unwrap_or_else(|| GuideFile::unread("labels", "labels.csv"));
-        let fit = if is_held_out(case) {
+        let fit = if held_out::is_held_out(case) {
             path.step(
                 "Hold one label in ten out by lot, to test the calibrator: it is not fitted on them.",
-                held_out(&labels),
+                held_out::command(&labels),
             );
-            part(&labels, "calib")
+            held_out::part(&labels, "calib")
         } else {
             labels
         };
@@ -280,68 +281,16 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
     checked(path, case, &first);
 }
 
-/// Whether labels for the test are to be held out of the one file of labels.
-fn is_held_out(case: &GuideCase) -> bool {
-    case.names.labels.is_some() && case.names.probes.is_none()
-}
-
-/// The probabilities with which rows were labelled, and labelled for the test, as far as the files tell.
-fn probabilities(case: &GuideCase) -> (String, String) {
-    let share = case
-        .names
-        .share
-        .filter(|of| of.labels <= of.rows && of.labels > 0);
-    let Some(LabelledShare { labels, rows }) = share else {
-        return ("0.48".to_owned(), "0.05".to_owned());
-    };
-    let percent = |part: usize, of: usize| {
-        let hundredths = (part * 100 / (rows * of)).max(1);
-        if hundredths >= 100 {
-            "1".to_owned()
-        } else {
-            format!("0.{hundredths:02}")
-        }
-    };
-    if is_held_out(case) {
-        (percent(labels * 9, 10), percent(labels, 10))
-    } else {
-        (percent(labels, 1), "0.05".to_owned())
-    }
-}
-
-/// A part of a file of labels.
-fn part(labels: &GuideFile, name: &str) -> GuideFile {
-    let ending = if labels.file.trim_end_matches('\'').ends_with("jsonl") {
-        "jsonl"
-    } else {
-        "csv"
-    };
-    GuideFile {
-        file: format!("{name}.{ending}"),
-        ..labels.clone()
-    }
-}
-
-/// The command that puts one label in ten into a file of its own; both files begin with the header.
-fn held_out(labels: &GuideFile) -> String {
-    let (fit, test) = (part(labels, "calib").file, part(labels, "probes").file);
-    let header = if fit.ends_with("jsonl") {
-        String::new()
-    } else {
-        format!(r#"NR == 1 {{ print > "{fit}"; print > "{test}"; next }} "#)
-    };
-    format!(
-        r#"awk 'BEGIN {{ srand(1) }} {header}{{ print > (rand() < 0.1 ? "{test}" : "{fit}") }}' {}"#,
-        labels.file
-    )
-}
-
 /// From labelled rows of every policy to what may be claimed.
 fn checked(path: &mut GuidePath, case: &GuideCase, first: &str) {
-    let held = case.names.labels.as_ref().filter(|_| is_held_out(case));
+    let held = case
+        .names
+        .labels
+        .as_ref()
+        .filter(|_| held_out::is_held_out(case));
     let probes = match (&case.names.probes, held) {
         (Some(probes), _) => probes.clone(),
-        (None, Some(labels)) => part(labels, "probes"),
+        (None, Some(labels)) => held_out::part(labels, "probes"),
         (None, None) if case.have.contains(&GuideData::Scores) => {
             GuideFile::unread("cje", "probes")
         }
