@@ -150,6 +150,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// An error that ends the reading, behind the wrong lines before it.
+    pub(super) fn ended(&mut self, error: ImportError) -> ImportError {
+        let mut all = std::mem::take(&mut self.wrong);
+        all.push(error.clone());
+        ImportError::of(all).unwrap_or(error)
+    }
+
     /// Whether other names of fields count.
     pub(super) fn has_other_names(&self) -> bool {
         self.how.brings != Brings::Scores
