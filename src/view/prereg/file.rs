@@ -169,7 +169,7 @@ pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
     if !facts.unmet.is_empty() {
         // Whatever the candidate is, a run under this plan decides nothing.
         view.exit = Exit::Inconclusive;
-        view.answer("This plan cannot reach its bar: no candidate meets every criterion with the rows that it names.");
+        view.answer("This plan cannot reach its bar: no candidate meets every criterion.");
         view.gap();
     }
     let head: [(Label, String); 4] = [
