@@ -7,7 +7,7 @@ from events.shapes import (
     ANCHORS, ANCHOR_ROWS, APART, APPROVAL, AUDITED_SLICE, BETTOR, BLOB, CARD, CHARTED, CLAIM, CLASS,
     CLAUSES, CLUSTER_RULE, CODES, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
     GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OPE_TERMS,
-    OUTCOMES, OVERLAP, PART, PARTS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_READ, SEPARATION, SOURCE,
+    OUTCOMES, OVERLAP, PART, PARTS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_READ, SCALE, SEPARATION, SOURCE,
     STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, THRESHOLDS, VERDICT, VERSIONS, WEALTH, WIDTH, share,
     source)
 
@@ -78,7 +78,7 @@ KINDS = {
     ("judge.registered", 1): Kind("scorer", "@ judge", decoding=record(temperature_micro=MICRO), evidence_schema=text,
                                   extractor=text, judge=ident, known=Optional(BLOB), model=text, of=Optional(ident),
                                   port=one_of("builtin", "command", "recorded"), prompt=Optional(BLOB),
-                                  prompt_hash=hex64, tool_snapshot=hex64),
+                                  prompt_hash=hex64, scale=Optional(SCALE), tool_snapshot=hex64),
     ("judge.drift_checked", 1): Kind(
         "releaser", None, anchor_rows_root=encoded(32), anchors=ident,
         asked=Optional(record(decoding=record(temperature_micro=MICRO), evidence_schema=text, extractor=text,

@@ -164,6 +164,7 @@ fn record_conflicts(
             file: file.clone(),
             line: first.line,
             said: first.said.clone(),
+            seq: first.seq,
         }),
         rows: conflicts.len(),
     };

@@ -79,19 +79,26 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// The answer where values were asked for.
     pub(super) fn values(&self, on_record: bool) -> BestPolicy {
-        self.answer(on_record, OrderStanding::Unrecorded)
+        let order = match &self.found.gathered.first_contrast {
+            None => OrderStanding::Unrecorded,
+            Some(_) => self.order_standing(),
+        };
+        self.answer(on_record, order)
     }
 
     /// The answer where an order was asked for.
     pub(super) fn order(&self, on_record: bool) -> BestPolicy {
-        let first = &self.found.gathered.first_contrast;
-        let order = match first {
+        self.answer(on_record, self.order_standing())
+    }
+
+    /// Whether these differences are those that were recorded first.
+    fn order_standing(&self) -> OrderStanding {
+        match &self.found.gathered.first_contrast {
             Some((seq, first)) if !self.contrasts.iter().any(|of| is_same(of, first)) => {
                 OrderStanding::Exploratory(*seq)
             }
             _ => OrderStanding::Asked,
-        };
-        self.answer(on_record, order)
+        }
     }
 
     fn answer(&self, on_record: bool, order_standing: OrderStanding) -> BestPolicy {

@@ -46,6 +46,7 @@ mod live;
 mod mistakes;
 mod obstacles;
 mod ope;
+mod own_data;
 mod paused;
 mod prereg;
 mod program;

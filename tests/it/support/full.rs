@@ -345,6 +345,7 @@ fn scoring(test: &mut TestLedger) {
         prompt: None,
         port: JudgePort::Builtin,
         prompt_hash: Digest::sha256(b""),
+        scale: None,
         tool_snapshot: Digest::sha256(&blobs[2]),
     };
     let found = EvidenceRecorded {

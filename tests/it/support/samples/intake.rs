@@ -222,6 +222,7 @@ fn scoring(teller: &mut Teller) {
         prompt: None,
         port: JudgePort::Builtin,
         prompt_hash: Digest::sha256(b""),
+        scale: None,
         tool_snapshot: Digest::sha256(known),
     };
     teller.say_all(RUNNER_3, vec![("judge-1", arena(registered))]);
