@@ -1,5 +1,6 @@
 //! `clover estimate`, `clover compare`: what policies are worth by the rows of a ledger, on the record.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
@@ -17,6 +18,8 @@ use crate::event::id::JudgeId;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimate::FamilyCorrection;
 use crate::event::payload::estimated::CalibratorMode;
+use crate::event::payload::estimated::PlannedCorrection;
+use crate::event::payload::estimated::PredictionWeight;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::ambient;
@@ -27,6 +30,8 @@ use crate::num::Micro;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
+use crate::projection::manifests::estimated;
+use crate::projection::manifests::estimated::PlannedEstimate;
 use crate::session::estimates::Estimation;
 use crate::stats::direct::ClusterWeights;
 use crate::view::View;
@@ -97,6 +102,9 @@ pub(super) struct EstimatorArgs {
     /// One less the level of intervals
     #[arg(long, value_name = "P", default_value = "0.05")]
     pub alpha: String,
+    /// Trust in the judge beside own labels: one or tuned [else by plan]
+    #[arg(long, value_name = "WEIGHT", value_parser = ["one", "tuned"], hide_possible_values = true)]
+    pub weight: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -136,9 +144,9 @@ pub(super) struct EstimateCompareArgs {
     /// Every pair of policies
     #[arg(long, conflicts_with = "policies")]
     pub all: bool,
-    /// How the family of pairs is corrected: bh, by, holm or bonferroni
-    #[arg(long, value_name = "HOW", default_value = "bh", value_parser = ["bh", "by", "holm", "bonferroni"], hide_possible_values = true)]
-    pub correction: String,
+    /// Of the family of pairs: bh, by, holm or bonferroni [else by plan or bh]
+    #[arg(long, value_name = "HOW", value_parser = ["bh", "by", "holm", "bonferroni"], hide_possible_values = true)]
+    pub correction: Option<String>,
     #[command(flatten)]
     pub terms: EstimatorArgs,
     /// Write a plot of the differences
@@ -236,7 +244,56 @@ impl FitArgs {
     }
 }
 
+/// The words of `--correction`.
+const CORRECTIONS: [(&str, PlannedCorrection); 4] = [
+    ("bh", PlannedCorrection::BenjaminiHochberg),
+    ("by", PlannedCorrection::BenjaminiYekutieli),
+    ("holm", PlannedCorrection::Holm),
+    ("bonferroni", PlannedCorrection::Bonferroni),
+];
+
+/// What a flag asks for, or else what the plan that binds says. A flag that differs from the plan would choose after seeing.
+fn as_planned<T: Copy + PartialEq + Display>(
+    flag: &str,
+    asked: Option<T>,
+    plan: Option<PlannedEstimate<'_, T>>,
+) -> Result<Option<T>, CliError> {
+    match (asked, plan) {
+        (Some(asked), Some(plan)) if asked != plan.said => Err(CliError::refused(
+            format!(
+                "--{flag}: {} binds {}, found {asked}; another choice now would be one after seeing the numbers",
+                plan.manifest, plan.said
+            ),
+            format!("the same command without --{flag}"),
+        )),
+        (_, Some(plan)) => Ok(Some(plan.said)),
+        (asked, None) => Ok(asked),
+    }
+}
+
+impl EstimateCompareArgs {
+    /// How the family is corrected: by plan, else as asked.
+    fn correction(&self, read: &Estimation) -> Result<Option<FamilyCorrection>, CliError> {
+        let asked = self.correction.as_deref();
+        let asked = asked.and_then(|asked| CORRECTIONS.iter().find(|(word, _)| *word == asked));
+        let plan = estimated::correction(read.ledger.state().fold(), &read.experiment);
+        let found = as_planned("correction", asked.map(|(_, of)| *of), plan)?;
+        Ok(found.and_then(FamilyCorrection::of))
+    }
+}
+
 impl EstimatorArgs {
+    /// Adds the weight of predictions: by plan, else as asked.
+    fn weigh(&self, read: &mut Estimation) -> Result<(), CliError> {
+        let words = PredictionWeight::ALL.iter().copied();
+        let asked = self.weight.as_deref();
+        let asked = asked.and_then(|asked| words.into_iter().find(|of| of.as_str() == asked));
+        let plan = estimated::weight(read.ledger.state().fold(), &read.experiment);
+        let found = as_planned("weight", asked, plan)?;
+        read.terms.weight = found.filter(|of| *of != PredictionWeight::One);
+        Ok(())
+    }
+
     /// Adds level and bootstrap.
     pub(super) fn complete(&self, terms: &mut EstimateTerms) -> Result<(), CliError> {
         terms.alpha_micro = level("alpha", &self.alpha)?;
@@ -362,6 +419,7 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
     }
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
+    args.terms.weigh(&mut read)?;
     read.fields.extend(chart.field().cloned());
     let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
@@ -374,8 +432,10 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
             (policy, row)
         })
         .collect();
+    let planned = estimated::correction(read.ledger.state().fold(), &read.experiment);
+    let correction = planned.and_then(|plan| FamilyCorrection::of(plan.said));
     let contrasts = found
-        .contrasts(&read.experiment, &places, None, Form::Claimed)
+        .contrasts(&read.experiment, &places, correction, Form::Claimed)
         .map_err(|error| refused(&error))?;
     let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
     let shown = Estimates {
@@ -426,6 +486,8 @@ fn plot(
 pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<View, CliError> {
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
+    args.terms.weigh(&mut read)?;
+    let correction = args.correction(&read)?;
     let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
     if places.len() < 2 {
@@ -445,12 +507,6 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
         let message = format!("expected two of the policies {}", scored.join(", "));
         return Err(CliError::usage(message, "clover compare --all"));
     }
-    let correction = match args.correction.as_str() {
-        "by" => Some(FamilyCorrection::BenjaminiYekutieli),
-        "holm" => Some(FamilyCorrection::Holm),
-        "bonferroni" => Some(FamilyCorrection::Bonferroni),
-        _ => None,
-    };
     let of = |form: Form| {
         let found = found.contrasts(&read.experiment, &places, correction, form);
         found.map_err(|error| refused(&error))

@@ -197,6 +197,9 @@ struct Globals {
     color: ui::When,
 }
 
+/// Help without the blank line above the usage, for verbs with as many options as fit on a page.
+const CLOSE: &str = "{about-with-newline}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
 /// Verbs, by what they are for.
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -248,6 +251,7 @@ enum Verb {
     At(at::Args),
     /// Estimate policies from files of judge-scored responses: exploratory, no ledger
     #[command(
+        help_template = CLOSE,
         after_help = "Example:\n  clover analyze fresh_draws --covariate response_length -o values.svg"
     )]
     Analyze(analyze::Args),
@@ -258,7 +262,7 @@ enum Verb {
     #[command(subcommand)]
     Simulate(simulate::Verb),
     /// What policies are worth by the ledger's scores and labels, on the record
-    #[command(after_help = "Example:\n  clover estimate --plot values.svg")]
+    #[command(help_template = CLOSE, after_help = "Example:\n  clover estimate --plot values.svg")]
     Estimate(estimate::EstimateEstimateArgs),
     /// Which differences of policies are real, on the record
     #[command(after_help = "Example:\n  clover compare --all")]
