@@ -47,7 +47,10 @@ fn every_template_is_accepted_once_it_is_filled_in() {
         assert!(checked.out.contains("h0 digest"), "{}", checked.out);
         // An iteration that names no anchors accepts no patch: that is said, and is no success.
         let (code, next) = match template {
-            Template::Iteration => (12, format!("next: mend {file}, then clover prereg check {file}")),
+            Template::Iteration => (
+                12,
+                format!("next: mend {file}, then clover prereg check {file}"),
+            ),
             _ => (0, format!("next: clover prereg sign {file}")),
         };
         assert_eq!(checked.code, code, "{}{}", checked.out, checked.err);
