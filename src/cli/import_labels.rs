@@ -14,6 +14,7 @@ use crate::cli::intake_forms::Verb;
 use crate::cli::wallet;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
+use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::intake::ImportFormat;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -55,14 +56,9 @@ pub(super) struct LabelsArgs {
     pub purpose: String,
     #[command(flatten)]
     pub sealing: SealOptions,
-    /// Ends of the scale of labels
-    #[arg(
-        long,
-        value_name = "LOW:HIGH",
-        default_value = "0:1",
-        allow_hyphen_values = true
-    )]
-    pub scale: String,
+    /// Ends of the scale of labels: goes on record [else as recorded, or 0:1]
+    #[arg(long, value_name = "LOW:HIGH", allow_hyphen_values = true)]
+    pub scale: Option<String>,
     /// Show what would be recorded; append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -82,8 +78,8 @@ impl LabelsArgs {
             labels: opens.then(|| self.design.clone().unwrap_or_default()),
             purpose: self.purpose.clone(),
             sealing: self.sealing.clone(),
-            scale: self.scale.clone(),
-            label_scale: None,
+            scale: "0:1".to_owned(),
+            label_scale: self.scale.clone(),
             field: Vec::new(),
             dry_run: self.dry_run,
             yes: false,
@@ -114,6 +110,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
         beside: &beside,
         given: &paths,
         own: "",
+        label_scale: intake::label_scale(ledger.state(), &request)?,
     };
     let of = (&common, wanted);
     let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
@@ -127,6 +124,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let found = labels::of(rows, &request.ask.rater, now);
     let found = found.map_err(|error| intake::wrong(&error).with_next(HELP))?;
     warn(ctx, rows, &found);
+    request.label_scale = said(&found, request.label_scale, args)?;
     let plan = session::plan(&ledger, found, &rows.file, &request)?;
     let facts = LabelsTakenIn::of(&rows.file, rows.rounded, &request, &plan);
     within_confirm(&ledger, &request, &plan)?;
@@ -159,6 +157,29 @@ fn warn(ctx: &mut Ctx<'_>, rows: &ImportRows, found: &FileLabels) {
                 "{file}: {name} is not read: with --map {pair} it is when each label was given"
             ));
         }
+    }
+}
+
+/// The scale that the lines of a file say, else the one that was given.
+fn said(
+    found: &FileLabels,
+    given: Option<ScaleEnds>,
+    args: &LabelsArgs,
+) -> Result<Option<ScaleEnds>, CliError> {
+    let own = found.scale.map(intake::ends);
+    match (own, given) {
+        (Some(own), Some(given)) if own != given => {
+            let message = format!(
+                "--scale {}:{}: expected {}:{}, the scale in the lines of {}",
+                given.low_micro,
+                given.high_micro,
+                own.low_micro,
+                own.high_micro,
+                args.file.display()
+            );
+            Err(CliError::usage(message, "the same command without --scale"))
+        }
+        _ => Ok(own.or(given)),
     }
 }
 

@@ -150,6 +150,7 @@ fn judge(
             seal: None,
         },
         format: ImportFormat::Cje,
+        label_scale: None,
         reveal_by: None,
         to: None,
     };

@@ -51,6 +51,8 @@ pub struct FileLabel {
 pub struct FileLabels {
     /// In order of the file.
     pub labels: Vec<FileLabel>,
+    /// The scale that its lines say, where they do.
+    pub scale: Option<(Micro, Micro)>,
     /// Records without a label.
     pub unlabelled: u64,
 }
@@ -88,8 +90,8 @@ fn beside<'r>(row: &'r ImportRow, name: &str) -> Option<&'r str> {
 /// is empty is counted.
 ///
 /// # Errors
-/// [`ImportError`] with every line that is wrong: a name, a time that is none or lies after `now`, a value off its own scale,
-/// or a second label of one rater for one draw.
+/// [`ImportError`] with every line that is wrong: a name, a time that is none or lies after `now`, a scale that is none or
+/// another than that of the lines before, a value off it, or a second label of one rater for one draw.
 pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabels, ImportError> {
     let mut found = FileLabels::default();
     let mut seen: BTreeMap<(Draw, RaterId), u64> = BTreeMap::new();
@@ -104,6 +106,21 @@ pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabe
         if wrong.len() == WRONG_MAX {
             break;
         }
+    }
+    // The scale of the lines is known once all are read.
+    if let Some((low, high)) = found.scale {
+        let off = found
+            .labels
+            .iter()
+            .filter(|of| of.value < low || of.value > high);
+        wrong.extend(off.take(WRONG_MAX).map(|of| {
+            let what = format!(
+                "expected {low} to {high}, the scale of its line, found {}",
+                of.value
+            );
+            ImportError::new(&rows.file, of.row.line, Some(ORACLE_LABEL), what)
+        }));
+        wrong.sort_by_key(|error| error.line);
     }
     if let Some(error) = ImportError::of(wrong) {
         return Err(error);
@@ -131,8 +148,9 @@ fn take(
         }
     };
     if let Some(text) = beside(row, TIME) {
-        let at = Timestamp::parse_rfc3339(text).ok_or_else(|| {
-            let what = format!("expected an RFC 3339 time, found {text:?}");
+        let at = Timestamp::parse_written(text).ok_or_else(|| {
+            let what =
+                format!("expected a day such as 2027-01-31 or an RFC 3339 time, found {text:?}");
             wrong(TIME, what)
         })?;
         if at > now {
@@ -141,15 +159,18 @@ fn take(
         }
     }
     if let Some(text) = beside(row, SCALE) {
-        let (low, high) = scale(text).ok_or_else(|| {
+        let own = scale(text).ok_or_else(|| {
             wrong(
                 SCALE,
                 format!("expected LOW:HIGH such as 1:5, found {text:?}"),
             )
         })?;
-        if value < low || value > high {
-            let what = format!("expected {low} to {high}, the scale of its line, found {value}");
-            return Err(wrong(ORACLE_LABEL, what));
+        let (low, high) = *found.scale.get_or_insert(own);
+        if own != (low, high) {
+            let what = format!(
+                "expected {low}:{high}, the scale of the lines before, found {text:?}; labels of one experiment have one scale"
+            );
+            return Err(wrong(SCALE, what));
         }
     }
     if let Some(line) = seen.insert((draw(row), rater.clone()), row.line) {
