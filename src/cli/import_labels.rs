@@ -108,9 +108,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
         verb: Verb::Labels,
         brings: Brings::Labels,
         beside: &beside,
-        label_scale: intake::label_scale(ledger.state(), &request)?,
         given: &paths,
         own: "",
+        label_scale: intake::label_scale(ledger.state(), &request)?,
     };
     let of = (&common, wanted);
     let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
@@ -123,8 +123,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let now = ctx.ambient().now();
     let found = labels::of(rows, &request.ask.rater, now);
     let found = found.map_err(|error| intake::wrong(&error).with_next(HELP))?;
-    request.label_scale = said(&found, request.label_scale, args)?;
     warn(ctx, rows, &found);
+    request.label_scale = said(&found, request.label_scale, args)?;
     let plan = session::plan(&ledger, found, &rows.file, &request)?;
     let facts = LabelsTakenIn::of(&rows.file, rows.rounded, &request, &plan);
     within_confirm(&ledger, &request, &plan)?;
@@ -137,6 +137,27 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let ports = &mut ctx.ports().with_seals(args.yes);
     session::import(ports, &mut ledger, &request, &plan)?;
     Ok(facts.recorded(&ledger))
+}
+
+/// Says what of a file looks otherwise than it was meant.
+fn warn(ctx: &mut Ctx<'_>, rows: &ImportRows, found: &FileLabels) {
+    let file = &rows.file;
+    if let Some((one, other)) = found.raters_alike() {
+        ctx.warn(format!(
+            "{file}: raters {one} and {other} differ in capital letters alone and count as two"
+        ));
+    }
+    let is_day = |name: &&String| ["date", "day"].contains(&name.to_lowercase().as_str());
+    let is_used = |name: &str| rows.mapping.values().any(|column| column == name);
+    if let Some(name) = rows.names.iter().find(is_day).filter(|name| !is_used(name)) {
+        let own = |name: &String| name == labels::TIME;
+        if !rows.names.iter().any(own) {
+            let pair = shell::word(&format!("{}={name}", labels::TIME));
+            ctx.warn(format!(
+                "{file}: {name} is not read: with --map {pair} it is when each label was given"
+            ));
+        }
+    }
 }
 
 /// The scale that the lines of a file say, else the one that was given.
@@ -159,27 +180,6 @@ fn said(
             Err(CliError::usage(message, "the same command without --scale"))
         }
         _ => Ok(own.or(given)),
-    }
-}
-
-/// Says what of a file looks otherwise than it was meant.
-fn warn(ctx: &mut Ctx<'_>, rows: &ImportRows, found: &FileLabels) {
-    let file = &rows.file;
-    if let Some((one, other)) = found.raters_alike() {
-        ctx.warn(format!(
-            "{file}: raters {one} and {other} differ in capital letters alone and count as two"
-        ));
-    }
-    let is_day = |name: &&String| ["date", "day"].contains(&name.to_lowercase().as_str());
-    let is_used = |name: &str| rows.mapping.values().any(|column| column == name);
-    if let Some(name) = rows.names.iter().find(is_day).filter(|name| !is_used(name)) {
-        let own = |name: &String| name == labels::TIME;
-        if !rows.names.iter().any(own) {
-            let pair = shell::word(&format!("{}={name}", labels::TIME));
-            ctx.warn(format!(
-                "{file}: {name} is not read: with --map {pair} it is when each label was given"
-            ));
-        }
     }
 }
 

@@ -84,9 +84,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
         verb: Verb::Rows,
         brings: Brings::Texts,
         beside: &[],
-        label_scale: None,
         given: &args.paths,
         own: "",
+        label_scale: None,
     };
     let of = (&common, wanted);
     let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {

@@ -209,9 +209,9 @@ pub(super) fn run(
         verb,
         brings: Brings::Scores,
         beside: &[],
-        label_scale: label_scale(ledger.state(), &request)?,
         given,
         own,
+        label_scale: label_scale(ledger.state(), &request)?,
     };
     let files = read(ctx, (common, wanted), &home, paths, parse)?;
     let plans = session::plans(&ledger, &files, &request.ask)?;
@@ -282,12 +282,12 @@ pub(super) struct ImportRequest<'a> {
     pub brings: Brings,
     /// Fields that are kept beside those of `--field`, where a record has them.
     pub beside: &'a [FieldId],
-    /// Least and greatest label, where they are another than those of scores.
-    pub label_scale: Option<(Micro, Micro)>,
     /// Files and folders as they were given.
     pub given: &'a [PathBuf],
     /// Options of this verb alone, as they were given.
     pub own: &'a str,
+    /// Least and greatest label, where they are another than those of scores.
+    pub label_scale: Option<(Micro, Micro)>,
 }
 
 /// Least and greatest label, as the ledger holds them or the import says.

@@ -95,7 +95,7 @@ pub(super) struct JudgeArgs {
     #[arg(
         long,
         conflicts_with_all = ["command", "recorded"],
-        help = "Ask the built-in judge, a stand-in for trials"
+        hide = true
     )]
     pub builtin: bool,
     /// Seconds for one answer of a command

@@ -107,22 +107,23 @@ pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabe
             break;
         }
     }
-    if let Some(error) = ImportError::of(wrong) {
-        return Err(error);
-    }
+    // The scale of the lines is known once all are read.
     if let Some((low, high)) = found.scale {
-        let off = found.labels.iter();
-        let off = off.filter(|of| of.value < low || of.value > high);
-        let off = off.map(|of| {
+        let off = found
+            .labels
+            .iter()
+            .filter(|of| of.value < low || of.value > high);
+        wrong.extend(off.take(WRONG_MAX).map(|of| {
             let what = format!(
                 "expected {low} to {high}, the scale of its line, found {}",
                 of.value
             );
             ImportError::new(&rows.file, of.row.line, Some(ORACLE_LABEL), what)
-        });
-        if let Some(error) = ImportError::of(off.take(WRONG_MAX).collect()) {
-            return Err(error);
-        }
+        }));
+        wrong.sort_by_key(|error| error.line);
+    }
+    if let Some(error) = ImportError::of(wrong) {
+        return Err(error);
     }
     if found.labels.is_empty() {
         let what = "expected at least one label, found none".to_owned();
