@@ -3,6 +3,8 @@
 
 pub mod calibrated;
 pub mod child;
+pub mod computed;
+pub mod computed_rows;
 pub mod decided;
 pub mod deployed;
 pub mod drifted;

@@ -12,9 +12,11 @@ use clover::event::payload::Verdict;
 use clover::ground::ambient::Ambient;
 use clover::ground::digest::Digest;
 use clover::ground::note::SignedCheckpoint;
+use clover::ledger::Rulebook;
 use clover::ledger::verify;
 use clover::ledger::verify::EntryLines;
 use clover::ledger::verify::VerifyOptions;
+use clover::workflow::GOVERNED;
 use clover::workflow::RULEBOOK;
 use serde_json::Value;
 use serde_json::json;
@@ -47,6 +49,19 @@ pub fn repository() -> PathBuf {
 
 /// Our verdict.
 pub fn ours(case: &Case) -> Outcome {
+    ours_under(case, &RULEBOOK, VerifyOptions::default())
+}
+
+/// Our verdict where every number is computed again.
+pub fn ours_again(case: &Case) -> Outcome {
+    let options = VerifyOptions {
+        recompute: true,
+        ..VerifyOptions::default()
+    };
+    ours_under(case, &GOVERNED, options)
+}
+
+fn ours_under(case: &Case, rulebook: &'static Rulebook, options: VerifyOptions) -> Outcome {
     let mut unreadable = Vec::new();
     let mut parse = |name: &str, note: &Option<Vec<u8>>| {
         let read = SignedCheckpoint::parse(note.as_ref()?);
@@ -60,7 +75,7 @@ pub fn ours(case: &Case) -> Outcome {
         against: against.collect(),
         unreadable,
         log_key: case.log_key.as_ref().map(|key| key.parse().unwrap()),
-        ..VerifyOptions::default()
+        ..options
     };
     let blobs = |digest: &Digest| {
         Ok(case
@@ -80,7 +95,7 @@ pub fn ours(case: &Case) -> Outcome {
     };
     let ambient = Arc::new(Ambient::system());
     let report =
-        verify::verify_lines(lines, &options, &RULEBOOK, &ambient, &mut |_, _| {}).unwrap();
+        verify::verify_lines(lines, &options, rulebook, &ambient, &mut |_, _| {}).unwrap();
     assert_eq!(report.verdict == Verdict::Pass, report.first.is_none());
     Outcome {
         first: report
