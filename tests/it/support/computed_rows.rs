@@ -82,10 +82,12 @@ pub enum Faults {
 /// One answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    policy: &'static str,
+    pub policy: &'static str,
     pub item: ItemId,
     pub part: Option<SplitPart>,
     score: i64,
+    /// What the judge says of it that is told to mind length.
+    told: i64,
     pub label: i64,
     evidence: Evidence,
 }
@@ -195,6 +197,7 @@ pub fn answers(faults: Faults, seed: u64) -> (Vec<Answer>, PartMembers) {
                 item: item.clone(),
                 part: Some(*part),
                 score,
+                told: if sort == Sort::Wordy { 200_000 } else { score },
                 label: faults.label(sort) + off,
                 evidence,
             });
@@ -219,6 +222,44 @@ fn part_of(item: &ItemId, seed: u64) -> Option<SplitPart> {
         .map(|(part, _)| *part)
 }
 
+/// Labelled outputs of each policy of a generator.
+const OUTPUTS: usize = 40;
+
+/// Whether an output of a design is good: of the old policy every other one, of the new one as many where nothing was
+/// gained, and three in four where something was.
+fn is_good(design: &str, policy: &str, number: usize) -> bool {
+    if policy == "tuned" && design == "ab-2" {
+        number % 4 != 0
+    } else {
+        number % 2 == 1
+    }
+}
+
+/// Outputs of both policies of a generator, under a design.
+pub fn outputs(design: &str) -> Vec<Answer> {
+    let of = |policy: &'static str| {
+        (0..OUTPUTS).map(move |number| {
+            let sort = if is_good(design, policy, number) {
+                Sort::Good
+            } else {
+                Sort::Bad
+            };
+            let (score, evidence) = judged(sort, number as u64);
+            let off = [-8_000, 4_000, 8_000, -4_000, 0][number / 4 % 5];
+            Answer {
+                policy,
+                item: format!("{design}-{number:03}").parse().unwrap(),
+                part: None,
+                score,
+                told: if sort == Sort::Wordy { 200_000 } else { score },
+                label: Faults::Length.label(sort) + off,
+                evidence,
+            }
+        })
+    };
+    of("base").chain(of("tuned")).collect()
+}
+
 /// Bad and good anchors, which no patch of the stories moves.
 pub fn anchors() -> Vec<Answer> {
     let of = |policy: &'static str, sort: Sort| {
@@ -229,6 +270,7 @@ pub fn anchors() -> Vec<Answer> {
                 item: format!("a{number:03}").parse().unwrap(),
                 part: None,
                 score,
+                told: if sort == Sort::Wordy { 200_000 } else { score },
                 label: 0,
                 evidence,
             }
@@ -249,6 +291,14 @@ pub fn anchor_set() -> Payload {
 }
 
 impl Answer {
+    /// The same as a judge scores it that was told more.
+    pub fn told(&self) -> Self {
+        Self {
+            score: self.told,
+            ..self.clone()
+        }
+    }
+
     /// `policy/item/draw`.
     pub fn row(&self) -> String {
         row_of_draw(&self.policy.parse().unwrap(), &self.item, Count::default())
