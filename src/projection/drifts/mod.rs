@@ -22,6 +22,7 @@ use clover_event::payload::gate::GateSource;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::overlap::OverlapThresholds;
 use clover_event::registry;
+use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
@@ -290,8 +291,8 @@ fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::RuleAnswer {
     for (name, due, found) in pairs {
         ensure!(
             due == found,
-            format!("{name} {due:?}"),
-            format!("{found:?}")
+            format!("{name} {}", canon::word(&due)),
+            canon::word(&found)
         );
     }
     Ok(())
