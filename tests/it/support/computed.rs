@@ -27,6 +27,7 @@ use super::computed_telling::Log;
 use super::computed_telling::Telling;
 use super::computed_telling::differences;
 use super::computed_telling::recipient;
+use super::decided;
 use super::deployed;
 use super::forger;
 use super::forger::Item;
@@ -429,11 +430,11 @@ impl Tale<'_> {
             }
             "dev.objective_queried" => {
                 let data = &mut item.body["data"];
-                let mut said = self.story.items.iter().map(|of| &of.body["data"]);
-                let patch = said
-                    .find(|of| of["patch_hash"] == data["candidate"])
-                    .unwrap();
-                let patch = serde_json::from_value(patch.clone()).unwrap();
+                let is_it = |of: &Payload| json!(decided::patch_of(of).0) == data["candidate"];
+                let patch = decided::patches().into_iter().find(is_it);
+                let Some(Payload::PatchProposed(patch)) = patch else {
+                    unreachable!("a patch of the story");
+                };
                 telling.ask(&patch, data);
             }
             _ => {}
