@@ -3,6 +3,10 @@
 
 pub mod calibrated;
 pub mod child;
+pub mod computed;
+pub mod computed_reports;
+pub mod computed_rows;
+pub mod computed_telling;
 pub mod decided;
 pub mod deployed;
 pub mod drifted;
