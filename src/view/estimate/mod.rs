@@ -131,6 +131,9 @@ pub struct LevelFacts {
     pub interval: Option<Ends>,
     /// The same, clipped.
     pub interval_clipped: Option<Ends>,
+    /// The interval widened by the margin of the audit that it rests on; absent where it rests on none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conservative_interval: Option<Ends>,
     /// How the interval came about.
     pub interval_method: &'static str,
 }
@@ -212,6 +215,17 @@ fn ranks(
     rows.iter().map(of).collect()
 }
 
+/// The interval that a value is read by: where the value rests on a passed audit, that leaves its margin open.
+fn decisive(
+    (found, experiment): (&Found, &ExperimentId),
+    policy: usize,
+    row: &EstimateRecorded,
+) -> Option<Ends> {
+    let margin = found.margin(experiment, policy, row.claim);
+    let Ends([low, high]) = ends(row.interval?);
+    Some(Ends([low - margin, high + margin]))
+}
+
 fn standing(row: &EstimateRecorded) -> Standing {
     match row.claim {
         Claim::OwnLabels | Claim::BorrowedChecked => Standing::Claimable,
@@ -274,6 +288,23 @@ impl Estimates<'_> {
         ranks((self.found, self.experiment), &places, self.contrasts)
     }
 
+    fn decisive(&self, policy: usize, row: &EstimateRecorded) -> Option<Ends> {
+        decisive((self.found, self.experiment), policy, row)
+    }
+
+    /// Where the margin of a passed audit widens an interval.
+    fn widened(&self) -> impl Iterator<Item = String> {
+        self.rows.iter().filter_map(|(policy, row)| {
+            let margin = self.found.margin(self.experiment, *policy, row.claim);
+            let interval = row.interval.filter(|_| margin > 0.0)?;
+            Some(format!(
+                "{}  the interval is widened by the margin {margin} of its audit; without it {}",
+                row.policy,
+                bracket(ends(interval), digits(self.found))
+            ))
+        })
+    }
+
     fn percent(&self) -> String {
         values::percent(self.found.analysis.alpha)
     }
@@ -312,10 +343,9 @@ impl Estimates<'_> {
         ];
         let number = |value: f64| format!("{value:.digits$}");
         let rows = self.rows.iter().zip(self.ranks());
-        let rows = rows.map(|((_, row), place)| {
-            let shown = row
-                .interval
-                .map_or("none".to_owned(), |of| bracket(ends(of), digits));
+        let rows = rows.map(|((policy, row), place)| {
+            let shown = self.decisive(*policy, row);
+            let shown = shown.map_or("none".to_owned(), |of| bracket(of, digits));
             let withheld = self.is_withheld(row);
             // Labels of unequal probabilities say nothing alone, unless they are weighted.
             let is_weighted = row.terms.labels != LabelUse::Targeted;
@@ -376,6 +406,7 @@ impl Estimates<'_> {
         remarks.extend(self.rows.iter().filter_map(|(at, row)| {
             charts::unvaried(row, self.found.analysis.policies[*at].is_widened())
         }));
+        remarks.extend(self.widened());
         for (policy, row) in self.rows {
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));
@@ -454,10 +485,12 @@ impl Estimates<'_> {
     pub fn plot(&self) -> Forest {
         let digits = digits(self.found);
         let shown = self.rows.iter().filter(|(_, row)| !self.is_withheld(row));
-        let rows = shown.map(|(_, row)| ForestRow {
+        let rows = shown.map(|(policy, row)| ForestRow {
             label: row.policy.as_str().to_owned(),
             estimate: row.estimate.value(),
-            interval: row.interval.map(|of| (of.low.value(), of.high.value())),
+            interval: self
+                .decisive(*policy, row)
+                .map(|Ends([low, high])| (low, high)),
             hollow: !matches!(row.claim, Claim::OwnLabels | Claim::BorrowedChecked),
             note: noted(format!("{:.digits$}", row.estimate.value()), failed_of(row)),
         });
@@ -497,12 +530,14 @@ impl Estimates<'_> {
             let shares = of.share_by_decile.iter();
             shares.map(|share| share.and_then(|of| of.share()))
         });
+        let margin = self.found.margin(self.experiment, policy, row.claim);
         let level = LevelFacts {
             estimate: row.estimate.value(),
             se: row.se.map(Finite::value),
             df: row.df.map(Finite::value),
             interval: row.interval.map(ends),
             interval_clipped: row.interval_clipped.map(ends),
+            conservative_interval: self.decisive(policy, row).filter(|_| margin > 0.0),
             interval_method: row.interval_method.as_str(),
         };
         // What is no result is there for whoever recomputes it, under a name that says what it is.

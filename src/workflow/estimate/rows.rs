@@ -12,6 +12,7 @@ use clover_event::id::FieldId;
 use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
+use clover_event::id::RaterId;
 use clover_event::id::Root;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
@@ -19,12 +20,14 @@ use clover_event::payload::estimated::Reading;
 use clover_event::payload::intake::DataIngested;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
+use clover_event::payload::label::LabelRecorded;
 use clover_event::payload::label::draw_of_row;
 use clover_ground::canon;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
+use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::audits::Audits;
@@ -119,6 +122,8 @@ pub struct Source {
     pub scores: Vec<i64>,
     /// Labels for calibration by row, in millionths, in the order of their entries.
     pub labels: BTreeMap<usize, Vec<i64>>,
+    /// Rows with a label for calibration, by the design that it names.
+    pub labelled: BTreeMap<DesignId, BTreeSet<usize>>,
     /// The entry of the newest label for calibration.
     pub newest_label: Option<u64>,
 }
@@ -295,10 +300,16 @@ struct Label {
     draw: u64,
     value: i64,
     seq: u64,
-    /// The design, for audits.
-    audit: Option<DesignId>,
+    design: DesignId,
+    /// Whether it is a probe of its design.
+    is_probe: bool,
+    /// Whether its rater labelled the draw under another design before.
+    is_again: bool,
     charge: Option<EventId>,
 }
+
+/// A draw with who labelled it.
+type LabelledDraw = (PolicyId, ItemId, u64, RaterId);
 
 /// Rows of one policy as they come.
 #[derive(Default)]
@@ -320,6 +331,10 @@ struct Walk {
     purposes: BTreeMap<DesignId, DesignPurpose>,
     ingested: Vec<IngestedRows>,
     draws: Draws,
+    /// Whether a rater's second label of a draw counts no more.
+    has_one_label: bool,
+    /// The first design under which a rater labelled a draw for calibration.
+    labelled: BTreeMap<LabelledDraw, DesignId>,
     found: Gathered,
 }
 
@@ -345,8 +360,11 @@ pub fn gather(
     let mut walk = Walk::default();
     let end = which.audits_below.max(which.rows_below);
     let mut wrong = None;
-    let entries = LogReader::below(history, end).of(which.experiment);
-    entries.each(|seq, event| {
+    LogReader::below(history, end).each(|seq, event| {
+        walk.adopted(&event.payload);
+        if event.experiment() != Some(which.experiment) {
+            return ControlFlow::Continue(());
+        }
         walk.governed(seq, which, &event.payload);
         if seq < which.rows_below {
             wrong = walk.row(seq, which, &event.payload, covariates).err();
@@ -377,6 +395,25 @@ pub fn gather(
 }
 
 impl Walk {
+    /// Labels count by the rulebook under which they were recorded.
+    fn adopted(&mut self, payload: &Payload) {
+        let version = match payload {
+            Payload::LedgerCreated(of) => of.rulebook,
+            Payload::RulebookAdopted(of) => Some(of.version),
+            _ => None,
+        };
+        let asks = |of: Count| of.value() >= u64::from(Question::OneLabel.since());
+        self.has_one_label |= version.is_some_and(asks);
+    }
+
+    /// Whether the rater of a label for calibration labelled the draw under another design before.
+    fn is_again(&mut self, label: &LabelRecorded) -> bool {
+        let (policy, item) = (label.policy.clone(), label.item.clone());
+        let draw = (policy, item, label.draw.value(), label.rater.clone());
+        let first = self.labelled.entry(draw);
+        *first.or_insert_with(|| label.design.clone()) != label.design && self.has_one_label
+    }
+
     fn governed(&mut self, seq: u64, which: &Which<'_>, payload: &Payload) {
         if seq >= which.audits_below {
             return;
@@ -441,9 +478,12 @@ impl Walk {
                 self.purposes.insert(design.design.clone(), design.purpose);
             }
             Payload::LabelRecorded(label) => {
-                let audit = label.purpose == LabelPurpose::Audit;
-                if !audit {
+                let is_probe = label.purpose == LabelPurpose::Audit;
+                let is_again = !is_probe && self.is_again(label);
+                if !is_probe {
                     self.moved(seq);
+                }
+                if !is_probe && !is_again {
                     self.draws.label(seq, label);
                 }
                 self.labels.push(Label {
@@ -452,7 +492,9 @@ impl Walk {
                     draw: label.draw.value(),
                     value: label.value_micro.value(),
                     seq,
-                    audit: audit.then(|| label.design.clone()),
+                    design: label.design.clone(),
+                    is_probe,
+                    is_again,
                     charge: None,
                 });
             }
@@ -467,7 +509,9 @@ impl Walk {
                         draw: draw.value(),
                         value: label.value_micro.value(),
                         seq,
-                        audit: Some(label.design.clone()),
+                        design: label.design.clone(),
+                        is_probe: true,
+                        is_again: false,
                         charge: Some(label.charge),
                     });
                 }
@@ -567,24 +611,29 @@ fn join(
             }
             continue;
         };
-        let values = if let Some(design) = label.audit {
+        let values = if label.is_probe {
             if counts {
                 audited.insert((policy, row));
             }
-            let of = found.probes.entry(design).or_default();
+            let of = found.probes.entry(label.design).or_default();
             let probes = of.entry(policy).or_default();
             probes.newest = probes.newest.max(label.seq);
             probes.charge = label.charge.or(probes.charge);
             probes.labels.entry(row).or_default()
         } else {
             let source = &mut found.sources[policy];
+            let of = source.labelled.entry(label.design).or_default();
+            of.insert(row);
             source.newest_label = source.newest_label.max(Some(label.seq));
             source.labels.entry(row).or_default()
         };
         if counts && !values.is_empty() {
             bump(&mut found.filter.repeated_labels);
         }
-        values.push(label.value);
+        // The same word of the same rater is one label, under however many designs.
+        if !label.is_again {
+            values.push(label.value);
+        }
     }
     found.filter.audit_labels = Count::new(audited.len() as u64).unwrap_or_default();
 }

@@ -106,6 +106,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_retold::all());
     rows.extend(super::tampered_picked::all());
     rows.extend(super::tampered_undone::all());
+    rows.extend(super::tampered_seen::all());
     rows
 }
 
