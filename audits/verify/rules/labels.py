@@ -165,7 +165,8 @@ def relabelled(state, e):
     said = state.said_of.get((e.experiment, row, e.data["rater"]), {})
     for design in sorted(said):
         if design != e.data["design"] and said[design] not in (None, e.data["value_micro"]):
-            return "%d, as the same rater labelled the same draw under %s" % (said[design], design), "%d" % e.data["value_micro"]
+            expected = "%d, as the same rater labelled the same draw under %s" % (said[design], design)
+            return expected, str(e.data["value_micro"])
 
 
 def rule_score_once(state, e):

@@ -12,7 +12,6 @@ use clover_event::id::FieldId;
 use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
-use clover_event::id::RaterId;
 use clover_event::id::Root;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
@@ -20,14 +19,11 @@ use clover_event::payload::estimated::Reading;
 use clover_event::payload::intake::DataIngested;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
-use clover_event::payload::label::LabelRecorded;
-use clover_event::payload::label::draw_of_row;
 use clover_ground::canon;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
-use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::audits::Audits;
@@ -46,6 +42,8 @@ pub use crate::estimate::covariates::NoCovariates;
 use crate::estimate::drawn::Draws;
 use crate::estimate::drawn::Inclusion;
 use crate::estimate::drawn::Undrawn;
+use crate::estimate::labels;
+use crate::estimate::labels::Labels;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
@@ -293,24 +291,6 @@ pub(super) fn mean(labels: &[i64]) -> f64 {
     }
 }
 
-/// A label before its row is known.
-struct Label {
-    policy: PolicyId,
-    item: ItemId,
-    draw: u64,
-    value: i64,
-    seq: u64,
-    design: DesignId,
-    /// Whether it is a probe of its design.
-    is_probe: bool,
-    /// Whether its rater labelled the draw under another design before.
-    is_again: bool,
-    charge: Option<EventId>,
-}
-
-/// A draw with who labelled it.
-type LabelledDraw = (PolicyId, ItemId, u64, RaterId);
-
 /// Rows of one policy as they come.
 #[derive(Default)]
 struct Rows {
@@ -324,17 +304,13 @@ struct Rows {
 #[derive(Default)]
 struct Walk {
     rows: BTreeMap<PolicyId, Rows>,
-    labels: Vec<Label>,
+    labels: Labels,
     sealed: u64,
     /// Counts so far; those of `found` are of when the newest row was read, so that they do not move without one.
     counts: FilterCounts,
     purposes: BTreeMap<DesignId, DesignPurpose>,
     ingested: Vec<IngestedRows>,
     draws: Draws,
-    /// Whether a rater's second label of a draw counts no more.
-    has_one_label: bool,
-    /// The first design under which a rater labelled a draw for calibration.
-    labelled: BTreeMap<LabelledDraw, DesignId>,
     found: Gathered,
 }
 
@@ -361,7 +337,7 @@ pub fn gather(
     let end = which.audits_below.max(which.rows_below);
     let mut wrong = None;
     LogReader::below(history, end).each(|seq, event| {
-        walk.adopted(&event.payload);
+        walk.labels.adopted(&event.payload);
         if event.experiment() != Some(which.experiment) {
             return ControlFlow::Continue(());
         }
@@ -395,25 +371,6 @@ pub fn gather(
 }
 
 impl Walk {
-    /// Labels count by the rulebook under which they were recorded.
-    fn adopted(&mut self, payload: &Payload) {
-        let version = match payload {
-            Payload::LedgerCreated(of) => of.rulebook,
-            Payload::RulebookAdopted(of) => Some(of.version),
-            _ => None,
-        };
-        let asks = |of: Count| of.value() >= u64::from(Question::OneLabel.since());
-        self.has_one_label |= version.is_some_and(asks);
-    }
-
-    /// Whether the rater of a label for calibration labelled the draw under another design before.
-    fn is_again(&mut self, label: &LabelRecorded) -> bool {
-        let (policy, item) = (label.policy.clone(), label.item.clone());
-        let draw = (policy, item, label.draw.value(), label.rater.clone());
-        let first = self.labelled.entry(draw);
-        *first.or_insert_with(|| label.design.clone()) != label.design && self.has_one_label
-    }
-
     fn governed(&mut self, seq: u64, which: &Which<'_>, payload: &Payload) {
         if seq >= which.audits_below {
             return;
@@ -479,41 +436,20 @@ impl Walk {
             }
             Payload::LabelRecorded(label) => {
                 let is_probe = label.purpose == LabelPurpose::Audit;
-                let is_again = !is_probe && self.is_again(label);
+                let is_new = self.labels.recorded(seq, label);
                 if !is_probe {
                     self.moved(seq);
                 }
-                if !is_probe && !is_again {
+                if !is_probe && is_new {
                     self.draws.label(seq, label);
                 }
-                self.labels.push(Label {
-                    policy: label.policy.clone(),
-                    item: label.item.clone(),
-                    draw: label.draw.value(),
-                    value: label.value_micro.value(),
-                    seq,
-                    design: label.design.clone(),
-                    is_probe,
-                    is_again,
-                    charge: None,
-                });
             }
             Payload::LabelSealed(_) => self.sealed += 1,
             Payload::LabelRevealed(label) => {
                 self.sealed = self.sealed.saturating_sub(1);
                 let audit = self.purposes.get(&label.design) == Some(&DesignPurpose::Audit);
-                if let Some((policy, item, draw)) = draw_of_row(&label.row).filter(|_| audit) {
-                    self.labels.push(Label {
-                        policy,
-                        item,
-                        draw: draw.value(),
-                        value: label.value_micro.value(),
-                        seq,
-                        design: label.design.clone(),
-                        is_probe: true,
-                        is_again: false,
-                        charge: Some(label.charge),
-                    });
+                if audit {
+                    self.labels.revealed(seq, label);
                 }
             }
             _ => {}
@@ -543,7 +479,7 @@ impl Walk {
     /// Joins labels and rows.
     fn done(self, which: &Which<'_>) -> Gathered {
         let mut found = self.found;
-        let mut places = Places::new();
+        let mut places = labels::Places::new();
         let mut names: BTreeMap<PolicyId, usize> = BTreeMap::new();
         for (at, (name, rows)) in self.rows.into_iter().enumerate() {
             let mut policy = Policy {
@@ -571,7 +507,7 @@ impl Walk {
             .iter()
             .map(|field| field.as_str().to_owned())
             .collect();
-        join(&mut found, self.labels, &names, &places);
+        labels::join(&mut found, self.labels, &names, &places);
         for (policy, source) in found.dataset.policies.iter_mut().zip(&found.sources) {
             for (&row, labels) in &source.labels {
                 policy.labels[row] = Some(mean(labels));
@@ -587,57 +523,6 @@ impl Walk {
     }
 }
 
-/// Rows by policy, item and draw.
-type Places = BTreeMap<(usize, u32, u64), usize>;
-
-/// Gives labels to their rows. Only labels up to the newest row are counted, so that counts do not move without one.
-fn join(
-    found: &mut Gathered,
-    labels: Vec<Label>,
-    names: &BTreeMap<PolicyId, usize>,
-    places: &Places,
-) {
-    let mut audited = BTreeSet::new();
-    for label in labels {
-        let counts = label.seq <= found.newest;
-        let place = names.get(&label.policy).and_then(|&policy| {
-            let prompt = found.prompts.known(label.item.as_str())?;
-            let row = places.get(&(policy, prompt, label.draw))?;
-            Some((policy, *row))
-        });
-        let Some((policy, row)) = place else {
-            if counts {
-                bump(&mut found.filter.labels_without_score);
-            }
-            continue;
-        };
-        let values = if label.is_probe {
-            if counts {
-                audited.insert((policy, row));
-            }
-            let of = found.probes.entry(label.design).or_default();
-            let probes = of.entry(policy).or_default();
-            probes.newest = probes.newest.max(label.seq);
-            probes.charge = label.charge.or(probes.charge);
-            probes.labels.entry(row).or_default()
-        } else {
-            let source = &mut found.sources[policy];
-            let of = source.labelled.entry(label.design).or_default();
-            of.insert(row);
-            source.newest_label = source.newest_label.max(Some(label.seq));
-            source.labels.entry(row).or_default()
-        };
-        if counts && !values.is_empty() {
-            bump(&mut found.filter.repeated_labels);
-        }
-        // The same word of the same rater is one label, under however many designs.
-        if !label.is_again {
-            values.push(label.value);
-        }
-    }
-    found.filter.audit_labels = Count::new(audited.len() as u64).unwrap_or_default();
-}
-
-fn bump(count: &mut Count) {
+pub(super) fn bump(count: &mut Count) {
     *count = Count::new(count.value() + 1).unwrap_or(*count);
 }

@@ -286,6 +286,7 @@ fn a_snapshot_that_another_wrote_is_compared_with_the_entries() {
 fn a_false_snapshot_is_found_whatever_it_names() {
     let version = RULEBOOK.version;
     let older = rulebooks::UNNAMED;
+    assert!((rulebooks::NEWEST..=version).contains(&RULEBOOK.newest_since));
     let one_older =
         format!("UPDATE snapshots SET rulebook = {older}, state = x'7b7d' WHERE fold = 'custody'");
     let all_older = format!("UPDATE snapshots SET rulebook = {older}, state = x'7b7d'");
