@@ -180,7 +180,7 @@ rules! {
         "an audit of a policy run twice on one design, on a design that is none for audit, before all its sealed probes were open, or with or without a charge where it must not be; an estimate, a difference or an off-policy value that hides or invents the audit that stands, or claims a level, tells apart or is to be read after a failed one; from rulebook 18 on what is told apart or claimed without own labels or a passed audit, and an interval of width zero; labels that a design draws by stratum and that are counted without weights (21) (`ESTIMATES.md`)"
         => "count the first audit only; read the estimate as refused";
     Thresholds "thresholds" next "clover log --kind manifest.registered":
-        "a diagnosis judged by other numbers than a manifest of the experiment registers, by numbers of nobody, or by a plan of audits that came after their probes were open (20) (`DRIFT.md`, `ESTIMATES.md`)"
+        "a diagnosis judged by other numbers than a manifest of the experiment registers, by numbers of nobody, or by a plan of audits that came after their probes were open (20); a comparison or an estimate by another correction or weight than the plan in force first names (22) (`DRIFT.md`, `ESTIMATES.md`)"
         => "judge its figures by the registered numbers yourself";
     Drift "drift" next "clover prereg deviation MANIFEST --rule-path metric.judge_digest --what TEXT --why TEXT --impact TEXT":
         "a check of a judge's drift whose verdict does not follow from its figures, or of anchors that nobody registered; a step of a gate whose judge had failed a check, without a deviation that says how that is handled (`DRIFT.md`)"

@@ -171,6 +171,12 @@ questions! {
     /// What a report says of assumptions.
     FoundOfEach "found_of_each" since 21 rule Recompute:
         "a report says of an assumption what audits of transport, criterion P6 and estimates found, and the worst policy counts";
+    /// By which correction policies are compared, and by which weight they are estimated.
+    PlannedEstimates "planned_estimates" since 22 rule Thresholds:
+        "policies are compared by the correction, and estimated by the weight, of the plan that was in force first";
+    /// What a report says of calibrators.
+    ReportedSlope "reported_slope" since 22 rule Recompute:
+        "a report says of each calibrator the slope of labels on its rewards";
     /// Of how many designs one draw is a probe.
     OneProbe "one_probe" since 22 rule Purpose:
         "a draw is a probe of one design, and a plan of audits grades only probes that no earlier design had opened";
