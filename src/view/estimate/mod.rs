@@ -3,6 +3,7 @@
 pub mod charts;
 mod contrasts;
 pub mod doubts;
+mod width;
 
 pub use contrasts::Contrasts;
 pub use contrasts::ContrastsFacts;
@@ -22,7 +23,6 @@ use crate::event::payload::estimated::TransportState;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
-use crate::num::Micro;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::ranking::RankInterval;
@@ -31,6 +31,8 @@ use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
+use crate::view::estimate::width::decisive;
+use crate::view::estimate::width::on_scale;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
@@ -212,23 +214,6 @@ fn ranks(
     values::ranks(rows, is_ranked, apart)
 }
 
-/// The interval that people read: where a value rests on a passed audit, that leaves its margin open; and where labels have a
-/// declared scale, none reaches beyond it.
-fn decisive(
-    (found, experiment): (&Found, &ExperimentId),
-    policy: usize,
-    row: &EstimateRecorded,
-) -> Option<Ends> {
-    let margin = found.margin(experiment, policy, row.claim);
-    let wider = |end: Finite, by: f64| Finite::new(end.value() + by).unwrap_or(end);
-    let of = row.interval?;
-    let of = IntervalEnds {
-        high: wider(of.high, margin),
-        low: wider(of.low, -margin),
-    };
-    Some(ends(on_scale(row, of)))
-}
-
 fn standing(row: &EstimateRecorded) -> Standing {
     match row.claim {
         Claim::OwnLabels | Claim::BorrowedChecked => Standing::Claimable,
@@ -264,20 +249,6 @@ pub fn label_words(labels: LabelUse) -> &'static str {
         LabelUse::Weighted => {
             "labels drawn by stratum, weighted by the probabilities of their design"
         }
-    }
-}
-
-/// An interval without what lies beyond the declared scale of labels, where there is one.
-fn on_scale(row: &EstimateRecorded, of: IntervalEnds) -> IntervalEnds {
-    let Some(scale) = row.terms.label_scale else {
-        return of;
-    };
-    let unit = |micro: Micro| micro.value() as f64 / 1e6;
-    let (low, high) = (unit(scale.low_micro), unit(scale.high_micro));
-    let within = |value: Finite| Finite::new(value.value().clamp(low, high)).unwrap_or(value);
-    IntervalEnds {
-        high: within(of.high),
-        low: within(of.low),
     }
 }
 
