@@ -34,6 +34,7 @@ use crate::session::estimates::Estimation;
 use crate::session::ports::KeyNeed;
 use crate::session::ports::Keys;
 use crate::view::View;
+use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::transport;
 use crate::view::transport::AuditOutlook;
 use crate::view::transport::Audits;
@@ -430,10 +431,12 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     } else {
         Some(estimate::append(ctx, &mut read, &found, events)?)
     };
+    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
     let shown = Audits {
         design: &design,
         tested,
         terms: &terms,
+        basis: &basis,
         missing: wanted.missing,
     };
     Ok(shown.view(recorded))

@@ -14,10 +14,12 @@ use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
+use crate::projection::drifts;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::Answer;
+use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::estimate::state;
 use crate::view::values;
 use crate::workflow::estimate::planning::PlanError;
@@ -125,6 +127,8 @@ pub struct Audits<'a> {
     pub tested: Vec<TransportTested>,
     /// How it was graded.
     pub terms: &'a AuditTerms,
+    /// What the record says against a claim.
+    pub basis: &'a ClaimBasis,
     /// Policies that are planned to be audited and have no probe.
     pub missing: Vec<String>,
 }
@@ -174,19 +178,33 @@ impl Audits<'_> {
         }
         let is_said =
             |of: &TransportTested| matches!(of.state, TransportState::Pass | TransportState::Fail);
-        let may_be_claimed =
-            on_record && self.terms.manifest.is_some() && self.tested.iter().any(is_said);
-        parts.push(match (on_record, self.terms.manifest) {
+        parts.extend(self.basis.failing().iter().cloned());
+        let is_found = self.tested.iter().any(is_said) && self.basis.failing().is_empty();
+        let may_be_claimed = on_record && is_found;
+        parts.push(match (on_record, is_found) {
             (false, _) => answer::UNRECORDED.to_owned(),
-            (true, None) => {
-                "No plan registered the margin, so nothing of it may be claimed.".to_owned()
-            }
-            (true, Some(_)) if may_be_claimed => answer::CLAIMED.to_owned(),
-            (true, Some(_)) => answer::UNCLAIMED.to_owned(),
+            (true, false) => answer::UNCLAIMED.to_owned(),
+            (true, true) => self.claimed(),
         });
         Answer {
             text: parts.join(" "),
             may_be_claimed,
+        }
+    }
+
+    /// What may be claimed, as estimates and comparisons say it, and whose margin it is.
+    fn claimed(&self) -> String {
+        let claimed = answer::CLAIMED;
+        match (self.terms.manifest, self.terms.margin_micro) {
+            (None, Some(margin)) if margin.value() > drifts::USUAL_MARGIN => {
+                format!(
+                    "{claimed} No plan registered the margin {margin}, which is wider than the usual one."
+                )
+            }
+            (None, _) => {
+                format!("{claimed} The margin is the usual one or less, which takes no plan.")
+            }
+            (Some(_), _) => claimed.to_owned(),
         }
     }
 
@@ -279,7 +297,7 @@ fn graded(terms: &AuditTerms) -> String {
     let whence = if terms.manifest.is_some() {
         "as registered"
     } else {
-        "not registered: exploratory"
+        "not registered"
     };
     format!(
         "{margin}, alpha {} over a family of {}, {whence}; the interval counts the calibrator's own error \

@@ -68,7 +68,7 @@ def budget_charged(state, entry, data):
         if account.unit == "peek":
             state.peeks[entry.id.hex()] = data["account"]
         if account.unit == "patch":
-            state.patch_charges[entry.id.hex()] = period
+            state.patch_charges[entry.id.hex()] = period, data["account"]
 
 
 def log_key_rotated(state, entry, data):
@@ -94,6 +94,8 @@ def label_design_registered(state, entry, data):
         state.designs.setdefault((entry.experiment, data["design"]), data["purpose"])
         if is_new and data["purpose"] == "calibrate" and data.get("strata"):
             state.stratified.add(entry.experiment)
+        if is_new and data["purpose"] == "audit" and data.get("strata"):
+            state.uneven.add((entry.experiment, data["design"]))
         state.protocols.setdefault((entry.experiment, data["design"]), data["protocol"])
         if data["purpose"] == "audit":
             state.probes.setdefault((entry.experiment, data["design"]))
@@ -136,13 +138,28 @@ def probe(state, key, policy):
         state.probed.setdefault(key, set()).add(policy)
 
 
+def share_probe(state, key, row):
+    """Two designs that share an open probe count from the first one of both; from rulebook 22 on no more can share."""
+    designs = state.probe_designs.setdefault((key[0], row), [])
+    if not state.asks("one_probe") and designs and designs[0] != key[1]:
+        both = (key[0], designs[0]), key
+        seqs = [of[one] for one in both for of in (state.first_open, state.shared_open) if one in of]
+        state.shared_open[both[0]] = state.shared_open[both[1]] = min(seqs)
+    if key[1] not in designs:
+        designs.append(key[1])
+
+
 def label_recorded(state, entry, data):
-    key = (entry.experiment, data["design"])
+    key, row = (entry.experiment, data["design"]), row_of_draw(data["policy"], data["item"], data["draw"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
     probe(state, key, data["policy"])
     open_probe(state, entry)
+    if data["purpose"] == "audit" and entry.experiment is not None:
+        share_probe(state, key, row)
+    said = data["value_micro"] if data["purpose"] == "calibrate" else None
+    state.said_of.setdefault((entry.experiment, row, data["rater"]), {}).setdefault(data["design"], said)
     readable_outcome(state, entry, data)
-    label_service(state, entry, row_of_draw(data["policy"], data["item"], data["draw"]), data["purpose"])
+    label_service(state, entry, row, data["purpose"])
     state.open_clusters.add((entry.experiment, data["item"]))
 
 

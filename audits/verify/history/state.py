@@ -45,7 +45,7 @@ class State:
         self.experiments = {}                     # -> seq of the end, or None
         self.accounts, self.charges = {}, {}      # by name; id of a charge -> seq
         self.peeks = {}                           # charges to accounts of peeks -> account
-        self.patch_charges = {}                   # charges to accounts of patches -> quarter, or once
+        self.patch_charges = {}                   # charges to accounts of patches -> (quarter, or once; account)
         self.paid_patches = {}                    # those that paid for a patch -> its seq
         self.paid_for = {}                        # charge -> (experiment, design)
 
@@ -56,6 +56,10 @@ class State:
         self.design_seqs, self.protocols = {}, {}
         self.first_open, self.probes = {}, {}     # seq of the first label that could be seen; those of unused probes
         self.probed = {}                          # (experiment, design) of audits -> policies that it has labels of
+        self.probe_designs = {}                   # (experiment, row) -> designs under which it is an open probe, in order
+        self.shared_open = {}                     # (experiment, design) -> first open probe of designs that share one
+        self.said_of = {}                         # (experiment, row, rater) -> {design: value} of labels for calibration
+        self.uneven = set()                       # (experiment, design) of audits that have strata
         self.open_of, self.sealed_of, self.revealed_of = {}, {}, {}     # how many labels
         self.governed = set()                     # experiments with a registered design
         self.seals, self.accepted = {}, set()     # (experiment, design, row) -> seals; those that were accepted
@@ -150,6 +154,19 @@ class State:
         """The failed audit that stands against a policy, whatever the calibrator."""
         seq = self.failed.get((e.experiment, judge, policy))
         return None if seq is None else {"seq": seq, "state": "fail"}
+
+    def opened(self, experiment, design):
+        """The entry by which a probe of a design was open; from rulebook 22 on one of a design that shares a probe counts."""
+        key = (experiment, design)
+        found = [self.first_open.get(key)] + ([self.shared_open.get(key)] if self.asks("one_probe") else [])
+        return min((seq for seq in found if seq is not None), default=None)
+
+    def patch_account(self, it):
+        """The account that pays for accepted patches: the plan's, else the first; never one that an optimizer charges."""
+        named = (self.plan_of(it) or {}).get("design", {}).get("patch_account")
+        mine = (name for name, of in self.accounts.items() if of.unit == "patch" and named in (None, name)
+                and not of.spenders & {"optimizer", "meta_optimizer"})
+        return named, next(mine, None)
 
     def in_block(self, experiment, design):
         """[sealed, revealed, reveal_by] of the confirm block that a design belongs to, or None."""

@@ -123,6 +123,8 @@ def audit_problem(state, e):
         sealed, revealed = state.sealed_of.get(key, 0), state.revealed_of.get(key, 0)
         if sealed > revealed:
             return "all %d sealed labels of %s open" % (sealed, design), "%d open" % revealed
+        if key in state.uneven and e.data["state"] == "pass" and state.asks("even_probes"):
+            return "no pass by %s, which draws by stratum" % design, "a pass"
         if (sealed > 0) != ("charge" in e.data):
             return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
         if earlier is not None:
@@ -151,7 +153,7 @@ GRADED = ("alpha_micro", "clusters_min", "family_size", "margin_micro")
 def opened_probe(state, e):
     """The entry by which a probe of an audit's design was open, after which no plan counts; None where nobody asks."""
     asks = e.kind == "transport.tested" and state.asks("planned_probes")
-    return state.first_open.get((e.experiment, e.data["design"])) if asks else None
+    return state.opened(e.experiment, e.data["design"]) if asks else None
 
 
 def stood(version, seq):
@@ -189,7 +191,7 @@ def first_plan(state, e, opened):
 
 def audit_grades(state, e):
     """An audit is graded by the plan that was in force first, before a probe of its design was open, else as is usual."""
-    opened, audit = state.first_open.get((e.experiment, e.data["design"])), e.data["audit"]
+    opened, audit = state.opened(e.experiment, e.data["design"]), e.data["audit"]
     if opened is None:
         return "a label of the design that is open", "none"
     record_, stands = first_plan(state, e, opened)

@@ -36,6 +36,7 @@ use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::ensure;
 use clover_ledger::fold;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 use clover_num::Count;
 use clover_num::Micro;
@@ -326,6 +327,18 @@ fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTest
             design.sealed, tested.design
         ),
         format!("{} open", design.revealed)
+    );
+    let has_strata = design
+        .registered
+        .as_ref()
+        .is_some_and(|of| !of.strata.is_empty());
+    ensure!(
+        !has_strata || tested.state != TransportState::Pass || !state.asks(Question::EvenProbes),
+        format!(
+            "no pass by {}, which draws by stratum: an audit counts each of its probes alike",
+            tested.design
+        ),
+        "a pass"
     );
     match (design.sealed > 0, tested.charge) {
         (true, None) => unmet("the charge that opened the sealed probes", "none"),

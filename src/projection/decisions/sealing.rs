@@ -331,7 +331,7 @@ impl Now<'_> {
         }
         self.check_named((live.it, decided), patch, said)?;
         self.check_rank(&live, decided, said)?;
-        paid::check(self.state, self.at, said)
+        paid::check(self.state, live.it, self.at, said)
     }
 
     /// The acceptance names its gates and its patch's numbers.

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::estimate::ContrastRecorded;
@@ -21,8 +22,8 @@ use crate::view::answer::OrderStanding;
 use crate::view::answer::Question;
 use crate::view::estimate::digits;
 use crate::view::estimate::ends;
-use crate::view::estimate::shown_interval;
 use crate::view::estimate::standing;
+use crate::view::estimate::width::decisive;
 use crate::view::values;
 use crate::view::values::bracket;
 use crate::workflow::analyze::dataset::PromptGap;
@@ -37,28 +38,31 @@ use crate::workflow::estimate::shape;
 pub struct ClaimBasis {
     /// Assumptions that fail and that no label mends, a sentence each.
     failing: Vec<String>,
-    /// The largest share of rows that the registered designs for calibration draw, from 0 to 1; `None` without one.
-    label_rate: Option<f64>,
+    /// The largest share of rows that each registered design for calibration draws, from 0 to 1.
+    label_rates: BTreeMap<DesignId, f64>,
 }
 
 impl ClaimBasis {
     /// As the folds have it.
     pub fn of(state: &State, experiment: &ExperimentId) -> Self {
         let designs = state.fold::<Designs>().by_experiment.get(experiment);
-        let designs = designs.into_iter().flat_map(|of| of.designs.values());
-        let registered = designs.filter_map(|of| of.registered.as_ref());
-        let registered = registered.filter(|of| of.purpose == DesignPurpose::Calibrate);
-        let rates: Vec<i64> = registered
-            .map(|of| {
-                let strata = of.strata.values().copied();
-                strata.chain([of.inclusion_micro]).max().unwrap_or(0)
-            })
-            .collect();
-        let all = rates.iter().sum::<i64>() as f64 / 1e6;
+        let designs = designs.into_iter().flat_map(|of| &of.designs);
+        let label_rates = designs.filter_map(|(id, design)| {
+            let of = design.registered.as_ref()?;
+            let strata = of.strata.values().copied();
+            let largest = strata.chain([of.inclusion_micro]).max()?;
+            let is_drawn = of.purpose == DesignPurpose::Calibrate;
+            is_drawn.then(|| (id.clone(), (largest as f64 / 1e6).min(1.0)))
+        });
         Self {
             failing: assumptions(state, experiment),
-            label_rate: (!rates.is_empty()).then_some(all.min(1.0)),
+            label_rates: label_rates.collect(),
         }
+    }
+
+    /// Assumptions that fail and that no label mends, a sentence each.
+    pub fn failing(&self) -> &[String] {
+        &self.failing
     }
 }
 
@@ -103,15 +107,14 @@ impl Asked<'_> {
 
     fn answer(&self, on_record: bool, order_standing: OrderStanding) -> BestPolicy {
         let rows = self.rows();
-        let policies: Vec<answer::Policy> = rows
-            .iter()
-            .map(|row| answer::Policy {
-                name: row.policy.to_string(),
-                value: row.estimate.value(),
-                interval: shown_interval(row).map(ends),
-                standing: standing(row),
-            })
-            .collect();
+        let policies = self.places.iter().zip(&rows);
+        let policies = policies.map(|(&policy, row)| answer::Policy {
+            name: row.policy.to_string(),
+            value: row.estimate.value(),
+            interval: decisive((self.found, self.experiment), policy, row),
+            standing: standing(row),
+        });
+        let policies: Vec<answer::Policy> = policies.collect();
         let gaps = self.found.gathered.dataset.gaps(self.places);
         let order = |first: usize, second: usize| self.told_apart(first, second, &gaps);
         let mut obstacles = self.basis.failing.clone();
@@ -150,10 +153,8 @@ impl Asked<'_> {
         let worst = gap.map_or(0.0, |gap| {
             gap.worst(self.found.analysis.output_scale.span())
         });
-        let (low, high) = (
-            of.interval.low.value() - worst,
-            of.interval.high.value() + worst,
-        );
+        let interval = of.conservative.unwrap_or(of.interval);
+        let (low, high) = (interval.low.value() - worst, interval.high.value() + worst);
         let sign = of.difference.value().total_cmp(&0.0);
         let holds = gap.is_none() || low > 0.0 || high < 0.0;
         holds.then(|| if reversed { sign.reverse() } else { sign })
@@ -179,7 +180,7 @@ impl Asked<'_> {
             let labels: Vec<f64> = of.labels.iter().flatten().copied().collect();
             let strata = self.strata(policy);
             if strata.is_empty() {
-                found.extend(self.beyond_the_draw(&of.name, labels.len(), of.len()));
+                found.extend(self.beyond_the_draw(policy));
             }
             for (&inclusion, (rows, labels)) in &strata {
                 found.extend(beyond_its_draw(&of.name, inclusion, labels.len(), *rows));
@@ -208,16 +209,24 @@ impl Asked<'_> {
         found
     }
 
-    /// More rows of a policy are labelled than the registered designs can have drawn.
-    fn beyond_the_draw(&self, name: &str, labels: usize, rows: usize) -> Option<String> {
-        let rate = self.basis.label_rate?;
-        let (drawn, most) = shape::drawn(rows, rate);
-        (labels as f64 > most).then(|| {
-            format!(
-                "{labels} of {rows} rows of {name} are labelled, and the registered designs draw about {drawn:.0}: somebody chose \
-                 among them."
-            )
-        })
+    /// More rows of a policy are labelled by a design than that one can have drawn: each stands for its own labels, and a
+    /// design that nobody labelled by excuses none.
+    fn beyond_the_draw(&self, policy: usize) -> Vec<String> {
+        let of = &self.found.gathered.dataset.policies[policy];
+        let (name, rows) = (&of.name, of.len());
+        let by_design = self.found.gathered.sources[policy].labelled.iter();
+        let beyond = by_design.filter_map(|(design, labelled)| {
+            let rate = *self.basis.label_rates.get(design)?;
+            let (drawn, most) = shape::drawn(rows, rate);
+            let labels = labelled.len();
+            (labels as f64 > most).then(|| {
+                format!(
+                    "{labels} of {rows} rows of {name} are labelled by {design}, which draws about {drawn:.0}: somebody chose \
+                     among them."
+                )
+            })
+        });
+        beyond.collect()
     }
 
     /// Rows of a policy with their labels, by the probability in millionths that its design labels them with; none where

@@ -11,6 +11,7 @@ pub mod compute;
 pub mod covariates;
 pub mod drawn;
 pub mod form;
+mod labels;
 pub(crate) mod model;
 pub mod planning;
 pub mod rows;

@@ -19,7 +19,6 @@ use clover_event::payload::estimated::Reading;
 use clover_event::payload::intake::DataIngested;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
-use clover_event::payload::label::draw_of_row;
 use clover_ground::canon;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
@@ -43,6 +42,8 @@ pub use crate::estimate::covariates::NoCovariates;
 use crate::estimate::drawn::Draws;
 use crate::estimate::drawn::Inclusion;
 use crate::estimate::drawn::Undrawn;
+use crate::estimate::labels;
+use crate::estimate::labels::Labels;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
@@ -119,6 +120,8 @@ pub struct Source {
     pub scores: Vec<i64>,
     /// Labels for calibration by row, in millionths, in the order of their entries.
     pub labels: BTreeMap<usize, Vec<i64>>,
+    /// Rows with a label for calibration, by the design that it names.
+    pub labelled: BTreeMap<DesignId, BTreeSet<usize>>,
     /// The entry of the newest label for calibration.
     pub newest_label: Option<u64>,
 }
@@ -288,18 +291,6 @@ pub(super) fn mean(labels: &[i64]) -> f64 {
     }
 }
 
-/// A label before its row is known.
-struct Label {
-    policy: PolicyId,
-    item: ItemId,
-    draw: u64,
-    value: i64,
-    seq: u64,
-    /// The design, for audits.
-    audit: Option<DesignId>,
-    charge: Option<EventId>,
-}
-
 /// Rows of one policy as they come.
 #[derive(Default)]
 struct Rows {
@@ -313,7 +304,7 @@ struct Rows {
 #[derive(Default)]
 struct Walk {
     rows: BTreeMap<PolicyId, Rows>,
-    labels: Vec<Label>,
+    labels: Labels,
     sealed: u64,
     /// Counts so far; those of `found` are of when the newest row was read, so that they do not move without one.
     counts: FilterCounts,
@@ -345,8 +336,11 @@ pub fn gather(
     let mut walk = Walk::default();
     let end = which.audits_below.max(which.rows_below);
     let mut wrong = None;
-    let entries = LogReader::below(history, end).of(which.experiment);
-    entries.each(|seq, event| {
+    LogReader::below(history, end).each(|seq, event| {
+        walk.labels.adopted(&event.payload);
+        if event.experiment() != Some(which.experiment) {
+            return ControlFlow::Continue(());
+        }
         walk.governed(seq, which, &event.payload);
         if seq < which.rows_below {
             wrong = walk.row(seq, which, &event.payload, covariates).err();
@@ -441,35 +435,21 @@ impl Walk {
                 self.purposes.insert(design.design.clone(), design.purpose);
             }
             Payload::LabelRecorded(label) => {
-                let audit = label.purpose == LabelPurpose::Audit;
-                if !audit {
+                let is_probe = label.purpose == LabelPurpose::Audit;
+                let is_new = self.labels.recorded(seq, label);
+                if !is_probe {
                     self.moved(seq);
+                }
+                if !is_probe && is_new {
                     self.draws.label(seq, label);
                 }
-                self.labels.push(Label {
-                    policy: label.policy.clone(),
-                    item: label.item.clone(),
-                    draw: label.draw.value(),
-                    value: label.value_micro.value(),
-                    seq,
-                    audit: audit.then(|| label.design.clone()),
-                    charge: None,
-                });
             }
             Payload::LabelSealed(_) => self.sealed += 1,
             Payload::LabelRevealed(label) => {
                 self.sealed = self.sealed.saturating_sub(1);
                 let audit = self.purposes.get(&label.design) == Some(&DesignPurpose::Audit);
-                if let Some((policy, item, draw)) = draw_of_row(&label.row).filter(|_| audit) {
-                    self.labels.push(Label {
-                        policy,
-                        item,
-                        draw: draw.value(),
-                        value: label.value_micro.value(),
-                        seq,
-                        audit: Some(label.design.clone()),
-                        charge: Some(label.charge),
-                    });
+                if audit {
+                    self.labels.revealed(seq, label);
                 }
             }
             _ => {}
@@ -499,7 +479,7 @@ impl Walk {
     /// Joins labels and rows.
     fn done(self, which: &Which<'_>) -> Gathered {
         let mut found = self.found;
-        let mut places = Places::new();
+        let mut places = labels::Places::new();
         let mut names: BTreeMap<PolicyId, usize> = BTreeMap::new();
         for (at, (name, rows)) in self.rows.into_iter().enumerate() {
             let mut policy = Policy {
@@ -527,7 +507,7 @@ impl Walk {
             .iter()
             .map(|field| field.as_str().to_owned())
             .collect();
-        join(&mut found, self.labels, &names, &places);
+        labels::join(&mut found, self.labels, &names, &places);
         for (policy, source) in found.dataset.policies.iter_mut().zip(&found.sources) {
             for (&row, labels) in &source.labels {
                 policy.labels[row] = Some(mean(labels));
@@ -543,52 +523,6 @@ impl Walk {
     }
 }
 
-/// Rows by policy, item and draw.
-type Places = BTreeMap<(usize, u32, u64), usize>;
-
-/// Gives labels to their rows. Only labels up to the newest row are counted, so that counts do not move without one.
-fn join(
-    found: &mut Gathered,
-    labels: Vec<Label>,
-    names: &BTreeMap<PolicyId, usize>,
-    places: &Places,
-) {
-    let mut audited = BTreeSet::new();
-    for label in labels {
-        let counts = label.seq <= found.newest;
-        let place = names.get(&label.policy).and_then(|&policy| {
-            let prompt = found.prompts.known(label.item.as_str())?;
-            let row = places.get(&(policy, prompt, label.draw))?;
-            Some((policy, *row))
-        });
-        let Some((policy, row)) = place else {
-            if counts {
-                bump(&mut found.filter.labels_without_score);
-            }
-            continue;
-        };
-        let values = if let Some(design) = label.audit {
-            if counts {
-                audited.insert((policy, row));
-            }
-            let of = found.probes.entry(design).or_default();
-            let probes = of.entry(policy).or_default();
-            probes.newest = probes.newest.max(label.seq);
-            probes.charge = label.charge.or(probes.charge);
-            probes.labels.entry(row).or_default()
-        } else {
-            let source = &mut found.sources[policy];
-            source.newest_label = source.newest_label.max(Some(label.seq));
-            source.labels.entry(row).or_default()
-        };
-        if counts && !values.is_empty() {
-            bump(&mut found.filter.repeated_labels);
-        }
-        values.push(label.value);
-    }
-    found.filter.audit_labels = Count::new(audited.len() as u64).unwrap_or_default();
-}
-
-fn bump(count: &mut Count) {
+pub(super) fn bump(count: &mut Count) {
     *count = Count::new(count.value() + 1).unwrap_or(*count);
 }

@@ -63,6 +63,7 @@ mod rewritten;
 mod rubric;
 mod same_arms;
 mod secrets;
+mod seen;
 mod sequential;
 mod shipped;
 mod signed;
