@@ -29,7 +29,7 @@ pub enum GateError {
         units: u64,
     },
     /// The gate has ended.
-    #[error("gate {0} has ended ({})", Code::AfterTerminal)]
+    #[error("gate {0} has ended ({code})", code = Code::AfterTerminal)]
     Ended(ManifestId),
     /// Nothing is left in the family for another gate.
     #[error("family {0} has no error rate or no place left for another gate")]
@@ -44,8 +44,8 @@ pub enum GateError {
     },
     /// A gate that continues another has not taken over its wealth yet.
     #[error(
-        "gate {0} continues another: expected gate.continued before its first observation ({})",
-        Code::UnregisteredRule
+        "gate {0} continues another: expected gate.continued before its first observation ({code})",
+        code = Code::UnregisteredRule
     )]
     NotContinued(ManifestId),
     /// No promotion can name a candidate.
