@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 21;
+pub const NEWEST: u32 = 22;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -171,6 +171,15 @@ questions! {
     /// What a report says of assumptions.
     FoundOfEach "found_of_each" since 21 rule Recompute:
         "a report says of an assumption what audits of transport, criterion P6 and estimates found, and the worst policy counts";
+    /// When rows of confirm are scored.
+    ScoredBefore "scored_before" since 22 rule Sealing:
+        "each sealed row of a confirm block has a score from before it is unsealed, and no row of it is scored between its unsealing and the end of the iteration";
+    /// When probes are scored.
+    TimelyProbes "timely_probes" since 22 rule Transport:
+        "a probe counts only if its score stands before its label can be read, and an audit that lacks one passes nothing";
+    /// When fields are said.
+    SaidBefore "said_before" since 22 rule Transport:
+        "a covariate, a slice and the strata that weight labels are said by imports before the labels can be read";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -55,7 +55,9 @@ KINDS = {
     ("seal.accepted", 1): Kind("custodian", "@ design row", design=ident, envelope_sha256=hex64, row=ident),
     ("label.revealed", 1): Kind("custodian", "@ design row", charge=hex64, design=ident, row=ident,
                                 salt=encoded(32), value_micro=MICRO),
-    ("data.ingested", 1): Kind("scorer", "@ rows_root", format=one_of("cje", "csv"), labelled=integer(),
+    ("data.ingested", 1): Kind("scorer", "@ rows_root", fields=Optional(listing(record(
+                                   fields=listing(ident), policy=ident))),
+                               format=one_of("cje", "csv"), labelled=integer(),
                                rounded=integer(), rows=BLOB, rows_in=integer(), rows_out=integer(),
                                rows_root=encoded(32), sampled_from=Optional(timestamp),
                                sampled_to=Optional(timestamp), source=choice(

@@ -296,6 +296,8 @@ def judge_registered(state, entry, data):
 
 def score_recorded(state, entry, data):
     readable_outcome(state, entry, data)
+    rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
+    rows.setdefault(row_of_draw(data["policy"], data["item"], data["draw"]), entry.position)
     of = state.judges.get(entry.experiment, {})
     if data["judge"] in of:
         said, scores = of[data["judge"]]

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::estimate::ContrastRecorded;
@@ -38,25 +39,32 @@ pub struct ClaimBasis {
     failing: Vec<String>,
     /// The largest share of rows that the registered designs for calibration draw, from 0 to 1; `None` without one.
     label_rate: Option<f64>,
+    /// The share that each of them draws; `None` of one that has strata.
+    rates: BTreeMap<DesignId, Option<f64>>,
 }
 
 impl ClaimBasis {
     /// As the folds have it.
     pub fn of(state: &State, experiment: &ExperimentId) -> Self {
         let designs = state.fold::<Designs>().by_experiment.get(experiment);
-        let designs = designs.into_iter().flat_map(|of| of.designs.values());
-        let registered = designs.filter_map(|of| of.registered.as_ref());
-        let registered = registered.filter(|of| of.purpose == DesignPurpose::Calibrate);
-        let rates: Vec<i64> = registered
-            .map(|of| {
-                let strata = of.strata.values().copied();
-                strata.chain([of.inclusion_micro]).max().unwrap_or(0)
-            })
+        let designs = designs.into_iter().flat_map(|of| &of.designs);
+        let registered = designs.filter_map(|(id, of)| Some((id, of.registered.as_ref()?)));
+        let registered: Vec<_> = registered
+            .filter(|(_, of)| of.purpose == DesignPurpose::Calibrate)
             .collect();
-        let all = rates.iter().sum::<i64>() as f64 / 1e6;
+        let most = registered.iter().map(|(_, of)| {
+            let strata = of.strata.values().copied();
+            strata.chain([of.inclusion_micro]).max().unwrap_or(0)
+        });
+        let all = most.sum::<i64>() as f64 / 1e6;
+        let rates = registered.iter().map(|(id, of)| {
+            let rate = of.inclusion_micro as f64 / 1e6;
+            ((*id).clone(), of.strata.is_empty().then_some(rate))
+        });
         Self {
             failing: assumptions(state, experiment),
-            label_rate: (!rates.is_empty()).then_some(all.min(1.0)),
+            label_rate: (!registered.is_empty()).then_some(all.min(1.0)),
+            rates: rates.collect(),
         }
     }
 }
@@ -200,16 +208,35 @@ impl Asked<'_> {
         found
     }
 
-    /// More rows of a policy are labelled than the registered designs can have drawn.
+    /// More or fewer rows of a policy are labelled than the registered designs can have drawn.
     fn beyond_the_draw(&self, name: &str, labels: usize, rows: usize) -> Option<String> {
-        let rate = self.basis.label_rate?;
-        let (drawn, most) = shape::drawn(rows, rate);
-        (labels as f64 > most).then(|| {
+        let most = self.basis.label_rate?;
+        let drawn = |rate: f64| rows as f64 * rate;
+        if shape::is_above_draw(rows, labels, most) {
+            return Some(format!(
+                "{labels} of {rows} rows of {name} are labelled, and the registered designs draw about {:.0}: somebody chose \
+                 among them.",
+                drawn(most)
+            ));
+        }
+        let least = self.least_rate(name).filter(|_| labels > 0)?;
+        shape::is_below_draw(rows, labels, least).then(|| {
             format!(
-                "{labels} of {rows} rows of {name} are labelled, and the registered designs draw about {drawn:.0}: somebody chose \
-                 among them."
+                "{labels} of {rows} rows of {name} are labelled, and their design draws about {:.0}: labels are missing, or \
+                 somebody chose among them.",
+                drawn(least)
             )
         })
+    }
+
+    /// The share of a policy's rows that the designs of its labels draw at least; `None` where one of them has strata, or was
+    /// not registered.
+    fn least_rate(&self, name: &str) -> Option<f64> {
+        let of = &self.found.gathered.label_designs;
+        let (_, named) = of.iter().find(|(policy, _)| policy.as_str() == name)?;
+        let rates = named.iter().map(|design| *self.basis.rates.get(design)?);
+        let rates: Option<Vec<f64>> = rates.collect();
+        Some(rates?.into_iter().fold(0.0, f64::max))
     }
 
     /// Rows of a policy with their labels, by the probability in millionths that its design labels them with; none where
@@ -269,14 +296,20 @@ impl Asked<'_> {
 /// Rows and labels by the probability of a label in millionths.
 type Strata = BTreeMap<u32, (usize, Vec<f64>)>;
 
-/// More rows of one probability are labelled than the design can have drawn.
+/// More or fewer rows of one probability are labelled than the design can have drawn.
 fn beyond_its_draw(name: &str, inclusion: u32, labels: usize, rows: usize) -> Option<String> {
     let rate = f64::from(inclusion) / 1e6;
-    let (drawn, most) = shape::drawn(rows, rate);
-    (labels as f64 > most).then(|| {
+    let is_below = shape::is_below_draw(rows, labels, rate);
+    let why = if is_below {
+        "labels are missing, or somebody chose among them"
+    } else {
+        "somebody chose among them"
+    };
+    (is_below || shape::is_above_draw(rows, labels, rate)).then(|| {
         format!(
             "{labels} of the {rows} rows of {name} with the probability {rate} are labelled, and their design draws about \
-             {drawn:.0}: somebody chose among them."
+             {:.0}: {why}.",
+            rows as f64 * rate
         )
     })
 }

@@ -58,6 +58,18 @@ pub enum Undrawn {
         /// Policy, item and draw.
         row: String,
     },
+    /// A stratum that was said once labels of its policy could be read.
+    #[error(
+        "the stratum of some rows of {policy} was said at seq {said}, after its first label at seq {label}"
+    )]
+    SaidLate {
+        /// The policy.
+        policy: PolicyId,
+        /// The import.
+        said: u64,
+        /// The label.
+        label: u64,
+    },
     /// Rows of an import.
     #[error(transparent)]
     Unread(#[from] Unread),
@@ -110,6 +122,11 @@ impl Gathered {
         Ok(policies.map(rows).collect())
     }
 
+    /// Leaves labels that were drawn by stratum without weights.
+    pub fn withhold_weights(&mut self, why: Undrawn) {
+        self.inclusion = Some(Err(why));
+    }
+
     /// Rows by policy.
     pub(super) fn rows(&self) -> BTreeMap<PolicyId, Vec<(ItemId, u64)>> {
         let mut found: BTreeMap<PolicyId, Vec<(ItemId, u64)>> = BTreeMap::new();
@@ -142,6 +159,13 @@ impl Draws {
         of.designs.insert(label.design.clone());
         let row = (label.item.clone(), label.draw.value());
         of.rows.entry(row).or_insert(seq);
+    }
+
+    /// The designs that labels name, by policy.
+    pub(super) fn designs_named(&self) -> BTreeMap<PolicyId, BTreeSet<DesignId>> {
+        let all = self.by_policy.iter();
+        all.map(|(policy, of)| (policy.clone(), of.designs.clone()))
+            .collect()
     }
 
     /// The probability of every row of the policies that have labels; rows by policy. What was imported after `newest` does

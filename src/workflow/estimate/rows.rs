@@ -117,6 +117,8 @@ pub struct Source {
     pub draws: Vec<u64>,
     /// Score of each row, in millionths.
     pub scores: Vec<i64>,
+    /// The entry of each row's score.
+    pub scored: Vec<u64>,
     /// Labels for calibration by row, in millionths, in the order of their entries.
     pub labels: BTreeMap<usize, Vec<i64>>,
     /// The entry of the newest label for calibration.
@@ -128,6 +130,8 @@ pub struct Source {
 pub struct Probes {
     /// Rows of the policy with their labels in millionths.
     pub labels: BTreeMap<usize, Vec<i64>>,
+    /// The first label of each row.
+    pub first: BTreeMap<usize, u64>,
     /// The entry of the newest label.
     pub newest: u64,
     /// The charge that opened them.
@@ -155,6 +159,10 @@ pub struct Gathered {
     pub audits: Audits,
     /// Whether a design for calibration draws some strata more often than others.
     pub is_stratified: bool,
+    /// Rows with a label for audits and no score, by design, then policy.
+    pub unscored_probes: BTreeMap<DesignId, BTreeMap<PolicyId, BTreeSet<(ItemId, u64)>>>,
+    /// Designs that labels for calibration name, by the policy that they are of.
+    pub label_designs: BTreeMap<PolicyId, BTreeSet<DesignId>>,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
     pub(super) inclusion: Option<Result<Inclusion, Undrawn>>,
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
@@ -256,6 +264,26 @@ impl Gathered {
         Root(tree.root())
     }
 
+    /// The probes of a design whose score stands before their label could be read, by policy, each with how many others there
+    /// are. A policy without one that does is not among them.
+    pub fn timely_probes(&self, design: &DesignId) -> BTreeMap<usize, (Probes, u64)> {
+        let none = BTreeMap::new();
+        let unscored = self.unscored_probes.get(design);
+        let held = self.probes.get(design).unwrap_or(&none);
+        let each = held.iter().map(|(&policy, probes)| {
+            let (mut timely, source) = (probes.clone(), &self.sources[policy]);
+            let is_timely = |row: &usize| probes.first.get(row) > source.scored.get(*row);
+            timely.labels.retain(|row, _| is_timely(row));
+            let name = self.dataset.policies[policy].name.as_str();
+            let named = unscored.and_then(|of| of.iter().find(|(of, _)| of.as_str() == name));
+            let unscored = named.map_or(0, |(_, rows)| rows.len());
+            let late = unscored + probes.labels.len() - timely.labels.len();
+            (policy, (timely, late as u64))
+        });
+        each.filter(|(_, (timely, _))| !timely.labels.is_empty())
+            .collect()
+    }
+
     /// A policy's probes as responses.
     pub fn probe(&self, policy: usize, probes: &Probes) -> Policy {
         let of = &self.dataset.policies[policy];
@@ -306,6 +334,7 @@ struct Rows {
     items: Vec<ItemId>,
     draws: Vec<u64>,
     scores: Vec<i64>,
+    scored: Vec<u64>,
     covariates: Vec<Vec<f64>>,
 }
 
@@ -367,6 +396,7 @@ pub fn gather(
         std::mem::take(&mut walk.ingested),
     );
     let mut found = walk.done(which);
+    found.label_designs = draws.designs_named();
     if which.strata && found.is_stratified {
         let known = draws.inclusion(history, &ingested, found.newest, &found.rows())?;
         found.inclusion = Some(known);
@@ -428,6 +458,7 @@ impl Walk {
                 rows.items.push(score.item.clone());
                 rows.draws.push(score.draw.value());
                 rows.scores.push(score.score_micro.value());
+                rows.scored.push(seq);
             }
             Payload::ScoreRecorded(_) => bump(&mut self.counts.other_judges),
             Payload::DataIngested(said) => self.ingested(seq, which, said),
@@ -482,11 +513,7 @@ impl Walk {
         if which.covariates.iter().any(|field| !is_of_texts(field)) {
             self.moved(seq);
         }
-        self.ingested.push(IngestedRows {
-            seq,
-            rows: said.rows.clone(),
-            root: said.rows_root,
-        });
+        self.ingested.push(IngestedRows::of(seq, said));
     }
 
     /// A score or a label for calibration was read.
@@ -518,6 +545,7 @@ impl Walk {
             found.sources.push(Source {
                 draws: rows.draws,
                 scores: rows.scores,
+                scored: rows.scored,
                 ..Source::default()
             });
             names.insert(name, at);
@@ -565,6 +593,11 @@ fn join(
             if counts {
                 bump(&mut found.filter.labels_without_score);
             }
+            if let Some(design) = label.audit {
+                let of = found.unscored_probes.entry(design).or_default();
+                let of = of.entry(label.policy).or_default();
+                of.insert((label.item, label.draw));
+            }
             continue;
         };
         let values = if let Some(design) = label.audit {
@@ -574,6 +607,7 @@ fn join(
             let of = found.probes.entry(design).or_default();
             let probes = of.entry(policy).or_default();
             probes.newest = probes.newest.max(label.seq);
+            probes.first.entry(row).or_insert(label.seq);
             probes.charge = label.charge.or(probes.charge);
             probes.labels.entry(row).or_default()
         } else {
