@@ -103,7 +103,9 @@ impl ExperimentFields {
         &self,
         covariates: &'f [FieldId],
     ) -> Option<(&'f FieldId, LateField)> {
-        let mut kept = covariates.iter().filter(|field| field.as_str() != RESPONSE_LENGTH);
+        let mut kept = covariates
+            .iter()
+            .filter(|field| field.as_str() != RESPONSE_LENGTH);
         kept.find_map(|field| {
             let late = self.late.get(field).copied().or(self.late_unnamed)?;
             Some((field, late))
@@ -145,7 +147,8 @@ impl Fold for SaidFields {
             }
             Payload::LabelRecorded(said) => {
                 of.first_label.get_or_insert(seq);
-                if said.purpose == LabelPurpose::Calibrate && !of.labelled.contains_key(&said.policy)
+                if said.purpose == LabelPurpose::Calibrate
+                    && !of.labelled.contains_key(&said.policy)
                 {
                     of.labelled.insert(said.policy.clone(), seq);
                 }
@@ -192,7 +195,9 @@ pub(super) fn check_terms(
             format!("some of it said at seq {}", late.said),
         );
     }
-    let late = of.late_stratum().filter(|_| terms.labels == LabelUse::Weighted);
+    let late = of
+        .late_stratum()
+        .filter(|_| terms.labels == LabelUse::Weighted);
     if let Some((policy, late)) = late {
         return unmet(
             format!(

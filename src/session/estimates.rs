@@ -135,7 +135,11 @@ impl Estimation {
         let late = said.and_then(|of| of.late_stratum());
         if let Some((policy, LateField { label, said })) = late.filter(|_| gathered.is_stratified) {
             let policy = policy.clone();
-            gathered.withhold_weights(Undrawn::SaidLate { policy, said, label });
+            gathered.withhold_weights(Undrawn::SaidLate {
+                policy,
+                said,
+                label,
+            });
         }
         if gathered.dataset.policies.is_empty() {
             let (judge, experiment) = (self.terms.judge.clone(), self.experiment.clone());

@@ -56,6 +56,11 @@ class State:
         self.design_seqs, self.protocols = {}, {}
         self.first_open, self.probes = {}, {}     # seq of the first label that could be seen; those of unused probes
         self.probed = {}                          # (experiment, design) of audits -> policies that it has labels of
+        self.open_probes = {}                     # experiment -> policy -> design -> rows with a label that can be read
+        self.late_scores = {}                     # (experiment, policy, design, judge) -> those scored only then
+        self.first_readable, self.calibrated = {}, {}   # experiment -> seq of its first label; -> policy -> likewise
+        self.late_fields, self.late_strata = {}, {}     # experiment -> field, or policy -> (label, import) that came after
+        self.late_unnamed = {}                    # experiment -> the same of an import that names no fields
         self.open_of, self.sealed_of, self.revealed_of = {}, {}, {}     # how many labels
         self.governed = set()                     # experiments with a registered design
         self.seals, self.accepted = {}, set()     # (experiment, design, row) -> seals; those that were accepted

@@ -133,7 +133,9 @@ pub(super) fn check_timely(
     if !state.asks(Question::TimelyProbes) {
         return Ok(());
     }
-    let late = said.late.required("late: how many probes have no score from before their label")?;
+    let late = said
+        .late
+        .required("late: how many probes have no score from before their label")?;
     let probes = state.fold::<Probes>().by_experiment.get(experiment);
     let probes = probes.and_then(|of| of.by_policy.get(&said.policy)?.get(&said.design));
     let all = probes.map_or(0, |of| of.open.len() as u64);

@@ -205,8 +205,12 @@ pub(super) fn score_of_row(
     experiment: &ExperimentId,
     said: &LabelRevealed,
 ) -> Option<Fact> {
-    let is_asked = state.asks(Question::ScoredBefore) && is_confirm(state, experiment, &said.design);
-    let (id, it) = state.fold::<Iterations>().open_in(experiment).filter(|_| is_asked)?;
+    let is_asked =
+        state.asks(Question::ScoredBefore) && is_confirm(state, experiment, &said.design);
+    let (id, it) = state
+        .fold::<Iterations>()
+        .open_in(experiment)
+        .filter(|_| is_asked)?;
     let unsealed = state.fold::<AllDecisions>().of(id)?.unsealed?;
     let judge = judge_of(state, it)?;
     Some(Fact::Needs {
@@ -238,7 +242,8 @@ pub fn score_sought(
 /// A judge whose scores can be looked for, before a label is shown: a plan that names none, beside scores of several, has none.
 pub(super) fn check_judge(state: &State, it: &Iteration) -> RuleAnswer {
     if state.asks(Question::ScoredBefore) {
-        judge_of(state, it).required("a judge of the iteration, by its plan or as the only one with scores")?;
+        judge_of(state, it)
+            .required("a judge of the iteration, by its plan or as the only one with scores")?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ pub mod drawn;
 pub mod form;
 pub(crate) mod model;
 pub mod planning;
+pub mod probes;
 pub mod rows;
 pub mod shape;
 pub mod slices;

@@ -17,6 +17,7 @@ use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
 use clover_event::payload::estimated::Reading;
 use clover_event::payload::intake::DataIngested;
+use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
 use clover_event::payload::label::draw_of_row;
@@ -43,6 +44,7 @@ pub use crate::estimate::covariates::NoCovariates;
 use crate::estimate::drawn::Draws;
 use crate::estimate::drawn::Inclusion;
 use crate::estimate::drawn::Undrawn;
+pub use crate::estimate::probes::Probes;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
@@ -123,19 +125,6 @@ pub struct Source {
     pub labels: BTreeMap<usize, Vec<i64>>,
     /// The entry of the newest label for calibration.
     pub newest_label: Option<u64>,
-}
-
-/// Labels for audits of one policy.
-#[derive(Clone, Debug, Default)]
-pub struct Probes {
-    /// Rows of the policy with their labels in millionths.
-    pub labels: BTreeMap<usize, Vec<i64>>,
-    /// The first label of each row.
-    pub first: BTreeMap<usize, u64>,
-    /// The entry of the newest label.
-    pub newest: u64,
-    /// The charge that opened them.
-    pub charge: Option<EventId>,
 }
 
 /// What an experiment holds of one judge.
@@ -231,7 +220,7 @@ impl Gathered {
     }
 
     /// The canonical line of one row with these labels.
-    fn line(&self, policy: usize, row: usize, labels: &[i64]) -> Vec<u8> {
+    pub(super) fn line(&self, policy: usize, row: usize, labels: &[i64]) -> Vec<u8> {
         let (of, source) = (&self.dataset.policies[policy], &self.sources[policy]);
         let line = Line {
             draw: source.draws[row],
@@ -253,54 +242,6 @@ impl Gathered {
             tree.push(merkle::leaf_hash(&self.line(policy, row, labels)));
         }
         Root(tree.root())
-    }
-
-    /// The Merkle root of a policy's probes.
-    pub fn probes_root(&self, policy: usize, probes: &Probes) -> Root {
-        let mut tree = Frontier::new();
-        for (&row, labels) in &probes.labels {
-            tree.push(merkle::leaf_hash(&self.line(policy, row, labels)));
-        }
-        Root(tree.root())
-    }
-
-    /// The probes of a design whose score stands before their label could be read, by policy, each with how many others there
-    /// are. A policy without one that does is not among them.
-    pub fn timely_probes(&self, design: &DesignId) -> BTreeMap<usize, (Probes, u64)> {
-        let none = BTreeMap::new();
-        let unscored = self.unscored_probes.get(design);
-        let held = self.probes.get(design).unwrap_or(&none);
-        let each = held.iter().map(|(&policy, probes)| {
-            let (mut timely, source) = (probes.clone(), &self.sources[policy]);
-            let is_timely = |row: &usize| probes.first.get(row) > source.scored.get(*row);
-            timely.labels.retain(|row, _| is_timely(row));
-            let name = self.dataset.policies[policy].name.as_str();
-            let named = unscored.and_then(|of| of.iter().find(|(of, _)| of.as_str() == name));
-            let unscored = named.map_or(0, |(_, rows)| rows.len());
-            let late = unscored + probes.labels.len() - timely.labels.len();
-            (policy, (timely, late as u64))
-        });
-        each.filter(|(_, (timely, _))| !timely.labels.is_empty())
-            .collect()
-    }
-
-    /// A policy's probes as responses.
-    pub fn probe(&self, policy: usize, probes: &Probes) -> Policy {
-        let of = &self.dataset.policies[policy];
-        let mut found = Policy {
-            name: of.name.clone(),
-            covariates: vec![Vec::new(); of.covariates.len()],
-            ..Policy::default()
-        };
-        for (&row, labels) in &probes.labels {
-            found.prompts.push(of.prompts[row]);
-            found.scores.push(of.scores[row]);
-            found.labels.push(Some(mean(labels)));
-            for (column, values) in found.covariates.iter_mut().zip(&of.covariates) {
-                column.push(values[row]);
-            }
-        }
-        found
     }
 }
 
@@ -336,6 +277,15 @@ struct Rows {
     scores: Vec<i64>,
     scored: Vec<u64>,
     covariates: Vec<Vec<f64>>,
+}
+
+impl Rows {
+    fn push(&mut self, seq: u64, score: &ScoreRecorded) {
+        self.items.push(score.item.clone());
+        self.draws.push(score.draw.value());
+        self.scores.push(score.score_micro.value());
+        self.scored.push(seq);
+    }
 }
 
 /// What a walk over the log has found so far.
@@ -455,10 +405,7 @@ impl Walk {
                     })?;
                     column.push(value);
                 }
-                rows.items.push(score.item.clone());
-                rows.draws.push(score.draw.value());
-                rows.scores.push(score.score_micro.value());
-                rows.scored.push(seq);
+                rows.push(seq, score);
             }
             Payload::ScoreRecorded(_) => bump(&mut self.counts.other_judges),
             Payload::DataIngested(said) => self.ingested(seq, which, said),

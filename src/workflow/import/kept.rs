@@ -183,7 +183,8 @@ pub fn fields_before(
             let key = (line.policy, line.item, line.draw.value());
             if readable(&key).is_some_and(|readable| *seq > readable) {
                 let known = found.get(&key);
-                let is_new = |field| known.is_none_or(|of: &BTreeMap<_, _>| !of.contains_key(field));
+                let is_new =
+                    |field| known.is_none_or(|of: &BTreeMap<_, _>| !of.contains_key(field));
                 if kept.keys().any(is_new) {
                     late.insert(key);
                 }

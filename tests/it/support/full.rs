@@ -264,7 +264,7 @@ fn data(test: &mut TestLedger) -> EventId {
 fn intake(test: &mut TestLedger, scored: EventId) {
     let blobs = blobs();
     let ingested = DataIngested {
-fields: None,
+        fields: None,
         format: ImportFormat::Csv,
         labelled: count(0),
         rounded: count(0),

@@ -438,8 +438,7 @@ pub fn load(
     let unsealed = unsealed.filter(|(_, by, _)| by == which.iteration);
     let unsealed = unsealed.map(|(.., seq)| *seq).next();
     let parts = log.parts.get(&formed.split);
-    let is_confirm =
-        |key: &Key| parts.and_then(|of| of.get(&key.1)) == Some(&SplitPart::Confirm);
+    let is_confirm = |key: &Key| parts.and_then(|of| of.get(&key.1)) == Some(&SplitPart::Confirm);
     let fields: Vec<&FieldId> = wanted.iter().collect();
     let of_confirm = (&is_confirm as &dyn Fn(&Key) -> bool, unsealed);
     let (imported, late) = records::imported_before(history, &log, &fields, of_confirm)?;

@@ -70,7 +70,12 @@ pub(super) fn imported_before(
             first.get(key).copied()
         }
     };
-    Ok(kept::fields_before(history, &log.ingested, wanted, &readable)?)
+    Ok(kept::fields_before(
+        history,
+        &log.ingested,
+        wanted,
+        &readable,
+    )?)
 }
 
 /// Wanted fields of ingested rows; of a row and field, what was taken in first.
