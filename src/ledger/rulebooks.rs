@@ -171,6 +171,12 @@ questions! {
     /// What a report says of assumptions.
     FoundOfEach "found_of_each" since 21 rule Recompute:
         "a report says of an assumption what audits of transport, criterion P6 and estimates found, and the worst policy counts";
+    /// By which correction policies are compared, and by which weight they are estimated.
+    PlannedEstimates "planned_estimates" since 22 rule Thresholds:
+        "policies are compared by the correction, and estimated by the weight, of the plan that was in force first";
+    /// What a report says of calibrators.
+    ReportedSlope "reported_slope" since 22 rule Recompute:
+        "a report says of each calibrator the slope of labels on its rewards";
     /// When rows of confirm are scored.
     ScoredBefore "scored_before" since 22 rule Sealing:
         "each sealed row of a confirm block has a score from before it is unsealed, and no row of it is scored between its unsealing and the end of the iteration";

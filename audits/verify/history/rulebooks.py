@@ -16,6 +16,7 @@ QUESTIONS = {
     "tainted_peek": 21, "first_plan": 21, "usual_audit": 21, "weighted_labels": 21,
     "claimed_environments": 21, "charged_patches": 21, "found_of_each": 21,
     "scored_before": 22, "timely_probes": 22, "said_before": 22,
+    "planned_estimates": 22, "reported_slope": 22,
 }
 
 
