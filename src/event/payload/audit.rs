@@ -188,7 +188,7 @@ pub struct TransportTested {
     pub effective_clusters: Finite,
     /// Probes of the policy that have no score from before their label could be read: they do not count, and where there is one
     /// nothing passes. Absent in events of older programs, which counted whatever had a score.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<Count>,
     /// Mean residual, label less calibrated reward, in label units.
     pub mean_residual: Finite,

@@ -75,7 +75,7 @@ pub struct PolicyFields {
 pub struct DataIngested {
     /// Fields of which it says a word that no import said before, by policy; of others nothing is read from it. Absent in events
     /// of older programs, of which every field is read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<PolicyFields>>,
     /// Form of the file.
     pub format: ImportFormat,
