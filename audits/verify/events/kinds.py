@@ -55,7 +55,9 @@ KINDS = {
     ("seal.accepted", 1): Kind("custodian", "@ design row", design=ident, envelope_sha256=hex64, row=ident),
     ("label.revealed", 1): Kind("custodian", "@ design row", charge=hex64, design=ident, row=ident,
                                 salt=encoded(32), value_micro=MICRO),
-    ("data.ingested", 1): Kind("scorer", "@ rows_root", format=one_of("cje", "csv"), labelled=integer(),
+    ("data.ingested", 1): Kind("scorer", "@ rows_root", fields=Optional(listing(record(
+                                   fields=listing(ident), policy=ident))),
+                               format=one_of("cje", "csv"), labelled=integer(),
                                rounded=integer(), rows=BLOB, rows_in=integer(), rows_out=integer(),
                                rows_root=encoded(32), sampled_from=Optional(timestamp),
                                sampled_to=Optional(timestamp), source=choice(
@@ -193,7 +195,7 @@ KINDS = {
         audit=record(alpha_micro=MICRO, clusters_min=COUNT, family_size=COUNT, manifest=Optional(hex64),
                      margin_micro=Optional(MICRO)),
         build=text, calibrator=hex64, charge=Optional(hex64), clusters=COUNT, design=ident, effective_clusters=number,
-        mean_residual=number, narrow=WIDTH, policy=ident, probes_root=encoded(32), rows=COUNT, state=STATES,
+        late=Optional(COUNT), mean_residual=number, narrow=WIDTH, policy=ident, probes_root=encoded(32), rows=COUNT, state=STATES,
         terms=TERMS, through_seq=COUNT, wide=WIDTH, zero_null_p_adjusted=Optional(number)),
     ("plan.recorded", 1): Kind(
         "arbiter", "@ asked_micro build policies power_micro prices purpose terms through_seq",

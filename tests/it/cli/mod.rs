@@ -6,6 +6,7 @@ mod audited;
 mod backed_up;
 mod bad_input;
 mod baited;
+mod before;
 mod beside;
 mod calibrate;
 mod carded;

@@ -265,6 +265,7 @@ fn data(test: &mut TestLedger) -> EventId {
 fn intake(test: &mut TestLedger, scored: EventId) {
     let blobs = blobs();
     let ingested = DataIngested {
+        fields: None,
         format: ImportFormat::Csv,
         labelled: count(0),
         rounded: count(0),

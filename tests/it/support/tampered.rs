@@ -112,6 +112,7 @@ pub fn written() -> Vec<Sample> {
     rows.extend(super::tampered_stopped::all());
     rows.extend(super::tampered_retold::all());
     rows.extend(super::tampered_picked::all());
+    rows.extend(super::tampered_before::all());
     rows.extend(super::tampered_undone::all());
     rows.extend(super::tampered_seen::all());
     rows

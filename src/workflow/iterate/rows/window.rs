@@ -169,12 +169,14 @@ fn joined(
     let mut all: BTreeSet<FieldId> = names.clone();
     all.extend(wanted(&design, log));
     let imported = records::imported(history, log, &all.iter().collect::<Vec<_>>())?;
+    let none = BTreeSet::new();
     let sources = Sources {
         log,
         design: &design,
         rubric: &rubric,
         evidence: &evidence,
         imported: &imported,
+        late: &none,
         judge: &judge,
         formed,
         through,

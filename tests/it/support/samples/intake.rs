@@ -161,6 +161,7 @@ fn files(teller: &mut Teller, identity: &Identity) {
             tree.push(merkle::leaf_hash(line.as_bytes()));
         }
         DataIngested {
+            fields: None,
             format: ImportFormat::Cje,
             labelled: count(lines.len() as u64),
             rounded: count(0),
