@@ -7,11 +7,14 @@ use rayon::prelude::*;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::intake_verbs;
 use crate::cli::replicating;
 use crate::cli::replicating::WeightProgress;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
+use crate::ground::shell;
 use crate::stats::direct::ClusterWeights;
+use crate::stats::direct::Correction;
 use crate::stats::direct::Exponential;
 use crate::stats::direct::LabelDesign;
 use crate::stats::direct::Scale;
@@ -32,6 +35,7 @@ use crate::workflow::analyze::read;
 use crate::workflow::analyze::read::FieldNames;
 use crate::workflow::analyze::read::ReadError;
 use crate::workflow::analyze::read::Responses;
+use crate::workflow::import::form::FileForm;
 
 /// What to type when the input is not right.
 const HELP: &str = "clover analyze --help";
@@ -72,6 +76,9 @@ pub(super) struct Args {
     /// representative, or targeted in an unknown way
     #[arg(long, value_name = "HOW", default_value = "representative", value_parser = ["representative", "targeted"], hide_default_value = true, hide_possible_values = true)]
     pub labels: String,
+    /// Trust in the judge beside own labels: one, or tuned (PPI++)
+    #[arg(long, value_name = "WEIGHT", default_value = "one", value_parser = ["one", "tuned"], hide_default_value = true, hide_possible_values = true)]
+    pub weight: String,
     /// Ends of the judge's scale, as 0:100 [else 0:1 or observed]
     #[arg(long, value_name = "LOW:HIGH", value_parser = scale)]
     pub judge_scale: Option<Scale>,
@@ -156,6 +163,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     if args.labels == "targeted" {
         request.options.design = LabelDesign::TargetedUnknown;
     }
+    if args.weight == "tuned" {
+        request.options.correction = Correction::Tuned;
+    }
     let shown = args.bootstrap.map(|replicates| {
         let weights = drawn(args, replicates, clusters);
         WeightProgress::new(weights, ctx.progress("replicates"))
@@ -220,6 +230,16 @@ fn file(ctx: &Ctx<'_>, path: &Path, fields: &FieldNames) -> Result<Responses, Cl
 }
 
 fn parsed(name: &str, bytes: &[u8], fields: &FieldNames) -> Result<Responses, CliError> {
+    let form = FileForm::of(bytes);
+    if let Some((filter, _)) = intake_verbs::of_other_tool(form) {
+        let message = format!(
+            "{name}: expected JSON Lines, as `analyze` reads, found {}",
+            form.name()
+        );
+        let file = shell::word(name);
+        let next = format!("jq -c '{filter}' {file} > rows.jsonl && clover analyze rows.jsonl");
+        return Err(CliError::input(message, next));
+    }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n');
         let line = line.count() + 1;

@@ -20,6 +20,7 @@ use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
 use crate::event::id::PolicyId;
+use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::intake::ImportFormat;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelPurpose;
@@ -33,6 +34,7 @@ use crate::session::Home;
 use crate::session::intake::InputFile;
 use crate::session::intake::IntakeRequest;
 use crate::session::intake::import as session;
+use crate::session::intake::scale as session_scale;
 use crate::session::intake::signers;
 use crate::view::Exit;
 use crate::view::View;
@@ -128,7 +130,7 @@ pub(super) struct ImportArgs {
         allow_hyphen_values = true
     )]
     pub scale: String,
-    /// Ends of the scale of labels, where it is another
+    /// Ends of the scale of labels: goes on record
     #[arg(long, value_name = "LOW:HIGH", allow_hyphen_values = true)]
     pub label_scale: Option<String>,
     /// Keep a field of each row beside its score, public, for slices
@@ -153,11 +155,12 @@ pub(super) const HELP: &str = "clover import cje --help";
 
 pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<View, CliError> {
     let paths = intake_files::unfolded(ctx, &args.paths)?;
+    let own = if args.logprobs { " --logprobs" } else { "" };
     run(
         ctx,
-        &args.common,
+        (&args.common, own),
         (ImportFormat::Cje, intake_forms::Verb::Cje),
-        &paths,
+        (&args.paths, &paths),
         &|path, bytes, how| {
             let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
             let how = How {
@@ -171,13 +174,13 @@ pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<View, CliError> {
 }
 
 pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<View, CliError> {
-    let map = intake_forms::map(&args.map, "clover import csv --help")?;
+    let map = intake_forms::map(&args.map, intake_forms::Verb::Csv)?;
     let paths = [args.file.clone()];
     run(
         ctx,
-        &args.common,
+        (&args.common, ""),
         (ImportFormat::Csv, intake_forms::Verb::Csv),
-        &paths,
+        (&paths, &paths),
         &|path, bytes, how| {
             let header = bytes
                 .split(|byte| *byte == b'\n')
@@ -196,9 +199,9 @@ pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<ImportRo
 
 pub(super) fn run(
     ctx: &mut Ctx<'_>,
-    common: &ImportArgs,
+    (common, own): (&ImportArgs, &str),
     (format, verb): (ImportFormat, intake_forms::Verb),
-    paths: &[PathBuf],
+    (given, paths): (&[PathBuf], &[PathBuf]),
     parse: Parse<'_>,
 ) -> Result<View, CliError> {
     let (home, mut ledger) = open(ctx, common)?;
@@ -209,6 +212,9 @@ pub(super) fn run(
         verb,
         brings: Brings::Scores,
         beside: &[],
+        given,
+        own,
+        label_scale: label_scale(ledger.state(), &request)?,
     };
     let files = read(ctx, (common, wanted), &home, paths, parse)?;
     let plans = session::plans(&ledger, &files, &request.ask)?;
@@ -280,6 +286,28 @@ pub(super) struct ImportRequest<'a> {
     pub brings: Brings,
     /// Fields that are kept beside those of `--field`, where a record has them.
     pub beside: &'a [FieldId],
+    /// Files and folders as they were given.
+    pub given: &'a [PathBuf],
+    /// Options of this verb alone, as they were given.
+    pub own: &'a str,
+    /// Least and greatest label, where they are another than those of scores.
+    pub label_scale: Option<(Micro, Micro)>,
+}
+
+/// Least and greatest label, as the ledger holds them or the import says.
+pub(super) fn label_scale(
+    state: &State,
+    request: &IntakeRequest,
+) -> Result<Option<(Micro, Micro)>, CliError> {
+    let agreed = session_scale::agreed(state, &request.ask.experiment, request.label_scale)?;
+    Ok(agreed.map(|ends| (ends.low_micro, ends.high_micro)))
+}
+
+pub(super) fn ends((low_micro, high_micro): (Micro, Micro)) -> ScaleEnds {
+    ScaleEnds {
+        high_micro,
+        low_micro,
+    }
 }
 
 /// Reads every file; no draw may be there twice.
@@ -313,23 +341,26 @@ pub(super) fn read(
         fields: &fields,
         brings: wanted.brings,
         scale: scale("scale", &common.scale)?,
-        label_scale: common
-            .label_scale
-            .as_deref()
-            .map(|text| scale("label-scale", text))
-            .transpose()?,
+        label_scale: wanted.label_scale,
         name_prompt: &name_prompt,
     };
-    let mut files = Vec::with_capacity(paths.len());
-    for path in paths {
-        let bytes = ctx.read(path)?;
-        let rows = parse(path, &bytes, how).map_err(|error| {
-            let again = |how: How<'_>| parse(path, &bytes, how);
-            let of = (path.as_path(), bytes.as_slice());
-            intake_forms::wrong(&error, of, (wanted.verb, common), &again, how)
-        })?;
-        files.push(InputFile { bytes, rows });
+    let contents = paths.iter().map(|path| ctx.read(path));
+    let contents = contents.collect::<Result<Vec<_>, _>>()?;
+    let mut parsed = Vec::with_capacity(paths.len());
+    for (path, bytes) in paths.iter().zip(&contents) {
+        parsed.push(parse(path, bytes, how).map_err(|error| {
+            let all = || paths.iter().zip(&contents);
+            let again = |how: How<'_>| {
+                let rows = all().map(|(path, bytes)| parse(path, bytes, how));
+                rows.filter_map(Result::ok).collect()
+            };
+            intake_forms::wrong(&error, (path, bytes), (wanted, common), &again, how)
+        })?);
     }
+    let files = contents.into_iter().zip(parsed);
+    let files: Vec<_> = files
+        .map(|(bytes, rows)| InputFile { bytes, rows })
+        .collect();
     let rows: Vec<_> = files.iter().map(|file| file.rows.clone()).collect();
     if wanted.brings != Brings::Labels {
         import::distinct(&rows).map_err(|error| wrong(&error))?;
@@ -400,6 +431,11 @@ pub(super) fn request(
             seal,
         },
         format,
+        label_scale: common
+            .label_scale
+            .as_deref()
+            .map(|text| scale("label-scale", text).map(ends))
+            .transpose()?,
         reveal_by: common
             .sealing
             .reveal_by

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::cli::error::CliError;
+use crate::ground::shell;
 use crate::session::intake::IntakeError;
 use crate::view::Exit;
 
@@ -18,6 +19,31 @@ impl From<IntakeError> for CliError {
                 error.data = json!({"rule": "score_once", "conflicts": seqs.len(), "seqs": seqs});
                 error
             }
+            IntakeError::NoTexts {
+                file,
+                line,
+                neither,
+                ..
+            } => {
+                let next = if neither {
+                    "the same command with --map prompt=COLUMN,response=COLUMN, or with --without-texts where a program finds them by name"
+                } else {
+                    "the same command with --map prompt=COLUMN,response=COLUMN"
+                };
+                let mut error = Self::refused(message, next);
+                error.data = json!({"rule": "row", "file": file, "line": line});
+                error
+            }
+            IntakeError::OffScale { seq, .. } => Self::refused(
+                message,
+                format!(
+                    "clover show {seq}; then the same command with the scale that holds every label"
+                ),
+            ),
+            IntakeError::OtherScale { .. } => Self::refused(
+                message,
+                "the same command without that scale, where the labels are on the declared one; else clover experiment register ID",
+            ),
             IntakeError::OwnScore {
                 file, line, seq, ..
             } => {
@@ -47,6 +73,16 @@ impl From<IntakeError> for CliError {
                 error.data = json!({
                     "rule": rule, "expected": expected, "found": found, "in_the_way": in_the_way,
                     "file": file, "line": line,
+                });
+                error
+            }
+            IntakeError::NotHeld(first) => {
+                let file = shell::word(&first.file);
+                let next = format!("mend line {} of {file}", first.line);
+                let mut error = Self::refused(message, next);
+                error.data = json!({
+                    "rule": "row", "expected": "a row that this ledger holds",
+                    "file": first.file, "line": first.line,
                 });
                 error
             }

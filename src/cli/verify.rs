@@ -26,6 +26,7 @@ use crate::ledger::verify::EntryLines;
 use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyOptions;
+use crate::session::Home;
 use crate::store::Store;
 use crate::view::Exit;
 use crate::view::View;
@@ -202,7 +203,21 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             }
         }
     };
-    Ok(answer(&report, &look))
+    let recompute = (!args.recompute).then(|| recompute(args));
+    Ok(verify_view::verified(
+        &report,
+        look.next(&report),
+        recompute,
+    ))
+}
+
+/// The same command, with every number computed again.
+fn recompute(args: &Args) -> String {
+    let file = args.file.as_ref();
+    let file = file.map_or_else(String::new, |path| {
+        format!(" {}", shell::word(&path.display()))
+    });
+    format!("clover verify{file} --recompute")
 }
 
 /// Where to look at what was found.
@@ -345,6 +360,13 @@ pub(super) fn everything(log_key: Option<String>) -> Args {
     }
 }
 
+/// Checks the ledger of a home, against the pin.
+pub(super) fn of_home(ctx: &mut Ctx<'_>, home: &Home) -> Result<Report, CliError> {
+    let args = everything(None);
+    let mut options = options(ctx, &args)?;
+    of_store(ctx, &args, home.database(), &mut options)
+}
+
 /// Verifies an export: a folder of lines or of tiles, or a file of lines.
 pub(super) fn export(
     ctx: &mut Ctx<'_>,
@@ -353,7 +375,8 @@ pub(super) fn export(
 ) -> Result<(Report, View), CliError> {
     let mut options = options(ctx, args)?;
     let report = of_export(ctx, args, path, &mut options)?;
-    let answer = answer(&report, &LogSource::Lines(path.to_owned()));
+    let next = LogSource::Lines(path.to_owned()).next(&report);
+    let answer = verify_view::verified(&report, next, None);
     Ok((report, answer))
 }
 
@@ -482,8 +505,4 @@ fn open_lines(path: &Path) -> Result<EntrySource, CliError> {
     let first = head.split(|byte| *byte == b'\n').next();
     let origin = first.and_then(origin_of);
     Ok((Box::new(std::io::Cursor::new(head).chain(reader)), origin))
-}
-
-fn answer(report: &Report, look: &LogSource) -> View {
-    verify_view::verified(report, look.next(report))
 }

@@ -99,6 +99,7 @@ use crate::payload::judge::ScoreRecorded;
 use crate::payload::label::LabelDesignRegistered;
 use crate::payload::label::LabelRecorded;
 use crate::payload::label::LabelRevealed;
+use crate::payload::label::LabelScaleDeclared;
 use crate::payload::label::LabelSealed;
 use crate::payload::label::SealAccepted;
 use crate::payload::ope::LogprobsChecked;
@@ -535,6 +536,7 @@ registry! {
         GeneratorRolledBack  "generator.rolled_back" 1 by Signers::Role(Releaser),  Experiment,    unique [run];
         ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units] in iteration from inputs;
         GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n] of gate;
+        LabelScaleDeclared   "label.scale_declared" 1  by Signers::Role(Labeler),   Experiment,    unique [];
         JudgeCompared        "judge.compared"       1  by Signers::Role(Arbiter),   Experiment,    unique [build, first, second, through_seq];
         // The next kind goes here.
     }
@@ -553,6 +555,7 @@ impl Payload {
     /// The value that it records under its natural key, in millionths.
     pub fn measured(&self) -> Option<i64> {
         match self {
+            Self::LabelRecorded(label) => Some(label.value_micro.value()),
             Self::LabelRevealed(label) => Some(label.value_micro.value()),
             Self::ScoreRecorded(score) => Some(score.score_micro.value()),
             _ => None,

@@ -17,14 +17,16 @@ from audit.report import Report, as_json, as_text, conclude
 def arguments(argv):
     """Options as they were given; what is wrong with them ends the program with status 2."""
     parser = argparse.ArgumentParser(prog="verify", allow_abbrev=False, description="Verify a Clover ledger.")
-    parser.add_argument("ledger", metavar="LEDGER.jsonl")
-    parser.add_argument("--checkpoint", metavar="FILE", help="the checkpoint that came with the ledger")
+    parser.add_argument("ledger", metavar="LEDGER.jsonl", help="the export, or the folder that it is in")
+    parser.add_argument("--checkpoint", metavar="FILE",
+                        help="the checkpoint that came with the ledger; of a folder, the one in it")
     parser.add_argument("--against", metavar="CHECKPOINT", help="a checkpoint kept elsewhere")
     parser.add_argument("--log-key", metavar="VKEY", help="the log's verifier key, NAME+HASH+BASE64")
     parser.add_argument("--blobs", metavar="DIR", help="folder of blobs, each named by its BLAKE3 digest")
     parser.add_argument("--ask", metavar="QUESTION", choices=QUESTIONS, action="append", default=[],
                         help="answer a question beside the verdict: %s" % ", ".join(QUESTIONS))
-    parser.add_argument("--summary", action="store_true", help="answer all of them")
+    parser.add_argument("--summary", action="store_true", help="the verdict and all answers, on one page")
+    parser.add_argument("--full", action="store_true", help="with --summary: every row of every answer")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
     options.ask = QUESTIONS if options.summary else options.ask
@@ -32,6 +34,11 @@ def arguments(argv):
         options.log_key = parse_vkey(options.log_key)
         if options.log_key is None:
             parser.error("--log-key: expected NAME+HASH+BASE64 of an Ed25519 key")
+    if os.path.isdir(options.ledger):
+        beside = os.path.join(options.ledger, "checkpoint")
+        if options.checkpoint is None and os.path.isfile(beside):
+            options.checkpoint = beside
+        options.ledger = os.path.join(options.ledger, "ledger.jsonl")
     if options.blobs is not None and not os.path.isdir(options.blobs):
         raise FileNotFoundError(2, "no such folder", options.blobs)
     return options
@@ -54,7 +61,9 @@ def run(argv):
         judge_checkpoint(state, report, checkpoint)
     conclude(state, report, options, checkpoints)
     answers = questions.answers(state, options.ask) if questions else {}
-    sys.stdout.write((as_json if options.json else as_text)(state, report, answers) + "\n")
+    page = options.summary and not options.full
+    said = as_json(state, report, answers) if options.json else as_text(state, report, answers, page)
+    sys.stdout.write(said + "\n")
     return 3 if report.findings else 0
 
 

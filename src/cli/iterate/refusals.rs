@@ -16,7 +16,9 @@ impl From<IterationError> for CliError {
             IterationError::BatteryTexts => {
                 Self::new(Exit::NotFound, "not found", message, "clover doctor")
             }
-            IterationError::BatteryUnasked => refused("clover assume waive --help"),
+            IterationError::BatteryNamed | IterationError::BatteryUnasked => {
+                refused("clover assume waive --help")
+            }
             IterationError::Battery(_) => refused("clover iterate list"),
             IterationError::ClusterElsewhere | IterationError::NoDesignOpen => {
                 refused("clover confirm status")
@@ -60,6 +62,10 @@ impl From<IterationError> for CliError {
                     shell::word(judge)
                 ),
             ),
+            IterationError::Unscored { judge, .. } => refused(&format!(
+                "clover judge run --judge {} --rows PATH",
+                shell::word(judge)
+            )),
             IterationError::TooFewRecords(_) => refused("clover judge run --judge ID --rows PATH"),
             IterationError::Unruled(_) => refused("clover rulebook adopt"),
             IterationError::Untold { .. } => {

@@ -49,6 +49,7 @@ use crate::gates::Gates;
 use crate::manifests::ManifestRecord;
 use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
+use crate::manifests::estimated;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::JudgeDriftChecked];
@@ -298,7 +299,8 @@ fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::RuleAnswer {
     Ok(())
 }
 
-/// Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones.
+/// Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones; estimates and
+/// comparisons are computed as it says.
 fn check_graded(
     state: &State,
     experiment: &ExperimentId,
@@ -321,6 +323,8 @@ fn check_graded(
             check_registered(manifests, experiment, overlap_plan, table_9, found)
         }
         Payload::TransportTested(said) => check_audit(state, experiment, said),
+        Payload::EstimateRecorded(said) => estimated::check_weight(state, experiment, &said.terms),
+        Payload::ContrastRecorded(said) => estimated::check_contrast(state, experiment, said),
         _ => Ok(()),
     }
 }
@@ -491,7 +495,13 @@ fn check_usual(
 /// The entry by which a probe of a design was open, after which no plan counts; `None` where the rulebook in force does not ask.
 pub fn probe_opened(state: &State, experiment: &ExperimentId, design: &DesignId) -> Option<u64> {
     let design = state.fold::<Designs>().design(experiment, design);
-    let opened = design.and_then(|design| design.first_open_seq);
+    let opened = design.and_then(|design| {
+        if state.asks(Question::OneProbe) {
+            design.opened()
+        } else {
+            design.first_open_seq
+        }
+    });
     opened.filter(|_| state.asks(Question::PlannedProbes))
 }
 

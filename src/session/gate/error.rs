@@ -105,8 +105,8 @@ pub enum GateError {
     },
     /// A unit stood in another order before.
     #[error(
-        "unit {unit}: expected one whose order was not drawn before the manifest came into force, found it in an order at seq {seq} ({})",
-        Code::AdaptiveReuse
+        "unit {unit}: expected one whose order was not drawn before the manifest came into force, found it in an order at seq {seq} ({code})",
+        code = Code::AdaptiveReuse
     )]
     Reused {
         /// The unit.
@@ -161,8 +161,8 @@ pub enum GateError {
     },
     /// The file's strata are not those of the plan.
     #[error(
-        "{file}: units by stratum: expected {expected}, as test.control_variate has them, found {found} ({})",
-        Code::DataRoot
+        "{file}: units by stratum: expected {expected}, as test.control_variate has them, found {found} ({code})",
+        code = Code::DataRoot
     )]
     Strata {
         /// The file.
@@ -212,8 +212,8 @@ pub enum GateError {
     },
     /// The file's units are not those of the manifest.
     #[error(
-        "{file}: {} units under {}, and the manifest binds {} under {} ({})", Code::DataRoot,
-        .found.0, .found.1.0.to_base64(), .bound.0, .bound.1.0.to_base64()
+        "{file}: {} units under {}, and the manifest binds {} under {} ({code})",
+        .found.0, .found.1.0.to_base64(), .bound.0, .bound.1.0.to_base64(), code = Code::DataRoot
     )]
     Units {
         /// The gate.

@@ -19,7 +19,9 @@ use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::intake::counts::Counts;
 use crate::intake::error;
+use crate::intake::error::IntakeError;
 use crate::intake::held;
+use crate::intake::scale;
 use crate::intake::sealing;
 use crate::intake::signers::Signers;
 use crate::ports::Ports;
@@ -47,17 +49,19 @@ impl LabelPlan {
 /// What becomes of each label of a file; nothing is appended.
 ///
 /// # Errors
-/// [`IntakeError::Row`](crate::intake::IntakeError::Row) where the ledger does not hold the row of a label, or a rule would
-/// refuse it.
+/// [`IntakeError::NotHeld`] where the ledger does not hold the rows of labels, and [`IntakeError::Row`] where a rule would
+/// refuse one.
 pub fn plan(
     ledger: &Ledger,
     labels: FileLabels,
     file: &str,
     request: &IntakeRequest,
 ) -> Result<LabelPlan, SessionError> {
+    scale::declaration(ledger, request)?;
     let held = held::draws(ledger, &request.ask.experiment)?;
-    let plans = labels::plan(ledger, &labels, &request.ask, &held)
-        .map_err(|stop| error::stopped(stop, file))?;
+    labels::all_held(&labels, file, &held).map_err(IntakeError::NotHeld)?;
+    let plans =
+        labels::plan(ledger, &labels, &request.ask).map_err(|stop| error::stopped(stop, file))?;
     Ok(LabelPlan { labels, plans })
 }
 
@@ -74,10 +78,14 @@ pub fn import(
     let counts = plan.counts();
     let state = ledger.state();
     let signers = Signers::of_labels(ports, state, request.to.as_ref(), &counts)?;
-    let (open, sealed) = commands(ledger, request, plan, &signers)?;
+    let (mut open, sealed) = commands(ledger, request, plan, &signers)?;
+    let all = (open.len() + sealed.len()) as u64;
+    if !open.is_empty() {
+        // The scale stands before the labels that are read on it.
+        open.splice(0..0, scale::declaration(ledger, request)?);
+    }
     permitted(ledger, &open, signers.labeler())?;
     permitted(ledger, &sealed, signers.custodian())?;
-    let all = (open.len() + sealed.len()) as u64;
     let payer = payer(ports, ledger, request, all)?;
     sealing::ask(ports, ledger, request, plan.plans.iter())?;
     if let Some(payer) = payer {

@@ -33,6 +33,11 @@ pub enum IterationError {
         "the battery has no text to attack: prompts and responses were not taken in, or their keys are not here"
     )]
     BatteryTexts,
+    /// Answers to attack need texts, and the rows were taken in without.
+    #[error(
+        "the battery has no text to attack: rows were taken in without texts, which their judge finds by name"
+    )]
+    BatteryNamed,
     /// The scores were imported.
     #[error(
         "the battery asks the judge about edited answers, and these scores were imported: nobody can be asked"
@@ -96,6 +101,18 @@ pub enum IterationError {
     /// No version of the manifest binds.
     #[error("{0} has no version in force yet")]
     NotInForce(ManifestId),
+    /// Sealed rows of confirm that the judge did not score.
+    #[error(
+        "{rows} of the {all} sealed confirm rows have no score of judge {judge}: none is opened before each has one, and no peek was charged"
+    )]
+    Unscored {
+        /// The judge.
+        judge: JudgeId,
+        /// How many rows.
+        rows: usize,
+        /// Of how many.
+        all: usize,
+    },
     /// The iteration has ended.
     #[error("iteration {iteration} ended at seq {seq}")]
     Ended {

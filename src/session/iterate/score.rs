@@ -36,6 +36,7 @@ use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::judge::Book;
+use crate::judge::BookBasis;
 use crate::judge::JudgingError;
 use crate::judge::judging;
 use crate::judge::judging::Alike;
@@ -209,7 +210,7 @@ pub(super) fn score_missing(
         ledger: &mut bench.ledger,
         experiment: &experiment,
         judge: &judge.judge,
-        registered,
+        basis: BookBasis::Registered(registered),
         scorer: &scorer,
         meter: Meter::of(payer),
     };

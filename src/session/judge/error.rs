@@ -84,6 +84,14 @@ pub enum JudgingError {
         /// Its item.
         item: ItemId,
     },
+    /// The built-in judge is asked about rows without texts.
+    #[error(
+        "the built-in judge reads texts, and {item} was taken in without: a program that knows them can judge it"
+    )]
+    Textless {
+        /// The first of them.
+        item: ItemId,
+    },
     /// The judge is not registered.
     #[error("judge: {judge} is not registered in {experiment}")]
     NotRegistered {
@@ -161,7 +169,7 @@ fn other_judge(registered: &JudgeRegistered, seq: u64) -> String {
         registered.model.as_str(),
     );
     format!(
-        "judge: {judge} is registered at seq {seq} as {port} {model}, and this is another judge: its port, model, program, template, extractor or known data differ"
+        "judge: {judge} is registered at seq {seq} as {port} {model}, and this is another judge: its port, model, program, template, scale, extractor or known data differ"
     )
 }
 

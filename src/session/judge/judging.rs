@@ -30,6 +30,7 @@ use crate::judge::ask::Asking;
 use crate::judge::ask::Heard;
 use crate::judge::assignment::Assignment;
 use crate::judge::book::Book;
+use crate::judge::book::BookBasis;
 use crate::judge::book::Remark;
 use crate::judge::error::JudgingError;
 use crate::ports::KeyNeed;
@@ -137,7 +138,7 @@ impl Sorted {
 }
 
 /// Scores rows that have no record of this judge yet. Answers of a program go on record as they come, so a run that is cut
-/// goes on with what is left. A judge that is not registered is registered first.
+/// goes on with what is left. A judge that is not registered is registered with its first answer.
 ///
 /// # Errors
 /// [`JudgingError`]; rows that were recorded before stand. A missing text or key is found before anything is appended.
@@ -153,6 +154,12 @@ pub fn run(
         Ok::<_, JudgingError>((row, reading))
     });
     let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    if assignment.registration.port == JudgePort::Builtin
+        && let Some((row, _)) = rows.iter().find(|(row, _)| row.is_named())
+    {
+        let item = row.item.clone();
+        return Err(JudgingError::Textless { item }.into());
+    }
     let registered = match assignment.standing(ledger)? {
         Some(_) => Some(assignment.registered(ledger)?),
         None => None,
@@ -168,10 +175,7 @@ pub fn run(
         return Ok(counts);
     }
     let scorer = ports.signer(ledger.state(), KeyNeed::scorer(Kind::ScoreRecorded))?;
-    let registered = match registered {
-        Some(id) => id,
-        None => assignment.register(ledger, &scorer)?,
-    };
+    let basis = registered.map_or(BookBasis::Due(&assignment), BookBasis::Registered);
     let asked = sorted.asks.iter().flatten().map(|(row, _)| row);
     let judges = assignment.judges(ports, ledger, asked)?;
     let whose = (port, assignment.judge());
@@ -181,7 +185,7 @@ pub fn run(
         ledger,
         experiment: &assignment.experiment,
         judge: assignment.judge(),
-        registered,
+        basis,
         scorer: &scorer,
         meter: Meter::of(payer),
     };

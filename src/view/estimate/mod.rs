@@ -3,6 +3,7 @@
 pub mod charts;
 mod contrasts;
 pub mod doubts;
+mod width;
 
 pub use contrasts::Contrasts;
 pub use contrasts::ContrastsFacts;
@@ -10,6 +11,7 @@ pub use contrasts::ContrastsFacts;
 use serde::Serialize;
 
 use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
@@ -23,14 +25,18 @@ use crate::num::Count;
 use crate::num::Finite;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
+use crate::stats::ranking::RankInterval;
 use crate::view::View;
 use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
+use crate::view::estimate::width::decisive;
+use crate::view::estimate::width::on_scale;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
+use crate::view::values::WeightFacts;
 use crate::view::values::bracket;
 use crate::view::values::doubted;
 use crate::view::values::plotted;
@@ -73,6 +79,8 @@ pub struct PolicyFacts {
     pub labels: Count,
     /// How labels and calibrator make the value.
     pub route: String,
+    /// Weight on the prediction inside the correction; `null` without a correction by own labels.
+    pub weight: Option<WeightFacts>,
     /// What its own labels say without a judge.
     pub labels_only: Option<LabelsAlone>,
     /// Mean judge score, as recorded.
@@ -131,6 +139,9 @@ pub struct LevelFacts {
     pub interval: Option<Ends>,
     /// The same, clipped.
     pub interval_clipped: Option<Ends>,
+    /// The interval widened by the margin of the audit that it rests on, within the scale; absent where it rests on none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conservative_interval: Option<Ends>,
     /// How the interval came about.
     pub interval_method: &'static str,
 }
@@ -191,25 +202,16 @@ fn ranks(
     (found, experiment): (&Found, &ExperimentId),
     rows: &[usize],
     contrasts: &[ContrastRecorded],
-) -> Vec<Option<(usize, usize)>> {
+) -> Vec<Option<RankInterval>> {
     let standing = |policy: usize| found.standing(experiment, policy);
     let is_ranked = |policy: &usize| found.claim(*policy, standing(*policy)).is_checked();
-    let ranked: Vec<usize> = rows.iter().copied().filter(is_ranked).collect();
-    let place = |policy: usize| {
-        let name = &found.analysis.policies[policy].name;
-        let (mut better, mut worse) = (0, 0);
-        for pair in contrasts.iter().filter(|pair| pair.told_apart) {
-            let up = pair.difference.value() > 0.0;
-            if pair.first.as_str() == name {
-                *(if up { &mut worse } else { &mut better }) += 1;
-            } else if pair.second.as_str() == name {
-                *(if up { &mut better } else { &mut worse }) += 1;
-            }
-        }
-        (1 + better, ranked.len() - worse)
-    };
-    let of = |&policy: &usize| ranked.contains(&policy).then(|| place(policy));
-    rows.iter().map(of).collect()
+    let place = |id: &PolicyId| found.gathered.policy(id.as_str());
+    let apart = contrasts.iter().filter(|pair| pair.told_apart);
+    let apart = apart.filter_map(|pair| {
+        let (first, second) = (place(&pair.first)?, place(&pair.second)?);
+        Some(values::ordered((first, second), pair.difference.value()))
+    });
+    values::ranks(rows, is_ranked, apart)
 }
 
 fn standing(row: &EstimateRecorded) -> Standing {
@@ -239,20 +241,6 @@ fn standing(row: &EstimateRecorded) -> Standing {
     }
 }
 
-/// A rank in a table.
-fn rank(of: Option<(usize, usize)>) -> String {
-    match of {
-        None => "-".to_owned(),
-        Some((best, worst)) if best == worst => best.to_string(),
-        Some((best, worst)) => format!("{best}-{worst}"),
-    }
-}
-
-/// A rank in an answer.
-fn rank_ends(of: Option<(usize, usize)>) -> Option<[u64; 2]> {
-    of.map(|(best, worst)| [best as u64, worst as u64])
-}
-
 /// How labels are used, in words.
 pub fn label_words(labels: LabelUse) -> &'static str {
     match labels {
@@ -269,9 +257,26 @@ impl Estimates<'_> {
         row.claim == Claim::Refused && !self.raw
     }
 
-    fn ranks(&self) -> Vec<Option<(usize, usize)>> {
+    fn ranks(&self) -> Vec<Option<RankInterval>> {
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
         ranks((self.found, self.experiment), &places, self.contrasts)
+    }
+
+    fn decisive(&self, policy: usize, row: &EstimateRecorded) -> Option<Ends> {
+        decisive((self.found, self.experiment), policy, row)
+    }
+
+    /// Where the margin of a passed audit widens an interval.
+    fn widened(&self) -> impl Iterator<Item = String> {
+        self.rows.iter().filter_map(|(policy, row)| {
+            let margin = self.found.margin(self.experiment, *policy, row.claim);
+            let interval = row.interval.filter(|_| margin > 0.0)?;
+            Some(format!(
+                "{}  the interval is widened by the margin {margin} of its audit; without it {}",
+                row.policy,
+                bracket(ends(on_scale(row, interval)), digits(self.found))
+            ))
+        })
     }
 
     fn percent(&self) -> String {
@@ -312,15 +317,15 @@ impl Estimates<'_> {
         ];
         let number = |value: f64| format!("{value:.digits$}");
         let rows = self.rows.iter().zip(self.ranks());
-        let rows = rows.map(|((_, row), place)| {
-            let shown = row
-                .interval
-                .map_or("none".to_owned(), |of| bracket(ends(of), digits));
+        let rows = rows.map(|((policy, row), place)| {
+            let shown = self.decisive(*policy, row);
+            let shown = shown.map_or("none".to_owned(), |of| bracket(of, digits));
             let withheld = self.is_withheld(row);
             // Labels of unequal probabilities say nothing alone, unless they are weighted.
             let is_weighted = row.terms.labels != LabelUse::Targeted;
             let alone = row.labels_only.filter(|_| is_weighted);
             let alone = alone.and_then(|of| of.interval);
+            let alone = alone.map(|of| on_scale(row, of));
             let is_doubted = matches!(row.claim, Claim::BorrowedUnchecked | Claim::Uncalibrated);
             vec![
                 row.policy.to_string(),
@@ -330,7 +335,7 @@ impl Estimates<'_> {
                     doubted(number(row.estimate.value()), is_doubted)
                 },
                 if withheld { "-".to_owned() } else { shown },
-                rank(place),
+                values::rank(place),
                 alone.map_or("-".to_owned(), |of| bracket(ends(of), digits)),
                 number(row.raw_mean.value()),
                 claim(row).to_owned(),
@@ -376,7 +381,9 @@ impl Estimates<'_> {
         remarks.extend(self.rows.iter().filter_map(|(at, row)| {
             charts::unvaried(row, self.found.analysis.policies[*at].is_widened())
         }));
+        remarks.extend(self.widened());
         for (policy, row) in self.rows {
+            remarks.extend(values::weighed(&self.found.analysis.policies[*policy]));
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));
         }
@@ -454,10 +461,12 @@ impl Estimates<'_> {
     pub fn plot(&self) -> Forest {
         let digits = digits(self.found);
         let shown = self.rows.iter().filter(|(_, row)| !self.is_withheld(row));
-        let rows = shown.map(|(_, row)| ForestRow {
+        let rows = shown.map(|(policy, row)| ForestRow {
             label: row.policy.as_str().to_owned(),
             estimate: row.estimate.value(),
-            interval: row.interval.map(|of| (of.low.value(), of.high.value())),
+            interval: self
+                .decisive(*policy, row)
+                .map(|Ends([low, high])| (low, high)),
             hollow: !matches!(row.claim, Claim::OwnLabels | Claim::BorrowedChecked),
             note: noted(format!("{:.digits$}", row.estimate.value()), failed_of(row)),
         });
@@ -490,19 +499,21 @@ impl Estimates<'_> {
         &self,
         policy: usize,
         row: &EstimateRecorded,
-        place: Option<(usize, usize)>,
+        place: Option<RankInterval>,
     ) -> PolicyFacts {
         let detail = self.found.analysis.policies[policy].detail.as_ref();
         let shares = detail.map(|of| {
             let shares = of.share_by_decile.iter();
             shares.map(|share| share.and_then(|of| of.share()))
         });
+        let margin = self.found.margin(self.experiment, policy, row.claim);
         let level = LevelFacts {
             estimate: row.estimate.value(),
             se: row.se.map(Finite::value),
             df: row.df.map(Finite::value),
             interval: row.interval.map(ends),
             interval_clipped: row.interval_clipped.map(ends),
+            conservative_interval: self.decisive(policy, row).filter(|_| margin > 0.0),
             interval_method: row.interval_method.as_str(),
         };
         // What is no result is there for whoever recomputes it, under a name that says what it is.
@@ -514,10 +525,13 @@ impl Estimates<'_> {
         PolicyFacts {
             policy: row.policy.to_string(),
             claim: row.claim,
-            rank: rank_ends(place),
+            rank: values::rank_ends(place),
             rows: row.rows,
             labels: row.labels,
             route: row.route.as_str().to_owned(),
+            weight: self.found.analysis.policies[policy]
+                .weight
+                .map(WeightFacts::from),
             labels_only: row.labels_only.map(|of| LabelsAlone {
                 mean: of.mean.value(),
                 interval: of.interval.map(ends),

@@ -11,9 +11,11 @@ use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::manifest::ConfirmSeparation;
 use crate::event::payload::manifest::IterationDesign;
 use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
 use crate::num::Micro;
 use crate::projection::iterations::record::IterationRecord;
+use crate::report::shown;
 use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::Answer;
@@ -122,7 +124,7 @@ pub fn show(record: &IterationRecord, course: Option<&Course>) -> View {
     if let Some(closed) = &record.closed {
         view.gap();
         let (outcome, seq) = (word(&closed.said.outcome), closed.seq);
-        let reason = closed.said.reason.as_str();
+        let reason = shown::reason(closed.said.reason.as_str());
         view.sentence(match closed.said.outcome {
             // What is said of the pause above tells what labels could do.
             IterationOutcome::PausedForLabels => format!("{outcome}  seq {seq}"),
@@ -342,7 +344,14 @@ fn standing(record: &IterationRecord, hash: Digest) -> String {
     });
     if let Some(of) = rejected {
         let stage = word(&of.said.stage);
-        return format!("rejected ({stage}): {}", of.said.code.as_str());
+        // The record names the first gate that failed; a reader mends all of them.
+        let failed = match of.said.stage {
+            RejectStage::Confirm => gates::failed(record, hash, GateSplit::Confirm),
+            RejectStage::Dev => gates::failed(record, hash, GateSplit::Dev),
+            RejectStage::Schema | RejectStage::Selection => None,
+        };
+        let code = of.said.code.as_str();
+        return format!("rejected ({stage}): {}", failed.as_deref().unwrap_or(code));
     }
     let sealed = record.sealed.iter().any(|sealed| {
         let mut all = sealed.said.hypotheses.iter();

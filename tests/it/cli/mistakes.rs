@@ -163,7 +163,7 @@ fn a_file_that_is_not_what_a_verb_reads_has_its_message() {
             line: "import cje marked.csv --policy base",
             code: 4,
             first: "input: marked.csv: expected JSON Lines, as `import cje` reads, found comma-separated values",
-            next: "clover import csv marked.csv --policy base",
+            next: "clover import csv marked.csv --policy base --scale 0:100 --label-scale 1:5",
         },
         Mistake {
             line: "import csv marked.csv --policy base",
@@ -181,7 +181,7 @@ fn a_file_that_is_not_what_a_verb_reads_has_its_message() {
             line: "import rows inspect.json --policy base",
             code: 4,
             first: "input: inspect.json: expected comma-separated values or JSON Lines, as `import rows` reads, found a log of Inspect",
-            next: "clover import rows rows.jsonl --policy base --judge inspect",
+            next: "clover import rows rows.jsonl --policy base",
         },
         Mistake {
             line: "import cje bad.jsonl --policy base",
@@ -490,4 +490,33 @@ fn a_split_sees_the_rows_that_a_judge_was_given() {
             .json()["verdict"],
         "already_recorded"
     );
+}
+
+/// A split by hash is of both: rows of files, and rows that a judge was given by name.
+#[test]
+fn a_split_takes_judged_rows_beside_those_of_files() {
+    let mut desk = Desk::with_ledger();
+    desk.ok("key new arb --role arbiter");
+    let lines = |from: u32| -> String {
+        (from..from + 40)
+            .map(|at| row(&format!("q{at:02}"), "0.5"))
+            .collect()
+    };
+    desk.file("base_responses.jsonl", &lines(0));
+    desk.file("clone_responses.jsonl", &lines(20));
+    desk.ok("import rows base_responses.jsonl");
+    desk.ok("judge run --judge own --builtin --rows clone_responses.jsonl");
+    let clusters = |answer: &Value| -> u64 {
+        let parts = ["fit", "dev", "confirm"].iter();
+        parts
+            .map(|part| answer["data"][part]["count"].as_u64().unwrap())
+            .sum()
+    };
+    let dry = desk
+        .ok("experiment split exp-1 --seed 1 --hashed --dry-run --json")
+        .json();
+    assert_eq!(clusters(&dry), 60, "{dry}");
+    let formed = desk.ok("experiment split exp-1 --seed 1 --hashed");
+    assert!(formed.err.contains("took in 20 rows"), "{}", formed.err);
+    desk.ok("verify");
 }
