@@ -121,9 +121,13 @@ fn a_comparison_follows_its_plan() {
 /// Four policies with labels of their own: one above all, one below all, and two between that nobody tells apart.
 #[test]
 fn ranks_are_what_told_apart_pairs_leave() {
-    let all = 0..80;
-    let levels = [("a", 0.4), ("b", 0.5), ("c", 0.5001), ("d", 0.6)];
-    let policies = levels.map(|(name, level)| (name, all.clone(), level));
+    // The two between are of other prompts, so that no pairing tells them apart.
+    let policies = [
+        ("a", 0..80, 0.44),
+        ("b", 0..80, 0.5),
+        ("c", 80..160, 0.5),
+        ("d", 0..80, 0.56),
+    ];
     let mut desk = doubts::desk("1", &policies);
     desk.file("plan.yaml", &plan("  correction: bonferroni\n"));
     desk.ok("prereg sign plan.yaml");
@@ -141,9 +145,9 @@ fn ranks_are_what_told_apart_pairs_leave() {
     );
     // Values have the same ranks, and so has the file.
     let values = desk.ok("estimate --json").json();
-    let lines: String = levels
+    let lines: String = policies
         .iter()
-        .map(|(name, _)| {
+        .map(|(name, ..)| {
             let rows = desk.at.join(format!("{name}_responses.jsonl"));
             std::fs::read_to_string(rows)
                 .unwrap()
