@@ -72,6 +72,26 @@ fn beside<'r>(row: &'r ImportRow, name: &str) -> Option<&'r str> {
     row.fields.get(&field).map(String::as_str)
 }
 
+/// Holds labels against the scale that their lines say.
+fn on_their_scale(found: &FileLabels, file: &str) -> Result<(), ImportError> {
+    let Some((low, high)) = found.scale else {
+        return Ok(());
+    };
+    let mut labels = found.labels.iter();
+    match labels.find(|of| of.value < low || of.value > high) {
+        None => Ok(()),
+        Some(off) => Err(ImportError {
+            file: file.to_owned(),
+            line: off.row.line,
+            field: Some(ORACLE_LABEL.to_owned()),
+            what: format!(
+                "expected {low} to {high}, the scale of its line, found {}",
+                off.value
+            ),
+        }),
+    }
+}
+
 /// The labels of records, which kept [`BESIDE`] as fields. A record names its rater, or `rater` labelled; one whose label
 /// is empty is counted.
 ///
@@ -135,22 +155,7 @@ pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabe
         let row = row.clone();
         found.labels.push(FileLabel { row, value, rater });
     }
-    if let Some((low, high)) = found.scale
-        && let Some(off) = found
-            .labels
-            .iter()
-            .find(|of| of.value < low || of.value > high)
-    {
-        return Err(ImportError {
-            file: rows.file.clone(),
-            line: off.row.line,
-            field: Some(ORACLE_LABEL.to_owned()),
-            what: format!(
-                "expected {low} to {high}, the scale of its line, found {}",
-                off.value
-            ),
-        });
-    }
+    on_their_scale(&found, &rows.file)?;
     if found.labels.is_empty() {
         return Err(ImportError {
             file: rows.file.clone(),
