@@ -10,6 +10,7 @@ use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelDesignRegistered;
 use crate::event::payload::label::Stratum;
 use crate::ledger::Command;
+use crate::ledger::rulebooks::Question;
 use crate::num::Micro;
 use crate::view::View;
 use crate::view::label as views;
@@ -45,7 +46,7 @@ pub(super) struct LabelNewArgs {
     /// Probability that a row is labelled
     #[arg(long, value_name = "P")]
     pub probability: String,
-    /// Another probability for a stratum; may repeat
+    /// Another probability for a stratum; may repeat; not for audits
     #[arg(long = "stratum", value_name = "NAME=P")]
     pub strata: Vec<String>,
     /// By which protocol people label, with its version
@@ -115,6 +116,13 @@ fn new(ctx: &mut Ctx<'_>, args: &LabelNewArgs) -> Result<View, CliError> {
     let (home, ledger) = home::open_to_read(ctx)?;
     let named = args.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
+    let is_uneven = payload.purpose == DesignPurpose::Audit && payload.strata.is_some();
+    if is_uneven && ledger.state().asks(Question::EvenProbes) {
+        return Err(CliError::refused(
+            "a design for audits has no strata: an audit counts each of its probes alike",
+            "the same command without --stratum",
+        ));
+    }
     drop(ledger);
     record::one(ctx, Command::new(payload, Some(experiment)), args.dry_run)
 }

@@ -553,6 +553,7 @@ impl Payload {
     /// The value that it records under its natural key, in millionths.
     pub fn measured(&self) -> Option<i64> {
         match self {
+            Self::LabelRecorded(label) => Some(label.value_micro.value()),
             Self::LabelRevealed(label) => Some(label.value_micro.value()),
             Self::ScoreRecorded(score) => Some(score.score_micro.value()),
             _ => None,

@@ -287,6 +287,7 @@ pub(super) fn given_by(seq: u64, facts: &[Fact]) -> impl Iterator<Item = (Digest
         | Fact::Forbids { .. }
         | Fact::ForbidsBelow { .. }
         | Fact::Says { .. }
+        | Fact::Agrees { .. }
         | Fact::Recorded { .. }
         | Fact::Reads { .. } => None,
     })

@@ -217,6 +217,15 @@ pub enum Fact {
         /// What it says.
         value: i64,
     },
+    /// If an entry before this one gave `digest`, the first that did says `value`.
+    Agrees {
+        /// The digest.
+        digest: Digest,
+        /// What it must say.
+        value: i64,
+        /// The rule that demands it.
+        rule: RuleName,
+    },
     /// The entry that gave `digest` stands at or above `after`, before this one, and says `value`.
     Reads {
         /// The digest.
@@ -353,6 +362,8 @@ pub struct Again {
     pub kinds: &'static [Kind],
     /// Kinds that it reads again.
     pub reads: &'static [Kind],
+    /// Kinds after which a checkpoint is drawn: of any kind is the first event that has seen beyond one of these.
+    pub draws: &'static [Kind],
     /// One for the appends of a process, or a walk.
     pub make: fn() -> Box<dyn Recompute>,
 }
@@ -394,8 +405,10 @@ impl fmt::Debug for RuleComputation {
 
 /// Everything that judges and folds beyond the ledger's own custody.
 pub struct Rulebook {
-    /// Raised whenever a fold's state or a rule changes; snapshots of other versions are ignored.
+    /// Raised whenever a fold's state or a rule changes; snapshots of other versions are never read.
     pub version: u32,
+    /// The first version that asked what the newest rulebook asks. A ledger that is judged by it has no older snapshots.
+    pub newest_since: u32,
     /// Folds.
     pub folds: &'static [FoldEntry],
     /// Row models.

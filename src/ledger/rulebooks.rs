@@ -177,6 +177,27 @@ questions! {
     /// What a report says of calibrators.
     ReportedSlope "reported_slope" since 22 rule Recompute:
         "a report says of each calibrator the slope of labels on its rewards";
+    /// Of how many designs one draw is a probe.
+    OneProbe "one_probe" since 22 rule Purpose:
+        "a draw is a probe of one design, and a plan of audits grades only probes that no earlier design had opened";
+    /// Whether probes are drawn by stratum.
+    EvenProbes "even_probes" since 22 rule Design:
+        "a design for audits has no strata, since an audit counts each of its probes alike";
+    /// How often a rater labels one draw for calibration.
+    OneLabel "one_label" since 22 rule ScoreOnce:
+        "a rater gives one draw one label for calibration, whatever design it names, and it counts once";
+    /// Which account pays for an accepted patch.
+    PatchAccount "patch_account" since 22 rule Acceptance:
+        "an accepted patch is paid from the account that the plan names, else from the first one, which no optimizer charges";
+    /// When rows of confirm are scored.
+    ScoredBefore "scored_before" since 22 rule Sealing:
+        "each sealed row of a confirm block has a score from before it is unsealed, and no row of it is scored between its unsealing and the end of the iteration";
+    /// When probes are scored.
+    TimelyProbes "timely_probes" since 22 rule Transport:
+        "a probe counts only if its score stands before its label can be read, and an audit that lacks one passes nothing";
+    /// When fields are said.
+    SaidBefore "said_before" since 22 rule Transport:
+        "a covariate, a slice and the strata that weight labels are said by imports before the labels can be read";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -239,6 +239,14 @@ impl Trial {
         })
     }
 
+    /// What the entry at a position says under a digest.
+    fn said(&self, digest: &Digest, at: u64) -> Option<i64> {
+        self.of(digest).iter().find_map(|given| match given {
+            DigestStatement::Says { seq, value } if *seq == at => Some(*value),
+            _ => None,
+        })
+    }
+
     fn judge_fact(&self, seq: u64, fact: &Fact) -> Option<Breach> {
         match *fact {
             Fact::Id { .. } | Fact::Gives { once: None, .. } | Fact::Says { .. } => None,
@@ -277,19 +285,23 @@ impl Trial {
                 let other = self.event(&digest).filter(|(_, found)| *found != said);
                 other.map(|(at, _)| append::says_breach(rule, at))
             }
+            Fact::Agrees {
+                digest,
+                value,
+                rule,
+            } => {
+                let first = self.giver(&digest);
+                let found = first.and_then(|first| Some((first, self.said(&digest, first)?)));
+                append::agree_breach(rule, value, found)
+            }
             Fact::Reads {
                 digest,
                 value,
                 after,
                 rule,
             } => {
-                let said = |first: u64| {
-                    self.of(&digest).iter().find_map(|given| match given {
-                        DigestStatement::Says { seq, value } if *seq == first => Some(*value),
-                        _ => None,
-                    })
-                };
-                let found = self.giver(&digest).map(|first| (first, said(first)));
+                let first = self.giver(&digest);
+                let found = first.map(|first| (first, self.said(&digest, first)));
                 append::read_breach(rule, value, after, found)
             }
         }

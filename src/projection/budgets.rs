@@ -8,6 +8,7 @@ use clover_event::id::AccountId;
 use clover_event::id::EventId;
 use clover_event::id::Text;
 use clover_event::id::UnitId;
+use clover_event::payload::Role;
 use clover_event::payload::Roles;
 use clover_event::payload::budget::Period;
 use clover_ground::time::Quarter;
@@ -97,6 +98,12 @@ impl Account {
         Purpose::of(&self.unit)
     }
 
+    /// Whether whoever writes patches may charge it.
+    pub fn is_charged_by_optimizers(&self) -> bool {
+        let roles = [Role::Optimizer, Role::MetaOptimizer];
+        roles.iter().any(|role| self.spenders.contains(*role))
+    }
+
     fn period_of(&self, at: Timestamp) -> Option<Quarter> {
         match self.period {
             Period::Once => None,
@@ -117,6 +124,21 @@ impl Account {
     pub fn left(&self, at: Timestamp) -> u64 {
         self.amount.saturating_sub(self.spent(at))
     }
+}
+
+/// The account that pays for accepted patches: the one that is named, else the one that was opened first; never one that an
+/// optimizer may charge. One that was opened beside a spent account pays for nothing.
+pub fn patch_account<'a>(
+    budgets: &'a Budgets,
+    named: Option<&AccountId>,
+) -> Option<(&'a AccountId, &'a Account)> {
+    let all = budgets.accounts.iter();
+    let mine = all.filter(|(id, of)| {
+        of.purpose() == Purpose::Patches
+            && named.is_none_or(|named| named == *id)
+            && !of.is_charged_by_optimizers()
+    });
+    mine.min_by_key(|(_, of)| of.opened_seq)
 }
 
 /// A charge to an account of peeks.

@@ -10,6 +10,7 @@ use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
 use clover_event::id::PolicyId;
 use clover_event::id::ProtocolId;
+use clover_event::id::RaterId;
 use clover_event::id::RowId;
 use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::judge::ScoreConflict;
@@ -32,11 +33,16 @@ use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
 use clover_ledger::fold::said;
+use clover_ledger::rulebooks;
+use clover_ledger::rulebooks::Question;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
+    Kind::LedgerCreated,
+    Kind::RulebookAdopted,
     Kind::LabelDesignRegistered,
     Kind::LabelRecorded,
     Kind::LabelScaleDeclared,
@@ -74,14 +80,26 @@ pub struct Design {
     pub first_open_seq: Option<u64>,
     /// Open labels.
     pub open: u64,
+    /// The first open probe among the designs that share one with it; `None` where it shares none.
+    pub shared_open_seq: Option<u64>,
     /// Of a design for audits: the policies that it has labels of, open or sealed.
     pub policies: BTreeSet<PolicyId>,
+    /// Who gave it open labels.
+    pub raters: BTreeSet<RaterId>,
     /// What was registered, if anything was.
     pub registered: Option<DesignRegistration>,
     /// Sealed labels that were revealed.
     pub revealed: u64,
     /// Sealed labels.
     pub sealed: u64,
+}
+
+impl Design {
+    /// The entry by which a probe of it was open, or one of a design that shares a probe with it.
+    pub fn opened(&self) -> Option<u64> {
+        let all = [self.first_open_seq, self.shared_open_seq];
+        all.into_iter().flatten().min()
+    }
 }
 
 /// The designs of one experiment.
@@ -93,6 +111,8 @@ pub struct ExperimentDesigns {
     /// The scale of labels, where it was declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScaleEnds>,
+    /// Draws that are open probes, with the first design of each, while the rulebook lets another one label them too.
+    pub probes: BTreeMap<String, DesignId>,
     /// Scores that differ from the recorded one.
     pub score_conflicts: u64,
 }
@@ -102,6 +122,26 @@ impl ExperimentDesigns {
     pub fn is_governed(&self) -> bool {
         let mut designs = self.designs.values();
         designs.any(|design| design.registered.is_some())
+    }
+
+    /// Remembers of which design a draw is a probe first; two that share one count from the first open probe of both.
+    fn share(&mut self, design: &DesignId, row: String) {
+        let first = match self.probes.get(&row) {
+            None => {
+                self.probes.insert(row, design.clone());
+                return;
+            }
+            Some(first) if first == design => return,
+            Some(first) => first.clone(),
+        };
+        let both = [&first, design];
+        let opened = both.iter().filter_map(|of| self.designs.get(*of)?.opened());
+        let opened = opened.min();
+        for of in both {
+            if let Some(design) = self.designs.get_mut(of) {
+                design.shared_open_seq = opened;
+            }
+        }
     }
 
     /// Remembers the policy of a probe, which a design for audits has labels of.
@@ -118,10 +158,12 @@ impl ExperimentDesigns {
 
 /// Designs by experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(deny_unknown_fields)]
 pub struct Designs {
     /// By experiment.
     pub by_experiment: BTreeMap<ExperimentId, ExperimentDesigns>,
+    /// Whether the rulebook in force lets a draw be a probe of one design alone.
+    pub has_one_probe: bool,
 }
 
 impl Designs {
@@ -143,10 +185,26 @@ impl Designs {
     ) -> Option<&DesignRegistration> {
         self.design(experiment, design)?.registered.as_ref()
     }
+
+    /// A rulebook is in force: from the one on that asks it, no further design can share a probe.
+    fn adopt(&mut self, version: Option<Count>) {
+        let version = version.map_or(u64::from(rulebooks::UNNAMED), Count::value);
+        if version >= u64::from(Question::OneProbe.since()) {
+            self.has_one_probe = true;
+            for of in self.by_experiment.values_mut() {
+                of.probes.clear();
+            }
+        }
+    }
 }
 
 impl Fold for Designs {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
+        match &event.event().payload {
+            Payload::LedgerCreated(of) => return self.adopt(of.rulebook),
+            Payload::RulebookAdopted(of) => return self.adopt(Some(of.version)),
+            _ => {}
+        }
         let Some(id) = &event.event().header.experiment else {
             return;
         };
@@ -182,6 +240,13 @@ impl Fold for Designs {
             Payload::LabelRecorded(label) => {
                 design(&label.design, |design| &mut design.open);
                 of.probe(&label.design, || Some(label.policy.clone()));
+                if let Some(design) = of.designs.get_mut(&label.design) {
+                    design.raters.insert(label.rater.clone());
+                }
+                if label.purpose == LabelPurpose::Audit && !self.has_one_probe {
+                    let row = row_of_draw(&label.policy, &label.item, label.draw);
+                    of.share(&label.design, row);
+                }
             }
             Payload::LabelSealed(label) => {
                 design(&label.design, |design| &mut design.sealed);
@@ -236,6 +301,16 @@ impl Rule for Purposes {
                         format!("{}, labelled since seq {seq}", new.design),
                     ));
                 }
+                if new.purpose == DesignPurpose::Audit
+                    && new.strata.as_ref().is_some_and(|of| !of.is_empty())
+                    && state.asks(Question::EvenProbes)
+                {
+                    breaches.push(Breach::new(
+                        RuleName::Design,
+                        "a design for audits without strata: an audit counts each of its probes alike",
+                        "strata",
+                    ));
+                }
                 let strata: Vec<_> = new.strata.iter().flatten().map(|of| &of.stratum).collect();
                 if !strata.windows(2).all(|pair| pair[0] < pair[1]) {
                     let expected = "strata in order of their names, each once";
@@ -249,6 +324,14 @@ impl Rule for Purposes {
                 sealed_label(designs, experiment, label, breaches);
             }
             _ => {}
+        }
+    }
+
+    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+        if let (Payload::LabelRecorded(label), Some(experiment)) =
+            (&event.event.payload, &event.event.header.experiment)
+        {
+            labelled_once(state, experiment, label, facts);
         }
     }
 
@@ -304,6 +387,58 @@ fn needed<'d>(
         ));
     }
     registered
+}
+
+/// The natural key of a label as it would be by another design and rater.
+fn label_by(
+    experiment: &ExperimentId,
+    label: &LabelRecorded,
+    (design, rater): (&DesignId, &RaterId),
+) -> Option<Digest> {
+    let by = LabelRecorded {
+        design: design.clone(),
+        rater: rater.clone(),
+        ..label.clone()
+    };
+    Payload::from(by).natural_key(Some(experiment))
+}
+
+/// A draw is a probe of one design, whoever labels it. For calibration a rater may say the same of it under another design, and
+/// nothing else.
+fn labelled_once(
+    state: &State,
+    experiment: &ExperimentId,
+    label: &LabelRecorded,
+    facts: &mut Vec<Fact>,
+) {
+    let all = state.fold::<Designs>().by_experiment.get(experiment);
+    let designs = all.into_iter().flat_map(|of| &of.designs);
+    let others = designs.filter(|(id, _)| **id != label.design);
+    let key = |by| label_by(experiment, label, by);
+    match label.purpose {
+        LabelPurpose::Audit if state.asks(Question::OneProbe) => {
+            let by = others.flat_map(|(id, of)| of.raters.iter().map(move |rater| (id, rater)));
+            facts.extend(by.filter_map(key).map(|digest| Fact::Forbids {
+                digest,
+                rule: RuleName::Purpose,
+            }));
+        }
+        LabelPurpose::Calibrate => {
+            let value = label.value_micro.value();
+            let own = key((&label.design, &label.rater));
+            facts.extend(own.map(|digest| Fact::Says { digest, value }));
+            if state.asks(Question::OneLabel) {
+                let theirs = others.filter(|(_, of)| of.raters.contains(&label.rater));
+                let keys = theirs.filter_map(|(id, _)| key((id, &label.rater)));
+                facts.extend(keys.map(|digest| Fact::Agrees {
+                    digest,
+                    value,
+                    rule: RuleName::ScoreOnce,
+                }));
+            }
+        }
+        LabelPurpose::Audit => {}
+    }
 }
 
 fn open_label(

@@ -65,7 +65,21 @@ impl Payer {
         if amount == 0 {
             return Ok(None);
         }
-        let Some((id, account)) = account(ledger, unit, amount) else {
+        let found = account(ledger, unit, amount);
+        Self::of(ports, ledger, found, (amount, purpose))
+    }
+
+    /// The payer of an amount from one account; `None` without one, or where nothing is used.
+    ///
+    /// # Errors
+    /// As [`Payer::find`].
+    pub(crate) fn of(
+        ports: &mut dyn Ports,
+        ledger: &Ledger,
+        account: Option<(AccountId, Account)>,
+        (amount, purpose): (u64, &str),
+    ) -> Result<Option<Self>, SessionError> {
+        let Some((id, account)) = account.filter(|_| amount > 0) else {
             return Ok(None);
         };
         let need = KeyNeed::charge(Seat::Runner, Some(&account.spenders));
@@ -119,8 +133,13 @@ impl Payer {
     }
 }
 
-/// A charge for a patch that paid for none yet: a run that was cut goes on under it. One of another quarter is lost.
-pub(crate) fn unspent(state: &State, purpose: &str, now: Timestamp) -> Option<EventId> {
+/// A charge for a patch that paid for none yet, to an account if one is named: a run that was cut goes on under it. One of
+/// another quarter is lost.
+pub(crate) fn unspent(
+    state: &State,
+    account: Option<&AccountId>,
+    (purpose, now): (&str, Timestamp),
+) -> Option<EventId> {
     let spent = &state.fold::<AllDecisions>().paid_patches;
     let charges = state.fold::<Budgets>().patches.iter();
     let mine = charges.filter(|(_, charge)| charge.purpose.as_str() == purpose);
@@ -128,7 +147,8 @@ pub(crate) fn unspent(state: &State, purpose: &str, now: Timestamp) -> Option<Ev
         let is_of_now = charge
             .quarter
             .is_none_or(|quarter| quarter == now.quarter());
-        is_of_now && !spent.contains_key(&id.0.to_hex())
+        let pays = account.is_none_or(|account| *account == charge.account);
+        is_of_now && pays && !spent.contains_key(&id.0.to_hex())
     });
     open.next().map(|(id, _)| *id)
 }

@@ -14,10 +14,12 @@ use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
+use crate::projection::drifts;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::Answer;
+use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::estimate::state;
 use crate::view::values;
 use crate::workflow::estimate::planning::PlanError;
@@ -76,6 +78,8 @@ pub struct AuditOutlook {
     pub probes: BTreeMap<PolicyId, u64>,
     /// Policies that are scored and have no probe.
     pub without: Vec<PolicyId>,
+    /// Labels that wait, and those of them whose row has no score, where the rulebook asks for one.
+    pub unscored: Option<(usize, usize)>,
 }
 
 impl AuditOutlook {
@@ -103,6 +107,11 @@ impl AuditOutlook {
                 words
             }
         };
+        if let Some((all, rows)) = self.unscored.filter(|(_, rows)| *rows > 0) {
+            words += &format!(
+                "; {rows} of {all} probes have no score, and an audit that lacks one passes nothing: score them first"
+            );
+        }
         if !self.without.is_empty() {
             let names: Vec<&str> = self.without.iter().map(PolicyId::as_str).collect();
             words += &format!(
@@ -125,6 +134,8 @@ pub struct Audits<'a> {
     pub tested: Vec<TransportTested>,
     /// How it was graded.
     pub terms: &'a AuditTerms,
+    /// What the record says against a claim.
+    pub basis: &'a ClaimBasis,
     /// Policies that are planned to be audited and have no probe.
     pub missing: Vec<String>,
 }
@@ -133,6 +144,12 @@ fn bracket(of: &ResidualWidth) -> String {
     of.interval.map_or("none".to_owned(), |at| {
         format!("[{:+.3}, {:+.3}]", at.low.value(), at.high.value())
     })
+}
+
+/// Probes that were scored late or never, and all of them, where there is one.
+fn lacking(of: &TransportTested) -> Option<(u64, u64)> {
+    let late = of.late.map_or(0, Count::value);
+    (late > 0).then(|| (late, late + of.rows.value()))
 }
 
 impl Audits<'_> {
@@ -162,10 +179,23 @@ impl Audits<'_> {
         ];
         let mut parts = Vec::new();
         for (state, text) in found {
+            let is_late = |of: &&TransportTested| {
+                of.state == TransportState::Inconclusive && lacking(of).is_some()
+            };
             let of = self.tested.iter().filter(|of| of.state == state);
+            let of = of.filter(|of| !is_late(of));
             let names = answer::names(of.map(|of| of.policy.as_str()));
             if !names.is_empty() {
                 parts.push(format!("{text} {names}."));
+            }
+        }
+        for of in &self.tested {
+            if let Some((late, all)) = lacking(of) {
+                parts.push(format!(
+                    "Of the {all} probes of {}, {late} had no score before their label could be read: they do not count, and \
+                     nothing passes without them.",
+                    of.policy
+                ));
             }
         }
         let missing = answer::names(self.missing.iter().map(String::as_str));
@@ -174,19 +204,33 @@ impl Audits<'_> {
         }
         let is_said =
             |of: &TransportTested| matches!(of.state, TransportState::Pass | TransportState::Fail);
-        let may_be_claimed =
-            on_record && self.terms.manifest.is_some() && self.tested.iter().any(is_said);
-        parts.push(match (on_record, self.terms.manifest) {
+        parts.extend(self.basis.failing().iter().cloned());
+        let is_found = self.tested.iter().any(is_said) && self.basis.failing().is_empty();
+        let may_be_claimed = on_record && is_found;
+        parts.push(match (on_record, is_found) {
             (false, _) => answer::UNRECORDED.to_owned(),
-            (true, None) => {
-                "No plan registered the margin, so nothing of it may be claimed.".to_owned()
-            }
-            (true, Some(_)) if may_be_claimed => answer::CLAIMED.to_owned(),
-            (true, Some(_)) => answer::UNCLAIMED.to_owned(),
+            (true, false) => answer::UNCLAIMED.to_owned(),
+            (true, true) => self.claimed(),
         });
         Answer {
             text: parts.join(" "),
             may_be_claimed,
+        }
+    }
+
+    /// What may be claimed, as estimates and comparisons say it, and whose margin it is.
+    fn claimed(&self) -> String {
+        let claimed = answer::CLAIMED;
+        match (self.terms.manifest, self.terms.margin_micro) {
+            (None, Some(margin)) if margin.value() > drifts::USUAL_MARGIN => {
+                format!(
+                    "{claimed} No plan registered the margin {margin}, which is wider than the usual one."
+                )
+            }
+            (None, _) => {
+                format!("{claimed} The margin is the usual one or less, which takes no plan.")
+            }
+            (Some(_), _) => claimed.to_owned(),
         }
     }
 
@@ -209,6 +253,7 @@ impl Audits<'_> {
         view.sentence(graded(terms));
         for of in tested {
             if of.state == TransportState::Inconclusive
+                && lacking(of).is_none()
                 && let Some(margin) = of.wide.min_margin_for_pass
             {
                 view.sentence(format!(
@@ -279,7 +324,7 @@ fn graded(terms: &AuditTerms) -> String {
     let whence = if terms.manifest.is_some() {
         "as registered"
     } else {
-        "not registered: exploratory"
+        "not registered"
     };
     format!(
         "{margin}, alpha {} over a family of {}, {whence}; the interval counts the calibrator's own error \

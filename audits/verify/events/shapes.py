@@ -34,7 +34,7 @@ DESIGN = record(
     anchors=Optional(ident), calibrator=one_of("auto", "monotone", "two_stage"), covariates=listing(ident),
     dev_calls_max=COUNT, environments=listing(record(environment=ident, family=ident, required=boolean)),
     frozen_paths=Optional(listing(text)), judge=Optional(ident), must_not_regress=one_of("guard", "literal"),
-    no_environment_claimed=Optional(boolean), peek_account=ident,
+    no_environment_claimed=Optional(boolean), patch_account=Optional(ident), peek_account=ident,
     rubric_hash=hex64, seed=hex64, topics=listing(text),
     slices=listing(record(family=ident, cells=listing(record(
         conditions=listing(CONDITION),

@@ -68,7 +68,7 @@ def budget_charged(state, entry, data):
         if account.unit == "peek":
             state.peeks[entry.id.hex()] = data["account"]
         if account.unit == "patch":
-            state.patch_charges[entry.id.hex()] = period
+            state.patch_charges[entry.id.hex()] = period, data["account"]
 
 
 def log_key_rotated(state, entry, data):
@@ -94,6 +94,8 @@ def label_design_registered(state, entry, data):
         state.designs.setdefault((entry.experiment, data["design"]), data["purpose"])
         if is_new and data["purpose"] == "calibrate" and data.get("strata"):
             state.stratified.add(entry.experiment)
+        if is_new and data["purpose"] == "audit" and data.get("strata"):
+            state.uneven.add((entry.experiment, data["design"]))
         state.protocols.setdefault((entry.experiment, data["design"]), data["protocol"])
         if data["purpose"] == "audit":
             state.probes.setdefault((entry.experiment, data["design"]))
@@ -136,13 +138,59 @@ def probe(state, key, policy):
         state.probed.setdefault(key, set()).add(policy)
 
 
+def share_probe(state, key, row):
+    """Two designs that share an open probe count from the first one of both; from rulebook 22 on no more can share."""
+    designs = state.probe_designs.setdefault((key[0], row), [])
+    if not state.asks("one_probe") and designs and designs[0] != key[1]:
+        both = (key[0], designs[0]), key
+        seqs = [of[one] for one in both for of in (state.first_open, state.shared_open) if one in of]
+        state.shared_open[both[0]] = state.shared_open[both[1]] = min(seqs)
+    if key[1] not in designs:
+        designs.append(key[1])
+
+
+def readable_probe(state, experiment, design, policy, row):
+    """A probe of a design for audits whose label can be read from here on."""
+    designs = state.open_probes.setdefault(experiment, {}).setdefault(policy, {})
+    designs.setdefault(design, set()).add(row)
+
+
+def data_ingested(state, entry, data):
+    """Fields that an import says first, once a label could be read: whoever said them could know labels."""
+    experiment = entry.experiment
+    if experiment is None or not state.asks("said_before"):
+        return
+    first, calibrated = state.first_readable.get(experiment), state.calibrated.get(experiment, {})
+    if "fields" not in data:
+        if first is not None:
+            state.late_unnamed.setdefault(experiment, (first, entry.position))
+        return
+    for of in data["fields"]:
+        if "stratum" in of["fields"] and of["policy"] in calibrated:
+            late = state.late_strata.setdefault(experiment, {})
+            late.setdefault(of["policy"], (calibrated[of["policy"]], entry.position))
+        for field in of["fields"] if first is not None else ():
+            state.late_fields.setdefault(experiment, {}).setdefault(field, (first, entry.position))
+
+
 def label_recorded(state, entry, data):
+    row = row_of_draw(data["policy"], data["item"], data["draw"])
+    if entry.experiment is not None:
+        state.first_readable.setdefault(entry.experiment, entry.position)
+        if data["purpose"] == "calibrate":
+            state.calibrated.setdefault(entry.experiment, {}).setdefault(data["policy"], entry.position)
+        else:
+            readable_probe(state, entry.experiment, data["design"], data["policy"], row)
     key = (entry.experiment, data["design"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
     probe(state, key, data["policy"])
     open_probe(state, entry)
+    if data["purpose"] == "audit" and entry.experiment is not None:
+        share_probe(state, key, row)
+    said = data["value_micro"] if data["purpose"] == "calibrate" else None
+    state.said_of.setdefault((entry.experiment, row, data["rater"]), {}).setdefault(data["design"], said)
     readable_outcome(state, entry, data)
-    label_service(state, entry, row_of_draw(data["policy"], data["item"], data["draw"]), data["purpose"])
+    label_service(state, entry, row, data["purpose"])
     state.open_clusters.add((entry.experiment, data["item"]))
 
 
@@ -164,7 +212,11 @@ def seal_accepted(state, entry, data):
 
 def label_revealed(state, entry, data):
     key = (entry.experiment, data["design"])
-    of_block = state.in_block(*key)
+    of_block, draw = state.in_block(*key), draw_of_row(data["row"])
+    if draw is not None and entry.experiment is not None:
+        state.first_readable.setdefault(entry.experiment, entry.position)
+        if state.designs.get(key) == "audit":
+            readable_probe(state, entry.experiment, data["design"], draw[0], data["row"])
     state.paid_for.setdefault(data["charge"], state.labels_of(*key))
     if of_block:
         of_block[1] += 1
@@ -296,6 +348,13 @@ def judge_registered(state, entry, data):
 
 def score_recorded(state, entry, data):
     readable_outcome(state, entry, data)
+    rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
+    row = row_of_draw(data["policy"], data["item"], data["draw"])
+    rows.setdefault(row, entry.position)
+    for design, probes in state.open_probes.get(entry.experiment, {}).get(data["policy"], {}).items():
+        if row in probes:
+            key = (entry.experiment, data["policy"], design, data["judge"])
+            state.late_scores[key] = state.late_scores.get(key, 0) + 1
     of = state.judges.get(entry.experiment, {})
     if data["judge"] in of:
         said, scores = of[data["judge"]]

@@ -45,7 +45,7 @@ class State:
         self.experiments = {}                     # -> seq of the end, or None
         self.accounts, self.charges = {}, {}      # by name; id of a charge -> seq
         self.peeks = {}                           # charges to accounts of peeks -> account
-        self.patch_charges = {}                   # charges to accounts of patches -> quarter, or once
+        self.patch_charges = {}                   # charges to accounts of patches -> (quarter, or once; account)
         self.paid_patches = {}                    # those that paid for a patch -> its seq
         self.paid_for = {}                        # charge -> (experiment, design)
 
@@ -56,6 +56,15 @@ class State:
         self.design_seqs, self.protocols = {}, {}
         self.first_open, self.probes = {}, {}     # seq of the first label that could be seen; those of unused probes
         self.probed = {}                          # (experiment, design) of audits -> policies that it has labels of
+        self.probe_designs = {}                   # (experiment, row) -> designs under which it is an open probe, in order
+        self.shared_open = {}                     # (experiment, design) -> first open probe of designs that share one
+        self.said_of = {}                         # (experiment, row, rater) -> {design: value} of labels for calibration
+        self.uneven = set()                       # (experiment, design) of audits that have strata
+        self.open_probes = {}                     # experiment -> policy -> design -> rows with a label that can be read
+        self.late_scores = {}                     # (experiment, policy, design, judge) -> those scored only then
+        self.first_readable, self.calibrated = {}, {}   # experiment -> seq of its first label; -> policy -> likewise
+        self.late_fields, self.late_strata = {}, {}     # experiment -> field, or policy -> (label, import) that came after
+        self.late_unnamed = {}                    # experiment -> the same of an import that names no fields
         self.open_of, self.sealed_of, self.revealed_of = {}, {}, {}     # how many labels
         self.governed = set()                     # experiments with a registered design
         self.seals, self.accepted = {}, set()     # (experiment, design, row) -> seals; those that were accepted
@@ -79,6 +88,7 @@ class State:
         self.audited = {}                         # (experiment, design, policy) -> seq of its audit
         self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
+        self.scored_at = {}                       # experiment -> judge -> row -> seq of its score
         self.anew = {}                            # (iteration, candidate) -> judge that was asked anew
         self.drifts = {}                          # (experiment, judge) -> (newest failed check, if the newest failed)
 
@@ -151,6 +161,19 @@ class State:
         seq = self.failed.get((e.experiment, judge, policy))
         return None if seq is None else {"seq": seq, "state": "fail"}
 
+    def opened(self, experiment, design):
+        """The entry by which a probe of a design was open; from rulebook 22 on one of a design that shares a probe counts."""
+        key = (experiment, design)
+        found = [self.first_open.get(key)] + ([self.shared_open.get(key)] if self.asks("one_probe") else [])
+        return min((seq for seq in found if seq is not None), default=None)
+
+    def patch_account(self, it):
+        """The account that pays for accepted patches: the plan's, else the first; never one that an optimizer charges."""
+        named = (self.plan_of(it) or {}).get("design", {}).get("patch_account")
+        mine = (name for name, of in self.accounts.items() if of.unit == "patch" and named in (None, name)
+                and not of.spenders & {"optimizer", "meta_optimizer"})
+        return named, next(mine, None)
+
     def in_block(self, experiment, design):
         """[sealed, revealed, reveal_by] of the confirm block that a design belongs to, or None."""
         return self.blocks.get(experiment) if self.designs.get((experiment, design)) == "confirm" else None
@@ -206,6 +229,14 @@ class State:
         """The name of the open iteration of an experiment, or None."""
         return next((name for name in sorted(self.iterations) if self.iterations[name].experiment == experiment
                      and self.iterations[name].closed is None), None)
+
+    def reads(self, it):
+        """The judge whose scores an iteration reads: the one that its plan names, else the only one with scores that stands
+        for itself; None where there is no such judge."""
+        named = (self.plan_of(it) or {}).get("design", {}).get("judge")
+        known = self.judges.get(it.experiment, {})
+        own = [judge for judge in self.scored_at.get(it.experiment, {}) if "of" not in known.get(judge, ({}, 0))[0]]
+        return named or (own[0] if len(own) == 1 else None)
 
     def plan_of(self, it):
         """What the manifest of an iteration says of iterations, or None."""

@@ -76,19 +76,23 @@ def rule_acceptance(state, e):
         return "no more patches", "one whose composite did not pass"
     if order[before] != candidate:
         return "%s at rank %d" % (order[before], before + 1), candidate
-    return unpaid_problem(state, e)
+    return unpaid_problem(state, e, it)
 
 
-def unpaid_problem(state, e):
-    """Where an account of patches is open, each accepted patch names a charge of its own to one, of its quarter."""
-    charge = e.data.get("charge")
+def unpaid_problem(state, e, it):
+    """Where an account of patches is open, each accepted patch names a charge of its own to it, of its quarter."""
+    charge, held = e.data.get("charge"), state.asks("patch_account")
     if not state.asks("charged_patches"):
         return None
-    if not any(account.unit == "patch" for account in state.accounts.values()):
+    named, pays = state.patch_account(it) if held else (None, None)
+    if named is None and not any(account.unit == "patch" for account in state.accounts.values()):
         return ("no charge: no account of patches is open", charge) if charge else None
     if charge not in state.patch_charges:
         return "a charge to an account whose unit is patch", charge or "none"
-    quarter, now = state.patch_charges[charge], quarter_of(e.recorded_text)
+    (quarter, account), now = state.patch_charges[charge], quarter_of(e.recorded_text)
+    if held and account != pays:
+        of = "the plan's patch_account" if named else "the first that no optimizer charges"
+        return "a charge to %s: %s" % (of, named or pays or "none"), "one to %s" % account
     if quarter not in ("once", now):
         return "a charge of %s" % now, "one of %s" % quarter
     if charge in state.paid_patches:

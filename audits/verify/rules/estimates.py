@@ -123,11 +123,50 @@ def audit_problem(state, e):
         sealed, revealed = state.sealed_of.get(key, 0), state.revealed_of.get(key, 0)
         if sealed > revealed:
             return "all %d sealed labels of %s open" % (sealed, design), "%d open" % revealed
+        if key in state.uneven and e.data["state"] == "pass" and state.asks("even_probes"):
+            return "no pass by %s, which draws by stratum" % design, "a pass"
         if (sealed > 0) != ("charge" in e.data):
             return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
         if earlier is not None:
             return "a policy that these probes have not audited", "an audit at seq %d" % earlier
-    return audit_width(e) if e.experiment is not None and state.asks("checked_claims") else None
+    problem = audit_width(e) if e.experiment is not None and state.asks("checked_claims") else None
+    return problem or (timely_problem(state, e) if e.experiment is not None and state.asks("timely_probes") else None)
+
+
+def timely_problem(state, e):
+    """An audit counts every probe of its policy, and passes nothing where one has no score from before its label."""
+    data = e.data
+    late, design, policy = data.get("late"), data["design"], data["policy"]
+    if late is None:
+        return "late: how many probes have no score from before their label", "none"
+    probes = state.open_probes.get(e.experiment, {}).get(policy, {}).get(design, ())
+    if data["rows"] + late != len(probes):
+        return "all %d probes of %s, counted or late" % (len(probes), policy), "%d and %d" % (data["rows"], late)
+    known = state.late_scores.get((e.experiment, policy, design, data["terms"]["judge"]), 0)
+    if late < known:
+        return "%d probes late, which were scored once their labels could be read" % known, "%d late" % late
+    if late and data["state"] == "pass":
+        return "no pass where %d probes have no score from before their label" % late, "a pass"
+
+
+def rule_said(state, e):
+    """Covariates, and strata that weight labels, were said before the labels could be read."""
+    kinds = ("calibrator.fitted", "contrast.recorded", "coverage.checked", "estimate.recorded", "ope.diagnosed",
+             "ope.estimated", "oua.estimated", "plan.recorded", "transport.tested")
+    if e.kind not in kinds or e.experiment is None or not state.asks("said_before"):
+        return None
+    terms = e.data["terms"].get("estimate", e.data["terms"])
+    if "iteration" in terms:
+        return None
+    named, unnamed = state.late_fields.get(e.experiment, {}), state.late_unnamed.get(e.experiment)
+    for field in terms["covariates"]:
+        late = named.get(field, unnamed) if field != "response_length" else None
+        if late:
+            return "covariate %s said before the first label, at seq %d" % (field, late[0]), "some at seq %d" % late[1]
+    strata = state.late_strata.get(e.experiment, {})
+    late = min(strata.values()) if strata else unnamed if state.calibrated.get(e.experiment) else None
+    if terms["labels"] == "weighted" and late:
+        return "strata said before the first label of their policy, at seq %d" % late[0], "some at seq %d" % late[1]
 
 
 def audit_width(e):
@@ -151,7 +190,7 @@ GRADED = ("alpha_micro", "clusters_min", "family_size", "margin_micro")
 def opened_probe(state, e):
     """The entry by which a probe of an audit's design was open, after which no plan counts; None where nobody asks."""
     asks = e.kind == "transport.tested" and state.asks("planned_probes")
-    return state.first_open.get((e.experiment, e.data["design"])) if asks else None
+    return state.opened(e.experiment, e.data["design"]) if asks else None
 
 
 def stood(version, seq):
@@ -189,7 +228,7 @@ def first_plan(state, e, opened):
 
 def audit_grades(state, e):
     """An audit is graded by the plan that was in force first, before a probe of its design was open, else as is usual."""
-    opened, audit = state.first_open.get((e.experiment, e.data["design"])), e.data["audit"]
+    opened, audit = state.opened(e.experiment, e.data["design"]), e.data["audit"]
     if opened is None:
         return "a label of the design that is open", "none"
     record_, stands = first_plan(state, e, opened)

@@ -51,6 +51,8 @@ def rule_design(state, e):
         names = [stratum["stratum"] for stratum in e.data.get("strata", [])]
         if key in state.first_label:
             return "registration before the first label", "%s, labelled since seq %d" % (key[1], state.first_label[key])
+        if names and e.data["purpose"] == "audit" and state.asks("even_probes"):
+            return "a design for audits without strata: an audit counts each of its probes alike", "strata"
         return None if all(a < b for a, b in zip(names, names[1:])) else ("strata in order, each once", "another order")
     if e.kind not in ("label.recorded", "label.sealed") or e.experiment not in state.governed:
         return None
@@ -65,8 +67,11 @@ def rule_purpose(state, e):
     if e.kind == "label.recorded":
         if purpose not in (None, e.data["purpose"]):
             return "a label for %s" % purpose, "an open one for %s" % e.data["purpose"]
-        served = state.draws.get((e.experiment, row_of_draw(e.data["policy"], e.data["item"], e.data["draw"])), set())
-        served = served - {e.data["purpose"]}
+        row = e.experiment, row_of_draw(e.data["policy"], e.data["item"], e.data["draw"])
+        served = state.draws.get(row, set()) - {e.data["purpose"]}
+        others = [design for design in state.probe_designs.get(row, ()) if design != e.data["design"]]
+        if e.data["purpose"] == "audit" and others and not served and state.asks("one_probe"):
+            return "a draw that is a probe of one design", "one of %s" % others[0]
     elif e.kind == "label.sealed":
         if purpose == "calibrate":
             return "a design for audit or confirm", "%s, for calibrate" % e.data["design"]
@@ -154,7 +159,19 @@ def forming_problem(e, split):
     return None if ordered else ("t1 before t2", "another order")
 
 
+def relabelled(state, e):
+    """A rater gives one draw one label for calibration, whatever design it names."""
+    row = row_of_draw(e.data["policy"], e.data["item"], e.data["draw"])
+    said = state.said_of.get((e.experiment, row, e.data["rater"]), {})
+    for design in sorted(said):
+        if design != e.data["design"] and said[design] not in (None, e.data["value_micro"]):
+            expected = "%d, as the same rater labelled the same draw under %s" % (said[design], design)
+            return expected, str(e.data["value_micro"])
+
+
 def rule_score_once(state, e):
+    if e.kind == "label.recorded" and e.data["purpose"] == "calibrate" and e.experiment is not None:
+        return relabelled(state, e) if state.asks("one_label") else None
     if e.kind != "score.conflict":
         return None
     if e.data["recorded_micro"] == e.data["score_micro"]:

@@ -14,6 +14,7 @@ use crate::append::AppendedEvent;
 use crate::append::Batch;
 use crate::append::BatchStart;
 use crate::append::PreparedEvent;
+use crate::append::agree_breach;
 use crate::append::forbid_breach;
 use crate::append::need_breach;
 use crate::append::plan;
@@ -300,6 +301,7 @@ fn look_up(
             }
             | Fact::Forbids { digest, .. }
             | Fact::ForbidsBelow { digest, .. }
+            | Fact::Agrees { digest, .. }
             | Fact::Recorded { digest, .. } => Some(*digest),
             Fact::Id { .. } | Fact::Gives { .. } | Fact::Says { .. } => None,
         });
@@ -367,7 +369,9 @@ fn stored_values(
 ) -> Result<Vec<(u64, Measurement)>, LedgerError> {
     let first = wanted.first().map_or(0, |(_, seq, _)| *seq);
     let read = |fact: &Fact| match fact {
-        Fact::Reads { digest, .. } => givers.get(digest).filter(|seq| *seq < first),
+        Fact::Agrees { digest, .. } | Fact::Reads { digest, .. } => {
+            givers.get(digest).filter(|seq| *seq < first)
+        }
         _ => None,
     };
     let facts = wanted.iter().flat_map(|(_, _, facts)| facts);
@@ -411,6 +415,17 @@ fn judge_entry(
             }
             _ => None,
         },
+        Fact::Agrees {
+            digest,
+            value,
+            rule,
+        } => {
+            let first = giver(digest).filter(|first| *first < seq);
+            let found =
+                first.and_then(|first| Some((first, measured(wanted, stored, first, digest)?)));
+            let breach = agree_breach(*rule, *value, found);
+            breach.map(|breach| (breach, first))
+        }
         Fact::Reads {
             digest,
             value,
@@ -500,6 +515,7 @@ fn judge_fact(
         Fact::Id { .. }
         | Fact::Gives { once: None, .. }
         | Fact::Says { .. }
+        | Fact::Agrees { .. }
         | Fact::Recorded { .. }
         | Fact::Reads { .. } => Ok(()),
         Fact::Needs {

@@ -11,6 +11,7 @@ mod wording;
 mod write;
 
 pub(super) use plan::find;
+pub(super) use wording::agree_breach;
 pub(super) use wording::forbid_breach;
 pub(super) use wording::need_breach;
 pub(super) use wording::read_breach;

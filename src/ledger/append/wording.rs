@@ -23,6 +23,27 @@ pub(crate) fn read_breach(
     Some(Breach::new(rule, expected, found))
 }
 
+/// The breach of a value that says otherwise than an earlier one, the same at append and in `verify`. `found` is the earlier
+/// entry and what it says.
+pub(crate) fn agree_breach(
+    rule: RuleName,
+    value: i64,
+    found: Option<(u64, i64)>,
+) -> Option<Breach> {
+    let (seq, said) = found.filter(|(_, said)| *said != value)?;
+    let expected = match rule {
+        RuleName::ScoreOnce => format!(
+            "{said} millionths, as the same rater labelled the same draw under another design"
+        ),
+        _ => format!("{said} millionths, as was said before"),
+    };
+    Some(Breach::new(
+        rule,
+        expected,
+        format!("{value}, and seq {seq} stands against it"),
+    ))
+}
+
 /// The wording of an unmet need, the same at append and in `verify`.
 pub(crate) fn need_breach(
     rule: RuleName,
@@ -72,7 +93,7 @@ pub(crate) fn says_breach(rule: RuleName, event: u64) -> Breach {
 pub(crate) fn forbid_breach(rule: RuleName, earlier: u64) -> Breach {
     let expected = match rule {
         RuleName::Purpose => {
-            "a draw labelled for one purpose: calibrate, audit, or sealed in one design, never two"
+            "a draw labelled for one purpose: calibrate, audit by one design, or sealed in one design, never two"
         }
         RuleName::Split => {
             "a cluster in one part of a split, in confirm once, and no open label of a confirm cluster"

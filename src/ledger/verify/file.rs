@@ -36,6 +36,7 @@ use crate::verify::judge::Judge;
 use crate::verify::kinds::KindsWalk;
 use crate::verify::report::Findings;
 use crate::verify::report::Report;
+use crate::verify::snapshots;
 use crate::verify::work;
 use crate::verify::work::Raw;
 
@@ -67,7 +68,7 @@ pub(super) fn verify(
         for (table, statement) in &mut statements {
             rows.push((*table, statement.cursor()?));
         }
-        let view = FileView::new(reader, rows, rulebook, options)?;
+        let view = FileView::new(reader, rows, options)?;
         let mut judge = Judge::new(options, rulebook, ambient, Some(view))?;
         if options.tree_only {
             walk_tree(&entries, size, &mut judge, progress)?;
@@ -213,6 +214,8 @@ pub(super) struct FileView<'a> {
     roots: BTreeMap<u64, Digest>,
     tiles: u64,
     snapshots: BTreeMap<u64, Vec<(String, StoredSnapshot)>>,
+    /// Whether one program wrote them together.
+    are_snapshots_of_one: bool,
     met: BTreeSet<KeyId>,
     /// The index of kinds, held against each entry.
     pub(super) kinds: KindsWalk<'a>,
@@ -228,14 +231,11 @@ impl<'a> FileView<'a> {
     fn new(
         reader: Reader<'a>,
         rows: Vec<(Table, RowCursor<'a>)>,
-        rulebook: &Rulebook,
         options: &VerifyOptions,
     ) -> Result<Self, VerifyError> {
         let mut snapshots: BTreeMap<u64, Vec<_>> = BTreeMap::new();
         for name in reader.snapshot_names()? {
-            if let Some(snapshot) = reader.snapshot(&name)?
-                && snapshot.rulebook == rulebook.version
-            {
+            if let Some(snapshot) = reader.snapshot(&name)? {
                 snapshots
                     .entry(snapshot.size)
                     .or_default()
@@ -250,6 +250,7 @@ impl<'a> FileView<'a> {
             notes: Vec::new(),
             roots: BTreeMap::new(),
             tiles: 0,
+            are_snapshots_of_one: snapshots::are_of_one(&snapshots),
             snapshots,
             met: BTreeSet::new(),
             kinds: KindsWalk::new(reader, reader.kinds_through()?),
@@ -367,22 +368,8 @@ impl<'a> FileView<'a> {
         if self.tree_only {
             return Ok(());
         }
-        for (name, snapshot) in self.snapshots.remove(&size).into_iter().flatten() {
-            let expected = judge
-                .state
-                .snapshots()
-                .into_iter()
-                .find(|(fold, _)| *fold == name);
-            let same = expected.is_some_and(|(_, state)| state == snapshot.state);
-            if !same || snapshot.root != judge.tiler.root() {
-                let expected = format!("snapshot {name} of the first {size} entries");
-                judge.findings.add(
-                    size - 1,
-                    RuleName::Snapshot,
-                    expected,
-                    "another state or root",
-                );
-            }
+        if let Some(all) = self.snapshots.remove(&size) {
+            snapshots::judge(judge, size, &all);
         }
         Ok(())
     }
@@ -489,17 +476,7 @@ impl<'a> FileView<'a> {
                 cursor.advance()?;
             }
         }
-        for (at, snapshots) in &self.snapshots {
-            for (name, _) in snapshots {
-                let expected = format!("a snapshot of at most {size} entries");
-                judge.findings.add(
-                    size,
-                    RuleName::Snapshot,
-                    expected,
-                    format!("{name} of {at} entries"),
-                );
-            }
-        }
+        snapshots::judge_rest(judge, size, self.are_snapshots_of_one, &self.snapshots);
         self.kinds.finish(&mut judge.findings)?;
         self.authors(judge, size);
         self.numbers(judge, size)?;

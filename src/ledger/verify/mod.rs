@@ -15,6 +15,7 @@ mod kinds;
 mod outside;
 mod report;
 mod sets;
+mod snapshots;
 mod sorter;
 mod times;
 mod work;

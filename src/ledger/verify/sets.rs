@@ -38,6 +38,7 @@ impl Judge<'_> {
                 Fact::Needs { .. }
                 | Fact::Forbids { .. }
                 | Fact::ForbidsBelow { .. }
+                | Fact::Agrees { .. }
                 | Fact::Reads { .. }
                 | Fact::Recorded { .. } => None,
             })
@@ -73,6 +74,11 @@ impl Judge<'_> {
                 Fact::Says { digest, value } => {
                     Record::new(digest, seq, Op::Says, RuleName::Refs, 0).with_value(value)
                 }
+                Fact::Agrees {
+                    digest,
+                    value,
+                    rule,
+                } => Record::new(digest, seq, Op::Agrees, rule, seq).with_value(value),
                 Fact::Reads {
                     digest,
                     value,
@@ -160,13 +166,19 @@ impl Judge<'_> {
     }
 }
 
+/// What the entry at a position says under the digest of a group.
+fn said(group: &[Record], seq: u64) -> Option<i64> {
+    let says = |of: &&Record| of.op == Op::Says && of.seq == seq;
+    group.iter().find(says).map(|of| of.value)
+}
+
 /// Judges every record of one digest.
 fn judge_group(group: &[Record], findings: &mut Findings) {
     let givers = || {
         let asks = |record: &&Record| {
             matches!(
                 record.op,
-                Op::Needs | Op::Forbids | Op::Says | Op::Reads | Op::Recorded
+                Op::Needs | Op::Forbids | Op::Says | Op::Agrees | Op::Reads | Op::Recorded
             )
         };
         group.iter().filter(move |record| !asks(record))
@@ -213,13 +225,17 @@ fn judge_group(group: &[Record], findings: &mut Findings) {
                     findings.breach(record.seq, breach);
                 }
             }
-            Op::Reads => {
-                let said = |first: u64| {
-                    let says = |of: &&Record| of.op == Op::Says && of.seq == first;
-                    group.iter().find(says).map(|of| of.value)
-                };
+            Op::Agrees => {
                 let first = first.filter(|first| *first < record.seq);
-                let found = first.map(|first| (first, said(first)));
+                let found = first.and_then(|first| Some((first, said(group, first)?)));
+                let breach = append::agree_breach(record.rule(), record.value, found);
+                if let Some(breach) = breach {
+                    findings.breach(record.seq, breach);
+                }
+            }
+            Op::Reads => {
+                let first = first.filter(|first| *first < record.seq);
+                let found = first.map(|first| (first, said(group, first)));
                 let breach = append::read_breach(record.rule(), record.value, record.bound, found);
                 if let Some(breach) = breach {
                     findings.breach(record.seq, breach);

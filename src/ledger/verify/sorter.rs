@@ -43,6 +43,8 @@ pub(super) enum Op {
     Reads,
     /// The event of this id must have recorded a number.
     Recorded,
+    /// Whoever gave it before says the same.
+    Agrees,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +56,7 @@ pub(super) struct Record {
     /// For `Needs` and `Forbids`: exclusive bound on the giver. For `Reads`: inclusive bound from below.
     /// For `Id` and `Recorded`: the number that was recorded.
     pub bound: u64,
-    /// For `Says` and `Reads`: the value.
+    /// For `Says`, `Agrees` and `Reads`: the value.
     pub value: i64,
 }
 
@@ -93,6 +95,7 @@ impl Record {
             Op::Says => 6,
             Op::Reads => 7,
             Op::Recorded => 8,
+            Op::Agrees => 9,
         });
         out.push(self.rule);
         out.extend_from_slice(&self.bound.to_be_bytes());
@@ -110,7 +113,8 @@ impl Record {
             5 => Op::Forbids,
             6 => Op::Says,
             7 => Op::Reads,
-            _ => Op::Recorded,
+            8 => Op::Recorded,
+            _ => Op::Agrees,
         };
         Self {
             digest: Digest(std::array::from_fn(|i| bytes[i])),

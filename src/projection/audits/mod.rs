@@ -2,6 +2,7 @@
 //! `calibrator` and `transport`, by which an audit is run once and a failure marks every estimate of its policy.
 
 mod claims;
+pub mod probes;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -36,6 +37,7 @@ use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::ensure;
 use clover_ledger::fold;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 use clover_num::Count;
 use clover_num::Micro;
@@ -43,6 +45,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::designs::Designs;
+use crate::said;
 
 /// Algorithm of an audit whose width reaches as far as the bound of nearly constant labels; asked for from rulebook 18 on.
 pub const BOUNDED_AUDIT: &str = "transport/2";
@@ -246,6 +249,22 @@ impl Rule for Transport {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
+        let terms = match &event.event.payload {
+            Payload::CalibratorFitted(said) => Some(&said.terms),
+            Payload::ContrastRecorded(said) => Some(&said.terms),
+            Payload::CoverageChecked(said) => Some(&said.terms),
+            Payload::EstimateRecorded(said) => Some(&said.terms),
+            Payload::OpeDiagnosed(said) => Some(&said.terms.estimate),
+            Payload::OpeEstimated(said) => Some(&said.terms.estimate),
+            Payload::OuaEstimated(said) => Some(&said.terms),
+            Payload::PlanRecorded(said) => Some(&said.terms),
+            Payload::TransportTested(said) => Some(&said.terms),
+            _ => None,
+        };
+        if let Some(terms) = terms {
+            let checked = said::check_terms(state, experiment, terms);
+            breaches.take(RuleName::Transport, checked);
+        }
         let checked = match &event.event.payload {
             Payload::TransportTested(tested) => check_probes(state, experiment, tested),
             Payload::EstimateRecorded(estimate) => check_estimate(state, experiment, estimate),
@@ -327,13 +346,28 @@ fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTest
         ),
         format!("{} open", design.revealed)
     );
+    let has_strata = design
+        .registered
+        .as_ref()
+        .is_some_and(|of| !of.strata.is_empty());
+    ensure!(
+        !has_strata || tested.state != TransportState::Pass || !state.asks(Question::EvenProbes),
+        format!(
+            "no pass by {}, which draws by stratum: an audit counts each of its probes alike",
+            tested.design
+        ),
+        "a pass"
+    );
     match (design.sealed > 0, tested.charge) {
         (true, None) => unmet("the charge that opened the sealed probes", "none"),
         (false, Some(charge)) => unmet(
             "no charge for probes that were open from the start",
             charge.to_string(),
         ),
-        (true, Some(_)) | (false, None) => claims::check_audit(state, tested),
+        (true, Some(_)) | (false, None) => {
+            claims::check_audit(state, tested)?;
+            probes::check_timely(state, experiment, tested)
+        }
     }
 }
 

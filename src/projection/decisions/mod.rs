@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use block::check_unsealing;
+pub use paid::patch_payer;
 pub use reviews::check_reviewed;
 pub use rules::CARD_LABEL;
 pub use rules::CLASSIFICATION_LABEL;

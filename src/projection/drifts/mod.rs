@@ -495,7 +495,13 @@ fn check_usual(
 /// The entry by which a probe of a design was open, after which no plan counts; `None` where the rulebook in force does not ask.
 pub fn probe_opened(state: &State, experiment: &ExperimentId, design: &DesignId) -> Option<u64> {
     let design = state.fold::<Designs>().design(experiment, design);
-    let opened = design.and_then(|design| design.first_open_seq);
+    let opened = design.and_then(|design| {
+        if state.asks(Question::OneProbe) {
+            design.opened()
+        } else {
+            design.first_open_seq
+        }
+    });
     opened.filter(|_| state.asks(Question::PlannedProbes))
 }
 

@@ -1,5 +1,6 @@
 //! Acceptance and the end.
 
+use clover_event::id::AccountId;
 use clover_event::id::EventId;
 use clover_event::id::PatchId;
 use clover_event::id::Text;
@@ -11,6 +12,8 @@ use clover_event::payload::rubric::RejectStage;
 use clover_ground::digest::Digest;
 use clover_ledger::AppendedEvent;
 use clover_ledger::rulebooks::Question;
+use clover_projection::budgets::Account;
+use clover_projection::decisions;
 use clover_workflow::iterate::outcome;
 
 use crate::append;
@@ -68,9 +71,24 @@ fn payer(
     if !state.asks(Question::ChargedPatches) {
         return Ok(None);
     }
-    let unpaid = |said: &&PatchAccepted| charges::unspent(state, &purpose(said), now).is_none();
+    let account = paying(bench);
+    let id = account.as_ref().map(|(id, _)| id);
+    let unpaid =
+        |said: &&PatchAccepted| charges::unspent(state, id, (&purpose(said), now)).is_none();
     let amount = due.iter().filter(unpaid).count() as u64;
-    Payer::find(ports, &bench.ledger, charges::PATCH, (amount, "patches"))
+    let of = (amount, "patches");
+    if state.asks(Question::PatchAccount) {
+        return Payer::of(ports, &bench.ledger, account, of);
+    }
+    Payer::find(ports, &bench.ledger, charges::PATCH, of)
+}
+
+/// The account that pays for the iteration's patches, where the rulebook in force holds it to one.
+fn paying(bench: &Bench) -> Option<(AccountId, Account)> {
+    let state = bench.ledger.state();
+    let asks = state.asks(Question::PatchAccount);
+    let found = decisions::patch_payer(state, &bench.id).filter(|_| asks);
+    found.map(|(id, account)| (id.clone(), account.clone()))
 }
 
 /// The charge of a patch: one that was made for it before, else a new one.
@@ -84,7 +102,9 @@ fn charged(
     if !state.asks(Question::ChargedPatches) {
         return Ok(None);
     }
-    let made = charges::unspent(state, &purpose, append::now(&bench.ledger));
+    let account = paying(bench);
+    let id = account.as_ref().map(|(id, _)| id);
+    let made = charges::unspent(state, id, (&purpose, append::now(&bench.ledger)));
     let (None, Some(payer)) = (made, payer) else {
         return Ok(made);
     };

@@ -96,6 +96,7 @@ fn bare(rubric_hash: Digest) -> IterationDesign {
         judge: None,
         must_not_regress: RegressionGuard::Guard,
         no_environment_claimed: None,
+        patch_account: None,
         peek_account: AccountId::new("none").expect("BUG: a constant id"),
         rubric_hash,
         seed: Digest([0; 32]),

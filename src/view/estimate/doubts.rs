@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::estimate::ContrastRecorded;
@@ -21,8 +22,8 @@ use crate::view::answer::OrderStanding;
 use crate::view::answer::Question;
 use crate::view::estimate::digits;
 use crate::view::estimate::ends;
-use crate::view::estimate::shown_interval;
 use crate::view::estimate::standing;
+use crate::view::estimate::width::decisive;
 use crate::view::values;
 use crate::view::values::bracket;
 use crate::workflow::analyze::dataset::PromptGap;
@@ -37,28 +38,44 @@ use crate::workflow::estimate::shape;
 pub struct ClaimBasis {
     /// Assumptions that fail and that no label mends, a sentence each.
     failing: Vec<String>,
-    /// The largest share of rows that the registered designs for calibration draw, from 0 to 1; `None` without one.
-    label_rate: Option<f64>,
+    /// What each registered design for calibration draws, as shares of rows from 0 to 1.
+    label_rates: BTreeMap<DesignId, LabelRate>,
+}
+
+/// The share of rows that a design for calibration draws, from 0 to 1.
+#[derive(Clone, Copy, Debug)]
+struct LabelRate {
+    /// The largest of its strata.
+    most: f64,
+    /// That of every row; `None` where it has strata.
+    even: Option<f64>,
 }
 
 impl ClaimBasis {
     /// As the folds have it.
     pub fn of(state: &State, experiment: &ExperimentId) -> Self {
         let designs = state.fold::<Designs>().by_experiment.get(experiment);
-        let designs = designs.into_iter().flat_map(|of| of.designs.values());
-        let registered = designs.filter_map(|of| of.registered.as_ref());
-        let registered = registered.filter(|of| of.purpose == DesignPurpose::Calibrate);
-        let rates: Vec<i64> = registered
-            .map(|of| {
-                let strata = of.strata.values().copied();
-                strata.chain([of.inclusion_micro]).max().unwrap_or(0)
-            })
-            .collect();
-        let all = rates.iter().sum::<i64>() as f64 / 1e6;
+        let designs = designs.into_iter().flat_map(|of| &of.designs);
+        let label_rates = designs.filter_map(|(id, design)| {
+            let of = design.registered.as_ref()?;
+            let strata = of.strata.values().copied();
+            let largest = strata.chain([of.inclusion_micro]).max()?;
+            let share = |micro: i64| (micro as f64 / 1e6).min(1.0);
+            let rate = LabelRate {
+                most: share(largest),
+                even: of.strata.is_empty().then(|| share(of.inclusion_micro)),
+            };
+            (of.purpose == DesignPurpose::Calibrate).then(|| (id.clone(), rate))
+        });
         Self {
             failing: assumptions(state, experiment),
-            label_rate: (!rates.is_empty()).then_some(all.min(1.0)),
+            label_rates: label_rates.collect(),
         }
+    }
+
+    /// Assumptions that fail and that no label mends, a sentence each.
+    pub fn failing(&self) -> &[String] {
+        &self.failing
     }
 }
 
@@ -79,32 +96,38 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// The answer where values were asked for.
     pub(super) fn values(&self, on_record: bool) -> BestPolicy {
-        self.answer(on_record, OrderStanding::Unrecorded)
-    }
-
-    /// The answer where an order was asked for.
-    pub(super) fn order(&self, on_record: bool) -> BestPolicy {
-        let first = &self.found.gathered.first_contrast;
-        let order = match first {
-            Some((seq, first)) if !self.contrasts.iter().any(|of| is_same(of, first)) => {
-                OrderStanding::Exploratory(*seq)
-            }
-            _ => OrderStanding::Asked,
+        let order = match &self.found.gathered.first_contrast {
+            None => OrderStanding::Unrecorded,
+            Some(_) => self.order_standing(),
         };
         self.answer(on_record, order)
     }
 
+    /// The answer where an order was asked for.
+    pub(super) fn order(&self, on_record: bool) -> BestPolicy {
+        self.answer(on_record, self.order_standing())
+    }
+
+    /// Whether these differences are those that were recorded first.
+    fn order_standing(&self) -> OrderStanding {
+        match &self.found.gathered.first_contrast {
+            Some((seq, first)) if !self.contrasts.iter().any(|of| is_same(of, first)) => {
+                OrderStanding::Exploratory(*seq)
+            }
+            _ => OrderStanding::Asked,
+        }
+    }
+
     fn answer(&self, on_record: bool, order_standing: OrderStanding) -> BestPolicy {
         let rows = self.rows();
-        let policies: Vec<answer::Policy> = rows
-            .iter()
-            .map(|row| answer::Policy {
-                name: row.policy.to_string(),
-                value: row.estimate.value(),
-                interval: shown_interval(row).map(ends),
-                standing: standing(row),
-            })
-            .collect();
+        let policies = self.places.iter().zip(&rows);
+        let policies = policies.map(|(&policy, row)| answer::Policy {
+            name: row.policy.to_string(),
+            value: row.estimate.value(),
+            interval: decisive((self.found, self.experiment), policy, row),
+            standing: standing(row),
+        });
+        let policies: Vec<answer::Policy> = policies.collect();
         let gaps = self.found.gathered.dataset.gaps(self.places);
         let order = |first: usize, second: usize| self.told_apart(first, second, &gaps);
         let mut obstacles = self.basis.failing.clone();
@@ -143,10 +166,8 @@ impl Asked<'_> {
         let worst = gap.map_or(0.0, |gap| {
             gap.worst(self.found.analysis.output_scale.span())
         });
-        let (low, high) = (
-            of.interval.low.value() - worst,
-            of.interval.high.value() + worst,
-        );
+        let interval = of.conservative.unwrap_or(of.interval);
+        let (low, high) = (interval.low.value() - worst, interval.high.value() + worst);
         let sign = of.difference.value().total_cmp(&0.0);
         let holds = gap.is_none() || low > 0.0 || high < 0.0;
         holds.then(|| if reversed { sign.reverse() } else { sign })
@@ -172,7 +193,7 @@ impl Asked<'_> {
             let labels: Vec<f64> = of.labels.iter().flatten().copied().collect();
             let strata = self.strata(policy);
             if strata.is_empty() {
-                found.extend(self.beyond_the_draw(&of.name, labels.len(), of.len()));
+                found.extend(self.beyond_the_draw(policy));
             }
             for (&inclusion, (rows, labels)) in &strata {
                 found.extend(beyond_its_draw(&of.name, inclusion, labels.len(), *rows));
@@ -201,15 +222,48 @@ impl Asked<'_> {
         found
     }
 
-    /// More rows of a policy are labelled than the registered designs can have drawn.
-    fn beyond_the_draw(&self, name: &str, labels: usize, rows: usize) -> Option<String> {
-        let rate = self.basis.label_rate?;
-        let (drawn, most) = shape::drawn(rows, rate);
-        (labels as f64 > most).then(|| {
+    /// More rows of a policy are labelled by a design than that one can have drawn: each stands for its own labels, and a
+    /// design that nobody labelled by excuses none. Or fewer are labelled by all of them than the one that draws most drew.
+    fn beyond_the_draw(&self, policy: usize) -> Vec<String> {
+        let of = &self.found.gathered.dataset.policies[policy];
+        let (name, rows) = (&of.name, of.len());
+        let by_design = self.found.gathered.sources[policy].labelled.iter();
+        let beyond = by_design.filter_map(|(design, labelled)| {
+            let rate = self.basis.label_rates.get(design)?.most;
+            let (drawn, labels) = (rows as f64 * rate, labelled.len());
+            shape::is_above_draw(rows, labels, rate).then(|| {
+                format!(
+                    "{labels} of {rows} rows of {name} are labelled by {design}, which draws about {drawn:.0}: somebody chose \
+                     among them."
+                )
+            })
+        });
+        let mut found: Vec<String> = beyond.collect();
+        found.extend(self.short_of_the_draw(policy));
+        found
+    }
+
+    /// Fewer rows of a policy are labelled than the designs of its labels draw.
+    fn short_of_the_draw(&self, policy: usize) -> Option<String> {
+        let of = &self.found.gathered.dataset.policies[policy];
+        let (name, rows, labels) = (&of.name, of.len(), of.labels.iter().flatten().count());
+        let least = self.least_rate(policy).filter(|_| labels > 0)?;
+        shape::is_below_draw(rows, labels, least).then(|| {
             format!(
-                "{labels} of {rows} rows of {name} are labelled, and the registered designs draw about {drawn:.0}: somebody chose \
-                 among them."
+                "{labels} of {rows} rows of {name} are labelled, and their design draws about {:.0}: labels are missing, or \
+                 somebody chose among them.",
+                rows as f64 * least
             )
+        })
+    }
+
+    /// The share of a policy's rows that the designs of its labels draw at least; `None` where one of them has strata, or was
+    /// not registered.
+    fn least_rate(&self, policy: usize) -> Option<f64> {
+        let mut designs = self.found.gathered.sources[policy].labelled.keys();
+        designs.try_fold(0.0_f64, |least, design| {
+            let even = self.basis.label_rates.get(design)?.even?;
+            Some(least.max(even))
         })
     }
 
@@ -270,14 +324,20 @@ impl Asked<'_> {
 /// Rows and labels by the probability of a label in millionths.
 type Strata = BTreeMap<u32, (usize, Vec<f64>)>;
 
-/// More rows of one probability are labelled than the design can have drawn.
+/// More or fewer rows of one probability are labelled than the design can have drawn.
 fn beyond_its_draw(name: &str, inclusion: u32, labels: usize, rows: usize) -> Option<String> {
     let rate = f64::from(inclusion) / 1e6;
-    let (drawn, most) = shape::drawn(rows, rate);
-    (labels as f64 > most).then(|| {
+    let is_below = shape::is_below_draw(rows, labels, rate);
+    let why = if is_below {
+        "labels are missing, or somebody chose among them"
+    } else {
+        "somebody chose among them"
+    };
+    (is_below || shape::is_above_draw(rows, labels, rate)).then(|| {
         format!(
             "{labels} of the {rows} rows of {name} with the probability {rate} are labelled, and their design draws about \
-             {drawn:.0}: somebody chose among them."
+             {:.0}: {why}.",
+            rows as f64 * rate
         )
     })
 }

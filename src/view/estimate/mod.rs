@@ -3,6 +3,7 @@
 pub mod charts;
 mod contrasts;
 pub mod doubts;
+mod width;
 
 pub use contrasts::Contrasts;
 pub use contrasts::ContrastsFacts;
@@ -22,7 +23,6 @@ use crate::event::payload::estimated::TransportState;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
-use crate::num::Micro;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::ranking::RankInterval;
@@ -31,6 +31,8 @@ use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
+use crate::view::estimate::width::decisive;
+use crate::view::estimate::width::on_scale;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
@@ -137,6 +139,9 @@ pub struct LevelFacts {
     pub interval: Option<Ends>,
     /// The same, clipped.
     pub interval_clipped: Option<Ends>,
+    /// The interval widened by the margin of the audit that it rests on, within the scale; absent where it rests on none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conservative_interval: Option<Ends>,
     /// How the interval came about.
     pub interval_method: &'static str,
 }
@@ -247,25 +252,6 @@ pub fn label_words(labels: LabelUse) -> &'static str {
     }
 }
 
-/// The interval that people read: where labels have a declared scale, none reaches beyond it.
-pub(super) fn shown_interval(row: &EstimateRecorded) -> Option<IntervalEnds> {
-    row.interval.map(|of| on_scale(row, of))
-}
-
-/// An interval without what lies beyond the declared scale of labels, where there is one.
-fn on_scale(row: &EstimateRecorded, of: IntervalEnds) -> IntervalEnds {
-    let Some(scale) = row.terms.label_scale else {
-        return of;
-    };
-    let unit = |micro: Micro| micro.value() as f64 / 1e6;
-    let (low, high) = (unit(scale.low_micro), unit(scale.high_micro));
-    let within = |value: Finite| Finite::new(value.value().clamp(low, high)).unwrap_or(value);
-    IntervalEnds {
-        high: within(of.high),
-        low: within(of.low),
-    }
-}
-
 impl Estimates<'_> {
     fn is_withheld(&self, row: &EstimateRecorded) -> bool {
         row.claim == Claim::Refused && !self.raw
@@ -274,6 +260,23 @@ impl Estimates<'_> {
     fn ranks(&self) -> Vec<Option<RankInterval>> {
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
         ranks((self.found, self.experiment), &places, self.contrasts)
+    }
+
+    fn decisive(&self, policy: usize, row: &EstimateRecorded) -> Option<Ends> {
+        decisive((self.found, self.experiment), policy, row)
+    }
+
+    /// Where the margin of a passed audit widens an interval.
+    fn widened(&self) -> impl Iterator<Item = String> {
+        self.rows.iter().filter_map(|(policy, row)| {
+            let margin = self.found.margin(self.experiment, *policy, row.claim);
+            let interval = row.interval.filter(|_| margin > 0.0)?;
+            Some(format!(
+                "{}  the interval is widened by the margin {margin} of its audit; without it {}",
+                row.policy,
+                bracket(ends(on_scale(row, interval)), digits(self.found))
+            ))
+        })
     }
 
     fn percent(&self) -> String {
@@ -314,9 +317,9 @@ impl Estimates<'_> {
         ];
         let number = |value: f64| format!("{value:.digits$}");
         let rows = self.rows.iter().zip(self.ranks());
-        let rows = rows.map(|((_, row), place)| {
-            let shown =
-                shown_interval(row).map_or("none".to_owned(), |of| bracket(ends(of), digits));
+        let rows = rows.map(|((policy, row), place)| {
+            let shown = self.decisive(*policy, row);
+            let shown = shown.map_or("none".to_owned(), |of| bracket(of, digits));
             let withheld = self.is_withheld(row);
             // Labels of unequal probabilities say nothing alone, unless they are weighted.
             let is_weighted = row.terms.labels != LabelUse::Targeted;
@@ -378,6 +381,7 @@ impl Estimates<'_> {
         remarks.extend(self.rows.iter().filter_map(|(at, row)| {
             charts::unvaried(row, self.found.analysis.policies[*at].is_widened())
         }));
+        remarks.extend(self.widened());
         for (policy, row) in self.rows {
             remarks.extend(values::weighed(&self.found.analysis.policies[*policy]));
             remarks.extend(self.shares(*policy, row));
@@ -457,10 +461,12 @@ impl Estimates<'_> {
     pub fn plot(&self) -> Forest {
         let digits = digits(self.found);
         let shown = self.rows.iter().filter(|(_, row)| !self.is_withheld(row));
-        let rows = shown.map(|(_, row)| ForestRow {
+        let rows = shown.map(|(policy, row)| ForestRow {
             label: row.policy.as_str().to_owned(),
             estimate: row.estimate.value(),
-            interval: shown_interval(row).map(|of| (of.low.value(), of.high.value())),
+            interval: self
+                .decisive(*policy, row)
+                .map(|Ends([low, high])| (low, high)),
             hollow: !matches!(row.claim, Claim::OwnLabels | Claim::BorrowedChecked),
             note: noted(format!("{:.digits$}", row.estimate.value()), failed_of(row)),
         });
@@ -500,12 +506,14 @@ impl Estimates<'_> {
             let shares = of.share_by_decile.iter();
             shares.map(|share| share.and_then(|of| of.share()))
         });
+        let margin = self.found.margin(self.experiment, policy, row.claim);
         let level = LevelFacts {
             estimate: row.estimate.value(),
             se: row.se.map(Finite::value),
             df: row.df.map(Finite::value),
             interval: row.interval.map(ends),
             interval_clipped: row.interval_clipped.map(ends),
+            conservative_interval: self.decisive(policy, row).filter(|_| margin > 0.0),
             interval_method: row.interval_method.as_str(),
         };
         // What is no result is there for whoever recomputes it, under a name that says what it is.

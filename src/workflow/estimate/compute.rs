@@ -502,16 +502,23 @@ impl Found {
     fn side(&self, experiment: &ExperimentId, policy: usize) -> Side {
         let standing = self.standing(experiment, policy);
         let claim = self.claim(policy, standing);
-        let judge = &self.terms.judge;
-        let audits = &self.gathered.audits;
-        let passed = (claim == Claim::BorrowedChecked)
-            .then(|| audits.margin(experiment, judge, &self.name(policy)));
         Side {
             claim,
             failed: standing.filter(|of| of.state == TransportState::Fail),
             is_audited: standing.is_some(),
-            margin: passed.flatten().map_or(0.0, terms::unit),
+            margin: self.margin(experiment, policy, claim),
         }
+    }
+
+    /// How far calibration of a policy may be off by the audit that its claim rests on, in label units; 0 where it rests on
+    /// none.
+    pub fn margin(&self, experiment: &ExperimentId, policy: usize, claim: Claim) -> f64 {
+        if claim != Claim::BorrowedChecked {
+            return 0.0;
+        }
+        let (audits, judge) = (&self.gathered.audits, &self.terms.judge);
+        let margin = audits.margin(experiment, judge, &self.name(policy));
+        margin.map_or(0.0, terms::unit)
     }
 
     /// How a difference is to be read.

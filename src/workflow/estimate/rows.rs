@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 
 use clover_event::Payload;
 use clover_event::id::DesignId;
-use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::FieldId;
 use clover_event::id::ItemId;
@@ -17,9 +16,9 @@ use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
 use clover_event::payload::estimated::Reading;
 use clover_event::payload::intake::DataIngested;
+use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
-use clover_event::payload::label::draw_of_row;
 use clover_ground::canon;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
@@ -43,6 +42,9 @@ pub use crate::estimate::covariates::NoCovariates;
 use crate::estimate::drawn::Draws;
 use crate::estimate::drawn::Inclusion;
 use crate::estimate::drawn::Undrawn;
+use crate::estimate::labels;
+use crate::estimate::labels::Labels;
+pub use crate::estimate::probes::Probes;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
@@ -117,21 +119,14 @@ pub struct Source {
     pub draws: Vec<u64>,
     /// Score of each row, in millionths.
     pub scores: Vec<i64>,
+    /// The entry of each row's score.
+    pub scored: Vec<u64>,
     /// Labels for calibration by row, in millionths, in the order of their entries.
     pub labels: BTreeMap<usize, Vec<i64>>,
+    /// Rows with a label for calibration, by the design that it names.
+    pub labelled: BTreeMap<DesignId, BTreeSet<usize>>,
     /// The entry of the newest label for calibration.
     pub newest_label: Option<u64>,
-}
-
-/// Labels for audits of one policy.
-#[derive(Clone, Debug, Default)]
-pub struct Probes {
-    /// Rows of the policy with their labels in millionths.
-    pub labels: BTreeMap<usize, Vec<i64>>,
-    /// The entry of the newest label.
-    pub newest: u64,
-    /// The charge that opened them.
-    pub charge: Option<EventId>,
 }
 
 /// What an experiment holds of one judge.
@@ -155,6 +150,8 @@ pub struct Gathered {
     pub audits: Audits,
     /// Whether a design for calibration draws some strata more often than others.
     pub is_stratified: bool,
+    /// Rows with a label for audits and no score, by design, then policy.
+    pub unscored_probes: BTreeMap<DesignId, BTreeMap<PolicyId, BTreeSet<(ItemId, u64)>>>,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
     pub(super) inclusion: Option<Result<Inclusion, Undrawn>>,
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
@@ -223,7 +220,7 @@ impl Gathered {
     }
 
     /// The canonical line of one row with these labels.
-    fn line(&self, policy: usize, row: usize, labels: &[i64]) -> Vec<u8> {
+    pub(super) fn line(&self, policy: usize, row: usize, labels: &[i64]) -> Vec<u8> {
         let (of, source) = (&self.dataset.policies[policy], &self.sources[policy]);
         let line = Line {
             draw: source.draws[row],
@@ -246,34 +243,6 @@ impl Gathered {
         }
         Root(tree.root())
     }
-
-    /// The Merkle root of a policy's probes.
-    pub fn probes_root(&self, policy: usize, probes: &Probes) -> Root {
-        let mut tree = Frontier::new();
-        for (&row, labels) in &probes.labels {
-            tree.push(merkle::leaf_hash(&self.line(policy, row, labels)));
-        }
-        Root(tree.root())
-    }
-
-    /// A policy's probes as responses.
-    pub fn probe(&self, policy: usize, probes: &Probes) -> Policy {
-        let of = &self.dataset.policies[policy];
-        let mut found = Policy {
-            name: of.name.clone(),
-            covariates: vec![Vec::new(); of.covariates.len()],
-            ..Policy::default()
-        };
-        for (&row, labels) in &probes.labels {
-            found.prompts.push(of.prompts[row]);
-            found.scores.push(of.scores[row]);
-            found.labels.push(Some(mean(labels)));
-            for (column, values) in found.covariates.iter_mut().zip(&of.covariates) {
-                column.push(values[row]);
-            }
-        }
-        found
-    }
 }
 
 /// The mean of labels in millionths.
@@ -288,32 +257,30 @@ pub(super) fn mean(labels: &[i64]) -> f64 {
     }
 }
 
-/// A label before its row is known.
-struct Label {
-    policy: PolicyId,
-    item: ItemId,
-    draw: u64,
-    value: i64,
-    seq: u64,
-    /// The design, for audits.
-    audit: Option<DesignId>,
-    charge: Option<EventId>,
-}
-
 /// Rows of one policy as they come.
 #[derive(Default)]
 struct Rows {
     items: Vec<ItemId>,
     draws: Vec<u64>,
     scores: Vec<i64>,
+    scored: Vec<u64>,
     covariates: Vec<Vec<f64>>,
+}
+
+impl Rows {
+    fn push(&mut self, seq: u64, score: &ScoreRecorded) {
+        self.items.push(score.item.clone());
+        self.draws.push(score.draw.value());
+        self.scores.push(score.score_micro.value());
+        self.scored.push(seq);
+    }
 }
 
 /// What a walk over the log has found so far.
 #[derive(Default)]
 struct Walk {
     rows: BTreeMap<PolicyId, Rows>,
-    labels: Vec<Label>,
+    labels: Labels,
     sealed: u64,
     /// Counts so far; those of `found` are of when the newest row was read, so that they do not move without one.
     counts: FilterCounts,
@@ -345,8 +312,11 @@ pub fn gather(
     let mut walk = Walk::default();
     let end = which.audits_below.max(which.rows_below);
     let mut wrong = None;
-    let entries = LogReader::below(history, end).of(which.experiment);
-    entries.each(|seq, event| {
+    LogReader::below(history, end).each(|seq, event| {
+        walk.labels.adopted(&event.payload);
+        if event.experiment() != Some(which.experiment) {
+            return ControlFlow::Continue(());
+        }
         walk.governed(seq, which, &event.payload);
         if seq < which.rows_below {
             wrong = walk.row(seq, which, &event.payload, covariates).err();
@@ -425,9 +395,7 @@ impl Walk {
                     })?;
                     column.push(value);
                 }
-                rows.items.push(score.item.clone());
-                rows.draws.push(score.draw.value());
-                rows.scores.push(score.score_micro.value());
+                rows.push(seq, score);
             }
             Payload::ScoreRecorded(_) => bump(&mut self.counts.other_judges),
             Payload::DataIngested(said) => self.ingested(seq, which, said),
@@ -441,35 +409,21 @@ impl Walk {
                 self.purposes.insert(design.design.clone(), design.purpose);
             }
             Payload::LabelRecorded(label) => {
-                let audit = label.purpose == LabelPurpose::Audit;
-                if !audit {
+                let is_probe = label.purpose == LabelPurpose::Audit;
+                let is_new = self.labels.recorded(seq, label);
+                if !is_probe {
                     self.moved(seq);
+                }
+                if !is_probe && is_new {
                     self.draws.label(seq, label);
                 }
-                self.labels.push(Label {
-                    policy: label.policy.clone(),
-                    item: label.item.clone(),
-                    draw: label.draw.value(),
-                    value: label.value_micro.value(),
-                    seq,
-                    audit: audit.then(|| label.design.clone()),
-                    charge: None,
-                });
             }
             Payload::LabelSealed(_) => self.sealed += 1,
             Payload::LabelRevealed(label) => {
                 self.sealed = self.sealed.saturating_sub(1);
                 let audit = self.purposes.get(&label.design) == Some(&DesignPurpose::Audit);
-                if let Some((policy, item, draw)) = draw_of_row(&label.row).filter(|_| audit) {
-                    self.labels.push(Label {
-                        policy,
-                        item,
-                        draw: draw.value(),
-                        value: label.value_micro.value(),
-                        seq,
-                        audit: Some(label.design.clone()),
-                        charge: Some(label.charge),
-                    });
+                if audit {
+                    self.labels.revealed(seq, label);
                 }
             }
             _ => {}
@@ -482,11 +436,7 @@ impl Walk {
         if which.covariates.iter().any(|field| !is_of_texts(field)) {
             self.moved(seq);
         }
-        self.ingested.push(IngestedRows {
-            seq,
-            rows: said.rows.clone(),
-            root: said.rows_root,
-        });
+        self.ingested.push(IngestedRows::of(seq, said));
     }
 
     /// A score or a label for calibration was read.
@@ -499,7 +449,7 @@ impl Walk {
     /// Joins labels and rows.
     fn done(self, which: &Which<'_>) -> Gathered {
         let mut found = self.found;
-        let mut places = Places::new();
+        let mut places = labels::Places::new();
         let mut names: BTreeMap<PolicyId, usize> = BTreeMap::new();
         for (at, (name, rows)) in self.rows.into_iter().enumerate() {
             let mut policy = Policy {
@@ -518,6 +468,7 @@ impl Walk {
             found.sources.push(Source {
                 draws: rows.draws,
                 scores: rows.scores,
+                scored: rows.scored,
                 ..Source::default()
             });
             names.insert(name, at);
@@ -527,7 +478,7 @@ impl Walk {
             .iter()
             .map(|field| field.as_str().to_owned())
             .collect();
-        join(&mut found, self.labels, &names, &places);
+        labels::join(&mut found, self.labels, &names, &places);
         for (policy, source) in found.dataset.policies.iter_mut().zip(&found.sources) {
             for (&row, labels) in &source.labels {
                 policy.labels[row] = Some(mean(labels));
@@ -543,52 +494,6 @@ impl Walk {
     }
 }
 
-/// Rows by policy, item and draw.
-type Places = BTreeMap<(usize, u32, u64), usize>;
-
-/// Gives labels to their rows. Only labels up to the newest row are counted, so that counts do not move without one.
-fn join(
-    found: &mut Gathered,
-    labels: Vec<Label>,
-    names: &BTreeMap<PolicyId, usize>,
-    places: &Places,
-) {
-    let mut audited = BTreeSet::new();
-    for label in labels {
-        let counts = label.seq <= found.newest;
-        let place = names.get(&label.policy).and_then(|&policy| {
-            let prompt = found.prompts.known(label.item.as_str())?;
-            let row = places.get(&(policy, prompt, label.draw))?;
-            Some((policy, *row))
-        });
-        let Some((policy, row)) = place else {
-            if counts {
-                bump(&mut found.filter.labels_without_score);
-            }
-            continue;
-        };
-        let values = if let Some(design) = label.audit {
-            if counts {
-                audited.insert((policy, row));
-            }
-            let of = found.probes.entry(design).or_default();
-            let probes = of.entry(policy).or_default();
-            probes.newest = probes.newest.max(label.seq);
-            probes.charge = label.charge.or(probes.charge);
-            probes.labels.entry(row).or_default()
-        } else {
-            let source = &mut found.sources[policy];
-            source.newest_label = source.newest_label.max(Some(label.seq));
-            source.labels.entry(row).or_default()
-        };
-        if counts && !values.is_empty() {
-            bump(&mut found.filter.repeated_labels);
-        }
-        values.push(label.value);
-    }
-    found.filter.audit_labels = Count::new(audited.len() as u64).unwrap_or_default();
-}
-
-fn bump(count: &mut Count) {
+pub(super) fn bump(count: &mut Count) {
     *count = Count::new(count.value() + 1).unwrap_or(*count);
 }

@@ -47,6 +47,7 @@ pub const AGAIN: Again = Again {
         Kind::ScoreRecorded,
         Kind::TransportTested,
     ],
+    draws: &[],
     make: || Box::<Estimates>::default(),
 };
 
@@ -81,6 +82,7 @@ const ROWS: &[Kind] = &[
     Kind::LabelRecorded,
     Kind::LabelRevealed,
     Kind::LabelSealed,
+    Kind::LedgerCreated,
     Kind::OuaEstimated,
     Kind::PatchAccepted,
     Kind::PatchProposed,
@@ -92,6 +94,7 @@ const ROWS: &[Kind] = &[
     Kind::ReportPublished,
     Kind::ResidualsAudited,
     Kind::RubricRegistered,
+    Kind::RulebookAdopted,
     Kind::ScoreConflict,
     Kind::ScoreRecorded,
     Kind::ScoreReplayed,
@@ -106,6 +109,7 @@ const ROWS: &[Kind] = &[
 pub const LIVE: Again = Again {
     kinds: &recipes::LIVE,
     reads: ROWS,
+    draws: &[],
     make: || Box::<OfLive>::default(),
 };
 
@@ -113,6 +117,7 @@ pub const LIVE: Again = Again {
 pub const ITERATIONS: Again = Again {
     kinds: &recipes::ITERATIONS,
     reads: ROWS,
+    draws: &[Kind::CandidatesSealed],
     make: || Box::<OfIterations>::default(),
 };
 

@@ -106,7 +106,12 @@ fn accepted_patches_are_charged_and_never_beyond_what_is_left() {
     desk.ok("key new cem --role custodian --seal");
     desk.ok("key new mal --role adversary");
     desk.ok_words(&["record", "budget.opened", "--data", shipped::PEEKS]);
-    account(&mut desk, "patch", 1, "arbiter");
+    let opened = |account: &str| {
+        format!(
+            r#"{{"account":"{account}","amount":1,"period":"quarter","purpose":"a test","spenders":["arbiter"],"unit":"patch"}}"#
+        )
+    };
+    desk.ok_words(&["record", "budget.opened", "--data", &opened("patchs")]);
     let other = r#"{"account":"patchs","amount":1,"for":"a patch of another team"}"#;
     desk.ok_words(&["record", "budget.charged", "--data", other]);
     let [mended, _] = shipped();
@@ -123,11 +128,21 @@ fn accepted_patches_are_charged_and_never_beyond_what_is_left() {
         desk.ok(accepted).json()["data"]["entries"],
         Value::Array(Vec::new())
     );
-    // Another account is opened, and the step that waited goes on.
-    let more = r#"{"account":"more","amount":1,"period":"quarter","purpose":"a test","spenders":["arbiter"],"unit":"patch"}"#;
-    desk.ok_words(&["record", "budget.opened", "--data", more]);
+    // An account that is opened beside the spent one is no second limit.
+    desk.ok_words(&["record", "budget.opened", "--data", &opened("more")]);
+    let stopped = desk.run("iterate run it-mended --yes");
+    assert!(
+        stopped.err.contains("at most 0 patch left in patchs"),
+        "{}",
+        stopped.err
+    );
+    assert_eq!(spent(&mut desk, "more"), 0);
+    // The account refills with the quarter, and the step that waited goes on.
+    desk.clock
+        .set(crate::support::start().plus_seconds(100 * 86_400));
     desk.ok("iterate run it-mended --yes");
-    assert_eq!(spent(&mut desk, "more"), 1);
+    assert_eq!(spent(&mut desk, "patchs"), 1);
+    assert_eq!(spent(&mut desk, "more"), 0);
     let found = desk.ok(accepted).json();
     let seq = found["data"]["entries"][0]["seq"].as_u64().unwrap();
     let said: Value = serde_json::from_str(&desk.ok(&format!("show {seq} --body")).out).unwrap();

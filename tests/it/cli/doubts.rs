@@ -95,12 +95,49 @@ fn more_labels_than_the_design_draws_are_named() {
     let mut desk = desk("0.1", &[("a", 0..80, 0.4), ("b", 0..80, 0.6)]);
     let (said, text) = answer(&mut desk, "estimate");
     assert!(
-        text.contains("80 of 80 rows of a are labelled, and the registered designs draw about 8"),
+        text.contains("80 of 80 rows of a are labelled by calib, which draws about 8"),
         "{text}"
     );
     assert!(text.ends_with("Nothing of it may be claimed."), "{text}");
     assert_eq!(said["may_be_claimed"], false);
     assert_eq!(said["claimable"], serde_json::json!([]));
+}
+
+/// A design that nobody labels by draws nothing, whatever its probability is.
+#[test]
+fn a_spare_design_excuses_no_labels_of_another() {
+    let mut desk = desk("0.1", &[("a", 0..80, 0.4), ("b", 0..80, 0.6)]);
+    desk.ok("label design new spare --purpose calibrate --probability 0.9");
+    let (said, text) = answer(&mut desk, "estimate");
+    let chosen =
+        "80 of 80 rows of a are labelled by calib, which draws about 8: somebody chose among them.";
+    assert!(text.contains(chosen), "{text}");
+    assert_eq!(said["may_be_claimed"], false);
+}
+
+/// Labels of two designs, each by its own probability.
+#[test]
+fn labels_count_for_the_design_that_they_name() {
+    let mut desk = desk("0.5", &[]);
+    desk.ok("label design new more --purpose calibrate --probability 0.5");
+    let rows = responses(0..80, 0.4);
+    let bare: String = rows
+        .lines()
+        .map(|line| line.split(",\"oracle_label\"").next().unwrap().to_owned() + "}\n")
+        .collect();
+    desk.file("a_responses.jsonl", &bare);
+    desk.ok("import cje a_responses.jsonl");
+    for (design, from) in [("calib", 0), ("more", 40)] {
+        let lines = (from..from + 40).map(|n| format!("p{n:03},a,0.{}\n", 30 + n % 20));
+        let file = desk.file(
+            "labels.csv",
+            &("item,policy,label\n".to_owned() + &lines.collect::<String>()),
+        );
+        desk.ok(&format!("import labels {file} --design {design}"));
+    }
+    let (said, text) = answer(&mut desk, "estimate");
+    assert!(!text.contains("somebody chose"), "{text}");
+    assert_eq!(said["may_be_claimed"], true, "{text}");
 }
 
 #[test]

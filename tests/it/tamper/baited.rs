@@ -14,6 +14,7 @@ use clover::ledger::Ledger;
 use clover::ledger::LedgerError;
 use clover::ledger::RuleName;
 use clover::ledger::checkpoint;
+use clover::ledger::rulebooks;
 use clover::ledger::verify::VerifyOptions;
 use clover::workflow::RULEBOOK;
 use rusqlite::Connection;
@@ -278,6 +279,60 @@ fn a_snapshot_that_another_wrote_is_compared_with_the_entries() {
         }
     }
     assert_eq!(open().unwrap().state().snapshots(), state);
+}
+
+/// A false snapshot is found whatever version it names, and so is one of no fold: no program wrote either.
+#[test]
+fn a_false_snapshot_is_found_whatever_it_names() {
+    let version = RULEBOOK.version;
+    let older = rulebooks::UNNAMED;
+    assert!((rulebooks::NEWEST..=version).contains(&RULEBOOK.newest_since));
+    let one_older =
+        format!("UPDATE snapshots SET rulebook = {older}, state = x'7b7d' WHERE fold = 'custody'");
+    let all_older = format!("UPDATE snapshots SET rulebook = {older}, state = x'7b7d'");
+    let of_no_fold = format!(
+        "INSERT INTO snapshots (fold, rulebook, size, root, state) \
+         SELECT 'nobody', {version}, size, root, state FROM snapshots LIMIT 1"
+    );
+    let of_no_fold_older =
+        of_no_fold.replace(&format!("{version}, size"), &format!("{older}, size"));
+    let newer_root = format!("UPDATE snapshots SET rulebook = {version} + 1, root = zeroblob(32)");
+    let lacking = "DELETE FROM snapshots WHERE fold = 'custody'".to_owned();
+    for change in [
+        one_older,
+        all_older,
+        of_no_fold,
+        of_no_fold_older,
+        newer_root,
+        lacking,
+    ] {
+        let test = TestLedger::with_experiment();
+        let honest = test.verify(&VerifyOptions::default());
+        assert_eq!(honest.verdict, Verdict::Pass);
+        without_triggers(&test.path(), |conn| {
+            assert!(conn.execute(&change, []).unwrap() > 0, "{change}");
+        });
+        let report = test.verify(&VerifyOptions::default());
+        assert_eq!(report.verdict, Verdict::Fail, "{change}");
+        assert_eq!(report.first.unwrap().rule, RuleName::Snapshot, "{change}");
+    }
+}
+
+/// Snapshots of a newer program are not read by this one: it says that it did not check them.
+#[test]
+fn snapshots_of_a_newer_program_are_named_as_not_checked() {
+    let test = TestLedger::with_experiment();
+    without_triggers(&test.path(), |conn| {
+        conn.execute("UPDATE snapshots SET rulebook = rulebook + 1", [])
+            .unwrap();
+    });
+    let report = test.verify(&VerifyOptions::default());
+    assert_eq!(report.verdict, Verdict::Pass);
+    assert!(
+        report.verdict_line().contains("snapshots NOT CHECKED"),
+        "{}",
+        report.verdict_line()
+    );
 }
 
 #[test]

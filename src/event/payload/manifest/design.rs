@@ -123,6 +123,9 @@ pub struct IterationDesign {
     /// Whether the plan claims no environment: P6 is then not checked, and stops nobody. Only without environments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_environment_claimed: Option<bool>,
+    /// The account that pays for accepted patches; absent, the account of patches that was opened first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch_account: Option<AccountId>,
     /// The account of confirm peeks.
     pub peek_account: AccountId,
     /// Hash of the rubric that it starts from.
