@@ -143,6 +143,7 @@ fn planned_between(rulebook: u64, by_plan: bool) -> Told {
     }
     let at = tested(&mut world, "probe-3", "pass", |audit| {
         if by_plan {
+            audit["family_size"] = plan["transport"]["family_size"].clone();
             audit["margin_micro"] = 90_000.into();
             audit["manifest"] = digest;
         }
