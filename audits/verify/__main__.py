@@ -10,7 +10,8 @@ other, over the samples beside this folder and over random ledgers). It hashes e
 tree, checks every signature strictly, replays keys, roles, budgets, seals and references, and compares the
 tree with the signed checkpoints it is given.
 
-  LEDGER.jsonl   the export: one entry line per event, the leaves of the tree
+  LEDGER.jsonl   the export: one entry line per event, the leaves of the tree; or the folder of an export, whose
+                 ledger.jsonl and checkpoint are then read
   --checkpoint   the signed note that came with the ledger
   --against      a checkpoint kept elsewhere (a pin, a witness's copy); older or newer than the ledger
   --log-key      the log's verifier key, learnt from somewhere else than the ledger

@@ -7,10 +7,12 @@ use rayon::prelude::*;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::intake_verbs;
 use crate::cli::replicating;
 use crate::cli::replicating::WeightProgress;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
+use crate::ground::shell;
 use crate::stats::direct::ClusterWeights;
 use crate::stats::direct::Correction;
 use crate::stats::direct::Exponential;
@@ -33,6 +35,7 @@ use crate::workflow::analyze::read;
 use crate::workflow::analyze::read::FieldNames;
 use crate::workflow::analyze::read::ReadError;
 use crate::workflow::analyze::read::Responses;
+use crate::workflow::import::form::FileForm;
 
 /// What to type when the input is not right.
 const HELP: &str = "clover analyze --help";
@@ -227,6 +230,16 @@ fn file(ctx: &Ctx<'_>, path: &Path, fields: &FieldNames) -> Result<Responses, Cl
 }
 
 fn parsed(name: &str, bytes: &[u8], fields: &FieldNames) -> Result<Responses, CliError> {
+    let form = FileForm::of(bytes);
+    if let Some((filter, _)) = intake_verbs::of_other_tool(form) {
+        let message = format!(
+            "{name}: expected JSON Lines, as `analyze` reads, found {}",
+            form.name()
+        );
+        let file = shell::word(name);
+        let next = format!("jq -c '{filter}' {file} > rows.jsonl && clover analyze rows.jsonl");
+        return Err(CliError::input(message, next));
+    }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n');
         let line = line.count() + 1;

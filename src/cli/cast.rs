@@ -83,10 +83,10 @@ impl KeySearch {
         }
     }
 
-    fn refusal(self) -> CliError {
+    fn refusal(self, ctx: &Ctx<'_>, state: &State) -> CliError {
         let message = self.lacks.join("; ");
         if let Some(role) = self.missing {
-            let next = format!("clover key new NAME --role {}", shell::word(&role));
+            let next = wallet::to_get(ctx, state, role.as_str());
             return CliError::refused(message, next);
         }
         let words = self.options.iter();
@@ -135,7 +135,7 @@ pub(super) fn of_parts(
     if found.lacks.is_empty() {
         return Ok(keys);
     }
-    Err(found.refusal())
+    Err(found.refusal(ctx, state))
 }
 
 /// What the parts are held against.

@@ -10,7 +10,9 @@ use crate::session::split::SplitRequest;
 use crate::session::split::SplittingError;
 use crate::view::View;
 use crate::view::split as views;
+use crate::workflow::split;
 use crate::workflow::split::Apart;
+use crate::workflow::split::SplitError;
 
 const HELP: &str = "clover experiment split --help";
 
@@ -45,6 +47,16 @@ impl From<SplittingError> for CliError {
     fn from(error: SplittingError) -> Self {
         let message = error.to_string();
         match error {
+            SplittingError::Clusters(SplitError::Empty(_, Some(times))) => {
+                let next = times.days.map_or_else(
+                    || "the same command with --hashed: no gap fits between these times".to_owned(),
+                    |(t1, t2)| {
+                        let (t1, t2) = (split::day_of(t1), split::day_of(t2));
+                        format!("the same command with --t1 {t1} --t2 {t2}")
+                    },
+                );
+                Self::refused(message, next)
+            }
             SplittingError::Clusters(_) => Self::refused(message, HELP),
             SplittingError::NoRows(_) => Self::not_found(
                 message,

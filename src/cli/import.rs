@@ -15,10 +15,12 @@ use crate::cli::import_ledger;
 use crate::cli::import_rows;
 use crate::cli::intake;
 use crate::cli::intake_logged;
+use crate::cli::intake_verbs;
 use crate::event::Entry;
 use crate::event::entry;
 use crate::event::entry::LINE_LEN_MAX;
 use crate::event::header;
+use crate::ground::ambient;
 use crate::ledger::SignedEvent;
 use crate::session::error::PortError;
 use crate::session::intake::bulk as session;
@@ -26,6 +28,7 @@ use crate::session::intake::bulk::BATCH;
 use crate::session::intake::bulk::EventBatch;
 use crate::view::View;
 use crate::view::appended;
+use crate::workflow::import::form::FileForm;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -81,7 +84,36 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 
 const HELP: &str = "clover import events --help";
 
+/// Refuses an export of another tool, which holds no events, with the command that makes rows of it.
+fn check_form(ctx: &mut Ctx<'_>, file: &Path) -> Result<(), CliError> {
+    let path = ctx.path(file);
+    if file == Path::new("-") || !ambient::is_file(&path) {
+        return Ok(());
+    }
+    let mut start = [0; 64];
+    let read = ctx.reader(file)?.read(&mut start).unwrap_or(0);
+    let start = String::from_utf8_lossy(&start[..read]);
+    if !start.starts_with(['{', '['])
+        || start.starts_with("{\"payload")
+        || start.starts_with("{\"envelope")
+    {
+        return Ok(());
+    }
+    let bytes = ctx.read(file)?;
+    let form = FileForm::of(&bytes);
+    let Some(next) = intake_verbs::rows_of(form, file) else {
+        return Ok(());
+    };
+    let message = format!(
+        "{}: expected signed events, found {}",
+        file.display(),
+        form.name()
+    );
+    Err(CliError::input(message, next))
+}
+
 fn events(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+    check_form(ctx, &args.file)?;
     let source = args.file.display().to_string();
     let reader = ctx.reader(Path::new(&args.file))?;
     let mut lines = EventLines {

@@ -16,6 +16,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::intake::ImportFormat;
+use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::session::intake::IntakeRequest;
 use crate::session::intake::held;
@@ -25,6 +26,7 @@ use crate::session::intake::sealing;
 use crate::view::View;
 use crate::view::taken_in::LabelsTakenIn;
 use crate::workflow::import::Brings;
+use crate::workflow::import::ImportRows;
 use crate::workflow::import::labels;
 use crate::workflow::import::labels::FileLabels;
 
@@ -34,7 +36,7 @@ pub(super) const HELP: &str = "clover import labels --help";
 pub(super) struct LabelsArgs {
     /// CSV or JSON Lines: `prompt_id label`, and `policy rater time scale` where it has them
     pub file: PathBuf,
-    /// Columns of fields, as `oracle_label=verdict`
+    /// Columns of fields, as `label=verdict,time=day`
     #[arg(long, value_name = "FIELD=COLUMN", value_delimiter = ',')]
     pub map: Vec<String>,
     /// The experiment; default the one that is open
@@ -43,9 +45,9 @@ pub(super) struct LabelsArgs {
     /// Whose responses; default from the file, or the only policy
     #[arg(long, value_name = "ID")]
     pub policy: Option<String>,
-    /// Who labelled, where a line does not say
-    #[arg(long, value_name = "ID", default_value = "oracle")]
-    pub rater: String,
+    /// Who labelled, where a line does not say [else you, or oracle for the owner]
+    #[arg(long, value_name = "ID")]
+    pub rater: Option<String>,
     /// Design of open labels; default the one of the purpose
     #[arg(long, value_name = "DESIGN")]
     pub design: Option<String>,
@@ -72,7 +74,7 @@ impl LabelsArgs {
             experiment: self.experiment.clone(),
             policy: self.policy.clone(),
             judge: "judge".to_owned(),
-            rater: self.rater.clone(),
+            rater: self.rater.clone().unwrap_or_else(|| "oracle".to_owned()),
             labels: opens.then(|| self.design.clone().unwrap_or_default()),
             purpose: self.purpose.clone(),
             sealing: self.sealing.clone(),
@@ -87,11 +89,16 @@ impl LabelsArgs {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError> {
     let mut common = args.common();
-    let map = intake_forms::map(&args.map, HELP)?;
+    let map = intake_forms::map(&args.map, Verb::Labels)?;
     let (home, mut ledger) = intake::open(ctx, &common)?;
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let mut request = intake::request(experiment, &common, ImportFormat::Csv, ledger.state())?;
+    if args.rater.is_none()
+        && let Some(own) = wallet::labeler(ctx, ledger.state())
+    {
+        request.ask.rater = own;
+    }
     if common.policy.is_none() {
         common.policy = only_policy(&ledger, &request.ask.experiment)?;
     }
@@ -101,6 +108,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
         verb: Verb::Labels,
         brings: Brings::Labels,
         beside: &beside,
+        given: &paths,
+        own: "",
         label_scale: intake::label_scale(ledger.state(), &request)?,
     };
     let of = (&common, wanted);
@@ -114,6 +123,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let now = ctx.ambient().now();
     let found = labels::of(rows, &request.ask.rater, now);
     let found = found.map_err(|error| intake::wrong(&error).with_next(HELP))?;
+    warn(ctx, rows, &found);
     request.label_scale = said(&found, request.label_scale, args)?;
     let plan = session::plan(&ledger, found, &rows.file, &request)?;
     let facts = LabelsTakenIn::of(&rows.file, rows.rounded, &request, &plan);
@@ -127,6 +137,27 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let ports = &mut ctx.ports().with_seals(args.yes);
     session::import(ports, &mut ledger, &request, &plan)?;
     Ok(facts.recorded(&ledger))
+}
+
+/// Says what of a file looks otherwise than it was meant.
+fn warn(ctx: &mut Ctx<'_>, rows: &ImportRows, found: &FileLabels) {
+    let file = &rows.file;
+    if let Some((one, other)) = found.raters_alike() {
+        ctx.warn(format!(
+            "{file}: raters {one} and {other} differ in capital letters alone and count as two"
+        ));
+    }
+    let is_day = |name: &&String| ["date", "day"].contains(&name.to_lowercase().as_str());
+    let is_used = |name: &str| rows.mapping.values().any(|column| column == name);
+    if let Some(name) = rows.names.iter().find(is_day).filter(|name| !is_used(name)) {
+        let own = |name: &String| name == labels::TIME;
+        if !rows.names.iter().any(own) {
+            let pair = shell::word(&format!("{}={name}", labels::TIME));
+            ctx.warn(format!(
+                "{file}: {name} is not read: with --map {pair} it is when each label was given"
+            ));
+        }
+    }
 }
 
 /// The scale that the lines of a file say, else the one that was given.

@@ -21,8 +21,6 @@ use crate::workflow::import::Brings;
 use crate::workflow::import::ImportRow;
 use crate::workflow::import::form::FileForm;
 
-pub(super) const HELP: &str = "clover import rows --help";
-
 #[derive(Debug, clap::Args)]
 pub(super) struct RowsArgs {
     /// CSV or JSON Lines: `prompt_id prompt response`, and `policy` where several; or folders
@@ -77,7 +75,7 @@ impl RowsArgs {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> {
     let common = args.common();
-    let map = intake_forms::map(&args.map, HELP)?;
+    let map = intake_forms::map(&args.map, Verb::Rows)?;
     let (home, mut ledger) = intake::open(ctx, &common)?;
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
@@ -86,6 +84,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
         verb: Verb::Rows,
         brings: Brings::Texts,
         beside: &[],
+        given: &args.paths,
+        own: "",
         label_scale: None,
     };
     let of = (&common, wanted);

@@ -152,11 +152,12 @@ pub(super) const HELP: &str = "clover import cje --help";
 
 pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<View, CliError> {
     let paths = intake_files::unfolded(ctx, &args.paths)?;
+    let own = if args.logprobs { " --logprobs" } else { "" };
     run(
         ctx,
-        &args.common,
+        (&args.common, own),
         (ImportFormat::Cje, intake_forms::Verb::Cje),
-        &paths,
+        (&args.paths, &paths),
         &|path, bytes, how| {
             let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
             let how = How {
@@ -170,13 +171,13 @@ pub(super) fn cje(ctx: &mut Ctx<'_>, args: &CjeArgs) -> Result<View, CliError> {
 }
 
 pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<View, CliError> {
-    let map = intake_forms::map(&args.map, "clover import csv --help")?;
+    let map = intake_forms::map(&args.map, intake_forms::Verb::Csv)?;
     let paths = [args.file.clone()];
     run(
         ctx,
-        &args.common,
+        (&args.common, ""),
         (ImportFormat::Csv, intake_forms::Verb::Csv),
-        &paths,
+        (&paths, &paths),
         &|path, bytes, how| {
             let header = bytes
                 .split(|byte| *byte == b'\n')
@@ -195,9 +196,9 @@ pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<ImportRo
 
 pub(super) fn run(
     ctx: &mut Ctx<'_>,
-    common: &ImportArgs,
+    (common, own): (&ImportArgs, &str),
     (format, verb): (ImportFormat, intake_forms::Verb),
-    paths: &[PathBuf],
+    (given, paths): (&[PathBuf], &[PathBuf]),
     parse: Parse<'_>,
 ) -> Result<View, CliError> {
     let (home, mut ledger) = open(ctx, common)?;
@@ -208,6 +209,8 @@ pub(super) fn run(
         verb,
         brings: Brings::Scores,
         beside: &[],
+        given,
+        own,
         label_scale: label_scale(ledger.state(), &request)?,
     };
     let files = read(ctx, (common, wanted), &home, paths, parse)?;
@@ -279,6 +282,10 @@ pub(super) struct ImportRequest<'a> {
     pub brings: Brings,
     /// Fields that are kept beside those of `--field`, where a record has them.
     pub beside: &'a [FieldId],
+    /// Files and folders as they were given.
+    pub given: &'a [PathBuf],
+    /// Options of this verb alone, as they were given.
+    pub own: &'a str,
     /// Least and greatest label, where they are another than those of scores.
     pub label_scale: Option<(Micro, Micro)>,
 }
@@ -333,16 +340,23 @@ pub(super) fn read(
         label_scale: wanted.label_scale,
         name_prompt: &name_prompt,
     };
-    let mut files = Vec::with_capacity(paths.len());
-    for path in paths {
-        let bytes = ctx.read(path)?;
-        let rows = parse(path, &bytes, how).map_err(|error| {
-            let again = |how: How<'_>| parse(path, &bytes, how);
-            let of = (path.as_path(), bytes.as_slice());
-            intake_forms::wrong(&error, of, (wanted.verb, common), &again, how)
-        })?;
-        files.push(InputFile { bytes, rows });
+    let contents = paths.iter().map(|path| ctx.read(path));
+    let contents = contents.collect::<Result<Vec<_>, _>>()?;
+    let mut parsed = Vec::with_capacity(paths.len());
+    for (path, bytes) in paths.iter().zip(&contents) {
+        parsed.push(parse(path, bytes, how).map_err(|error| {
+            let all = || paths.iter().zip(&contents);
+            let again = |how: How<'_>| {
+                let rows = all().map(|(path, bytes)| parse(path, bytes, how));
+                rows.filter_map(Result::ok).collect()
+            };
+            intake_forms::wrong(&error, (path, bytes), (wanted, common), &again, how)
+        })?);
     }
+    let files = contents.into_iter().zip(parsed);
+    let files: Vec<_> = files
+        .map(|(bytes, rows)| InputFile { bytes, rows })
+        .collect();
     let rows: Vec<_> = files.iter().map(|file| file.rows.clone()).collect();
     if wanted.brings != Brings::Labels {
         import::distinct(&rows).map_err(|error| wrong(&error))?;

@@ -10,6 +10,7 @@ use crate::cli::intake_files;
 use crate::cli::intake_forms;
 use crate::event::id::Text;
 use crate::event::payload::intake::ImportFormat;
+use crate::ground::shell;
 use crate::view::View;
 use crate::workflow::import;
 use crate::workflow::import::How;
@@ -43,11 +44,16 @@ pub(super) fn logged(ctx: &mut Ctx<'_>, args: &LoggedArgs) -> Result<View, CliEr
         }
     }
     let paths = [args.file.clone()];
+    let own = args
+        .pin
+        .iter()
+        .map(|pin| format!(" --pin {}", shell::word(pin)));
+    let own: String = own.collect();
     intake::run(
         ctx,
-        &args.common,
+        (&args.common, &own),
         (ImportFormat::Cje, intake_forms::Verb::Logged),
-        &paths,
+        (&paths, &paths),
         &|path, bytes, how| {
             let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
             let how = How {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::cli::error::CliError;
+use crate::ground::shell;
 use crate::session::intake::IntakeError;
 use crate::view::Exit;
 
@@ -72,6 +73,16 @@ impl From<IntakeError> for CliError {
                 error.data = json!({
                     "rule": rule, "expected": expected, "found": found, "in_the_way": in_the_way,
                     "file": file, "line": line,
+                });
+                error
+            }
+            IntakeError::NotHeld(first) => {
+                let file = shell::word(&first.file);
+                let next = format!("mend line {} of {file}", first.line);
+                let mut error = Self::refused(message, next);
+                error.data = json!({
+                    "rule": "row", "expected": "a row that this ledger holds",
+                    "file": first.file, "line": first.line,
                 });
                 error
             }

@@ -85,6 +85,9 @@ pub(super) struct JudgeArgs {
     /// Name of the model behind a command
     #[arg(long, value_name = "TEXT", default_value = "command")]
     pub model: String,
+    /// Scale of a program's answers [else 0:1]
+    #[arg(long, value_name = "LOW:HIGH", allow_hyphen_values = true)]
+    pub scale: Option<String>,
     /// Take the scores that were imported
     #[arg(long, conflicts_with = "command")]
     pub recorded: bool,
@@ -92,7 +95,7 @@ pub(super) struct JudgeArgs {
     #[arg(
         long,
         conflicts_with_all = ["command", "recorded"],
-        help = "Ask the built-in judge, a stand-in for trials"
+        hide = true
     )]
     pub builtin: bool,
     /// Seconds for one answer of a command

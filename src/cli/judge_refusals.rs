@@ -117,13 +117,19 @@ fn stopped(message: &str, scored: usize, error: &JudgeError) -> CliError {
 
 /// A judge that gave no score, in words.
 fn silent(message: String, error: &JudgeError) -> CliError {
-    let next = "the same command goes on where it stopped; a program that is mended is another judge, under another --judge NAME";
+    let next = "the same command goes on where it stopped; once it has scores, a program that is mended is another judge, under another --judge NAME";
+    let is_number = |found: &str| found.contains("\"score\":");
     match error {
         JudgeError::Late(_) | JudgeError::Ended(_) => {
             CliError::new(Exit::TryLater, "try later", message, next)
         }
-        JudgeError::Answer(_) | JudgeError::Declined(_) | JudgeError::Missing => {
-            CliError::input(message, next)
-        }
+        JudgeError::Answer(found) if is_number(found) => CliError::input(
+            message,
+            "the same command with --scale LOW:HIGH, where it answers on another scale than 0:1",
+        ),
+        JudgeError::Answer(_)
+        | JudgeError::Declined(_)
+        | JudgeError::Missing
+        | JudgeError::OffScale { .. } => CliError::input(message, next),
     }
 }

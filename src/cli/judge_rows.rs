@@ -4,6 +4,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::intake;
 use crate::cli::intake_files;
 use crate::cli::intake_files::Scores;
 use crate::cli::iterate::program;
@@ -12,6 +13,7 @@ use crate::cli::judge::JudgeArgs;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
 use crate::event::id::Text;
+use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::intake::ImportFormat;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -73,6 +75,23 @@ fn model(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<Model,
 /// The name that stands for the built-in judge.
 const BUILTIN: &str = "builtin";
 
+/// The scale that a program answers on; none where that is 0 to 1.
+fn scale(common: &JudgeArgs) -> Result<Option<ScaleEnds>, CliError> {
+    let Some(text) = common.scale.as_deref() else {
+        return Ok(None);
+    };
+    let (low_micro, high_micro) = intake::scale("scale", text)?;
+    if common.command.is_empty() {
+        let message = "--scale: expected a program after --, whose answers are on that scale";
+        return Err(CliError::usage(message, HELP));
+    }
+    let ends = ScaleEnds {
+        high_micro,
+        low_micro,
+    };
+    Ok(Some(ends).filter(|_| text != "0:1"))
+}
+
 /// The judge as the command line names it.
 fn spec(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<JudgeSpec, CliError> {
     let judge = JudgeId::new(common.judge.as_str())
@@ -88,6 +107,7 @@ fn spec(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<JudgeSp
         model,
         prompt,
         known,
+        scale: scale(common)?,
     })
 }
 

@@ -53,6 +53,7 @@ mod intake_files;
 mod intake_forms;
 mod intake_logged;
 mod intake_refusals;
+mod intake_verbs;
 mod iterate;
 mod judge;
 mod judge_compare;

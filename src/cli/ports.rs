@@ -238,8 +238,19 @@ impl Consent for CliPorts<'_, '_> {
             _ => (self.yes, self.again.clone()),
         };
         let again = again.unwrap_or_else(|| "the same command with".to_owned());
-        Ok(self.ctx.confirm(&asked, is_answered, &again)?)
+        let answered = self.ctx.confirm(&asked, is_answered, &again);
+        Ok(answered.map_err(|error| match question {
+            Question::Conflicts { first, .. } => error.with_next(look(first.seq)),
+            _ => error,
+        })?)
     }
+}
+
+/// How to see a recorded score that a file would contradict: what blocks an experiment for good is nothing to type next.
+pub(super) fn look(seq: u64) -> String {
+    format!(
+        "clover show {seq}; where another judge gave these scores, the same command with --judge ID"
+    )
 }
 
 /// A question in words, with what is foreseen of a peek.
@@ -250,7 +261,7 @@ fn asked(question: &Question, outlook: &str) -> String {
             first,
             rows,
         } => format!(
-            "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge",
+            "{}:{}: {} by {} is recorded with {}, and the file says {}; record {rows} such scores as conflicts, which block {experiment} for good? Where the file is of another policy or judge, give --policy or --judge; --yes records them",
             first.file,
             first.line,
             first.said.item,

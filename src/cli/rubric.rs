@@ -39,6 +39,9 @@ const NEXT: &str = "clover rubric show EXPERIMENT";
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
+    /// Write a rubric to begin with, with what each leaf means
+    #[command(after_help = "Example:\n  clover rubric new -o rubric.yaml")]
+    New(RubricNewArgs),
     /// Register the rubric that an experiment starts from
     #[command(after_help = "Example:\n  clover rubric register rubric.yaml --experiment arena")]
     Register(RubricRegisterArgs),
@@ -56,6 +59,13 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover rubric dead arena\n  clover rubric dead rubric.yaml --raw raw.jsonl"
     )]
     Dead(DeadArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RubricNewArgs {
+    /// The file; default standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -105,12 +115,20 @@ pub(super) struct DeadArgs {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
+        Verb::New(args) => new(ctx, args),
         Verb::Register(args) => register(ctx, args),
         Verb::Show(args) => show(ctx, args),
         Verb::Diff(args) => compared(ctx, &args.old, &args.new),
         Verb::List => list(ctx),
         Verb::Dead(args) => dead(ctx, args),
     }
+}
+
+fn new(ctx: &Ctx<'_>, args: &RubricNewArgs) -> Result<View, CliError> {
+    if let Some(output) = &args.output {
+        ambient::write_new(&ctx.path(output), views::TEMPLATE.as_bytes(), 0o644)?;
+    }
+    Ok(views::new(args.output.as_deref()))
 }
 
 /// A fault of a document at its place.

@@ -84,7 +84,7 @@ pub(super) fn sign(ctx: &mut Ctx<'_>, args: &SignSignArgs) -> Result<View, CliEr
     if let (Some(note), Some(log_key)) = (&args.seen, &args.log_key) {
         return unread(ctx, args, command, (note, log_key), blobs);
     }
-    let (_, mut ledger, waiting) = slate::open(ctx)?;
+    let (home, mut ledger, waiting) = slate::open(ctx)?;
     let signer = record::signer(ctx, &ledger, &command.payload)?;
     let commands = std::slice::from_ref(&command);
     if args.dry_run {
@@ -100,7 +100,8 @@ pub(super) fn sign(ctx: &mut Ctx<'_>, args: &SignSignArgs) -> Result<View, CliEr
         return Ok(submit::answer(&ledger, commands, &appended));
     };
     batch.write(&out)?;
-    Ok(signed::signed(&batch, &out, seen, waiting + 1))
+    let waits = (waiting + 1, home.is_reader()?);
+    Ok(signed::signed(&batch, &out, seen, waits))
 }
 
 /// Signs one event without a copy of the ledger, by a checkpoint alone.
@@ -144,7 +145,7 @@ fn unread(
         root: Root(seen.checkpoint().root),
         size: Count::new(seen.checkpoint().size).ok_or_else(|| forged("its size".to_owned()))?,
     };
-    Ok(signed::signed(&batch, &out, seen, waiting))
+    Ok(signed::signed(&batch, &out, seen, (waiting, false)))
 }
 
 /// Holds a checkpoint against the pin, and moves the pin to it. That one log extends the other cannot be seen without it.
@@ -194,6 +195,10 @@ pub(super) fn take(ctx: &mut Ctx<'_>, args: &SubmitArgs) -> Result<View, CliErro
         };
         let batch = read.map_err(|error| CliError::from(error).at(&source))?;
         batches.push((source, batch));
+    }
+    if home::find(ctx)?.is_reader()? {
+        let message = "submit writes the log, and this copy has no log key: what you signed waits in your outbox";
+        return Err(CliError::refused(message, "clover sync"));
     }
     let (_, mut ledger) = home::open_as_writer(ctx)?;
     let taken = outbox::take(&mut ctx.ports(), &mut ledger, &batches)?;

@@ -29,6 +29,7 @@ use crate::projection::drifts::AuditPlan;
 use crate::projection::manifests::ManifestVersion;
 use crate::projection::manifests::Manifests;
 use crate::session::SessionError;
+use crate::session::confirm as confirm_rows;
 use crate::session::confirm::clusters_waiting;
 use crate::session::estimates::Estimation;
 use crate::session::ports::KeyNeed;
@@ -321,6 +322,9 @@ fn outlook(
         checked.map_err(SessionError::from)?;
     }
     let probes = clusters_waiting(&read.ledger, &read.experiment, design)?;
+    let of = (&read.experiment, design);
+    let unscored = confirm_rows::waiting_without_score(&read.ledger, of, &read.terms.judge)?;
+    let asks = read.ledger.state().asks(Question::TimelyProbes);
     let found = estimate::found(ctx, read)?;
     if let Err(why) = &found.analysis.calibration {
         return Err(no_calibrator(&why.to_string()));
@@ -333,11 +337,20 @@ fn outlook(
     let without = (0..all).map(|policy| found.name(policy));
     let without = without.filter(|policy| !probes.contains_key(policy));
     Ok(AuditOutlook {
+        unscored: asks.then_some(unscored),
         without: without.collect(),
         passes: planning::audits_pass(&found, &terms, &probes),
         margin: terms.margin_micro.unwrap_or_default(),
         probes,
     })
+}
+
+/// What is said where every probe was scored late.
+fn unscored(design: &DesignId) -> CliError {
+    let message = format!(
+        "no probe of {design} had a score before its label could be read: there is nothing to audit; score rows first, and label others under a new design"
+    );
+    CliError::refused(message, "clover label design new --help")
 }
 
 fn no_calibrator(why: &str) -> CliError {
@@ -417,13 +430,16 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         policies: &wanted.places,
         terms: &terms,
         form: Form::asked(read.ledger.state()),
+        timely: read.ledger.state().asks(Question::TimelyProbes),
     };
     let (found, tested) =
         audit::audit(gathered, &read.terms, &ask).map_err(|error| estimate::refused(&error))?;
     if tested.is_empty() {
         let why = found.analysis.calibration.as_ref().err();
-        let why = why.map_or("no probes".to_owned(), ToString::to_string);
-        return Err(no_calibrator(&why));
+        return Err(match why {
+            Some(why) => no_calibrator(&why.to_string()),
+            None => unscored(&design),
+        });
     }
     let events = tested.iter().cloned().map(Payload::from).collect();
     let recorded = if args.fit.dry_run {

@@ -203,7 +203,21 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             }
         }
     };
-    Ok(answer(&report, &look))
+    let recompute = (!args.recompute).then(|| recompute(args));
+    Ok(verify_view::verified(
+        &report,
+        look.next(&report),
+        recompute,
+    ))
+}
+
+/// The same command, with every number computed again.
+fn recompute(args: &Args) -> String {
+    let file = args.file.as_ref();
+    let file = file.map_or_else(String::new, |path| {
+        format!(" {}", shell::word(&path.display()))
+    });
+    format!("clover verify{file} --recompute")
 }
 
 /// Where to look at what was found.
@@ -361,7 +375,8 @@ pub(super) fn export(
 ) -> Result<(Report, View), CliError> {
     let mut options = options(ctx, args)?;
     let report = of_export(ctx, args, path, &mut options)?;
-    let answer = answer(&report, &LogSource::Lines(path.to_owned()));
+    let next = LogSource::Lines(path.to_owned()).next(&report);
+    let answer = verify_view::verified(&report, next, None);
     Ok((report, answer))
 }
 
@@ -490,8 +505,4 @@ fn open_lines(path: &Path) -> Result<EntrySource, CliError> {
     let first = head.split(|byte| *byte == b'\n').next();
     let origin = first.and_then(origin_of);
     Ok((Box::new(std::io::Cursor::new(head).chain(reader)), origin))
-}
-
-fn answer(report: &Report, look: &LogSource) -> View {
-    verify_view::verified(report, look.next(report))
 }

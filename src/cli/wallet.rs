@@ -11,7 +11,9 @@ use zeroize::Zeroizing;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::home;
 use crate::event::Kind;
+use crate::event::id::RaterId;
 use crate::event::payload::Role;
 use crate::event::payload::Roles;
 use crate::event::registry::Signers;
@@ -27,6 +29,7 @@ use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::ground::sign::Signer;
 use crate::ledger::State;
+use crate::ledger::keyring::KeyRecord;
 use crate::ledger::signers;
 use crate::session::keys::files as key_files;
 
@@ -287,11 +290,7 @@ fn signer_for(
                 Signers::Role(role) => role.to_string(),
                 _ => "ROLE".to_owned(),
             };
-            let next = format!(
-                "clover key new NAME --role {role}",
-                role = shell::word(&role)
-            );
-            Err(CliError::refused(message, next))
+            Err(CliError::refused(message, to_get(ctx, state, &role)))
         }
         [(_, first), ..] => {
             let several = fit.iter().map(|(_, file)| file.name.as_str());
@@ -301,6 +300,53 @@ fn signer_for(
             Err(CliError::usage(message, next))
         }
     }
+}
+
+/// How to get a key with a role: made where the log is written, asked for where the ledger is a copy.
+pub(super) fn to_get(ctx: &Ctx<'_>, state: &State, role: &str) -> String {
+    let role = shell::word(role);
+    if !home::find(ctx).is_ok_and(|home| home.is_reader().unwrap_or(false)) {
+        return format!("clover key new NAME --role {role}");
+    }
+    let own = own(ctx, state);
+    let holder = own.map_or_else(|| "NAME".to_owned(), |key| key.holder.to_string());
+    let holder = shell::word(&holder);
+    format!(
+        "clover key request --roles {role} --holder {holder} -o {role}.request, for the owner of the ledger to admit"
+    )
+}
+
+/// The first live key of the ledger that is at hand.
+fn own<'s>(ctx: &Ctx<'_>, state: &'s State) -> Option<&'s KeyRecord> {
+    let keys = files(ctx).ok()?;
+    let mut known = keys
+        .iter()
+        .filter_map(|file| state.keyring.keys.get(&file.id));
+    known.find(|key| key.end.is_none())
+}
+
+/// Who labels here, where that is another person than the owner: the holder of the key that signs labels, as a rater's name.
+pub(super) fn labeler(ctx: &Ctx<'_>, state: &State) -> Option<RaterId> {
+    let keys = &state.keyring.keys;
+    let named = ctx.globals.key.clone();
+    let named = named.or_else(|| ctx.variable("CLOVER_KEY").map(str::to_owned));
+    let ids: Vec<KeyId> = match named {
+        Some(name) => public_id(&locate(ctx, &name).ok()?).into_iter().collect(),
+        None => files(ctx).ok()?.into_iter().map(|file| file.id).collect(),
+    };
+    let live = ids.iter().filter_map(|id| keys.get(id));
+    let mut may = live.filter(|key| key.end.is_none() && key.roles.contains(Role::Labeler));
+    let key = may.next()?;
+    if may.any(|other| other.holder != key.holder) {
+        return None;
+    }
+    let mut owners = state.keyring.keys.values();
+    let is_owner = owners.any(|of| of.roles.contains(Role::Owner) && of.holder == key.holder);
+    if is_owner || !key.human {
+        return None;
+    }
+    let name = key.holder.to_string().replace(' ', "-");
+    RaterId::new(name).ok()
 }
 
 /// Refuses a key that this ledger does not know, or no longer.

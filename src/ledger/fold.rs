@@ -362,6 +362,8 @@ pub struct Again {
     pub kinds: &'static [Kind],
     /// Kinds that it reads again.
     pub reads: &'static [Kind],
+    /// Kinds after which a checkpoint is drawn: of any kind is the first event that has seen beyond one of these.
+    pub draws: &'static [Kind],
     /// One for the appends of a process, or a walk.
     pub make: fn() -> Box<dyn Recompute>,
 }

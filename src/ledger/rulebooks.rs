@@ -189,6 +189,15 @@ questions! {
     /// Which account pays for an accepted patch.
     PatchAccount "patch_account" since 22 rule Acceptance:
         "an accepted patch is paid from the account that the plan names, else from the first one, which no optimizer charges";
+    /// When rows of confirm are scored.
+    ScoredBefore "scored_before" since 22 rule Sealing:
+        "each sealed row of a confirm block has a score from before it is unsealed, and no row of it is scored between its unsealing and the end of the iteration";
+    /// When probes are scored.
+    TimelyProbes "timely_probes" since 22 rule Transport:
+        "a probe counts only if its score stands before its label can be read, and an audit that lacks one passes nothing";
+    /// When fields are said.
+    SaidBefore "said_before" since 22 rule Transport:
+        "a covariate, a slice and the strata that weight labels are said by imports before the labels can be read";
 }
 
 /// A rulebook with the entry after which it judges.

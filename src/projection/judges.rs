@@ -2,12 +2,16 @@
 //! is another but for what it is told is that judge indeed.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
+use clover_event::id::RowId;
+use clover_event::payload::judge::ScoreRecorded;
+use clover_event::payload::label::draw_of_row;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::payload::scoring::derived_name;
@@ -27,6 +31,7 @@ use clover_ledger::VerifiedEvent;
 use clover_ledger::ensure;
 use clover_ledger::fold;
 use clover_ledger::rulebooks::Question;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -55,6 +60,8 @@ pub struct ExperimentJudges {
     pub judges: BTreeMap<JudgeId, Registration>,
     /// Judges that were asked anew for a candidate, by iteration and the candidate's digits.
     pub anew: BTreeMap<IterationId, BTreeMap<String, JudgeId>>,
+    /// Judges with scores, registered or imported.
+    pub scorers: BTreeSet<JudgeId>,
 }
 
 impl ExperimentJudges {
@@ -71,6 +78,21 @@ impl ExperimentJudges {
         let mut all = self.judges.values().filter(|of| of.said.of.is_none());
         let only = all.next();
         only.filter(|_| all.next().is_none())
+    }
+
+    /// The judge whose scores an iteration reads, registered or imported: the one that its plan names, else the only one with
+    /// scores that stands for itself.
+    pub fn read_by(&self, named: Option<&JudgeId>) -> Option<JudgeId> {
+        if let Some(named) = named {
+            return Some(named.clone());
+        }
+        let is_derived = |judge: &&JudgeId| {
+            let of = self.judges.get(*judge);
+            of.is_some_and(|of| of.said.of.is_some())
+        };
+        let mut all = self.scorers.iter().filter(|judge| !is_derived(judge));
+        let only = all.next();
+        only.filter(|_| all.next().is_none()).cloned()
     }
 
     /// Judges that are another but for what they are told, and are told this.
@@ -112,8 +134,14 @@ impl Fold for Judges {
                 });
             }
             Payload::ScoreRecorded(said) => {
-                let of = self.by_experiment.get_mut(experiment);
-                if let Some(judge) = of.and_then(|of| of.judges.get_mut(&said.judge)) {
+                let of = match self.by_experiment.get_mut(experiment) {
+                    Some(of) => of,
+                    None => self.by_experiment.entry(experiment.clone()).or_default(),
+                };
+                if !of.scorers.contains(&said.judge) {
+                    of.scorers.insert(said.judge.clone());
+                }
+                if let Some(judge) = of.judges.get_mut(&said.judge) {
                     judge.scores += 1;
                 }
             }
@@ -178,6 +206,21 @@ fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistere
         "others"
     );
     Ok(())
+}
+
+/// The natural key of a judge's score of a sealed row; `None` where the row is no draw.
+pub fn score_key(experiment: &ExperimentId, judge: &JudgeId, row: &RowId) -> Option<Digest> {
+    let (policy, item, draw) = draw_of_row(row)?;
+    let score = ScoreRecorded {
+        draw,
+        item,
+        judge: judge.clone(),
+        policy,
+        prompt: None,
+        response: None,
+        score_micro: Micro::default(),
+    };
+    Payload::from(score).natural_key(Some(experiment))
 }
 
 /// Fewest keys that a re-score takes.

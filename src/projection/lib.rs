@@ -26,6 +26,7 @@ pub mod releases;
 pub mod reports;
 pub mod rows;
 pub mod rubrics;
+pub mod said;
 pub mod seals;
 pub mod splits;
 pub mod tallies;
@@ -38,8 +39,8 @@ use clover_ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 24,
-    newest_since: 24,
+    version: 25,
+    newest_since: 25,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -167,6 +168,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<orders::Orders>::default(),
     },
     FoldEntry {
+        name: "probes",
+        reads: audits::probes::READS,
+        make: || Box::<audits::probes::Probes>::default(),
+    },
+    FoldEntry {
         name: "releases",
         reads: releases::READS,
         make: || Box::<releases::Releases>::default(),
@@ -175,6 +181,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "rubrics",
         reads: rubrics::READS,
         make: || Box::<rubrics::Rubrics>::default(),
+    },
+    FoldEntry {
+        name: "said",
+        reads: said::READS,
+        make: || Box::<said::SaidFields>::default(),
     },
     FoldEntry {
         name: "sequences",
@@ -199,7 +210,6 @@ const FOLDS: &[FoldEntry] = &[
 pub const LEDGER_ONLY: &[Kind] = &[
     Kind::AuditAttested,
     Kind::ContrastRecorded,
-    Kind::DataIngested,
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
     Kind::LogKeyRotated,
@@ -211,7 +221,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::QualificationRecorded,
     Kind::ReportPublished,
     Kind::RetentionSet,
-    Kind::RulebookAdopted,
     Kind::SubjectErased,
 ];
 

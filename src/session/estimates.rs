@@ -12,9 +12,12 @@ use clover_event::payload::estimate::EstimateTerms;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
+use clover_projection::said;
+use clover_projection::said::LateField;
 use clover_workflow::analyze::AnalyzeError;
 use clover_workflow::estimate::compute;
 use clover_workflow::estimate::compute::Found;
+use clover_workflow::estimate::drawn::Undrawn;
 use clover_workflow::estimate::rows;
 use clover_workflow::estimate::rows::Gathered;
 use clover_workflow::estimate::rows::RowsError;
@@ -73,6 +76,18 @@ pub enum EstimateError {
     /// It cannot be fitted.
     #[error(transparent)]
     Computation(#[from] AnalyzeError),
+    /// A covariate that was said once labels could be read.
+    #[error(
+        "covariate {field}: some of it was said at seq {said}, after the first label that could be read, at seq {label}: a covariate counts only where it was said of every row before the first label"
+    )]
+    SaidLate {
+        /// The covariate.
+        field: FieldId,
+        /// The first label.
+        label: u64,
+        /// The import.
+        said: u64,
+    },
     /// The rows cannot be read, or lack a number.
     #[error(transparent)]
     Rows(#[from] RowsError),
@@ -108,9 +123,24 @@ impl Estimation {
             rows_below: below,
             audits_below: below,
         };
+        let said = said::asked(self.ledger.state(), &self.experiment).filter(|_| as_of.is_none());
+        let late = said.and_then(|of| of.late_covariate(&self.terms.covariates));
+        if let Some((field, late)) = late {
+            let (field, LateField { label, said }) = (field.clone(), late);
+            return Err(EstimateError::SaidLate { field, label, said }.into());
+        }
         let mut texts = Texts::new(&self.home, &self.ledger)?;
-        let gathered =
+        let mut gathered =
             rows::gather(&self.ledger, &which, &mut texts).map_err(EstimateError::Rows)?;
+        let late = said.and_then(|of| of.late_stratum());
+        if let Some((policy, LateField { label, said })) = late.filter(|_| gathered.is_stratified) {
+            let policy = policy.clone();
+            gathered.withhold_weights(Undrawn::SaidLate {
+                policy,
+                said,
+                label,
+            });
+        }
         if gathered.dataset.policies.is_empty() {
             let (judge, experiment) = (self.terms.judge.clone(), self.experiment.clone());
             let draws = scores::draws(&self.ledger)?;

@@ -206,6 +206,8 @@ pub struct FirstConflict {
     pub line: u64,
     /// Both values, of which answer.
     pub said: ScoreConflict,
+    /// Where the recorded one stands.
+    pub seq: u64,
 }
 
 /// Consent of the person or program behind a use case.

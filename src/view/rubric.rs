@@ -1,5 +1,7 @@
 //! Rubrics: their rules, what differs between two, which are registered, and rules that hardly ever fire.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use crate::event::id::ExperimentId;
@@ -22,6 +24,32 @@ use crate::workflow::dead;
 pub struct RubricRegistration {
     /// Hash of its leaves.
     pub rubric_hash: Digest,
+}
+
+/// A rubric to begin with, valid as it stands.
+pub const TEMPLATE: &str = include_str!("rubric.yaml");
+
+/// A rubric to begin with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NewRubric {
+    /// The document, with comments.
+    pub text: String,
+}
+
+/// A rubric to begin with, which may be in a file now.
+pub fn new(output: Option<&Path>) -> View {
+    let facts = NewRubric {
+        text: TEMPLATE.to_owned(),
+    };
+    let mut view = View::of(&facts);
+    let Some(output) = output else {
+        view.source(facts.text);
+        return view;
+    };
+    let shown = output.display();
+    view.line(format!("{shown}: fill the line marked FILL"));
+    view.with_next(format!("clover rubric show {}", shell::word(&shown)))
 }
 
 /// A rubric.

@@ -246,6 +246,7 @@ shapes! {
     "rubric dead": rubric::RulesFired;
     "rubric diff": rubric::RubricDiff;
     "rubric list": rubric::RubricList;
+    "rubric new": rubric::NewRubric;
     "rubric register": StandsAnd<rubric::RubricRegistration> | Bodies;
     "rubric show": rubric::RubricShown;
     "rulebook adopt": Stands | Bodies;

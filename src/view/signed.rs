@@ -93,8 +93,13 @@ impl FileTaken {
     }
 }
 
-/// An event that was signed into a file.
-pub fn signed(batch: &SignedBatch, file: &Path, seen: SeenCheckpoint, waiting: usize) -> View {
+/// An event that was signed into a file; `is_synced` where a shared folder carries it to whoever writes the log.
+pub fn signed(
+    batch: &SignedBatch,
+    file: &Path,
+    seen: SeenCheckpoint,
+    (waiting, is_synced): (usize, bool),
+) -> View {
     let (author, author_seq) = batch.first();
     let facts = SignedEvents {
         file: file.display().to_string(),
@@ -111,8 +116,12 @@ pub fn signed(batch: &SignedBatch, file: &Path, seen: SeenCheckpoint, waiting: u
         ("number", format!("{author_seq} of key {author}")),
         ("seen", format!("the first {} entries", facts.seen_size)),
     ]);
-    view.sentence("It is not recorded yet: whoever writes the log submits the file.");
     view.events.clone_from(&facts.ids);
+    if is_synced {
+        view.sentence("It is not recorded yet: it waits in your outbox, and clover sync sends it.");
+        return view.with_next("clover sync");
+    }
+    view.sentence("It is not recorded yet: whoever writes the log submits the file.");
     view.with_next(format!("clover submit {}", shell::word(&facts.file)))
 }
 

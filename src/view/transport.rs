@@ -78,6 +78,8 @@ pub struct AuditOutlook {
     pub probes: BTreeMap<PolicyId, u64>,
     /// Policies that are scored and have no probe.
     pub without: Vec<PolicyId>,
+    /// Labels that wait, and those of them whose row has no score, where the rulebook asks for one.
+    pub unscored: Option<(usize, usize)>,
 }
 
 impl AuditOutlook {
@@ -105,6 +107,11 @@ impl AuditOutlook {
                 words
             }
         };
+        if let Some((all, rows)) = self.unscored.filter(|(_, rows)| *rows > 0) {
+            words += &format!(
+                "; {rows} of {all} probes have no score, and an audit that lacks one passes nothing: score them first"
+            );
+        }
         if !self.without.is_empty() {
             let names: Vec<&str> = self.without.iter().map(PolicyId::as_str).collect();
             words += &format!(
@@ -139,6 +146,12 @@ fn bracket(of: &ResidualWidth) -> String {
     })
 }
 
+/// Probes that were scored late or never, and all of them, where there is one.
+fn lacking(of: &TransportTested) -> Option<(u64, u64)> {
+    let late = of.late.map_or(0, Count::value);
+    (late > 0).then(|| (late, late + of.rows.value()))
+}
+
 impl Audits<'_> {
     /// The sentence that answers: for which policies the calibrator holds.
     fn answer(&self, on_record: bool) -> Answer {
@@ -166,10 +179,23 @@ impl Audits<'_> {
         ];
         let mut parts = Vec::new();
         for (state, text) in found {
+            let is_late = |of: &&TransportTested| {
+                of.state == TransportState::Inconclusive && lacking(of).is_some()
+            };
             let of = self.tested.iter().filter(|of| of.state == state);
+            let of = of.filter(|of| !is_late(of));
             let names = answer::names(of.map(|of| of.policy.as_str()));
             if !names.is_empty() {
                 parts.push(format!("{text} {names}."));
+            }
+        }
+        for of in &self.tested {
+            if let Some((late, all)) = lacking(of) {
+                parts.push(format!(
+                    "Of the {all} probes of {}, {late} had no score before their label could be read: they do not count, and \
+                     nothing passes without them.",
+                    of.policy
+                ));
             }
         }
         let missing = answer::names(self.missing.iter().map(String::as_str));
@@ -227,6 +253,7 @@ impl Audits<'_> {
         view.sentence(graded(terms));
         for of in tested {
             if of.state == TransportState::Inconclusive
+                && lacking(of).is_none()
                 && let Some(margin) = of.wide.min_margin_for_pass
             {
                 view.sentence(format!(

@@ -155,8 +155,8 @@ pub(super) fn verdict(view: &mut View, report: &Report) {
     });
 }
 
-/// What a verification found; `next` shows the first finding.
-pub fn verified(report: &Report, next: String) -> View {
+/// What a verification found; `next` shows the first finding, and `recompute` is the command that computes numbers again.
+pub fn verified(report: &Report, next: String, recompute: Option<String>) -> View {
     let facts = Verification {
         report: report.into(),
         line: report.verdict_line(),
@@ -190,6 +190,8 @@ pub fn verified(report: &Report, next: String) -> View {
     let passed = report.verdict == Verdict::Pass;
     view.checkpoint = Some((report.events, report.root.to_base64()));
     if passed {
+        view.next
+            .extend(recompute.filter(|_| report.not_recomputed > 0));
         return view.with_verdict("verified");
     }
     view.verdict = report.divergence.map_or("tampered", Divergent::as_str);

@@ -385,6 +385,13 @@ fn iteration(plan: &IterationPlan, report: &mut Report) {
     let (terms, power) = (confirm_terms(plan), real(plan.power_micro));
     let (tested, reached) = (terms.rows(power), terms.power(plan.confirm_rows.value()));
     report.measure("level of each confirm test", terms.level);
+    let families = plan.patch_families.len() as u64;
+    if families > plan.hypotheses_max.value() {
+        report.said.push(format!(
+            "alpha {} is divided by the {families} patch families, which are more than hypotheses_max {}",
+            plan.alpha_micro, plan.hypotheses_max
+        ));
+    }
     report.measure(
         format!("confirm rows for the {} test", plan.confirm_test.as_str()),
         tested.clone().ok().flatten().map(|rows| rows as f64),

@@ -2,6 +2,7 @@
 //! a later block of time, when they were first sampled. The bytes are those of `schema/SPLITS.md`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
@@ -64,8 +65,67 @@ pub enum SplitError {
     )]
     NoTime(ItemId),
     /// A part is empty.
-    #[error("no cluster falls into {0}")]
-    Empty(SplitPart),
+    #[error("no cluster falls into {}{}", .0, times_of(.1.as_ref()))]
+    Empty(SplitPart, Option<SampledTimes>),
+}
+
+fn times_of(times: Option<&SampledTimes>) -> String {
+    times.map_or_else(String::new, |times| format!("; {times}"))
+}
+
+/// When clusters were first sampled, and the days that would split them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampledTimes {
+    /// The first of all.
+    pub first: Timestamp,
+    /// The last of all.
+    pub last: Timestamp,
+    /// Days that end fit and dev, and confirm, where a gap fits between.
+    pub days: Option<(Timestamp, Timestamp)>,
+}
+
+impl fmt::Display for SampledTimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "its rows were first sampled from {} to {}",
+            self.first, self.last
+        )
+    }
+}
+
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+const MICROS: i64 = 1_000_000;
+
+/// The first moment of a time's day.
+fn whole(at: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_micros(at.micros() - at.micros().rem_euclid(DAY * MICROS))
+}
+
+impl SampledTimes {
+    /// Of clusters with the time each was first sampled; `None` where one has none. The days leave a quarter of the clusters or
+    /// more to confirm.
+    pub fn of(
+        times: impl IntoIterator<Item = Option<Timestamp>>,
+        gap_seconds: u64,
+    ) -> Option<Self> {
+        let times: Option<Vec<_>> = times.into_iter().collect();
+        let mut times = times?;
+        times.sort_unstable();
+        let (first, last) = (*times.first()?, *times.last()?);
+        let gap = i64::try_from(gap_seconds).ok()?;
+        let quarter = times[times.len() - times.len().div_ceil(4)];
+        let days = whole(quarter.plus_seconds(-gap))
+            .zip(whole(last.plus_seconds(DAY)))
+            .filter(|(t1, _)| *t1 > first);
+        Some(Self { first, last, days })
+    }
+}
+
+/// The day of a time, as people write it.
+pub fn day_of(at: Timestamp) -> String {
+    at.to_string().chars().take("2027-01-31".len()).collect()
 }
 
 /// The members of an ingested row that a split reads.
@@ -161,7 +221,15 @@ pub fn parts(
     }
     let empty = members.iter().find(|(_, members)| members.is_empty());
     match empty {
-        Some((part, _)) => Err(SplitError::Empty(*part)),
+        Some((part, _)) => {
+            let sampled = match apart {
+                Apart::Hashed => None,
+                Apart::Time { gap_seconds, .. } => {
+                    SampledTimes::of(clusters.values().copied(), gap_seconds)
+                }
+            };
+            Err(SplitError::Empty(*part, sampled))
+        }
         None => Ok(PartMembers { members, left_out }),
     }
 }
@@ -310,7 +378,30 @@ mod tests {
             parts(&one, 1, apart(48)),
             Err(SplitError::NoTime(_))
         ));
+        // A split that leaves a part empty says when its rows are, and days that do split them.
         let early = parts(&clusters(20), 1, apart(48));
-        assert_eq!(early, Err(SplitError::Empty(SplitPart::Confirm)));
+        let Err(SplitError::Empty(SplitPart::Confirm, Some(times))) = early else {
+            panic!("{early:?}");
+        };
+        assert_eq!(times.days, None, "no gap fits into twenty hours");
+        let late = Apart::Time {
+            t1: Timestamp::EPOCH.plus_seconds(300 * 3_600),
+            t2: Timestamp::EPOCH.plus_seconds(400 * 3_600),
+            gap_seconds: GAP_SECONDS_MIN,
+        };
+        let Err(SplitError::Empty(SplitPart::Confirm, Some(times))) =
+            parts(&clusters(200), 1, late)
+        else {
+            panic!("confirm begins after the last row");
+        };
+        assert_eq!(times.first, Timestamp::EPOCH);
+        let (t1, t2) = times.days.unwrap();
+        let proposed = Apart::Time {
+            t1,
+            t2,
+            gap_seconds: GAP_SECONDS_MIN,
+        };
+        let found = parts(&clusters(200), 1, proposed).unwrap();
+        assert!(found.members[&SplitPart::Confirm].len() >= 50);
     }
 }

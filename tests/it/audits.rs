@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use clover::event::Kind;
+use clover::workflow::recompute::Recomputation;
 
+use crate::support::computed;
+use crate::support::computed_reports;
 use crate::support::decided;
 use crate::support::deployed;
 use crate::support::forger::World;
@@ -229,6 +233,63 @@ fn our_verifier_finds_what_must_be_found() {
         let ours = samples.iter().map(|sample| verifiers::ours(&sample.case));
         ours.collect()
     });
+}
+
+/// Whoever follows the samples asks for everything. What holds then holds too: its numbers are those that its rows give.
+/// Under an older rulebook numbers may say by themselves what nobody asked.
+#[test]
+fn what_holds_is_computed_again() {
+    let samples = tampered::all();
+    let (begun, mut wrong) = (Instant::now(), Vec::new());
+    let holding = samples.iter().filter(|sample| sample.first.is_none());
+    for sample in holding {
+        let outcome = verifiers::ours_again(&sample.case);
+        let expected = computed::found_again(sample.name);
+        let found = outcome.first.as_ref().map(|(_, rule)| rule.as_str());
+        if found != expected {
+            let all: Vec<_> = outcome.all.iter().take(8).collect();
+            wrong.push(format!(
+                "{}: expected {expected:?}, found {all:?}",
+                sample.name
+            ));
+        }
+    }
+    println!("computed again in {:?}", begun.elapsed());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whoever has rows is not told that nothing could be computed: of what iterations say, every number is.
+#[test]
+fn samples_that_are_computed_come_with_what_they_are_computed_from() {
+    let samples = tampered::all();
+    for name in computed::COMPUTED {
+        let sample = samples.iter().find(|sample| sample.name == *name).unwrap();
+        let gone = verifiers::not_recomputed(&sample.case);
+        assert!(gone <= 2, "{name}: {gone} numbers are not computed again");
+    }
+}
+
+/// A report is written again by `clover replay` alone.
+#[test]
+fn a_report_that_hides_what_was_found_is_another_when_it_is_written_again() {
+    let samples = tampered::all();
+    for (name, path) in [
+        ("good-decision", None),
+        ("good-report", None),
+        (computed::HIDES, Some("assumptions_digest")),
+    ] {
+        let sample = samples.iter().find(|sample| sample.name == name).unwrap();
+        let again = computed_reports::written_again(&sample.case);
+        let [again] = &again[..] else {
+            panic!("{name}: {again:?}");
+        };
+        let found = match again {
+            Recomputation::Identical => None,
+            Recomputation::Differs(differences) => Some(differences[0].path.as_str()),
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(found, path, "{name}");
+    }
 }
 
 #[test]

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::fs;
 
 use clover::ground::canon;
 use clover::ground::digest::Digest;
@@ -17,6 +16,7 @@ use crate::support::forger;
 use crate::support::forger::World;
 use crate::support::planned;
 use crate::support::signer;
+use crate::support::tampered;
 use crate::support::verifiers;
 use crate::support::verifiers::Case;
 
@@ -168,30 +168,22 @@ struct Sample {
 }
 
 fn samples() -> Vec<Sample> {
-    let mut found = Vec::new();
-    let mut folders: Vec<_> = fs::read_dir(verifiers::repository().join("audits"))
-        .unwrap()
-        .collect();
-    folders.sort_by_key(|entry| entry.as_ref().unwrap().file_name());
-    for entry in folders {
-        let entry = entry.unwrap();
-        if !entry.file_name().to_str().unwrap().starts_with("good") {
-            continue;
-        }
-        let text = fs::read(entry.path().join("ledger.jsonl")).unwrap();
-        let mut lines: Vec<_> = text
+    let mut good = tampered::written();
+    good.retain(|sample| sample.name.starts_with("good"));
+    good.sort_by_key(|sample| sample.name);
+    let good = good.into_iter().map(|sample| {
+        let mut lines: Vec<_> = sample
+            .case
+            .ledger
             .split(|byte| *byte == b'\n')
             .map(<[u8]>::to_vec)
             .collect();
         lines.pop();
-        let bodies = World::of(&lines)
-            .items
-            .into_iter()
-            .map(|item| item.body)
-            .collect();
-        found.push(Sample { lines, bodies });
-    }
-    found
+        let items = World::of(&lines).items.into_iter();
+        let bodies = items.map(|item| item.body).collect();
+        Sample { lines, bodies }
+    });
+    good.collect()
 }
 
 /// Pointers to what stands inside a value, a few of each list.

@@ -131,6 +131,7 @@ fn judge(
             files["known.json"].clone(),
             serde_json::from_slice(&files["known.json"])?,
         )),
+        scale: None,
     };
     let judged = all.into_iter().flat_map(|file| file.rows).collect();
     let assignment = Assignment::new(experiment.clone(), spec, pepper, judged, 2);

@@ -17,8 +17,9 @@ from audit.report import Report, as_json, as_text, conclude
 def arguments(argv):
     """Options as they were given; what is wrong with them ends the program with status 2."""
     parser = argparse.ArgumentParser(prog="verify", allow_abbrev=False, description="Verify a Clover ledger.")
-    parser.add_argument("ledger", metavar="LEDGER.jsonl")
-    parser.add_argument("--checkpoint", metavar="FILE", help="the checkpoint that came with the ledger")
+    parser.add_argument("ledger", metavar="LEDGER.jsonl", help="the export, or the folder that it is in")
+    parser.add_argument("--checkpoint", metavar="FILE",
+                        help="the checkpoint that came with the ledger; of a folder, the one in it")
     parser.add_argument("--against", metavar="CHECKPOINT", help="a checkpoint kept elsewhere")
     parser.add_argument("--log-key", metavar="VKEY", help="the log's verifier key, NAME+HASH+BASE64")
     parser.add_argument("--blobs", metavar="DIR", help="folder of blobs, each named by its BLAKE3 digest")
@@ -33,6 +34,11 @@ def arguments(argv):
         options.log_key = parse_vkey(options.log_key)
         if options.log_key is None:
             parser.error("--log-key: expected NAME+HASH+BASE64 of an Ed25519 key")
+    if os.path.isdir(options.ledger):
+        beside = os.path.join(options.ledger, "checkpoint")
+        if options.checkpoint is None and os.path.isfile(beside):
+            options.checkpoint = beside
+        options.ledger = os.path.join(options.ledger, "ledger.jsonl")
     if options.blobs is not None and not os.path.isdir(options.blobs):
         raise FileNotFoundError(2, "no such folder", options.blobs)
     return options

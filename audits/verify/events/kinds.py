@@ -7,7 +7,7 @@ from events.shapes import (
     ANCHORS, ANCHOR_ROWS, APART, APPROVAL, AUDITED_SLICE, BETTOR, BLOB, CARD, CHARTED, CLAIM, CLASS,
     CLAUSES, CLUSTER_RULE, CODES, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
     GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OPE_TERMS,
-    OUTCOMES, OVERLAP, PART, PARTS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_READ, SEPARATION, SOURCE,
+    OUTCOMES, OVERLAP, PART, PARTS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_READ, SCALE, SEPARATION, SOURCE,
     STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, THRESHOLDS, VERDICT, VERSIONS, WEALTH, WIDTH, share,
     source)
 
@@ -55,7 +55,9 @@ KINDS = {
     ("seal.accepted", 1): Kind("custodian", "@ design row", design=ident, envelope_sha256=hex64, row=ident),
     ("label.revealed", 1): Kind("custodian", "@ design row", charge=hex64, design=ident, row=ident,
                                 salt=encoded(32), value_micro=MICRO),
-    ("data.ingested", 1): Kind("scorer", "@ rows_root", format=one_of("cje", "csv"), labelled=integer(),
+    ("data.ingested", 1): Kind("scorer", "@ rows_root", fields=Optional(listing(record(
+                                   fields=listing(ident), policy=ident))),
+                               format=one_of("cje", "csv"), labelled=integer(),
                                rounded=integer(), rows=BLOB, rows_in=integer(), rows_out=integer(),
                                rows_root=encoded(32), sampled_from=Optional(timestamp),
                                sampled_to=Optional(timestamp), source=choice(
@@ -78,7 +80,7 @@ KINDS = {
     ("judge.registered", 1): Kind("scorer", "@ judge", decoding=record(temperature_micro=MICRO), evidence_schema=text,
                                   extractor=text, judge=ident, known=Optional(BLOB), model=text, of=Optional(ident),
                                   port=one_of("builtin", "command", "recorded"), prompt=Optional(BLOB),
-                                  prompt_hash=hex64, tool_snapshot=hex64),
+                                  prompt_hash=hex64, scale=Optional(SCALE), tool_snapshot=hex64),
     ("judge.drift_checked", 1): Kind(
         "releaser", None, anchor_rows_root=encoded(32), anchors=ident,
         asked=Optional(record(decoding=record(temperature_micro=MICRO), evidence_schema=text, extractor=text,
@@ -193,7 +195,7 @@ KINDS = {
         audit=record(alpha_micro=MICRO, clusters_min=COUNT, family_size=COUNT, manifest=Optional(hex64),
                      margin_micro=Optional(MICRO)),
         build=text, calibrator=hex64, charge=Optional(hex64), clusters=COUNT, design=ident, effective_clusters=number,
-        mean_residual=number, narrow=WIDTH, policy=ident, probes_root=encoded(32), rows=COUNT, state=STATES,
+        late=Optional(COUNT), mean_residual=number, narrow=WIDTH, policy=ident, probes_root=encoded(32), rows=COUNT, state=STATES,
         terms=TERMS, through_seq=COUNT, wide=WIDTH, zero_null_p_adjusted=Optional(number)),
     ("plan.recorded", 1): Kind(
         "arbiter", "@ asked_micro build policies power_micro prices purpose terms through_seq",

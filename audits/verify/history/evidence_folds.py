@@ -149,8 +149,39 @@ def share_probe(state, key, row):
         designs.append(key[1])
 
 
+def readable_probe(state, experiment, design, policy, row):
+    """A probe of a design for audits whose label can be read from here on."""
+    designs = state.open_probes.setdefault(experiment, {}).setdefault(policy, {})
+    designs.setdefault(design, set()).add(row)
+
+
+def data_ingested(state, entry, data):
+    """Fields that an import says first, once a label could be read: whoever said them could know labels."""
+    experiment = entry.experiment
+    if experiment is None or not state.asks("said_before"):
+        return
+    first, calibrated = state.first_readable.get(experiment), state.calibrated.get(experiment, {})
+    if "fields" not in data:
+        if first is not None:
+            state.late_unnamed.setdefault(experiment, (first, entry.position))
+        return
+    for of in data["fields"]:
+        if "stratum" in of["fields"] and of["policy"] in calibrated:
+            late = state.late_strata.setdefault(experiment, {})
+            late.setdefault(of["policy"], (calibrated[of["policy"]], entry.position))
+        for field in of["fields"] if first is not None else ():
+            state.late_fields.setdefault(experiment, {}).setdefault(field, (first, entry.position))
+
+
 def label_recorded(state, entry, data):
-    key, row = (entry.experiment, data["design"]), row_of_draw(data["policy"], data["item"], data["draw"])
+    row = row_of_draw(data["policy"], data["item"], data["draw"])
+    if entry.experiment is not None:
+        state.first_readable.setdefault(entry.experiment, entry.position)
+        if data["purpose"] == "calibrate":
+            state.calibrated.setdefault(entry.experiment, {}).setdefault(data["policy"], entry.position)
+        else:
+            readable_probe(state, entry.experiment, data["design"], data["policy"], row)
+    key = (entry.experiment, data["design"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
     probe(state, key, data["policy"])
     open_probe(state, entry)
@@ -181,7 +212,11 @@ def seal_accepted(state, entry, data):
 
 def label_revealed(state, entry, data):
     key = (entry.experiment, data["design"])
-    of_block = state.in_block(*key)
+    of_block, draw = state.in_block(*key), draw_of_row(data["row"])
+    if draw is not None and entry.experiment is not None:
+        state.first_readable.setdefault(entry.experiment, entry.position)
+        if state.designs.get(key) == "audit":
+            readable_probe(state, entry.experiment, data["design"], draw[0], data["row"])
     state.paid_for.setdefault(data["charge"], state.labels_of(*key))
     if of_block:
         of_block[1] += 1
@@ -313,6 +348,13 @@ def judge_registered(state, entry, data):
 
 def score_recorded(state, entry, data):
     readable_outcome(state, entry, data)
+    rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
+    row = row_of_draw(data["policy"], data["item"], data["draw"])
+    rows.setdefault(row, entry.position)
+    for design, probes in state.open_probes.get(entry.experiment, {}).get(data["policy"], {}).items():
+        if row in probes:
+            key = (entry.experiment, data["policy"], design, data["judge"])
+            state.late_scores[key] = state.late_scores.get(key, 0) + 1
     of = state.judges.get(entry.experiment, {})
     if data["judge"] in of:
         said, scores = of[data["judge"]]

@@ -15,6 +15,7 @@ QUESTIONS = {
     "roles_ever_held": 20, "sealed_when_charged": 20, "planned_probes": 20,
     "tainted_peek": 21, "first_plan": 21, "usual_audit": 21, "weighted_labels": 21,
     "claimed_environments": 21, "charged_patches": 21, "found_of_each": 21,
+    "scored_before": 22, "timely_probes": 22, "said_before": 22,
     "planned_estimates": 22, "reported_slope": 22,
     "one_probe": 22, "even_probes": 22, "one_label": 22, "patch_account": 22,
 }

@@ -60,6 +60,11 @@ class State:
         self.shared_open = {}                     # (experiment, design) -> first open probe of designs that share one
         self.said_of = {}                         # (experiment, row, rater) -> {design: value} of labels for calibration
         self.uneven = set()                       # (experiment, design) of audits that have strata
+        self.open_probes = {}                     # experiment -> policy -> design -> rows with a label that can be read
+        self.late_scores = {}                     # (experiment, policy, design, judge) -> those scored only then
+        self.first_readable, self.calibrated = {}, {}   # experiment -> seq of its first label; -> policy -> likewise
+        self.late_fields, self.late_strata = {}, {}     # experiment -> field, or policy -> (label, import) that came after
+        self.late_unnamed = {}                    # experiment -> the same of an import that names no fields
         self.open_of, self.sealed_of, self.revealed_of = {}, {}, {}     # how many labels
         self.governed = set()                     # experiments with a registered design
         self.seals, self.accepted = {}, set()     # (experiment, design, row) -> seals; those that were accepted
@@ -83,6 +88,7 @@ class State:
         self.audited = {}                         # (experiment, design, policy) -> seq of its audit
         self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
+        self.scored_at = {}                       # experiment -> judge -> row -> seq of its score
         self.anew = {}                            # (iteration, candidate) -> judge that was asked anew
         self.drifts = {}                          # (experiment, judge) -> (newest failed check, if the newest failed)
 
@@ -223,6 +229,14 @@ class State:
         """The name of the open iteration of an experiment, or None."""
         return next((name for name in sorted(self.iterations) if self.iterations[name].experiment == experiment
                      and self.iterations[name].closed is None), None)
+
+    def reads(self, it):
+        """The judge whose scores an iteration reads: the one that its plan names, else the only one with scores that stands
+        for itself; None where there is no such judge."""
+        named = (self.plan_of(it) or {}).get("design", {}).get("judge")
+        known = self.judges.get(it.experiment, {})
+        own = [judge for judge in self.scored_at.get(it.experiment, {}) if "of" not in known.get(judge, ({}, 0))[0]]
+        return named or (own[0] if len(own) == 1 else None)
 
     def plan_of(self, it):
         """What the manifest of an iteration says of iterations, or None."""

@@ -129,7 +129,44 @@ def audit_problem(state, e):
             return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
         if earlier is not None:
             return "a policy that these probes have not audited", "an audit at seq %d" % earlier
-    return audit_width(e) if e.experiment is not None and state.asks("checked_claims") else None
+    problem = audit_width(e) if e.experiment is not None and state.asks("checked_claims") else None
+    return problem or (timely_problem(state, e) if e.experiment is not None and state.asks("timely_probes") else None)
+
+
+def timely_problem(state, e):
+    """An audit counts every probe of its policy, and passes nothing where one has no score from before its label."""
+    data = e.data
+    late, design, policy = data.get("late"), data["design"], data["policy"]
+    if late is None:
+        return "late: how many probes have no score from before their label", "none"
+    probes = state.open_probes.get(e.experiment, {}).get(policy, {}).get(design, ())
+    if data["rows"] + late != len(probes):
+        return "all %d probes of %s, counted or late" % (len(probes), policy), "%d and %d" % (data["rows"], late)
+    known = state.late_scores.get((e.experiment, policy, design, data["terms"]["judge"]), 0)
+    if late < known:
+        return "%d probes late, which were scored once their labels could be read" % known, "%d late" % late
+    if late and data["state"] == "pass":
+        return "no pass where %d probes have no score from before their label" % late, "a pass"
+
+
+def rule_said(state, e):
+    """Covariates, and strata that weight labels, were said before the labels could be read."""
+    kinds = ("calibrator.fitted", "contrast.recorded", "coverage.checked", "estimate.recorded", "ope.diagnosed",
+             "ope.estimated", "oua.estimated", "plan.recorded", "transport.tested")
+    if e.kind not in kinds or e.experiment is None or not state.asks("said_before"):
+        return None
+    terms = e.data["terms"].get("estimate", e.data["terms"])
+    if "iteration" in terms:
+        return None
+    named, unnamed = state.late_fields.get(e.experiment, {}), state.late_unnamed.get(e.experiment)
+    for field in terms["covariates"]:
+        late = named.get(field, unnamed) if field != "response_length" else None
+        if late:
+            return "covariate %s said before the first label, at seq %d" % (field, late[0]), "some at seq %d" % late[1]
+    strata = state.late_strata.get(e.experiment, {})
+    late = min(strata.values()) if strata else unnamed if state.calibrated.get(e.experiment) else None
+    if terms["labels"] == "weighted" and late:
+        return "strata said before the first label of their policy, at seq %d" % late[0], "some at seq %d" % late[1]
 
 
 def audit_width(e):

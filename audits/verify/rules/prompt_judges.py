@@ -8,7 +8,7 @@ from events.commitments import composite_of
 from history.records import Decisions
 from rules.releases import judge_prompt, leaves_after_diff
 
-SAME = ("decoding", "evidence_schema", "extractor", "known", "model", "port", "tool_snapshot")
+SAME = ("decoding", "evidence_schema", "extractor", "known", "model", "port", "scale", "tool_snapshot")
 
 
 def derived_name(root, prompt_hash):

@@ -3,7 +3,7 @@
 from formats.tree import sha256
 from formats.fields import b64, decode_base64
 from events.commitments import composite_of, unit_order
-from history.records import Decisions, quarter_of
+from history.records import Decisions, draw_of_row, quarter_of
 from history.labels import shown_of
 from rules.iterations import (
     live_iteration, paused_problem, stopped_by, taint_problem, thresholds_of, unsealed_problem)
@@ -36,8 +36,32 @@ def rule_sealing(state, e):
         since = state.split_since.get(e.experiment)
         if asks and since is not None and any(one.seq < since for one in seals[:1]):
             return "a confirm label that was sealed after the newest split was formed", "an older one"
-        return shown_problem(state, e, name) if name is not None else None
+        if name is None:
+            return None
+        return unscored_problem(state, e, name, unsealed[0]) or shown_problem(state, e, name)
+    if e.kind == "score.recorded" and state.asks("scored_before"):
+        return late_score_problem(state, e)
     return looked_problem(state, e) if e.kind == "confirm.looked" else None
+
+
+def unscored_problem(state, e, name, unsealed):
+    """A row whose confirm label is shown was scored by the iteration's judge before the unsealing."""
+    if not state.asks("scored_before"):
+        return None
+    judge = state.reads(state.iterations[name])
+    if judge is None:
+        return "a judge of the iteration, by its plan or as the only one with scores", "none"
+    scored = state.scored_at.get(e.experiment, {}).get(judge, {}).get(e.data["row"])
+    if draw_of_row(e.data["row"]) is not None and (scored is None or scored >= unsealed):
+        return "a score of %s by %s before seq %d" % (e.data["row"], judge, unsealed), str(scored)
+
+
+def late_score_problem(state, e):
+    """While confirm is unsealed nobody scores a row of a confirm block."""
+    name = state.open_iteration(e.experiment)
+    unsealed = None if name is None else state.decisions.get(name, Decisions()).unsealed
+    if unsealed and (e.experiment, e.data["item"]) in state.confirm:
+        return "no score of a confirm row between its unsealing and the end of %s" % name, "unsealed at seq %d" % unsealed[0]
 
 
 def block_order(state, e, name):

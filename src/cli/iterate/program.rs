@@ -131,7 +131,8 @@ pub(in crate::cli) fn port(
                 restarts_max: RESTARTS_MAX,
             };
             let found = command::Command::new(plan);
-            let found = found.map(|judge| Box::new(judge) as Box<dyn Judge + Send>);
+            let found =
+                found.map(|program| Box::new(program.on(judge.scale)) as Box<dyn Judge + Send>);
             found.ok_or_else(|| {
                 let message = format!("judge {} is a program: say how it is started", judge.judge);
                 CliError::usage(message, "the same command with -- COMMAND")

@@ -63,6 +63,10 @@ impl From<IterationError> for CliError {
                     shell::word(judge)
                 ),
             ),
+            IterationError::Unscored { judge, .. } => refused(&format!(
+                "clover judge run --judge {} --rows PATH",
+                shell::word(judge)
+            )),
             IterationError::TooFewRecords(_) => refused("clover judge run --judge ID --rows PATH"),
             IterationError::Unruled(_) => refused("clover rulebook adopt"),
             IterationError::Untold { .. } => {

@@ -27,6 +27,9 @@ impl From<EstimateError> for CliError {
             EstimateError::Changed { seq } => {
                 Self::integrity("differs", message, format!("clover replay {seq}"))
             }
+            EstimateError::SaidLate { .. } => {
+                Self::refused(message, "the same command without --covariate")
+            }
             EstimateError::Computation(error) => Self::input(error.to_string(), "clover estimate"),
             EstimateError::Rows(RowsError::Covariate { seq, .. }) => {
                 Self::input(message, format!("clover show {seq}"))

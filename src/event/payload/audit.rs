@@ -186,6 +186,10 @@ pub struct TransportTested {
     pub design: DesignId,
     /// Kish-effective clusters.
     pub effective_clusters: Finite,
+    /// Probes of the policy that have no score from before their label could be read: they do not count, and where there is one
+    /// nothing passes. Absent in events of older programs, which counted whatever had a score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<Count>,
     /// Mean residual, label less calibrated reward, in label units.
     pub mean_residual: Finite,
     /// With the sampling variance of residuals alone.

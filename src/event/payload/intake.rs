@@ -5,7 +5,9 @@ use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::id::FieldId;
 use crate::id::ItemId;
+use crate::id::PolicyId;
 use crate::id::Root;
 use crate::id::SealRecipient;
 use crate::id::SplitId;
@@ -55,11 +57,26 @@ pub enum Source {
     Private(PrivateRef),
 }
 
+/// Fields of one policy's rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicyFields {
+    /// The fields, in order of their names.
+    pub fields: Vec<FieldId>,
+    /// The policy.
+    pub policy: PolicyId,
+}
+
 /// A file was taken in: its rows by their root, its original bytes by reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataIngested {
+    /// Fields of which it says a word that no import said before, by policy; of others nothing is read from it. Absent in events
+    /// of older programs, of which every field is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Vec<PolicyFields>>,
     /// Form of the file.
     pub format: ImportFormat,
     /// Rows that carry a label.

@@ -11,6 +11,7 @@ use crate::id::JudgeId;
 use crate::id::Root;
 use crate::id::Text;
 use crate::payload::BlobRef;
+use crate::payload::estimated::ScaleEnds;
 use crate::payload::predicate::RowsRead;
 
 /// How a judge is asked.
@@ -74,6 +75,9 @@ pub struct JudgeRegistered {
     pub prompt: Option<BlobRef>,
     /// SHA-256 of its template with the rubric fields that it shows.
     pub prompt_hash: Digest,
+    /// The scale that its program answers on, where that is not 0 to 1: scores on record are its shares, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<ScaleEnds>,
     /// SHA-256 of the bytes of `known`, or of none.
     pub tool_snapshot: Digest,
 }

@@ -44,11 +44,28 @@ impl Judge<'_> {
             AtHand::Private | AtHand::Gone(_) => self.out_of_hand += 1,
             AtHand::Unrecorded => self.unrecorded += 1,
         }
-        let mut lines = self.state.rulebook().again.iter();
-        if reader.is_none() && lines.any(|line| line.reads.contains(&kind)) {
+        if reader.is_none() && self.is_read_again(candidate) {
             self.kept.push((candidate.seq, candidate.event.clone()));
         }
         Ok(())
+    }
+
+    /// Whether a later computation reads an event, or draws from the checkpoint that it has seen.
+    fn is_read_again(&mut self, candidate: &Candidate<'_>) -> bool {
+        let kind = candidate.event.kind();
+        let seen = candidate
+            .event
+            .header
+            .seen
+            .map_or(0, |seen| seen.size.value());
+        let waiting = self.undrawn.len();
+        self.undrawn.retain(|after| seen <= *after);
+        let is_drawn = self.undrawn.len() < waiting;
+        let lines = || self.state.rulebook().again.iter();
+        if lines().any(|line| line.draws.contains(&kind)) {
+            self.undrawn.push(candidate.seq);
+        }
+        is_drawn || lines().any(|line| line.reads.contains(&kind))
     }
 
     /// What was not computed again, where anything was not.

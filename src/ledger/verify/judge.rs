@@ -82,6 +82,8 @@ pub(super) struct Judge<'a> {
     pub(super) computing: RuleComputation,
     /// Entries that came as lines and are read again.
     pub(super) kept: Vec<(u64, Event)>,
+    /// Entries after which a checkpoint is still to be drawn.
+    pub(super) undrawn: Vec<u64>,
     /// Entries that nobody here can compute again.
     pub(super) out_of_hand: u64,
     /// Events that rest on what is on no record: nobody could ever compute them again.
@@ -130,6 +132,7 @@ impl<'a> Judge<'a> {
             identity: false,
             computing: RuleComputation::default(),
             kept: Vec::new(),
+            undrawn: Vec::new(),
             out_of_hand: 0,
             unrecorded: 0,
         })

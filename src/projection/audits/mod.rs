@@ -2,6 +2,7 @@
 //! `calibrator` and `transport`, by which an audit is run once and a failure marks every estimate of its policy.
 
 mod claims;
+pub mod probes;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -44,6 +45,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::designs::Designs;
+use crate::said;
 
 /// Algorithm of an audit whose width reaches as far as the bound of nearly constant labels; asked for from rulebook 18 on.
 pub const BOUNDED_AUDIT: &str = "transport/2";
@@ -247,6 +249,22 @@ impl Rule for Transport {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
+        let terms = match &event.event.payload {
+            Payload::CalibratorFitted(said) => Some(&said.terms),
+            Payload::ContrastRecorded(said) => Some(&said.terms),
+            Payload::CoverageChecked(said) => Some(&said.terms),
+            Payload::EstimateRecorded(said) => Some(&said.terms),
+            Payload::OpeDiagnosed(said) => Some(&said.terms.estimate),
+            Payload::OpeEstimated(said) => Some(&said.terms.estimate),
+            Payload::OuaEstimated(said) => Some(&said.terms),
+            Payload::PlanRecorded(said) => Some(&said.terms),
+            Payload::TransportTested(said) => Some(&said.terms),
+            _ => None,
+        };
+        if let Some(terms) = terms {
+            let checked = said::check_terms(state, experiment, terms);
+            breaches.take(RuleName::Transport, checked);
+        }
         let checked = match &event.event.payload {
             Payload::TransportTested(tested) => check_probes(state, experiment, tested),
             Payload::EstimateRecorded(estimate) => check_estimate(state, experiment, estimate),
@@ -346,7 +364,10 @@ fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTest
             "no charge for probes that were open from the start",
             charge.to_string(),
         ),
-        (true, Some(_)) | (false, None) => claims::check_audit(state, tested),
+        (true, Some(_)) | (false, None) => {
+            claims::check_audit(state, tested)?;
+            probes::check_timely(state, experiment, tested)
+        }
     }
 }
 

@@ -9,11 +9,15 @@ use clover_event::id::AccountId;
 use clover_event::id::DesignId;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
 use clover_event::id::Root;
+use clover_event::id::RowId;
+use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelRevealed;
 use clover_event::payload::label::LabelSealed;
 use clover_event::registry;
+use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
@@ -21,6 +25,7 @@ use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
+use clover_ledger::Unmet;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::ensure;
 use clover_ledger::fold;
@@ -34,6 +39,9 @@ use crate::decisions::rules::plan_of;
 use crate::iterations::Iteration;
 use crate::iterations::Iterations;
 use crate::iterations::PEEKS_MAX;
+use crate::judges::Judges;
+use crate::judges::score_key;
+use crate::splits;
 use crate::splits::Splits;
 
 /// Kinds that move it.
@@ -179,6 +187,81 @@ pub(super) fn of_older_block(
     Some(Fact::ForbidsBelow {
         digest: registry::natural_key_of(Kind::LabelSealed, experiment, &fields),
         before: newest_split,
+        rule: RuleName::Sealing,
+    })
+}
+
+/// The judge whose scores of confirm rows an iteration reads.
+fn judge_of(state: &State, it: &Iteration) -> Option<JudgeId> {
+    let plan = plan_of(state, it).and_then(|plan| plan.design.as_ref());
+    let named = plan.and_then(|design| design.judge.as_ref());
+    state.fold::<Judges>().of(&it.experiment)?.read_by(named)
+}
+
+/// What a reveal needs: a score of its row by the iteration's judge, from before the unsealing. A row without one could be left
+/// out of every gate by whoever scores.
+pub(super) fn score_of_row(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &LabelRevealed,
+) -> Option<Fact> {
+    let is_asked =
+        state.asks(Question::ScoredBefore) && is_confirm(state, experiment, &said.design);
+    let (id, it) = state
+        .fold::<Iterations>()
+        .open_in(experiment)
+        .filter(|_| is_asked)?;
+    let unsealed = state.fold::<AllDecisions>().of(id)?.unsealed?;
+    let judge = judge_of(state, it)?;
+    Some(Fact::Needs {
+        digest: score_key(experiment, &judge, &said.row)?,
+        before: unsealed.seq,
+        rule: RuleName::Sealing,
+    })
+}
+
+/// How the score of a sealed confirm row is found: the judge of the open iteration, and the natural key of its score. `None`
+/// where the rulebook in force does not ask for one.
+///
+/// # Errors
+/// [`Unmet`](clover_ledger::Unmet) where no judge is the iteration's.
+pub fn score_sought(
+    state: &State,
+    it: &Iteration,
+) -> Result<Option<(JudgeId, impl Fn(&RowId) -> Option<Digest>)>, Unmet> {
+    if !state.asks(Question::ScoredBefore) {
+        return Ok(None);
+    }
+    let judge = judge_of(state, it).required("a judge of the iteration")?;
+    let (experiment, by) = (it.experiment.clone(), judge.clone());
+    Ok(Some((judge, move |row: &RowId| {
+        score_key(&experiment, &by, row)
+    })))
+}
+
+/// A judge whose scores can be looked for, before a label is shown: a plan that names none, beside scores of several, has none.
+pub(super) fn check_judge(state: &State, it: &Iteration) -> RuleAnswer {
+    if state.asks(Question::ScoredBefore) {
+        judge_of(state, it)
+            .required("a judge of the iteration, by its plan or as the only one with scores")?;
+    }
+    Ok(())
+}
+
+/// What forbids a score while confirm is unsealed: that its prompt lies in a confirm block. Whoever sees labels scores none of
+/// its rows, until the iteration has ended.
+pub(super) fn scored_late(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &ScoreRecorded,
+) -> Option<Fact> {
+    if !state.asks(Question::ScoredBefore) {
+        return None;
+    }
+    let (id, _) = state.fold::<Iterations>().open_in(experiment)?;
+    state.fold::<AllDecisions>().of(id)?.unsealed?;
+    Some(Fact::Forbids {
+        digest: splits::in_confirm(Some(experiment), &said.item),
         rule: RuleName::Sealing,
     })
 }

@@ -110,10 +110,18 @@ impl Rule for SealingRules {
     }
 
     fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
-        if let (Payload::LabelRevealed(said), Some(experiment)) =
-            (&event.event.payload, &event.event.header.experiment)
-        {
-            facts.extend(block::of_older_block(state, experiment, said));
+        let Some(experiment) = &event.event.header.experiment else {
+            return;
+        };
+        match &event.event.payload {
+            Payload::LabelRevealed(said) => {
+                facts.extend(block::of_older_block(state, experiment, said));
+                facts.extend(block::score_of_row(state, experiment, said));
+            }
+            Payload::ScoreRecorded(said) => {
+                facts.extend(block::scored_late(state, experiment, said));
+            }
+            _ => {}
         }
     }
 
@@ -287,7 +295,7 @@ impl Now<'_> {
         }
         let asks = self.state.asks(Question::ConfirmRows);
         let iterations = self.state.fold::<Iterations>();
-        let Some((id, _)) = iterations.open_in(self.experiment) else {
+        let Some((id, it)) = iterations.open_in(self.experiment) else {
             ensure!(
                 !asks,
                 "an open iteration whose confirm.unsealed pays for the reveal",
@@ -305,7 +313,7 @@ impl Now<'_> {
             format!("the charge of the confirm.unsealed at seq {}", unsealed.seq),
             said.charge.to_string()
         );
-        Ok(())
+        block::check_judge(self.state, it)
     }
 
     fn check_accepted(&self, said: &PatchAccepted) -> RuleAnswer {

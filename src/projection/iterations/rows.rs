@@ -7,6 +7,7 @@ use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
+use clover_event::id::FieldId;
 use clover_event::id::ItemId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
@@ -15,6 +16,8 @@ use clover_event::id::Root;
 use clover_event::id::SplitId;
 use clover_event::payload::BlobRef;
 use clover_event::payload::gate::DrawnFrom;
+use clover_event::payload::intake::DataIngested;
+use clover_event::payload::intake::PolicyFields;
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::iteration::AnchorSetRegistered;
 use clover_event::payload::label::DesignPurpose;
@@ -27,6 +30,8 @@ use clover_event::payload::scoring::JudgeRegistered;
 use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
+use clover_ledger::rulebooks::Question;
+use clover_num::Count;
 use clover_num::Micro;
 
 use crate::reader::LogReader;
@@ -44,6 +49,28 @@ pub struct IngestedRows {
     pub rows: BlobRef,
     /// The root over them.
     pub root: Root,
+    /// Fields of which it says a word that no import said before, where it says so.
+    pub fields: Option<Vec<PolicyFields>>,
+}
+
+impl IngestedRows {
+    /// What an event says.
+    pub fn of(seq: u64, said: &DataIngested) -> Self {
+        Self {
+            seq,
+            rows: said.rows.clone(),
+            root: said.rows_root,
+            fields: said.fields.clone(),
+        }
+    }
+
+    /// Whether a field is read of the rows of a policy.
+    pub fn says(&self, policy: &PolicyId, field: &FieldId) -> bool {
+        self.fields.as_ref().is_none_or(|all| {
+            let mut mine = all.iter().filter(|of| of.policy == *policy);
+            mine.any(|of| of.fields.contains(field))
+        })
+    }
 }
 
 /// The iteration as it was opened.
@@ -128,6 +155,9 @@ pub struct RowLog {
     /// The first checkpoint above the sealing of the iteration's candidates that an entry names.
     pub beacon: Option<DrawnFrom>,
     sealed_seq: Option<u64>,
+    /// Whether the rulebook that the iteration opened under reads a field only where it was said before the row's label could be
+    /// read.
+    pub asks_fields_before: bool,
     /// Evidence records of judges: position, judge, blob and root.
     pub records: Vec<(u64, JudgeId, BlobRef, Root)>,
     /// Rows that were taken in.
@@ -138,11 +168,25 @@ pub struct RowLog {
 struct RowReader<'a> {
     of: (&'a ExperimentId, Option<&'a IterationId>),
     log: RowLog,
+    rulebook: u64,
 }
 
 impl Model for RowReader<'_> {
     fn take(&mut self, seq: u64, event: &Event) {
         let (experiment, iteration) = self.of;
+        match &event.payload {
+            Payload::LedgerCreated(said) => {
+                self.rulebook = said.rulebook.map_or(0, Count::value);
+            }
+            Payload::RulebookAdopted(said) => {
+                self.rulebook = self.rulebook.max(said.version.value());
+            }
+            Payload::IterationOpened(said) if Some(&said.iteration) == iteration => {
+                let asks = self.rulebook >= u64::from(Question::SaidBefore.since());
+                self.log.asks_fields_before |= asks && self.log.opening.is_none();
+            }
+            _ => {}
+        }
         // A checkpoint is drawn from whatever comes first, of any experiment.
         self.log.draw_from(event);
         if event.experiment() == Some(experiment) {
@@ -164,7 +208,11 @@ impl RowLog {
     ) -> Result<Self, LedgerError> {
         let of = (experiment, iteration);
         let log = Self::default();
-        let model = RowReader { of, log };
+        let model = RowReader {
+            of,
+            log,
+            rulebook: 0,
+        };
         Ok(LogReader::through(history, through).into_model(model)?.log)
     }
 
@@ -254,11 +302,7 @@ impl RowLog {
                 self.records.push(of);
             }
             Payload::DataIngested(said) => {
-                self.ingested.push(IngestedRows {
-                    seq,
-                    rows: said.rows.clone(),
-                    root: said.rows_root,
-                });
+                self.ingested.push(IngestedRows::of(seq, said));
             }
             Payload::LabelRecorded(said) => {
                 let of = match said.purpose {

@@ -11,6 +11,7 @@ use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::id::IterationId;
+use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::id::RowId;
 use clover_event::payload::budget::Period;
@@ -26,6 +27,8 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_projection::assumptions::Contradiction;
 use clover_projection::budgets::Account;
+use clover_projection::decisions::block::Blocks;
+use clover_projection::judges::score_key;
 
 use crate::append;
 use crate::error::SessionError;
@@ -158,6 +161,61 @@ pub fn clusters_waiting(
         *counts.entry(policy).or_default() += 1;
     }
     Ok(counts)
+}
+
+/// How many sealed labels of the confirm block of an experiment there are, and of how many no score is on record; a row's score is
+/// known under the digest that `score` gives.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn without_score(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    score: &dyn Fn(&RowId) -> Option<Digest>,
+) -> Result<(usize, usize), SessionError> {
+    let blocks = &ledger.state().fold::<Blocks>().by_experiment;
+    let (mut all, mut without) = (0, 0);
+    let Some(block) = blocks.get(experiment) else {
+        return Ok((0, 0));
+    };
+    for design in &block.designs {
+        let mut rows = sealed(ledger, experiment, design)?;
+        rows.retain(|row| block.since.is_none_or(|since| row.seq > since));
+        all += rows.len();
+        without += unscored(ledger, &rows, score)?;
+    }
+    Ok((all, without))
+}
+
+fn unscored(
+    ledger: &Ledger,
+    rows: &[SealedRow],
+    score: &dyn Fn(&RowId) -> Option<Digest>,
+) -> Result<usize, SessionError> {
+    let mut without = 0;
+    for row in rows {
+        let scored = match score(&row.label.row) {
+            Some(digest) => ledger.giver(&digest)?.is_some(),
+            None => false,
+        };
+        without += usize::from(!scored);
+    }
+    Ok(without)
+}
+
+/// The same of the labels of one design that wait to be opened.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn waiting_without_score(
+    ledger: &Ledger,
+    (experiment, design): (&ExperimentId, &DesignId),
+    judge: &JudgeId,
+) -> Result<(usize, usize), SessionError> {
+    let mut rows = sealed(ledger, experiment, design)?;
+    rows.retain(|row| !row.is_revealed);
+    let without = unscored(ledger, &rows, &|row| score_key(experiment, judge, row))?;
+    Ok((rows.len(), without))
 }
 
 /// The sealed labels of one design, in the order of their entries; at least one.

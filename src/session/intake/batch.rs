@@ -4,6 +4,7 @@
 use clover_event::Payload;
 use clover_event::id::Base64Text;
 use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
 use clover_event::id::Root;
 use clover_event::id::RowId;
 use clover_event::payload::BlobRef;
@@ -11,6 +12,7 @@ use clover_event::payload::MediaType;
 use clover_event::payload::PrivateRef;
 use clover_event::payload::intake::DataIngested;
 use clover_event::payload::intake::ImportFormat;
+use clover_event::payload::intake::PolicyFields;
 use clover_event::payload::intake::Source;
 use clover_event::payload::intake::SourceEnvelope;
 use clover_event::payload::label::LabelSealed;
@@ -22,10 +24,15 @@ use clover_ground::seal::SubjectKey;
 use clover_ground::sign::Signer;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
+use clover_projection::iterations::rows::IngestedRows;
+use clover_projection::reader::LogReader;
 use clover_workflow::import::ImportRow;
 use clover_workflow::import::ImportRows;
+use clover_workflow::import::kept;
+use clover_workflow::import::kept::KeptError;
 use clover_workflow::import::plan;
 use clover_workflow::import::plan::ImportPlan;
 use clover_workflow::import::plan::LabelIntake;
@@ -80,6 +87,29 @@ pub(super) fn count(value: u64) -> Count {
     Count::new(value).expect("BUG: no file has 2^53 of anything")
 }
 
+/// Fields of rows of which no import said each word before, by policy; `None` under a rulebook that does not ask.
+pub(super) fn new_fields(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    rows: &[ImportRow],
+) -> Result<Option<Vec<PolicyFields>>, SessionError> {
+    if !ledger.state().asks(Question::SaidBefore) {
+        return Ok(None);
+    }
+    if rows.iter().all(|row| row.fields.is_empty()) {
+        return Ok(Some(Vec::new()));
+    }
+    let entries = LogReader::below(ledger, ledger.size()).of(experiment);
+    let ingested = entries.all::<DataIngested>(|_| true)?;
+    let ingested = ingested.iter().map(|of| IngestedRows::of(of.seq, &of.said));
+    let ingested: Vec<_> = ingested.collect();
+    match kept::new_fields(ledger, &ingested, rows) {
+        Ok(found) => Ok(Some(found)),
+        Err(KeptError::Ledger(error)) => Err(error.into()),
+        Err(KeptError::Unread(error)) => Err(error.into()),
+    }
+}
+
 /// Records the file itself: its rows, and its original bytes under a key.
 pub(super) fn ingest(
     home: &Home,
@@ -115,6 +145,7 @@ pub(super) fn ingest(
     };
     let sampled = rows.sampled();
     let payload = DataIngested {
+        fields: new_fields(ledger, &request.ask.experiment, &rows.rows)?,
         format: request.format,
         labelled: count(rows.labelled()),
         rounded: count(rows.rounded),

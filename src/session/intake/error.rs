@@ -7,6 +7,7 @@ use clover_event::payload::judge::ScoreConflict;
 use clover_ground::seal::BlobError;
 use clover_ground::sign::KeyId;
 use clover_num::Micro;
+use clover_workflow::import::ImportError;
 use clover_workflow::import::plan::PlanRefusal;
 
 use crate::error::SessionError;
@@ -51,6 +52,9 @@ pub enum IntakeError {
         "labels that stay closed are kept for a custodian alone, and no live custodian key has a recipient"
     )]
     NoCustodian,
+    /// Labels are of rows that the ledger does not hold.
+    #[error(transparent)]
+    NotHeld(ImportError),
     /// The named custodian cannot open what is sealed.
     #[error("key {0} has no recipient to seal to")]
     NoRecipient(KeyId),

@@ -124,12 +124,16 @@ pub fn import(
         ledger.append(&[declaration], labeler)?;
     }
     let mut counts = Vec::with_capacity(files.len());
-    for ((file, plan), new) in files.iter().zip(plans).zip(new) {
-        let keys = SubjectKeys::new(home, ledger, &file.rows, plan)?;
-        let ingested = match plan.ingested {
+    // What rows are, every file's, stands before the first label of any: a field that was said later would not count.
+    let mut ingested = Vec::with_capacity(files.len());
+    for (file, plan) in files.iter().zip(plans) {
+        ingested.push(match plan.ingested {
             Some(id) => id,
             None => batch::ingest(home, ledger, request, (file, plan), &signers)?,
-        };
+        });
+    }
+    for (((file, plan), new), ingested) in files.iter().zip(plans).zip(new).zip(ingested) {
+        let keys = SubjectKeys::new(home, ledger, &file.rows, plan)?;
         let batch = Batch {
             request,
             basis: Some(ingested),
@@ -164,6 +168,7 @@ fn record_conflicts(
             file: file.clone(),
             line: first.line,
             said: first.said.clone(),
+            seq: first.seq,
         }),
         rows: conflicts.len(),
     };

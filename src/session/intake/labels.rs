@@ -19,6 +19,7 @@ use crate::intake::IntakeRequest;
 use crate::intake::batch;
 use crate::intake::counts::Counts;
 use crate::intake::error;
+use crate::intake::error::IntakeError;
 use crate::intake::held;
 use crate::intake::scale;
 use crate::intake::sealing;
@@ -48,8 +49,8 @@ impl LabelPlan {
 /// What becomes of each label of a file; nothing is appended.
 ///
 /// # Errors
-/// [`IntakeError::Row`](crate::intake::IntakeError::Row) where the ledger does not hold the row of a label, or a rule would
-/// refuse it.
+/// [`IntakeError::NotHeld`] where the ledger does not hold the rows of labels, and [`IntakeError::Row`] where a rule would
+/// refuse one.
 pub fn plan(
     ledger: &Ledger,
     labels: FileLabels,
@@ -58,8 +59,9 @@ pub fn plan(
 ) -> Result<LabelPlan, SessionError> {
     scale::declaration(ledger, request)?;
     let held = held::draws(ledger, &request.ask.experiment)?;
-    let plans = labels::plan(ledger, &labels, &request.ask, &held)
-        .map_err(|stop| error::stopped(stop, file))?;
+    labels::all_held(&labels, file, &held).map_err(IntakeError::NotHeld)?;
+    let plans =
+        labels::plan(ledger, &labels, &request.ask).map_err(|stop| error::stopped(stop, file))?;
     Ok(LabelPlan { labels, plans })
 }
 

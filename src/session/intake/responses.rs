@@ -173,6 +173,7 @@ pub fn import(
     let (private, stored) = batch::private(home, &ambient, &rows.texts(), "application/x-ndjson")?;
     let sampled = rows.sampled();
     let payload = DataIngested {
+        fields: batch::new_fields(ledger, experiment, &rows.rows)?,
         format,
         labelled: batch::count(0),
         rounded: batch::count(0),

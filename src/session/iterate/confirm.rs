@@ -16,7 +16,9 @@ use clover_ledger::Ledger;
 use clover_ledger::RuleName;
 use clover_projection::budgets::Budgets;
 use clover_projection::decisions;
+use clover_projection::decisions::block;
 use clover_projection::designs::Designs;
+use clover_projection::iterations::Iterations;
 use clover_projection::iterations::record::IterationRecord;
 use clover_workflow::iterate::course::Course;
 
@@ -163,6 +165,27 @@ enum Shows {
     InOrder,
 }
 
+/// Refuses an unsealing before each sealed row of the block has a score of the iteration's judge: who leaves rows unscored would
+/// choose which of them count.
+fn check_scored(bench: &Bench) -> Result<(), SessionError> {
+    let state = bench.ledger.state();
+    let Some(it) = state.fold::<Iterations>().by_id.get(&bench.id) else {
+        return Ok(());
+    };
+    let sought = block::score_sought(state, it).map_err(|unmet| {
+        let found = format!("{}; no peek was charged", unmet.found);
+        Breach::new(RuleName::Sealing, unmet.expected, found)
+    })?;
+    let Some((judge, score)) = sought else {
+        return Ok(());
+    };
+    let (all, rows) = confirm::without_score(&bench.ledger, &it.experiment, &score)?;
+    if rows > 0 {
+        return Err(IterationError::Unscored { judge, rows, all }.into());
+    }
+    Ok(())
+}
+
 /// Charges a peek, says that confirm is unsealed, and reveals its labels, or leaves them to come in order.
 fn unseal(
     bench: &mut Bench,
@@ -190,6 +213,9 @@ fn unseal(
         // Nothing is paid for what could not be opened.
         let found = format!("{}; no peek was charged", unmet.found);
         return Err(Breach::new(RuleName::Sealing, unmet.expected, found).into());
+    }
+    if !is_open {
+        check_scored(bench)?;
     }
     let mut between = |ledger: &mut Ledger, charge: EventId, signer: &Signer| {
         let Some(sealed) = sealed.filter(|_| !is_open) else {

@@ -109,6 +109,18 @@ pub enum IterationError {
     /// No version of the manifest binds.
     #[error("{0} has no version in force yet")]
     NotInForce(ManifestId),
+    /// Sealed rows of confirm that the judge did not score.
+    #[error(
+        "{rows} of the {all} sealed confirm rows have no score of judge {judge}: none is opened before each has one, and no peek was charged"
+    )]
+    Unscored {
+        /// The judge.
+        judge: JudgeId,
+        /// How many rows.
+        rows: usize,
+        /// Of how many.
+        all: usize,
+    },
     /// The iteration has ended.
     #[error("iteration {iteration} ended at seq {seq}")]
     Ended {

@@ -34,6 +34,7 @@ use crate::error::SessionError;
 use crate::iterate::Bench;
 use crate::iterate::IterationError;
 use crate::judge::Book;
+use crate::judge::BookBasis;
 use crate::judge::JudgingError;
 use crate::judge::registration;
 use crate::ports::KeyNeed;
@@ -218,7 +219,7 @@ pub(super) fn score_missing(
             ledger: &mut bench.ledger,
             experiment: &experiment,
             judge: &judge.judge,
-            registered,
+            basis: BookBasis::Registered(registered),
             scorer: &scorer,
             meter: Meter::default(),
         };

@@ -7,6 +7,7 @@ use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::Text;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::scoring::Decoding;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
@@ -61,6 +62,8 @@ pub struct JudgeSpec {
     pub prompt: Vec<u8>,
     /// What is known of sources, facts and tool calls: the bytes, and what they say.
     pub known: Option<(Vec<u8>, ProbeEvidence)>,
+    /// The scale that a program answers on, where it is not 0 to 1.
+    pub scale: Option<ScaleEnds>,
 }
 
 /// What a judge is given to do.
@@ -78,7 +81,8 @@ pub struct Assignment {
 }
 
 impl JudgeSpec {
-    /// A judge that was registered when the files of programs did not count is asked as it was registered.
+    /// A judge that was registered when the files of programs did not count is asked as it was registered, and one whose scale
+    /// is not said, on the scale that it was registered with.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -91,9 +95,11 @@ impl JudgeSpec {
             return Ok(());
         };
         let standing = registration::standing(ledger, experiment, &self.judge)?;
-        if standing.is_some_and(|of| of.judge.model == *name) {
+        if standing.as_ref().is_some_and(|of| of.judge.model == *name) {
             *files = None;
         }
+        let registered = standing.and_then(|of| of.judge.scale);
+        self.scale = self.scale.or(registered);
         Ok(())
     }
 }
@@ -137,6 +143,7 @@ impl Assignment {
             port,
             prompt: None,
             prompt_hash: Digest::sha256(&spec.prompt),
+            scale: spec.scale,
             tool_snapshot: Digest::sha256(known.as_deref().unwrap_or_default()),
         };
         Self {

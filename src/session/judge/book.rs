@@ -32,6 +32,7 @@ use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::IntakeRequest;
 use crate::intake::batch;
+use crate::judge::assignment::Assignment;
 use crate::judge::error::JudgingError;
 
 /// Rows of one transaction, at most.
@@ -44,7 +45,16 @@ struct Entries {
     blobs: Vec<Vec<u8>>,
 }
 
-/// Where answers of a registered judge go on record.
+/// The registration on which scores of a judge stand.
+#[derive(Debug)]
+pub enum BookBasis<'a> {
+    /// It is on record.
+    Registered(EventId),
+    /// It is recorded with the first answer: a program that never answers takes no name.
+    Due(&'a Assignment),
+}
+
+/// Where answers of a judge go on record.
 #[derive(Debug)]
 pub struct Book<'a> {
     /// The folder with the vault that keeps the texts' keys.
@@ -56,7 +66,7 @@ pub struct Book<'a> {
     /// The judge.
     pub judge: &'a JudgeId,
     /// Its registration, on which scores stand.
-    pub registered: EventId,
+    pub basis: BookBasis<'a>,
     /// The key that answers for scores.
     pub scorer: &'a Signer,
     /// Calls that are charged as their answers go on record.
@@ -107,14 +117,18 @@ impl Book<'_> {
         remarks: &[Remark],
     ) -> Result<RecordCounts, SessionError> {
         let mut counts = RecordCounts::default();
+        if good.is_empty() && remarks.is_empty() {
+            return Ok(counts);
+        }
+        let registered = self.registered()?;
         loop {
             let rest = good.split_off(good.len().min(TOGETHER));
             let remarks = if rest.is_empty() { remarks } else { &[] };
             let mut entries = Entries::default();
-            let found = self.answers(good, &mut entries)?;
+            let found = self.answers(good, registered, &mut entries)?;
             counts.recorded += found.recorded;
             counts.differing += found.differing;
-            self.remarks(remarks, &mut entries)?;
+            self.remarks(remarks, registered, &mut entries)?;
             if !entries.commands.is_empty() {
                 self.ledger
                     .append_with_blobs(&entries.commands, self.scorer, &entries.blobs)?;
@@ -126,10 +140,21 @@ impl Book<'_> {
         }
     }
 
+    /// The registration of the judge, which is recorded here where it was due.
+    fn registered(&mut self) -> Result<EventId, SessionError> {
+        let id = match self.basis {
+            BookBasis::Registered(id) => return Ok(id),
+            BookBasis::Due(assignment) => assignment.register(self.ledger, self.scorer)?,
+        };
+        self.basis = BookBasis::Registered(id);
+        Ok(id)
+    }
+
     /// Scores of answered rows, their records, and their conflicts.
     fn answers(
         &self,
         good: Vec<(ImportRow, Reading, Micro)>,
+        registered: EventId,
         entries: &mut Entries,
     ) -> Result<RecordCounts, SessionError> {
         if good.is_empty() {
@@ -141,8 +166,8 @@ impl Book<'_> {
             .collect();
         let (request, rows) = planned((self.experiment, self.judge), pairs);
         let planned = plan::plan(self.ledger, &rows, &request.ask).map_err(stopped)?;
-        let basis = self.registered;
-        let scores = batch::scores(self.home, self.ledger, &request, (&rows, &planned), basis)?;
+        let of = (&rows, &planned);
+        let scores = batch::scores(self.home, self.ledger, &request, of, registered)?;
         (entries.commands, entries.blobs) = scores;
         let differ = |row: &ImportRow| {
             let mut conflicts = planned.conflicts.iter().map(|of| &of.said);
@@ -163,12 +188,12 @@ impl Book<'_> {
                 records_count: count(records.len()),
                 records_root: Root(root),
             };
-            entries.commands.push(self.command(found));
+            entries.commands.push(self.command(found, registered));
             entries.blobs.push(lines);
         }
         let differing = planned.conflicts.len();
         let conflicts = planned.conflicts.into_iter();
-        let conflicts = conflicts.map(|of| self.command(of.said));
+        let conflicts = conflicts.map(|of| self.command(of.said, registered));
         entries.commands.extend(conflicts);
         Ok(RecordCounts {
             recorded: records.len(),
@@ -178,7 +203,12 @@ impl Book<'_> {
 
     /// What the judge said of rows, as a private blob under a subject of its own: whoever erases that subject erases it.
     /// Nothing where it said nothing.
-    fn remarks(&self, remarks: &[Remark], entries: &mut Entries) -> Result<(), SessionError> {
+    fn remarks(
+        &self,
+        remarks: &[Remark],
+        registered: EventId,
+        entries: &mut Entries,
+    ) -> Result<(), SessionError> {
         if remarks.is_empty() {
             return Ok(());
         }
@@ -200,15 +230,15 @@ impl Book<'_> {
             blob: Some(private.blob),
             text: Text::new(text).expect("BUG: an id and a digest are short"),
         };
-        entries.commands.push(self.command(note));
+        entries.commands.push(self.command(note, registered));
         entries.blobs.push(stored);
         Ok(())
     }
 
     /// What stands on the judge's registration.
-    fn command(&self, payload: impl Into<Payload>) -> Command {
+    fn command(&self, payload: impl Into<Payload>, registered: EventId) -> Command {
         let mut command = Command::new(payload, Some(self.experiment.clone()));
-        command.refs = vec![self.registered];
+        command.refs = vec![registered];
         command
     }
 }

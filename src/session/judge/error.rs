@@ -161,7 +161,7 @@ fn other_judge(registered: &JudgeRegistered, seq: u64) -> String {
         registered.model.as_str(),
     );
     format!(
-        "judge: {judge} is registered at seq {seq} as {port} {model}, and this is another judge: its port, model, program, template, extractor or known data differ"
+        "judge: {judge} is registered at seq {seq} as {port} {model}, and this is another judge: its port, model, program, template, scale, extractor or known data differ"
     )
 }
 

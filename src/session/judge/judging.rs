@@ -28,6 +28,7 @@ use crate::judge::ask::Asking;
 use crate::judge::ask::Heard;
 use crate::judge::assignment::Assignment;
 use crate::judge::book::Book;
+use crate::judge::book::BookBasis;
 use crate::judge::book::Remark;
 use crate::judge::error::JudgingError;
 use crate::ports::KeyNeed;
@@ -129,7 +130,7 @@ impl Sorted {
 }
 
 /// Scores rows that have no record of this judge yet. Answers of a program go on record as they come, so a run that is cut
-/// goes on with what is left. A judge that is not registered is registered first.
+/// goes on with what is left. A judge that is not registered is registered with its first answer.
 ///
 /// # Errors
 /// [`JudgingError`]; rows that were recorded before stand. A missing text or key is found before anything is appended.
@@ -165,10 +166,7 @@ pub fn run(
         return Ok(counts);
     }
     let scorer = ports.signer(ledger.state(), KeyNeed::runner(Kind::ScoreRecorded))?;
-    let registered = match registered {
-        Some(id) => id,
-        None => assignment.register(ledger, &scorer)?,
-    };
+    let basis = registered.map_or(BookBasis::Due(&assignment), BookBasis::Registered);
     let asked = sorted.asks.iter().flatten().map(|(row, _)| row);
     let judges = assignment.judges(ports, ledger, asked)?;
     let whose = (port, assignment.judge());
@@ -178,7 +176,7 @@ pub fn run(
         ledger,
         experiment: &assignment.experiment,
         judge: assignment.judge(),
-        registered,
+        basis,
         scorer: &scorer,
         meter: Meter::of(payer),
     };

@@ -15,4 +15,5 @@ pub mod scoring;
 
 pub use assignment::Assignment;
 pub use book::Book;
+pub use book::BookBasis;
 pub use error::JudgingError;

@@ -38,8 +38,17 @@ use crate::workflow::estimate::shape;
 pub struct ClaimBasis {
     /// Assumptions that fail and that no label mends, a sentence each.
     failing: Vec<String>,
-    /// The largest share of rows that each registered design for calibration draws, from 0 to 1.
-    label_rates: BTreeMap<DesignId, f64>,
+    /// What each registered design for calibration draws, as shares of rows from 0 to 1.
+    label_rates: BTreeMap<DesignId, LabelRate>,
+}
+
+/// The share of rows that a design for calibration draws, from 0 to 1.
+#[derive(Clone, Copy, Debug)]
+struct LabelRate {
+    /// The largest of its strata.
+    most: f64,
+    /// That of every row; `None` where it has strata.
+    even: Option<f64>,
 }
 
 impl ClaimBasis {
@@ -51,8 +60,12 @@ impl ClaimBasis {
             let of = design.registered.as_ref()?;
             let strata = of.strata.values().copied();
             let largest = strata.chain([of.inclusion_micro]).max()?;
-            let is_drawn = of.purpose == DesignPurpose::Calibrate;
-            is_drawn.then(|| (id.clone(), (largest as f64 / 1e6).min(1.0)))
+            let share = |micro: i64| (micro as f64 / 1e6).min(1.0);
+            let rate = LabelRate {
+                most: share(largest),
+                even: of.strata.is_empty().then(|| share(of.inclusion_micro)),
+            };
+            (of.purpose == DesignPurpose::Calibrate).then(|| (id.clone(), rate))
         });
         Self {
             failing: assumptions(state, experiment),
@@ -83,19 +96,26 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// The answer where values were asked for.
     pub(super) fn values(&self, on_record: bool) -> BestPolicy {
-        self.answer(on_record, OrderStanding::Unrecorded)
+        let order = match &self.found.gathered.first_contrast {
+            None => OrderStanding::Unrecorded,
+            Some(_) => self.order_standing(),
+        };
+        self.answer(on_record, order)
     }
 
     /// The answer where an order was asked for.
     pub(super) fn order(&self, on_record: bool) -> BestPolicy {
-        let first = &self.found.gathered.first_contrast;
-        let order = match first {
+        self.answer(on_record, self.order_standing())
+    }
+
+    /// Whether these differences are those that were recorded first.
+    fn order_standing(&self) -> OrderStanding {
+        match &self.found.gathered.first_contrast {
             Some((seq, first)) if !self.contrasts.iter().any(|of| is_same(of, first)) => {
                 OrderStanding::Exploratory(*seq)
             }
             _ => OrderStanding::Asked,
-        };
-        self.answer(on_record, order)
+        }
     }
 
     fn answer(&self, on_record: bool, order_standing: OrderStanding) -> BestPolicy {
@@ -203,23 +223,48 @@ impl Asked<'_> {
     }
 
     /// More rows of a policy are labelled by a design than that one can have drawn: each stands for its own labels, and a
-    /// design that nobody labelled by excuses none.
+    /// design that nobody labelled by excuses none. Or fewer are labelled by all of them than the one that draws most drew.
     fn beyond_the_draw(&self, policy: usize) -> Vec<String> {
         let of = &self.found.gathered.dataset.policies[policy];
         let (name, rows) = (&of.name, of.len());
         let by_design = self.found.gathered.sources[policy].labelled.iter();
         let beyond = by_design.filter_map(|(design, labelled)| {
-            let rate = *self.basis.label_rates.get(design)?;
-            let (drawn, most) = shape::drawn(rows, rate);
-            let labels = labelled.len();
-            (labels as f64 > most).then(|| {
+            let rate = self.basis.label_rates.get(design)?.most;
+            let (drawn, labels) = (rows as f64 * rate, labelled.len());
+            shape::is_above_draw(rows, labels, rate).then(|| {
                 format!(
                     "{labels} of {rows} rows of {name} are labelled by {design}, which draws about {drawn:.0}: somebody chose \
                      among them."
                 )
             })
         });
-        beyond.collect()
+        let mut found: Vec<String> = beyond.collect();
+        found.extend(self.short_of_the_draw(policy));
+        found
+    }
+
+    /// Fewer rows of a policy are labelled than the designs of its labels draw.
+    fn short_of_the_draw(&self, policy: usize) -> Option<String> {
+        let of = &self.found.gathered.dataset.policies[policy];
+        let (name, rows, labels) = (&of.name, of.len(), of.labels.iter().flatten().count());
+        let least = self.least_rate(policy).filter(|_| labels > 0)?;
+        shape::is_below_draw(rows, labels, least).then(|| {
+            format!(
+                "{labels} of {rows} rows of {name} are labelled, and their design draws about {:.0}: labels are missing, or \
+                 somebody chose among them.",
+                rows as f64 * least
+            )
+        })
+    }
+
+    /// The share of a policy's rows that the designs of its labels draw at least; `None` where one of them has strata, or was
+    /// not registered.
+    fn least_rate(&self, policy: usize) -> Option<f64> {
+        let mut designs = self.found.gathered.sources[policy].labelled.keys();
+        designs.try_fold(0.0_f64, |least, design| {
+            let even = self.basis.label_rates.get(design)?.even?;
+            Some(least.max(even))
+        })
     }
 
     /// Rows of a policy with their labels, by the probability in millionths that its design labels them with; none where
@@ -279,14 +324,20 @@ impl Asked<'_> {
 /// Rows and labels by the probability of a label in millionths.
 type Strata = BTreeMap<u32, (usize, Vec<f64>)>;
 
-/// More rows of one probability are labelled than the design can have drawn.
+/// More or fewer rows of one probability are labelled than the design can have drawn.
 fn beyond_its_draw(name: &str, inclusion: u32, labels: usize, rows: usize) -> Option<String> {
     let rate = f64::from(inclusion) / 1e6;
-    let (drawn, most) = shape::drawn(rows, rate);
-    (labels as f64 > most).then(|| {
+    let is_below = shape::is_below_draw(rows, labels, rate);
+    let why = if is_below {
+        "labels are missing, or somebody chose among them"
+    } else {
+        "somebody chose among them"
+    };
+    (is_below || shape::is_above_draw(rows, labels, rate)).then(|| {
         format!(
             "{labels} of the {rows} rows of {name} with the probability {rate} are labelled, and their design draws about \
-             {drawn:.0}: somebody chose among them."
+             {:.0}: {why}.",
+            rows as f64 * rate
         )
     })
 }

@@ -93,9 +93,25 @@ pub fn drafted(of: &GateTerms, share: &FamilyShare, output: Option<&Path>) -> Vi
         facts.n_units,
         N_MIN.min(facts.n_units)
     ));
+    let scale = ["scale_lo_micro", "scale_hi_micro"].map(|name| micro_of(&facts.text, name));
+    if let [Some(low), Some(high)] = scale {
+        view.line(format!(
+            "scale    outcomes from {low} to {high}, more is better; another scale is written into {shown} before it is signed"
+        ));
+    }
     let shown = shell::word(&shown);
     view.with_next(format!("clover gate simulate --plan {shown}"))
         .with_next(format!("clover prereg sign {shown} --countersign"))
+}
+
+/// A number of the file, by its name.
+fn micro_of(text: &str, name: &str) -> Option<Micro> {
+    let line = text.lines().find_map(|line| {
+        let rest = line.trim_start().strip_prefix(name)?;
+        rest.strip_prefix(':')
+    })?;
+    let number = line.split('#').next()?.trim();
+    number.parse().ok().and_then(Micro::new)
 }
 
 fn reason(share: &FamilyShare) -> String {

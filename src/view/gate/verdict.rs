@@ -25,7 +25,7 @@ pub(super) struct Course<'a> {
 }
 
 /// What a reader must know where nobody keeps roles apart.
-const SOLO: &str = "Roles are not kept apart here (solo): to others it is self-governed.";
+const SOLO: &str = "Whoever keeps this ledger may rely on it; to others it is self-governed, as one person may hold every role here (solo).";
 
 /// The answer of a gate: how its candidate compares, and what may be claimed.
 pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {

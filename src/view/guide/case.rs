@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::ground::shell;
 use crate::view::word;
 
 /// What a person wants to know.
@@ -124,6 +125,55 @@ impl FromStr for Company {
     }
 }
 
+/// A file as it is taken in: its verb, with what the file itself says of its columns and its scale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuideFile {
+    /// What is typed before, where another program makes the rows.
+    pub before: String,
+    /// The verb of `import`.
+    pub verb: String,
+    /// The file, as a word of a shell.
+    pub file: String,
+    /// `--map` where its columns have other names, and options of its verb.
+    pub columns: String,
+    /// `--scale` where its values need one.
+    pub scale: String,
+}
+
+impl GuideFile {
+    /// A file that nobody has looked into.
+    pub fn unread(verb: &str, file: &str) -> Self {
+        Self {
+            before: String::new(),
+            verb: verb.to_owned(),
+            file: shell::word(file),
+            columns: String::new(),
+            scale: String::new(),
+        }
+    }
+
+    /// The command that takes it in, with more options.
+    pub fn command(&self, more: &str) -> String {
+        let Self {
+            before,
+            verb,
+            file,
+            columns,
+            scale,
+        } = self;
+        format!("{before}clover import {verb} {file}{columns}{more}{scale}")
+    }
+}
+
+/// Labels of a file that also has those for the test: of so many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelledShare {
+    /// Labels.
+    pub labels: usize,
+    /// Rows with scores.
+    pub rows: usize,
+}
+
 /// Names that stand in the commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuideNames {
@@ -134,13 +184,17 @@ pub struct GuideNames {
     /// The judge's program, a line of a shell.
     pub judge: String,
     /// Files or folders of scores, one for each judge.
-    pub scores: Vec<String>,
+    pub scores: Vec<GuideFile>,
     /// A file of labels; none where they stand beside the scores.
-    pub labels: Option<String>,
-    /// Files of rows that were drawn at random over all policies and labelled.
-    pub probes: String,
+    pub labels: Option<GuideFile>,
+    /// Files of rows that were drawn at random over all policies and labelled; none where they are to be held out of the labels.
+    pub probes: Option<GuideFile>,
     /// A folder of prompts and responses.
-    pub texts: String,
+    pub texts: GuideFile,
+    /// How many rows the file of labels has, where both could be read.
+    pub share: Option<LabelledShare>,
+    /// Options that split the rows, where their files tell whether they have times.
+    pub apart: Option<String>,
 }
 
 /// What a person answered.

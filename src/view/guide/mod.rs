@@ -3,6 +3,7 @@
 //! The paths are those of `tests/journeys`, with the person's own names of files.
 
 mod case;
+mod held_out;
 
 use serde::Serialize;
 
@@ -18,8 +19,10 @@ pub use case::Company;
 pub use case::GuideAim;
 pub use case::GuideCase;
 pub use case::GuideData;
+pub use case::GuideFile;
 pub use case::GuideNames;
 pub use case::JudgeCount;
+pub use case::LabelledShare;
 
 /// A command of the path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -151,8 +154,14 @@ fn found(path: &mut GuidePath, case: &GuideCase) {
         GuideAim::Rubric => " --rubric rubric.yaml",
         GuideAim::Best | GuideAim::Value | GuideAim::Gate => "",
     };
+    let why = match case.want {
+        GuideAim::Rubric => {
+            "Say what is to be found out; clover rubric new -o rubric.yaml writes a rubric to begin with."
+        }
+        GuideAim::Best | GuideAim::Value | GuideAim::Gate => "Say what is to be found out.",
+    };
     path.seen(
-        "Say what is to be found out.",
+        why,
         format!(
             "clover experiment register {experiment} --title {experiment} --purpose {}{rubric}",
             shell::word(case.want.meaning())
@@ -194,10 +203,9 @@ fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
         if !case.have.contains(&GuideData::Texts) {
             path.missing.push(GuideData::Texts);
         }
-        let texts = shell::word(&case.names.texts);
         path.seen(
             "Take in prompts and responses.",
-            format!("clover import rows {texts}"),
+            case.names.texts.command(""),
             Kind::DataIngested,
             1,
         );
@@ -206,12 +214,8 @@ fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
         if has_scores {
             let named = |at: usize| format!("scores-{}", at + 1);
             let scores = case.names.scores.get(at).cloned();
-            let scores = scores.unwrap_or_else(|| named(at));
-            let command = format!(
-                "clover import cje {}{}{labels}",
-                shell::word(&scores),
-                of_judge(case, judge)
-            );
+            let scores = scores.unwrap_or_else(|| GuideFile::unread("cje", &named(at)));
+            let command = scores.command(&format!("{}{labels}", of_judge(case, judge)));
             let why = "Record the scores, one signed event each.";
             path.signed(why, command, StepMark::Scored(judge.clone()));
         } else {
@@ -226,15 +230,22 @@ fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
 fn valued(path: &mut GuidePath, case: &GuideCase) {
     let has_labels = case.have.contains(&GuideData::Labels);
     let has_scores = case.have.contains(&GuideData::Scores);
+    let (labelled, probed) = held_out::probabilities(case);
     path.seen(
-        "Say with which probability a row was labelled: of 100 rows, 48 here.",
-        "clover label design new calib --purpose calibrate --probability 0.48".to_owned(),
+        &format!(
+            "Say with which probability a row was labelled: of 100 rows, {} here.",
+            match labelled.as_str() {
+                "1" => "100",
+                share => share.trim_start_matches(['0', '.']),
+            }
+        ),
+        format!("clover label design new calib --purpose calibrate --probability {labelled}"),
         Kind::LabelDesignRegistered,
         1,
     );
     path.seen(
         "And with which probability a row is labelled to test the calibrator.",
-        "clover label design new probes --purpose audit --probability 0.05".to_owned(),
+        format!("clover label design new probes --purpose audit --probability {probed}"),
         Kind::LabelDesignRegistered,
         2,
     );
@@ -252,12 +263,19 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
         );
     }
     if !beside {
-        let labels = case.names.labels.as_deref().unwrap_or("labels.csv");
-        let command = format!(
-            "clover import labels {} --design calib",
-            shell::word(labels)
-        );
+        let labels = case.names.labels.clone();
+        let labels = labels.unwrap_or_else(|| GuideFile::unread("labels", "labels.csv"));
+        let fit = if held_out::is_held_out(case) {
+            path.step(
+                "Hold one label in ten out by lot, to test the calibrator: it is not fitted on them.",
+                held_out::command(&labels),
+            );
+            held_out::part(&labels, "calib")
+        } else {
+            labels
+        };
         let why = "Record the labels of rows drawn at random.";
+        let command = fit.command(" --design calib");
         path.signed(why, command, StepMark::Labelled("calib"));
     }
     checked(path, case, &first);
@@ -265,11 +283,23 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
 
 /// From labelled rows of every policy to what may be claimed.
 fn checked(path: &mut GuidePath, case: &GuideCase, first: &str) {
-    let probes = shell::word(&case.names.probes);
-    let probed = if case.have.contains(&GuideData::Scores) {
-        format!("clover import cje {probes} --labels --purpose audit{first}")
+    let held = case
+        .names
+        .labels
+        .as_ref()
+        .filter(|_| held_out::is_held_out(case));
+    let probes = match (&case.names.probes, held) {
+        (Some(probes), _) => probes.clone(),
+        (None, Some(labels)) => held_out::part(labels, "probes"),
+        (None, None) if case.have.contains(&GuideData::Scores) => {
+            GuideFile::unread("cje", "probes")
+        }
+        (None, None) => GuideFile::unread("labels", "probes"),
+    };
+    let probed = if probes.verb == "labels" {
+        probes.command(" --design probes --purpose audit")
     } else {
-        format!("clover import labels {probes} --purpose audit")
+        probes.command(&format!(" --labels --purpose audit{first}"))
     };
     let why = "Record labelled rows of every policy, for the test.";
     path.signed(why, probed, StepMark::Labelled("probes"));
@@ -308,17 +338,13 @@ fn iterated(path: &mut GuidePath, case: &GuideCase) {
             path.missing.push(needed);
         }
     }
-    let (experiment, texts) = (
-        shell::word(&case.names.experiment),
-        shell::word(&case.names.texts),
-    );
-    let (judge, labels) = (
-        &case.names.judge,
-        shell::word(case.names.labels.as_deref().unwrap_or("labels.csv")),
-    );
+    let experiment = shell::word(&case.names.experiment);
+    let judge = &case.names.judge;
+    let labels = case.names.labels.clone();
+    let labels = labels.unwrap_or_else(|| GuideFile::unread("labels", "labels.csv"));
     path.seen(
         "Take in prompts and responses, the anchors' too.",
-        format!("clover import rows {texts} anchors"),
+        case.names.texts.command(" anchors"),
         Kind::DataIngested,
         1,
     );
@@ -339,15 +365,22 @@ fn iterated(path: &mut GuidePath, case: &GuideCase) {
             at as u64 + 1,
         );
     }
+    let apart = case.names.apart.as_deref();
+    let apart = apart.unwrap_or("--t1 2026-03-15 --t2 2026-04-01");
+    let why = if apart == "--hashed" {
+        "Split by hash, as these rows have no sampled_at: verdicts are then exploratory."
+    } else {
+        "Split by time: what is fitted on, tuned on, and kept for the one look."
+    };
     path.seen(
-        "Split by time: what is fitted on, tuned on, and kept for the one look.",
-        format!("clover experiment split {experiment} --seed 1 --t1 2026-03-15 --t2 2026-04-01"),
+        why,
+        format!("clover experiment split {experiment} --seed 1 {apart}"),
         Kind::SplitsFormed,
         1,
     );
     path.seen(
         "Record labels; those of the last part stay sealed.",
-        format!("clover import labels {labels} --design calib --seal hold --reveal-by 2027-06-01"),
+        labels.command(" --design calib --seal hold --reveal-by 2027-06-01"),
         Kind::LabelSealed,
         1,
     );
@@ -440,13 +473,10 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
         .scores
         .first()
         .filter(|_| case.have.contains(&GuideData::Scores));
-    let outcomes = outcomes.map_or("outcomes.csv", String::as_str);
+    let outcomes = outcomes.map_or("outcomes.csv", |of| of.file.as_str());
     path.seen(
         "Give it the outcomes: unit, baseline, candidate.",
-        format!(
-            "clover gate observe m-1 --all --from {}",
-            shell::word(outcomes)
-        ),
+        format!("clover gate observe m-1 --all --from {outcomes}"),
         Kind::GateObserved,
         1,
     );

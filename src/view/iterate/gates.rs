@@ -12,6 +12,7 @@ use crate::event::payload::predicate::GateSplit;
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::ground::digest::Digest;
 use crate::projection::iterations::record::IterationRecord;
+use crate::projection::reader::LogStatement;
 use crate::session::iterate::confirm::Confirmation;
 use crate::session::iterate::gates::GatedOnDev;
 use crate::session::iterate::gates::SealedCandidates;
@@ -156,10 +157,31 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
             gates: judged(view, record, patch.candidate, GateSplit::Dev),
         });
         if let Some(words) = &patch.rejected {
+            let failed = failed(record, patch.candidate, GateSplit::Dev);
+            let words = failed.as_ref().unwrap_or(words);
             view.sentence(format!("{name} rejected on dev: {words}"));
         }
     }
     DevGates { patches }
+}
+
+/// Names of the gates that a candidate failed on a part, each once, in their order: `None` unless there are several.
+pub fn failed(record: &IterationRecord, candidate: Digest, split: GateSplit) -> Option<String> {
+    let mut names: Vec<&'static str> = Vec::new();
+    let of = |gate: &&LogStatement<GateEvaluated>| {
+        gate.said.candidate == candidate && gate.said.split == split
+    };
+    for gate in record.gates.iter().filter(of) {
+        let verdict = gate.said.verdicts.under(gate.said.thresholds.profile);
+        let name = gate.said.gate.as_str();
+        if verdict == Verdict::Fail && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let (last, before) = names
+        .split_last()
+        .filter(|(_, before)| !before.is_empty())?;
+    Some(format!("{} and {last} failed", before.join(", ")))
 }
 
 /// The numbers of a gate beside what they are held to.

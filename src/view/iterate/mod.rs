@@ -62,7 +62,24 @@ pub fn answer<T: Serialize>(
         "appended"
     };
     view.checkpoint = Some((bench.ledger.size(), bench.ledger.root().to_base64()));
-    paused(view, &bench.record).with_next(next(&bench.id, bench.due()))
+    ended(paused(view, &bench.record), &bench.record).with_next(next(&bench.id, bench.due()))
+}
+
+/// The verdict of an iteration whose gates let no patch through: it ended against what it judged.
+fn ended(mut view: View, record: &IterationRecord) -> View {
+    let outcome = record.closed.as_ref().map(|of| of.said.outcome);
+    let is_against = outcome.is_some_and(|outcome| {
+        matches!(
+            outcome,
+            IterationOutcome::NoCandidate
+                | IterationOutcome::NoneAccepted
+                | IterationOutcome::TransportFailed
+        )
+    });
+    if is_against {
+        view.exit = Exit::Fail;
+    }
+    view
 }
 
 /// The verdict of an iteration that paused for labels: undecided, whatever was recorded. One that ended in another way is no

@@ -150,6 +150,13 @@ pub(super) fn opened(view: &mut View, of: &Result<reach::Reach, String>) {
     for lack in lacks(of) {
         view.sentence(format!("out of reach: {lack}"));
     }
+    if let Some(pause) = of.pause.filter(Pause::rests_on_gain) {
+        view.sentence(format!(
+            "it goes on only while dev shows a gain of {} in sight: the fit window shows {}, and labels alone do not carry it",
+            number(pause.eta),
+            number(pause.gain)
+        ));
+    }
     let Some(pause) = of.pause.filter(|of| of.is_due() && of.is_curable()) else {
         return;
     };

@@ -11,6 +11,7 @@ use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::manifest::ConfirmSeparation;
 use crate::event::payload::manifest::IterationDesign;
 use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
 use crate::num::Micro;
 use crate::projection::iterations::record::IterationRecord;
@@ -343,7 +344,14 @@ fn standing(record: &IterationRecord, hash: Digest) -> String {
     });
     if let Some(of) = rejected {
         let stage = word(&of.said.stage);
-        return format!("rejected ({stage}): {}", of.said.code.as_str());
+        // The record names the first gate that failed; a reader mends all of them.
+        let failed = match of.said.stage {
+            RejectStage::Confirm => gates::failed(record, hash, GateSplit::Confirm),
+            RejectStage::Dev => gates::failed(record, hash, GateSplit::Dev),
+            RejectStage::Schema | RejectStage::Selection => None,
+        };
+        let code = of.said.code.as_str();
+        return format!("rejected ({stage}): {}", failed.as_deref().unwrap_or(code));
     }
     let sealed = record.sealed.iter().any(|sealed| {
         let mut all = sealed.said.hypotheses.iter();

@@ -339,7 +339,7 @@ impl Run {
             self.view.line(format!("waits for {what}"));
         }
         let mut view = answer(bench, self.view, self.found, &self.appended);
-        if self.is_new && view.exit == Exit::Done {
+        if self.is_new && view.exit != Exit::Inconclusive {
             view.verdict = "appended";
         }
         view.events.splice(0..0, self.events);

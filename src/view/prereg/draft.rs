@@ -222,7 +222,7 @@ fn with(values: &[(&str, String, Option<String>)], slices: Option<&str>) -> Stri
 
 fn slices(families: &[SliceFamily]) -> String {
     if families.is_empty() {
-        return "    slices: []                    # no imported field parts these rows into cells that they can judge"
+        return "    slices: []                    # no field parts these rows into cells that they can judge"
             .to_owned();
     }
     let mut text = "    slices:                       # drafted: whose cells these rows can judge; stakes are yours to say"
@@ -480,6 +480,13 @@ fn shown(view: &mut View, of: &DraftFacts, profile: &Profile) {
         profile.alpha,
         profile.hypotheses
     ));
+    let families = Family::ALL.len() as u64;
+    if families > profile.hypotheses {
+        view.sentence(format!(
+            "That is the level once the plan keeps {} of the {families} patch families: alpha is divided by the families where they are more, as prereg check says.",
+            profile.hypotheses
+        ));
+    }
     view.sentence(match of.labels_needed {
         Some(labels) => format!(
             "What is in sight would be shown by {} labels.",

@@ -10,6 +10,7 @@ use crate::event::payload::manifest::Template;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ground::yaml::Document;
+use crate::view::Exit;
 use crate::view::Label;
 use crate::view::View;
 use crate::view::prereg::draft;
@@ -165,6 +166,12 @@ pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
         unmet: report.unmet,
     };
     let mut view = View::of(&facts);
+    if !facts.unmet.is_empty() {
+        // Whatever the candidate is, a run under this plan decides nothing.
+        view.exit = Exit::Inconclusive;
+        view.answer("This plan cannot reach its bar: no candidate meets every criterion.");
+        view.gap();
+    }
     let head: [(Label, String); 4] = [
         ("manifest".into(), facts.manifest.to_string()),
         ("template".into(), facts.template.to_owned()),
@@ -190,10 +197,12 @@ pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
     } else {
         ""
     };
-    view.with_next(format!(
-        "clover prereg sign {}{countersign}",
-        shell::word(&file.display())
-    ))
+    let file = shell::word(&file.display());
+    if facts.unmet.is_empty() {
+        view.with_next(format!("clover prereg sign {file}{countersign}"))
+    } else {
+        view.with_next(format!("mend {file}, then clover prereg check {file}"))
+    }
 }
 
 fn number(value: f64) -> String {

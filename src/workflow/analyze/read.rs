@@ -22,7 +22,7 @@ use crate::analyze::dataset::Policy;
 use crate::analyze::dataset::Prompts;
 
 /// The covariate that is computed from the text: whitespace-separated words of `response`.
-pub const RESPONSE_LENGTH: &str = "response_length";
+pub use clover_projection::said::RESPONSE_LENGTH;
 /// Hexadecimal digits of the digest that names a prompt without an id.
 const PROMPT_DIGITS: usize = 12;
 /// Longest line of records. A record is one answer with its scores; what is longer is another file.

@@ -76,6 +76,8 @@ pub struct Ask<'a> {
     pub terms: &'a AuditTerms,
     /// By which rulebook they are recorded.
     pub form: Form,
+    /// Whether a probe counts only if its score stands before its label could be read.
+    pub timely: bool,
 }
 
 /// Audits of some policies: the events, and the computation that they come from. Every policy that the design has open
@@ -88,10 +90,15 @@ pub fn audit(
     of: &EstimateTerms,
     ask: &Ask<'_>,
 ) -> Result<(Found, Vec<TransportTested>), AnalyzeError> {
-    let empty = BTreeMap::new();
-    let held = gathered.probes.get(ask.design).unwrap_or(&empty).clone();
+    let held: BTreeMap<usize, (Probes, u64)> = if ask.timely {
+        gathered.timely_probes(ask.design)
+    } else {
+        let all = gathered.probes.get(ask.design).into_iter().flatten();
+        all.map(|(policy, probes)| (*policy, (probes.clone(), 0)))
+            .collect()
+    };
     let margin = ask.terms.margin_micro.map(terms::unit);
-    let all = held.iter().map(|(policy, probes)| {
+    let all = held.iter().map(|(policy, (probes, _))| {
         let responses = gathered.probe(*policy, probes);
         Probe { responses, margin }
     });
@@ -104,10 +111,11 @@ pub fn audit(
     };
     let fit = compute::fit_terms(of);
     let found = compute::compute(gathered, fit, &probes, Some(&request), None)?;
-    let newest = held.values().map(|probes| probes.newest).max().unwrap_or(0);
+    let newest = held.values().map(|(probes, _)| probes.newest).max();
     let mut events = Vec::with_capacity(held.len());
-    for (&policy, probes) in &held {
-        events.extend(tested(&found, ask, policy, probes, newest));
+    for (&policy, (probes, late)) in &held {
+        let of = (policy, probes, *late);
+        events.extend(tested(&found, ask, of, newest.unwrap_or(0)));
     }
     adjust(&mut events, request.family_size)?;
     let names: Vec<_> = ask
@@ -123,8 +131,7 @@ pub fn audit(
 fn tested(
     found: &Found,
     ask: &Ask<'_>,
-    policy: usize,
-    probes: &Probes,
+    (policy, probes, late): (usize, &Probes, u64),
     newest: u64,
 ) -> Option<TransportTested> {
     let span = found.analysis.output_scale.span();
@@ -138,12 +145,13 @@ fn tested(
         clusters: size(audit.clusters),
         design: ask.design.clone(),
         effective_clusters: finite(audit.effective_clusters),
+        late: ask.timely.then(|| count(late)),
         mean_residual: finite(span * audit.mean),
         narrow: width(&audit.narrow, span),
         policy: found.name(policy),
         probes_root: found.gathered.probes_root(policy, probes),
         rows: size(audit.rows),
-        state: decided(audit),
+        state: decided(audit, late),
         terms: found.terms.clone(),
         through_seq: count(found.gathered.newest.max(newest)),
         wide: width(&audit.wide, span),
@@ -152,10 +160,11 @@ fn tested(
 }
 
 /// A pass needs the wide interval within the margin; a failure either interval wholly beyond it: this calibrator misses
-/// these probes, however uncertain it is itself.
-fn decided(audit: &TransportAudit) -> TransportState {
+/// these probes, however uncertain it is itself. Probes that were scored late, or never, leave it open whether it holds.
+fn decided(audit: &TransportAudit, late: u64) -> TransportState {
     match (audit.narrow.state, audit.wide.state) {
         (AuditState::Fail, _) => TransportState::Fail,
+        (_, AuditState::Pass) if late > 0 => TransportState::Inconclusive,
         (_, wide) => terms::state(wide),
     }
 }

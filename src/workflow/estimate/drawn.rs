@@ -58,6 +58,18 @@ pub enum Undrawn {
         /// Policy, item and draw.
         row: String,
     },
+    /// A stratum that was said once labels of its policy could be read.
+    #[error(
+        "the stratum of some rows of {policy} was said at seq {said}, after its first label at seq {label}"
+    )]
+    SaidLate {
+        /// The policy.
+        policy: PolicyId,
+        /// The import.
+        said: u64,
+        /// The label.
+        label: u64,
+    },
     /// Rows of an import.
     #[error(transparent)]
     Unread(#[from] Unread),
@@ -108,6 +120,11 @@ impl Gathered {
             rows.map(|row| of(policy, row)).collect()
         };
         Ok(policies.map(rows).collect())
+    }
+
+    /// Leaves labels that were drawn by stratum without weights.
+    pub fn withhold_weights(&mut self, why: Undrawn) {
+        self.inclusion = Some(Err(why));
     }
 
     /// Rows by policy.

@@ -126,6 +126,11 @@ pub(super) fn join(
             if counts {
                 bump(&mut found.filter.labels_without_score);
             }
+            if label.is_probe {
+                let of = found.unscored_probes.entry(label.design).or_default();
+                let of = of.entry(label.policy).or_default();
+                of.insert((label.item, label.draw));
+            }
             continue;
         };
         let values = if label.is_probe {
@@ -135,6 +140,7 @@ pub(super) fn join(
             let of = found.probes.entry(label.design).or_default();
             let probes = of.entry(policy).or_default();
             probes.newest = probes.newest.max(label.seq);
+            probes.first.entry(row).or_insert(label.seq);
             probes.charge = label.charge.or(probes.charge);
             probes.labels.entry(row).or_default()
         } else {

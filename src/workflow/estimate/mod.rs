@@ -14,6 +14,7 @@ pub mod form;
 mod labels;
 pub(crate) mod model;
 pub mod planning;
+pub mod probes;
 pub mod rows;
 pub mod shape;
 pub mod slices;

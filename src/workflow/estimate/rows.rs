@@ -17,6 +17,7 @@ use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
 use clover_event::payload::estimated::Reading;
 use clover_event::payload::intake::DataIngested;
+use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
 use clover_ground::canon;
@@ -44,6 +45,7 @@ use crate::estimate::drawn::Inclusion;
 use crate::estimate::drawn::Undrawn;
 use crate::estimate::labels;
 use crate::estimate::labels::LabelList;
+pub use crate::estimate::probes::Probes;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
@@ -118,23 +120,14 @@ pub struct Source {
     pub draws: Vec<u64>,
     /// Score of each row, in millionths.
     pub scores: Vec<i64>,
+    /// The entry of each row's score.
+    pub scored: Vec<u64>,
     /// Labels for calibration by row, in millionths, in the order of their entries.
     pub labels: BTreeMap<usize, Vec<i64>>,
     /// Rows with a label for calibration, by the design that it names.
     pub labelled: BTreeMap<DesignId, BTreeSet<usize>>,
     /// The entry of the newest label for calibration.
     pub newest_label: Option<u64>,
-}
-
-/// Labels for audits of one policy.
-#[derive(Clone, Debug, Default)]
-pub struct Probes {
-    /// Rows of the policy with their labels in millionths.
-    pub labels: BTreeMap<usize, Vec<i64>>,
-    /// The entry of the newest label.
-    pub newest: u64,
-    /// The charge that opened them.
-    pub charge: Option<EventId>,
 }
 
 /// What an experiment holds of one judge.
@@ -158,6 +151,8 @@ pub struct Gathered {
     pub audits: Audits,
     /// Whether a design for calibration draws some strata more often than others.
     pub is_stratified: bool,
+    /// Rows with a label for audits and no score, by design, then policy.
+    pub unscored_probes: BTreeMap<DesignId, BTreeMap<PolicyId, BTreeSet<(ItemId, u64)>>>,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
     pub(super) inclusion: Option<Result<Inclusion, Undrawn>>,
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
@@ -226,7 +221,7 @@ impl Gathered {
     }
 
     /// The canonical line of one row with these labels.
-    fn line(&self, policy: usize, row: usize, labels: &[i64]) -> Vec<u8> {
+    pub(super) fn line(&self, policy: usize, row: usize, labels: &[i64]) -> Vec<u8> {
         let (of, source) = (&self.dataset.policies[policy], &self.sources[policy]);
         let line = Line {
             draw: source.draws[row],
@@ -249,34 +244,6 @@ impl Gathered {
         }
         Root(tree.root())
     }
-
-    /// The Merkle root of a policy's probes.
-    pub fn probes_root(&self, policy: usize, probes: &Probes) -> Root {
-        let mut tree = Frontier::new();
-        for (&row, labels) in &probes.labels {
-            tree.push(merkle::leaf_hash(&self.line(policy, row, labels)));
-        }
-        Root(tree.root())
-    }
-
-    /// A policy's probes as responses.
-    pub fn probe(&self, policy: usize, probes: &Probes) -> Policy {
-        let of = &self.dataset.policies[policy];
-        let mut found = Policy {
-            name: of.name.clone(),
-            covariates: vec![Vec::new(); of.covariates.len()],
-            ..Policy::default()
-        };
-        for (&row, labels) in &probes.labels {
-            found.prompts.push(of.prompts[row]);
-            found.scores.push(of.scores[row]);
-            found.labels.push(Some(mean(labels)));
-            for (column, values) in found.covariates.iter_mut().zip(&of.covariates) {
-                column.push(values[row]);
-            }
-        }
-        found
-    }
 }
 
 /// The mean of labels in millionths.
@@ -297,7 +264,17 @@ struct Rows {
     items: Vec<ItemId>,
     draws: Vec<u64>,
     scores: Vec<i64>,
+    scored: Vec<u64>,
     covariates: Vec<Vec<f64>>,
+}
+
+impl Rows {
+    fn push(&mut self, seq: u64, score: &ScoreRecorded) {
+        self.items.push(score.item.clone());
+        self.draws.push(score.draw.value());
+        self.scores.push(score.score_micro.value());
+        self.scored.push(seq);
+    }
 }
 
 /// What a walk over the log has found so far.
@@ -419,9 +396,7 @@ impl Walk {
                     })?;
                     column.push(value);
                 }
-                rows.items.push(score.item.clone());
-                rows.draws.push(score.draw.value());
-                rows.scores.push(score.score_micro.value());
+                rows.push(seq, score);
             }
             Payload::ScoreRecorded(_) => bump(&mut self.counts.other_judges),
             Payload::DataIngested(said) => self.ingested(seq, which, said),
@@ -462,11 +437,7 @@ impl Walk {
         if which.covariates.iter().any(|field| !is_of_texts(field)) {
             self.moved(seq);
         }
-        self.ingested.push(IngestedRows {
-            seq,
-            rows: said.rows.clone(),
-            root: said.rows_root,
-        });
+        self.ingested.push(IngestedRows::of(seq, said));
     }
 
     /// A score or a label for calibration was read.
@@ -498,6 +469,7 @@ impl Walk {
             found.sources.push(Source {
                 draws: rows.draws,
                 scores: rows.scores,
+                scored: rows.scored,
                 ..Source::default()
             });
             names.insert(name, at);

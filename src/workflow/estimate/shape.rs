@@ -1,19 +1,28 @@
 //! Whether labels can bear the interval of their mean: their number, their spread and their skewness.
 
+use clover_stats::inference::Interval;
+
 /// Labels for each unit of squared skewness from which intervals of a mean are held to: the form of Cochran, Sampling
 /// Techniques, 2.15, which has 25. With 10, intervals of 95 % cover shares of .01 to .1 in .915 to .945 of simulated worlds.
 const LABELS_PER_SKEWNESS: f64 = 10.0;
-/// Standard deviations by which more rows may be labelled than a design draws.
-const DRAW_DEVIATIONS: f64 = 5.0;
+/// Chance of as many or as few labels as nobody believes any more: both sides of five standard deviations.
+const DRAW_CHANCE: f64 = 5.733e-7;
 /// Part of the scale that labels must span at least, or what no label showed yet may move the mean.
 const SPREAD_MIN: f64 = 0.01;
 
-/// How many of `rows` a design draws that takes each with probability `rate`: the mean, and the most that chance explains.
-pub fn drawn(rows: usize, rate: f64) -> (f64, f64) {
-    let n = rows as f64;
-    let mean = n * rate;
-    let deviation = (n * rate * (1.0 - rate)).sqrt();
-    (mean, mean + 1.0 + DRAW_DEVIATIONS * deviation)
+/// Whether more of `rows` are labelled than a design draws that takes each with probability `rate`, beyond chance and one row:
+/// by the exact bounds of a binomial share (Clopper and Pearson).
+pub fn is_above_draw(rows: usize, labels: usize, rate: f64) -> bool {
+    let labels = labels.saturating_sub(1);
+    let share = Interval::clopper_pearson(labels as u64, rows as u64, DRAW_CHANCE);
+    labels > 0 && rate < share.low
+}
+
+/// Whether fewer are labelled, likewise.
+pub fn is_below_draw(rows: usize, labels: usize, rate: f64) -> bool {
+    let labels = labels + 1;
+    let share = Interval::clopper_pearson(labels.min(rows) as u64, rows as u64, DRAW_CHANCE);
+    labels < rows && rate > share.high
 }
 
 /// Whether labels differ, and by less than a hundredth of their scale. Labels that are all equal have an exact bound.
@@ -98,14 +107,17 @@ mod tests {
         assert!(!is_nearly_constant(&[0.2, 0.3], 1.0));
     }
 
-    /// 1,200 rows at .1: 120 with a deviation of 10.39.
+    /// Tails of a binomial count, summed beside: of 1,200 rows at .1 more than 179 or so, or fewer than 65, come less often than
+    /// once in 3.5 million; at most one of 100 at .14 comes with 5e-6. Of rows that are drawn for certain one may lack.
     #[test]
-    fn more_than_a_design_draws_is_beyond_chance() {
-        let (mean, most) = drawn(1_200, 0.1);
-        assert!(
-            (mean - 120.0).abs() < 1e-9 && (most - 172.96).abs() < 0.01,
-            "{most}"
-        );
-        assert!((drawn(80, 1.0).1 - 81.0).abs() < 1e-9);
+    fn more_or_fewer_than_a_design_draws_is_beyond_chance() {
+        assert!(is_above_draw(1_200, 190, 0.1) && !is_above_draw(1_200, 165, 0.1));
+        assert!(is_below_draw(1_200, 60, 0.1) && !is_below_draw(1_200, 80, 0.1));
+        assert!(is_below_draw(157, 67, 0.9) && !is_below_draw(157, 130, 0.9));
+        assert!(!is_below_draw(100, 0, 0.14) && is_below_draw(200, 0, 0.14));
+        assert!(!is_below_draw(80, 79, 1.0) && is_below_draw(80, 78, 1.0));
+        assert!(!is_above_draw(80, 80, 1.0) && !is_below_draw(80, 80, 1.0));
+        assert!(!is_above_draw(80, 0, 0.0) && !is_above_draw(80, 1, 0.0));
+        assert!(is_above_draw(80, 3, 0.0));
     }
 }

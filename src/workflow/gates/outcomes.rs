@@ -42,6 +42,8 @@ pub struct OutcomeError {
     pub expected: String,
     /// What stands there.
     pub found: String,
+    /// Whether it is a value beyond the scale of the gate.
+    pub is_off_scale: bool,
 }
 
 /// A field before what is wrong with it.
@@ -65,6 +67,7 @@ fn wrong(
         field,
         expected,
         found,
+        is_off_scale: false,
     }
 }
 
@@ -292,11 +295,41 @@ pub fn scores(
             return Err(wrong(line, "unit", "each unit once", found));
         }
     }
-    let mut found = Vec::new();
+    let (mut found, mut off) = (Vec::new(), Vec::new());
     for ((_, metric), outcome) in sorted {
-        of_outcome(of, metric, outcome, &mut found)?;
+        match of_outcome(of, metric, outcome, &mut found) {
+            Ok(()) => {}
+            Err(error) if error.is_off_scale => off.push(error),
+            Err(error) => return Err(error),
+        }
     }
-    Ok(found)
+    off.sort_by_key(|error| error.line);
+    if off.is_empty() {
+        return Ok(found);
+    }
+    let lines: Vec<u64> = off.iter().map(|error| error.line).collect();
+    let mut first = off.swap_remove(0);
+    first.found.push_str(&others(&lines));
+    Err(first)
+}
+
+/// That other lines are off the scale too.
+fn others(lines: &[u64]) -> String {
+    const SHOWN: usize = 20;
+    let shown = lines.iter().skip(1).take(SHOWN).map(ToString::to_string);
+    let shown: Vec<_> = shown.collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let more = match lines.len().saturating_sub(1 + SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "; {} lines are off the scale, also {}{more}",
+        lines.len(),
+        shown.join(", ")
+    )
 }
 
 fn of_outcome(
@@ -345,7 +378,11 @@ fn of_outcome(
                     "values from {} to {}",
                     terms.scale_lo_micro, terms.scale_hi_micro
                 );
-                return Err(wrong(line, field, expected, Code::Scale.of(score_micro)));
+                let off = wrong(line, field, expected, Code::Scale.of(score_micro));
+                return Err(OutcomeError {
+                    is_off_scale: true,
+                    ..off
+                });
             }
             let score = ScoreRecorded {
                 draw,

@@ -132,41 +132,13 @@ pub fn mapped(
         None => bytes,
     };
     for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            let what = format!("expected UTF-8, byte {} is not", error.valid_up_to() + 1);
-            reader.error(line, None, what)
-        })?;
-        let text = text.strip_suffix('\r').unwrap_or(text);
-        if text.trim().is_empty() {
-            continue;
-        }
-        let mut record = record(text).map_err(|what| reader.error(line, None, what))?;
-        for (field, member) in map {
-            let mut names = record.0.iter_mut().map(|(name, _)| name);
-            let Some(name) = names.find(|name| name.as_ref() == member) else {
+        let members = match members(&reader, (line, bytes), map, &mut unseen) {
+            Ok(Some(members)) => members,
+            Ok(None) => continue,
+            Err(error) => {
+                reader.refuse(error)?;
                 continue;
-            };
-            unseen.remove(member.as_str());
-            *name = Cow::Owned(field.clone());
-            if record.0.iter().filter(|(name, _)| name == field).count() > 1 {
-                let what = format!("expected one of {field} and {member}, found both");
-                return Err(reader.error(line, Some(field), what));
             }
-        }
-        let metadata = match record.get("metadata") {
-            Some(raw) if raw.get().starts_with('{') => {
-                let inner = serde_json::from_str(raw.get());
-                Some(inner.map_err(|error| {
-                    let what = format!("expected members, each once: {error}");
-                    reader.error(line, Some("metadata"), what)
-                })?)
-            }
-            _ => None,
-        };
-        let members = CjeRecord {
-            record,
-            metadata,
-            also: reader.has_other_names(),
         };
         for name in members.names() {
             reader.name(name);
@@ -188,4 +160,49 @@ pub fn mapped(
     mapping.extend(map.clone());
     reader.mapping(mapping);
     reader.finish()
+}
+
+/// The members of a line under the names of their fields; `None` for an empty one.
+fn members<'b>(
+    reader: &Reader<'_>,
+    (line, bytes): (u64, &'b [u8]),
+    map: &BTreeMap<String, String>,
+    unseen: &mut BTreeSet<&str>,
+) -> Result<Option<CjeRecord<'b>>, ImportError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let what = format!("expected UTF-8, byte {} is not", error.valid_up_to() + 1);
+        reader.error(line, None, what)
+    })?;
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let mut record = record(text).map_err(|what| reader.error(line, None, what))?;
+    for (field, member) in map {
+        let mut names = record.0.iter_mut().map(|(name, _)| name);
+        let Some(name) = names.find(|name| name.as_ref() == member) else {
+            continue;
+        };
+        unseen.remove(member.as_str());
+        *name = Cow::Owned(field.clone());
+        if record.0.iter().filter(|(name, _)| name == field).count() > 1 {
+            let what = format!("expected one of {field} and {member}, found both");
+            return Err(reader.error(line, Some(field), what));
+        }
+    }
+    let metadata = match record.get("metadata") {
+        Some(raw) if raw.get().starts_with('{') => {
+            let inner = serde_json::from_str(raw.get());
+            Some(inner.map_err(|error| {
+                let what = format!("expected members, each once: {error}");
+                reader.error(line, Some("metadata"), what)
+            })?)
+        }
+        _ => None,
+    };
+    Ok(Some(CjeRecord {
+        record,
+        metadata,
+        also: reader.has_other_names(),
+    }))
 }

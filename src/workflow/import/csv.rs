@@ -98,7 +98,9 @@ struct ColumnIndex<'a> {
 
 impl Fields for ColumnIndex<'_> {
     fn number(&self, name: &str) -> Result<Option<String>, FieldError> {
-        self.text(name)
+        let text = self.text(name)?;
+        let bare = text.map(|text| text.trim_matches(' ').to_owned());
+        Ok(bare.filter(|text| !text.is_empty()))
     }
 
     fn text(&self, name: &str) -> Result<Option<String>, FieldError> {
@@ -107,7 +109,8 @@ impl Fields for ColumnIndex<'_> {
     }
 
     fn word(&self, name: &str) -> Result<Option<String>, FieldError> {
-        let at = self.header.iter().position(|column| column == name);
+        let own = || self.header.iter().position(|column| column == name);
+        let at = self.of.get(name).copied().or_else(own);
         let cell = at.and_then(|at| self.record.get(at));
         Ok(cell.filter(|cell| !cell.is_empty()).cloned())
     }
@@ -169,7 +172,8 @@ pub fn rows(
         if record.len() != header.len() {
             let (wanted, found) = (header.len(), record.len());
             let what = format!("expected {wanted} fields as in the header, found {found}");
-            return Err(reader.error(line, None, what));
+            reader.refuse(reader.error(line, None, what))?;
+            continue;
         }
         let fields = ColumnIndex {
             of: &of,

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use clover_event::id::FieldId;
 use clover_event::id::ItemId;
 use clover_event::id::PolicyId;
+use clover_event::payload::intake::PolicyFields;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_ledger::History;
@@ -15,6 +16,8 @@ use clover_num::Count;
 use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::iterations::rows::Key;
 use serde::Deserialize;
+
+use crate::import::ImportRow;
 
 /// Words of rows by field.
 pub type FieldWords = BTreeMap<Key, BTreeMap<FieldId, String>>;
@@ -83,6 +86,33 @@ pub fn names(
     Ok(found)
 }
 
+/// Of the fields of rows that are to be taken in, by policy, those of which an import has not said each word before.
+///
+/// # Errors
+/// [`KeptError`].
+pub fn new_fields(
+    history: &dyn History,
+    ingested: &[IngestedRows],
+    rows: &[ImportRow],
+) -> Result<Vec<PolicyFields>, KeptError> {
+    let names: BTreeSet<&FieldId> = rows.iter().flat_map(|row| row.fields.keys()).collect();
+    let known = fields(history, ingested, &names.into_iter().collect::<Vec<_>>())?;
+    let mut found: BTreeMap<&PolicyId, BTreeSet<&FieldId>> = BTreeMap::new();
+    for row in rows {
+        let key = (row.policy.clone(), row.item.clone(), row.draw.value());
+        let before = known.get(&key);
+        let is_new = |field: &&FieldId| before.is_none_or(|of| !of.contains_key(*field));
+        let new = row.fields.keys().filter(is_new);
+        found.entry(&row.policy).or_default().extend(new);
+    }
+    let said = found.into_iter().filter(|(_, fields)| !fields.is_empty());
+    let said = said.map(|(policy, fields)| PolicyFields {
+        fields: fields.into_iter().cloned().collect(),
+        policy: policy.clone(),
+    });
+    Ok(said.collect())
+}
+
 /// One field of ingested rows, with the import that said it; of a row, what was taken in first.
 ///
 /// # Errors
@@ -113,11 +143,29 @@ pub fn fields(
     ingested: &[IngestedRows],
     wanted: &[&FieldId],
 ) -> Result<FieldWords, KeptError> {
-    let mut found = FieldWords::new();
+    let (found, _) = fields_before(history, ingested, wanted, &|_| None)?;
+    Ok(found)
+}
+
+/// The same, of a row only what was said before a position, where `readable` gives one: whoever could read its label chooses no
+/// word of it any more. Beside them the rows of which something was said too late.
+///
+/// # Errors
+/// [`KeptError`].
+pub fn fields_before(
+    history: &dyn History,
+    ingested: &[IngestedRows],
+    wanted: &[&FieldId],
+    readable: &dyn Fn(&Key) -> Option<u64>,
+) -> Result<(FieldWords, BTreeSet<Key>), KeptError> {
+    let (mut found, mut late) = (FieldWords::new(), BTreeSet::new());
     if wanted.is_empty() {
-        return Ok(found);
+        return Ok((found, late));
     }
-    for IngestedRows { seq, rows, root } in ingested {
+    for one in ingested {
+        let IngestedRows {
+            seq, rows, root, ..
+        } = one;
         let damaged = |what: String| Unread::Damaged { seq: *seq, what };
         let bytes = history.blob(&rows.blake3)?;
         let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
@@ -128,13 +176,21 @@ pub fn fields(
             let line: FieldWordsRecord =
                 serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
             let mut kept = line.fields;
-            kept.retain(|field, _| wanted.contains(&field));
+            kept.retain(|field, _| wanted.contains(&field) && one.says(&line.policy, field));
             if kept.is_empty() {
                 continue;
             }
-            let of = found
-                .entry((line.policy, line.item, line.draw.value()))
-                .or_default();
+            let key = (line.policy, line.item, line.draw.value());
+            if readable(&key).is_some_and(|readable| *seq > readable) {
+                let known = found.get(&key);
+                let is_new =
+                    |field| known.is_none_or(|of: &BTreeMap<_, _>| !of.contains_key(field));
+                if kept.keys().any(is_new) {
+                    late.insert(key);
+                }
+                continue;
+            }
+            let of = found.entry(key).or_default();
             for (field, word) in kept {
                 of.entry(field).or_insert(word);
             }
@@ -143,5 +199,5 @@ pub fn fields(
             return Err(damaged("rows that are not under their root".to_owned()).into());
         }
     }
-    Ok(found)
+    Ok((found, late))
 }

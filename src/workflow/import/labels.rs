@@ -15,6 +15,7 @@ use clover_num::Micro;
 use crate::import::ImportError;
 use crate::import::ImportRow;
 use crate::import::ImportRows;
+use crate::import::WRONG_MAX;
 use crate::import::plan;
 use crate::import::plan::ImportTerms;
 use crate::import::plan::LabelIntake;
@@ -56,6 +57,19 @@ pub struct FileLabels {
     pub unlabelled: u64,
 }
 
+impl FileLabels {
+    /// Two raters whose names differ in capital letters alone: one person, as a rule.
+    pub fn raters_alike(&self) -> Option<(&RaterId, &RaterId)> {
+        let mut names: BTreeMap<String, &RaterId> = BTreeMap::new();
+        self.labels.iter().find_map(|label| {
+            let first = *names
+                .entry(label.rater.as_str().to_lowercase())
+                .or_insert(&label.rater);
+            (first != &label.rater).then_some((first, &label.rater))
+        })
+    }
+}
+
 /// Ends of a scale, as `1:5`.
 pub fn scale(text: &str) -> Option<(Micro, Micro)> {
     let exact = |text: &str| match Micro::parse(text) {
@@ -76,119 +90,142 @@ fn beside<'r>(row: &'r ImportRow, name: &str) -> Option<&'r str> {
 /// is empty is counted.
 ///
 /// # Errors
-/// [`ImportError`] at the first that is wrong: a name, a time that is none or lies after `now`, a scale that is none or
+/// [`ImportError`] with every line that is wrong: a name, a time that is none or lies after `now`, a scale that is none or
 /// another than that of the lines before, a value off it, or a second label of one rater for one draw.
 pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabels, ImportError> {
     let mut found = FileLabels::default();
     let mut seen: BTreeMap<(Draw, RaterId), u64> = BTreeMap::new();
+    let mut wrong = Vec::new();
     for row in &rows.rows {
-        let wrong = |field: &str, what: String| ImportError {
-            file: rows.file.clone(),
-            line: row.line,
-            field: Some(field.to_owned()),
-            what,
-        };
         let Some(value) = row.label else {
             found.unlabelled += 1;
             continue;
         };
-        let rater = match beside(row, RATER) {
-            None => rater.clone(),
-            Some(text) => RaterId::new(text)
-                .map_err(|error| wrong(RATER, format!("{error}, found {text:?}")))?,
-        };
-        if let Some(text) = beside(row, TIME) {
-            let at = Timestamp::parse_written(text).ok_or_else(|| {
-                let what = format!(
-                    "expected a day such as 2027-01-31 or an RFC 3339 time, found {text:?}"
-                );
-                wrong(TIME, what)
-            })?;
-            if at > now {
-                let what = format!("expected a time that is past, found {at}");
-                return Err(wrong(TIME, what));
-            }
+        let of = (rows, row, value);
+        wrong.extend(take(&mut found, of, (rater, now), &mut seen).err());
+        if wrong.len() == WRONG_MAX {
+            break;
         }
-        if let Some(text) = beside(row, SCALE) {
-            let own = scale(text).ok_or_else(|| {
-                wrong(
-                    SCALE,
-                    format!("expected LOW:HIGH such as 1:5, found {text:?}"),
-                )
-            })?;
-            let (low, high) = *found.scale.get_or_insert(own);
-            if own != (low, high) {
-                let what = format!(
-                    "expected {low}:{high}, the scale of the lines before, found {text:?}; labels of one experiment have one scale"
-                );
-                return Err(wrong(SCALE, what));
-            }
-        }
-        let draw = (row.policy.clone(), row.item.clone(), row.draw);
-        if let Some(line) = seen.insert((draw, rater.clone()), row.line) {
-            let what = format!(
-                "expected one label of {rater} for draw {} of {} by {}, found another on line {line}",
-                row.draw, row.item, row.policy
-            );
-            return Err(wrong(PROMPT_ID, what));
-        }
-        let row = row.clone();
-        found.labels.push(FileLabel { row, value, rater });
     }
-    if let Some((low, high)) = found.scale
-        && let Some(off) = found
+    // The scale of the lines is known once all are read.
+    if let Some((low, high)) = found.scale {
+        let off = found
             .labels
             .iter()
-            .find(|of| of.value < low || of.value > high)
-    {
-        return Err(ImportError {
-            file: rows.file.clone(),
-            line: off.row.line,
-            field: Some(ORACLE_LABEL.to_owned()),
-            what: format!(
+            .filter(|of| of.value < low || of.value > high);
+        wrong.extend(off.take(WRONG_MAX).map(|of| {
+            let what = format!(
                 "expected {low} to {high}, the scale of its line, found {}",
-                off.value
-            ),
-        });
+                of.value
+            );
+            ImportError::new(&rows.file, of.row.line, Some(ORACLE_LABEL), what)
+        }));
+        wrong.sort_by_key(|error| error.line);
+    }
+    if let Some(error) = ImportError::of(wrong) {
+        return Err(error);
     }
     if found.labels.is_empty() {
-        return Err(ImportError {
-            file: rows.file.clone(),
-            line: 0,
-            field: Some(ORACLE_LABEL.to_owned()),
-            what: "expected at least one label, found none".to_owned(),
-        });
+        let what = "expected at least one label, found none".to_owned();
+        return Err(ImportError::new(&rows.file, 0, Some(ORACLE_LABEL), what));
     }
     Ok(found)
 }
 
-/// Decides what becomes of each label of a file; `held` are the draws that the ledger holds.
+/// Takes one label of a file; `seen` are those before it.
+fn take(
+    found: &mut FileLabels,
+    (rows, row, value): (&ImportRows, &ImportRow, Micro),
+    (rater, now): (&RaterId, Timestamp),
+    seen: &mut BTreeMap<(Draw, RaterId), u64>,
+) -> Result<(), ImportError> {
+    let wrong =
+        |field: &str, what: String| ImportError::new(&rows.file, row.line, Some(field), what);
+    let rater = match beside(row, RATER) {
+        None => rater.clone(),
+        Some(text) => {
+            RaterId::new(text).map_err(|error| wrong(RATER, format!("{error}, found {text:?}")))?
+        }
+    };
+    if let Some(text) = beside(row, TIME) {
+        let at = Timestamp::parse_written(text).ok_or_else(|| {
+            let what =
+                format!("expected a day such as 2027-01-31 or an RFC 3339 time, found {text:?}");
+            wrong(TIME, what)
+        })?;
+        if at > now {
+            let what = format!("expected a time that is past, found {at}");
+            return Err(wrong(TIME, what));
+        }
+    }
+    if let Some(text) = beside(row, SCALE) {
+        let own = scale(text).ok_or_else(|| {
+            wrong(
+                SCALE,
+                format!("expected LOW:HIGH such as 1:5, found {text:?}"),
+            )
+        })?;
+        let (low, high) = *found.scale.get_or_insert(own);
+        if own != (low, high) {
+            let what = format!(
+                "expected {low}:{high}, the scale of the lines before, found {text:?}; labels of one experiment have one scale"
+            );
+            return Err(wrong(SCALE, what));
+        }
+    }
+    if let Some(line) = seen.insert((draw(row), rater.clone()), row.line) {
+        let what = format!(
+            "expected one label of {rater} for draw {} of {} by {}, found another on line {line}",
+            row.draw, row.item, row.policy
+        );
+        return Err(wrong(PROMPT_ID, what));
+    }
+    let row = row.clone();
+    found.labels.push(FileLabel { row, value, rater });
+    Ok(())
+}
+
+/// Refuses labels of draws that are not `held`.
 ///
 /// # Errors
-/// [`PlanRefusal`]: a row that the ledger does not hold, or a label that a rule would refuse.
-pub fn plan(
-    ledger: &Ledger,
+/// [`ImportError`] with every such line.
+pub fn all_held(
     labels: &FileLabels,
-    ask: &ImportTerms,
+    file: &str,
     held: &BTreeMap<Draw, u64>,
-) -> Result<Vec<LabelIntake>, PlanRefusal> {
-    let mut sealed: BTreeMap<Draw, u64> = BTreeMap::new();
-    let plans = labels.labels.iter().map(|label| {
-        let row = &label.row;
-        let draw = (row.policy.clone(), row.item.clone(), row.draw);
-        let stop = |rule, expected, found: String| {
-            PlanRefusal::Refused(row.line, rule, expected, found, None)
-        };
-        if !held.contains_key(&draw) {
-            let found = format!(
-                "none of draw {} of {} by {}{}",
+) -> Result<(), ImportError> {
+    let rows = labels.labels.iter().map(|label| &label.row);
+    let strangers = rows
+        .filter(|row| !held.contains_key(&draw(row)))
+        .map(|row| {
+            let what = format!(
+                "expected a row that this ledger holds, found none of draw {} of {} by {}{}",
                 row.draw,
                 row.item,
                 row.policy,
                 like(held, row)
             );
-            return Err(stop("row", "a row that this ledger holds", found));
-        }
+            ImportError::new(file, row.line, Some("row"), what)
+        });
+    ImportError::of(strangers.take(WRONG_MAX).collect()).map_or(Ok(()), Err)
+}
+
+/// Decides what becomes of each label of a file, whose draws the ledger holds.
+///
+/// # Errors
+/// [`PlanRefusal`]: a label that a rule would refuse.
+pub fn plan(
+    ledger: &Ledger,
+    labels: &FileLabels,
+    ask: &ImportTerms,
+) -> Result<Vec<LabelIntake>, PlanRefusal> {
+    let mut sealed: BTreeMap<Draw, u64> = BTreeMap::new();
+    let plans = labels.labels.iter().map(|label| {
+        let row = &label.row;
+        let draw = draw(row);
+        let stop = |rule, expected, found: String| {
+            PlanRefusal::Refused(row.line, rule, expected, found, None)
+        };
         let ask = ImportTerms {
             rater: label.rater.clone(),
             ..ask.clone()
@@ -203,6 +240,10 @@ pub fn plan(
         Ok(plan)
     });
     plans.collect()
+}
+
+fn draw(row: &ImportRow) -> Draw {
+    (row.policy.clone(), row.item.clone(), row.draw)
 }
 
 /// What the ledger holds of the item, in words.

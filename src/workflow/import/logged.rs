@@ -359,33 +359,42 @@ pub fn rows(
     let mut reader = Reader::new(file, how);
     let mut all = Vec::new();
     for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            let what = format!("expected UTF-8, byte {} is not", error.valid_up_to() + 1);
-            reader.error(line, None, what)
-        })?;
-        if text.trim().is_empty() {
-            continue;
-        }
-        let record = record(text).map_err(|what| reader.error(line, None, what))?;
-        let metadata = match record.get("metadata") {
-            Some(raw) if raw.get().starts_with('{') => {
-                let inner = serde_json::from_str(raw.get());
-                Some(inner.map_err(|error| {
-                    let what = format!("expected members, each once: {error}");
-                    reader.error(line, Some("metadata"), what)
-                })?)
-            }
-            _ => None,
-        };
-        let members = LoggedRecord { record, metadata };
-        let forced =
-            forced(&members).map_err(|(field, what)| reader.error(line, Some(&field), what))?;
-        reader.take(line, &members)?;
-        all.push(forced);
+        let taken = taken(&mut reader, (line, bytes));
+        all.extend(taken.map_err(|error| reader.ended(error))?);
     }
     let mut rows = reader.finish()?;
     checked(&mut rows, &all, pins)?;
     Ok(rows)
+}
+
+/// Takes one line; `None` for an empty one.
+fn taken(
+    reader: &mut Reader<'_>,
+    (line, bytes): (u64, &[u8]),
+) -> Result<Option<TeacherForcing>, ImportError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let what = format!("expected UTF-8, byte {} is not", error.valid_up_to() + 1);
+        reader.error(line, None, what)
+    })?;
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let record = record(text).map_err(|what| reader.error(line, None, what))?;
+    let metadata = match record.get("metadata") {
+        Some(raw) if raw.get().starts_with('{') => {
+            let inner = serde_json::from_str(raw.get());
+            Some(inner.map_err(|error| {
+                let what = format!("expected members, each once: {error}");
+                reader.error(line, Some("metadata"), what)
+            })?)
+        }
+        _ => None,
+    };
+    let members = LoggedRecord { record, metadata };
+    let forced =
+        forced(&members).map_err(|(field, what)| reader.error(line, Some(&field), what))?;
+    reader.take(line, &members)?;
+    Ok(Some(forced))
 }
 
 fn count(value: usize) -> Count {
@@ -452,12 +461,12 @@ fn one_policy(rows: &ImportRows) -> Result<PolicyId, ImportError> {
     let policies = rows.policies();
     match policies.first() {
         Some(policy) if policies.len() == 1 => Ok((*policy).clone()),
-        _ => Err(ImportError {
-            file: rows.file.clone(),
-            line: 0,
-            field: Some(row::TARGET_POLICY.to_owned()),
-            what: "expected the responses of one policy".to_owned(),
-        }),
+        _ => Err(ImportError::new(
+            &rows.file,
+            0,
+            Some(row::TARGET_POLICY),
+            "expected the responses of one policy".to_owned(),
+        )),
     }
 }
 

@@ -44,18 +44,68 @@ pub struct ImportError {
     pub field: Option<String>,
     /// What was expected, and what was found.
     pub what: String,
+    /// Other lines of the file that are wrong, in order: each has none of its own.
+    pub more: Vec<Self>,
+}
+
+/// Most wrong lines that are listed.
+const LISTED_MAX: usize = 20;
+/// Most wrong lines that are looked for: behind them a file is not read on.
+pub(crate) const WRONG_MAX: usize = 1000;
+
+impl ImportError {
+    /// A wrong line.
+    pub(crate) fn new(file: &str, line: u64, field: Option<&str>, what: String) -> Self {
+        Self {
+            file: file.to_owned(),
+            line,
+            field: field.map(str::to_owned),
+            what,
+            more: Vec::new(),
+        }
+    }
+
+    /// Several wrong lines as one error; `None` where there is none.
+    pub(crate) fn of(mut all: Vec<Self>) -> Option<Self> {
+        let more = all.split_off(all.len().min(1));
+        let first = all.pop()?;
+        Some(Self { more, ..first })
+    }
+
+    /// The first wrong line alone.
+    pub fn first(&self) -> String {
+        let mut text = self.file.clone();
+        if self.line > 0 {
+            text.push_str(&format!(":{}", self.line));
+        }
+        if let Some(field) = &self.field {
+            text.push_str(&format!(": {field}"));
+        }
+        format!("{text}: {}", self.what)
+    }
+}
+
+/// Wrong lines one below the other, and how many more there are than are listed.
+pub fn listed(lines: &[String]) -> String {
+    let shown = &lines[..lines.len().min(LISTED_MAX)];
+    let mut text = shown.join("\n");
+    let beyond = lines.len() - shown.len();
+    if beyond > 0 {
+        let least = if lines.len() >= WRONG_MAX {
+            "at least "
+        } else {
+            ""
+        };
+        text.push_str(&format!("\nand {least}{beyond} more"));
+    }
+    text
 }
 
 impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file)?;
-        if self.line > 0 {
-            write!(f, ":{}", self.line)?;
-        }
-        if let Some(field) = &self.field {
-            write!(f, ": {field}")?;
-        }
-        write!(f, ": {}", self.what)
+        let rest = self.more.iter().map(Self::first);
+        let lines: Vec<_> = std::iter::once(self.first()).chain(rest).collect();
+        f.write_str(&listed(&lines))
     }
 }
 
@@ -324,12 +374,9 @@ pub fn fields_there(files: &[ImportRows], fields: &[FieldId]) -> Result<(), Impo
         format!("there are {}", names.join(", "))
     };
     let of = files.first();
-    Err(ImportError {
-        file: of.map_or_else(String::new, |rows| rows.file.clone()),
-        line: 0,
-        field: Some(missing.to_string()),
-        what: format!("expected a field that a row has, found it in none; {there}"),
-    })
+    let file = of.map_or_else(String::new, |rows| rows.file.clone());
+    let what = format!("expected a field that a row has, found it in none; {there}");
+    Err(ImportError::new(&file, 0, Some(missing.as_str()), what))
 }
 
 /// Refuses a draw that is in the files twice.
@@ -342,15 +389,12 @@ pub fn distinct(files: &[ImportRows]) -> Result<(), ImportError> {
         for row in &rows.rows {
             let key = (&row.policy, &row.item, row.draw);
             if let Some((file, line)) = seen.insert(key, (&rows.file, row.line)) {
-                return Err(ImportError {
-                    file: rows.file.clone(),
-                    line: row.line,
-                    field: Some("draw_idx".to_owned()),
-                    what: format!(
-                        "draw {} of {} by {} is there already, {file}:{line}",
-                        row.draw, row.item, row.policy
-                    ),
-                });
+                let what = format!(
+                    "draw {} of {} by {} is there already, {file}:{line}",
+                    row.draw, row.item, row.policy
+                );
+                let field = Some(row::DRAW_IDX);
+                return Err(ImportError::new(&rows.file, row.line, field, what));
             }
         }
     }

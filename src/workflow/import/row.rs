@@ -18,6 +18,7 @@ use crate::import::ImportError;
 use crate::import::ImportRow;
 use crate::import::ImportRows;
 use crate::import::Logprobs;
+use crate::import::WRONG_MAX;
 use crate::import::labels;
 
 /// The judge's score.
@@ -101,6 +102,8 @@ pub trait Fields {
 pub(super) struct Reader<'a> {
     how: How<'a>,
     out: ImportRows,
+    /// Lines that are wrong, in order.
+    wrong: Vec<ImportError>,
     /// Draws taken, by policy and item, each with its line.
     taken: BTreeMap<(PolicyId, ItemId), Vec<(u64, u64)>>,
 }
@@ -114,18 +117,26 @@ impl<'a> Reader<'a> {
         Self {
             how,
             out,
+            wrong: Vec::new(),
             taken: BTreeMap::new(),
         }
     }
 
     /// An error at a line.
     pub(super) fn error(&self, line: u64, field: Option<&str>, what: String) -> ImportError {
-        ImportError {
-            file: self.out.file.clone(),
-            line,
-            field: field.map(str::to_owned),
-            what,
+        ImportError::new(&self.out.file, line, field, what)
+    }
+
+    /// Notes a wrong line, so that others are named beside it.
+    ///
+    /// # Errors
+    /// Every wrong line, where there are too many to read on.
+    pub(super) fn refuse(&mut self, error: ImportError) -> Result<(), ImportError> {
+        self.wrong.push(error);
+        if self.wrong.len() < WRONG_MAX {
+            return Ok(());
         }
+        ImportError::of(std::mem::take(&mut self.wrong)).map_or(Ok(()), Err)
     }
 
     pub(super) fn mapping(&mut self, mapping: BTreeMap<String, String>) {
@@ -134,9 +145,16 @@ impl<'a> Reader<'a> {
 
     /// Notes the name of a member or column.
     pub(super) fn name(&mut self, name: &str) {
-        if !self.how.fields.is_empty() && !self.out.names.contains(name) {
+        if !self.out.names.contains(name) {
             self.out.names.insert(name.to_owned());
         }
+    }
+
+    /// An error that ends the reading, behind the wrong lines before it.
+    pub(super) fn ended(&mut self, error: ImportError) -> ImportError {
+        let mut all = std::mem::take(&mut self.wrong);
+        all.push(error.clone());
+        ImportError::of(all).unwrap_or(error)
     }
 
     /// Whether other names of fields count.
@@ -150,16 +168,29 @@ impl<'a> Reader<'a> {
 
     pub(super) fn take(&mut self, line: u64, fields: &dyn Fields) -> Result<(), ImportError> {
         self.out.read += 1;
-        let row = self
-            .row(line, fields)
-            .map_err(|(field, what)| self.error(line, Some(&field), what))?;
-        self.out.rows.push(row);
+        match self.row(line, fields) {
+            Ok(row) => self.out.rows.push(row),
+            Err((field, what)) => self.refuse(self.error(line, Some(&field), what))?,
+        }
         Ok(())
     }
 
+    /// What is missing of a record, with the names that it has instead.
+    fn none(&self, name: &str, what: &str) -> FieldError {
+        const SHOWN: usize = 20;
+        let there = self.out.names.iter().take(SHOWN).map(String::as_str);
+        let there: Vec<_> = there.collect();
+        let what = format!("expected {what}, found none");
+        if there.is_empty() {
+            return (name.to_owned(), what);
+        }
+        (
+            name.to_owned(),
+            format!("{what}; there are {}", there.join(", ")),
+        )
+    }
+
     fn row(&mut self, line: u64, fields: &dyn Fields) -> Result<ImportRow, FieldError> {
-        let none =
-            |name: &str, what: &str| (name.to_owned(), format!("expected {what}, found none"));
         let (brings, scale) = (self.how.brings, self.how.scale);
         let score = match brings {
             Brings::Labels => None,
@@ -167,7 +198,7 @@ impl<'a> Reader<'a> {
         };
         let score = match score {
             Some(score) => score,
-            None if brings == Brings::Scores => return Err(none(JUDGE_SCORE, "a number")),
+            None if brings == Brings::Scores => return Err(self.none(JUDGE_SCORE, "a number")),
             None => scale.0,
         };
         let has_own = brings == Brings::Labels && fields.word(labels::SCALE)?.is_some();
@@ -177,7 +208,7 @@ impl<'a> Reader<'a> {
         let item = match (fields.text(PROMPT_ID)?, &prompt) {
             (Some(id), _) => id,
             (None, Some(prompt)) => (self.how.name_prompt)(prompt),
-            (None, None) => return Err(none(PROMPT_ID, "an id, or a prompt")),
+            (None, None) => return Err(self.none(PROMPT_ID, "an id, or a prompt")),
         };
         let item = id(PROMPT_ID, &item, ItemId::new)?;
         let named = fields.text(TARGET_POLICY)?;
@@ -188,7 +219,7 @@ impl<'a> Reader<'a> {
             }
             (Some(policy), _) => policy.clone(),
             (None, Some(named)) => id(TARGET_POLICY, &named, PolicyId::new)?,
-            (None, None) => return Err(none(TARGET_POLICY, "the name of a policy")),
+            (None, None) => return Err(self.none(TARGET_POLICY, "the name of a policy")),
         };
         let draw = self.draw((line, fields), &policy, &item)?;
         let sampled_at = fields.text(SAMPLED_AT)?.map(|text| sampled_at(&text));
@@ -282,6 +313,9 @@ impl<'a> Reader<'a> {
 
     /// Ends the file.
     pub(super) fn finish(mut self) -> Result<ImportRows, ImportError> {
+        if let Some(error) = ImportError::of(std::mem::take(&mut self.wrong)) {
+            return Err(error);
+        }
         if self.out.rows.is_empty() {
             return Err(self.error(
                 0,

@@ -58,6 +58,11 @@ impl Pause {
         odds / (1.0 + odds)
     }
 
+    /// Whether nothing but the gain in sight keeps the iteration from a pause that no label here lifts.
+    pub fn rests_on_gain(&self) -> bool {
+        !self.is_due() && self.share >= oua::PAUSE_SHARE && !self.is_curable()
+    }
+
     /// Whether labels of rows that are there would lift it.
     pub fn is_curable(&self) -> bool {
         self.share_at_best() < oua::PAUSE_SHARE
@@ -106,7 +111,7 @@ pub struct Reach {
     pub parts: [PartSize; 3],
     /// Sizes that cannot work with the rows that are there, and could as planned.
     pub faults: Vec<Fault>,
-    /// Criteria that no candidate passes with the rows that are there, and some could as planned.
+    /// Criteria that no candidate passes with the rows that are there, which are no more than the plan names.
     pub unmet: Vec<String>,
     /// The pause that the fit window lets expect; `None` where too few labels are there to tell.
     pub pause: Option<Pause>,
@@ -150,11 +155,10 @@ pub fn hold(
         prereg::preflight(&shrunk(manifest, &parts)),
     );
     let is_new = |fault: &Fault| !as_planned.faults.iter().any(|of| of.path == fault.path);
-    let unmet = as_there.unmet.into_iter();
     Ok(Reach {
         parts,
         faults: as_there.faults.into_iter().filter(is_new).collect(),
-        unmet: unmet.filter(|of| !as_planned.unmet.contains(of)).collect(),
+        unmet: as_there.unmet,
         pause: pause(plan, iteration, window)?,
     })
 }
@@ -254,7 +258,8 @@ mod tests {
         assert!((all.share_at_best() - 0.5).abs() < 1e-12);
         assert_eq!(pause(1.0, 400, 400).labels_missing(), u64::MAX);
         let in_sight = Pause { gain: 0.001, ..all };
-        assert!(!in_sight.is_due());
+        assert!(!in_sight.is_due() && in_sight.rests_on_gain());
+        assert!(!all.rests_on_gain() && !pause(0.29, 10, 10).rests_on_gain());
         assert!(!pause(0.29, 10, 10).is_due());
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Asked: `{"draw":0,"id":1,"item":"…","policy":"…","prompt":"…","response":"…"}`. Answered, in the same order:
 //! `{"id":1,"score":0.85}`, with a `reason` if it likes, or `{"id":1,"error":"why not"}`. A judge that is told what a
-//! patch changes is asked with `judge_prompt` beside these. Scores lie in 0 to 1 and are read exactly, to the millionth.
+//! patch changes is asked with `judge_prompt` beside these. Scores lie in 0 to 1, or on the scale that the
+//! judge was registered with, of which their shares are taken, and are read exactly, to the millionth.
 //! A child that ends, or does not answer in time, is started anew and asked again; an answer that is none is an error at
 //! once, since it would only come again.
 
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clover_event::id::Text;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_ground::digest::Digest;
 use clover_ground::process::Child;
 use clover_ground::process::Heard;
@@ -66,6 +68,7 @@ pub struct Command {
     child: Option<Child>,
     asked: u64,
     prompt: Option<String>,
+    scale: Option<ScaleEnds>,
 }
 
 #[derive(Serialize)]
@@ -100,7 +103,14 @@ impl Command {
             child: None,
             asked: 0,
             prompt: None,
+            scale: None,
         })
+    }
+
+    /// The same with answers on a scale; 0 to 1 without one.
+    #[must_use]
+    pub fn on(self, scale: Option<ScaleEnds>) -> Self {
+        Self { scale, ..self }
     }
 
     fn start(&self) -> Result<Child, JudgeError> {
@@ -134,8 +144,24 @@ impl Command {
     }
 }
 
+/// The share of a scale that a score on it is, in millionths, rounded half to even; `None` off the scale.
+fn share(score: Micro, scale: ScaleEnds) -> Option<Micro> {
+    let whole = |micro: Micro| i128::from(micro.value());
+    let (low, high) = (whole(scale.low_micro), whole(scale.high_micro));
+    let above = whole(score) - low;
+    let span = high - low;
+    if span <= 0 || above < 0 || above > span {
+        return None;
+    }
+    let (share, rest) = (above * 1_000_000 / span, above * 1_000_000 % span);
+    let up = 2 * rest > span || 2 * rest == span && share % 2 == 1;
+    i64::try_from(share + i128::from(up))
+        .ok()
+        .and_then(Micro::new)
+}
+
 /// Reads an answer to ask `id`.
-fn read(text: &str, id: u64) -> Result<Answer, JudgeError> {
+fn read(text: &str, id: u64, scale: Option<ScaleEnds>) -> Result<Answer, JudgeError> {
     const SHOWN: usize = 200;
     let shown = || text.chars().take(SHOWN).collect::<String>();
     let answer: ChildReply<'_> = serde_json::from_str(text)
@@ -151,13 +177,19 @@ fn read(text: &str, id: u64) -> Result<Answer, JudgeError> {
         return Err(JudgeError::Declined(error));
     }
     let score = answer.score.ok_or_else(|| JudgeError::Answer(shown()))?;
-    match Micro::parse(score.get()) {
-        Ok((score, _)) if (0..=1_000_000).contains(&score.value()) => Ok(Answer {
-            score,
-            reason: answer.reason,
-        }),
-        _ => Err(JudgeError::Answer(shown())),
-    }
+    let said = Micro::parse(score.get()).ok().map(|(score, _)| score);
+    let score = match scale {
+        Some(scale) => said.and_then(|said| share(said, scale)),
+        None => said.filter(|score| (0..=1_000_000).contains(&score.value())),
+    };
+    let wrong = |found: String| match scale {
+        Some(scale) => JudgeError::OffScale { scale, found },
+        None => JudgeError::Answer(found),
+    };
+    Ok(Answer {
+        score: score.ok_or_else(|| wrong(shown()))?,
+        reason: answer.reason,
+    })
 }
 
 impl Judge for Command {
@@ -181,7 +213,7 @@ impl Judge for Command {
         let mut starts = 0;
         loop {
             match self.ask(id, &line) {
-                Ok(answer) => return read(&answer, id),
+                Ok(answer) => return read(&answer, id, self.scale),
                 Err(error) if starts == self.plan.restarts_max => return Err(error),
                 Err(_) => starts += 1,
             }
@@ -233,6 +265,40 @@ mod tests {
         judge.score(&ask).map(Micro::value)
     }
 
+    #[test]
+    fn answers_on_a_scale_are_shares_of_it() {
+        let micro = |value: i64| Micro::new(value * 1_000_000).unwrap();
+        let scale = |low, high| {
+            Some(ScaleEnds {
+                high_micro: micro(high),
+                low_micro: micro(low),
+            })
+        };
+        // Shares by hand; 2/3 of a scale and halves of a millionth are rounded half to even.
+        for (said, low, high, expected) in [
+            ("56", 0, 100, Some(560_000)),
+            ("0", 0, 100, Some(0)),
+            ("100", 0, 100, Some(1_000_000)),
+            ("3", 1, 5, Some(500_000)),
+            ("-1", -1, 1, Some(0)),
+            ("2", 0, 3, Some(666_667)),
+            ("0.00005", 0, 100, Some(0)),
+            ("0.00015", 0, 100, Some(2)),
+            ("101", 0, 100, None),
+            ("0", 1, 5, None),
+        ] {
+            let text = format!("{{\"id\":1,\"score\":{said}}}");
+            let found = read(&text, 1, scale(low, high)).map(|of| of.score.value());
+            match expected {
+                Some(expected) => assert_eq!(found, Ok(expected), "{said} on {low}:{high}"),
+                None => assert!(
+                    matches!(found, Err(JudgeError::OffScale { .. })),
+                    "{said} on {low}:{high}"
+                ),
+            }
+        }
+    }
+
     /// Answers each line with its number; `$n` counts.
     const COUNTING: &str =
         "n=0; while read -r l; do n=$((n+1)); echo \"{\\\"id\\\":$n,\\\"score\\\":0.$n}\"; done";
@@ -262,7 +328,7 @@ mod tests {
             ("{\"id\":1}", Err("expected a score")),
             ("0.5", Err("expected a score")),
         ] {
-            match (read(text, 1).map(|of| of.score.value()), expected) {
+            match (read(text, 1, None).map(|of| of.score.value()), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(found), Err(expected)) => {
                     assert!(found.to_string().contains(expected), "{found}");

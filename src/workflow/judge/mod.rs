@@ -13,6 +13,7 @@ pub mod run;
 
 use clover_event::id::ItemId;
 use clover_event::id::PolicyId;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_rubric::evidence::Evidence;
@@ -40,6 +41,14 @@ pub enum JudgeError {
     /// The answer is no score.
     #[error("expected a score from 0 to 1, found {0}")]
     Answer(String),
+    /// The answer is no score on the scale that it was registered with.
+    #[error("expected a score from {} to {}, found {found}", .scale.low_micro, .scale.high_micro)]
+    OffScale {
+        /// The scale.
+        scale: ScaleEnds,
+        /// What it said.
+        found: String,
+    },
     /// It ended, or could not be started, and was tried as often as it may be.
     #[error("the judge ended: {0}")]
     Ended(String),

@@ -297,6 +297,7 @@ mod tests {
             prompt: None,
             port: JudgePort::Builtin,
             prompt_hash: Digest::sha256(b""),
+            scale: None,
             tool_snapshot: Digest::sha256(b""),
         };
         Frame::new(registered, ProbeEvidence::default(), [7; 32])

@@ -216,6 +216,7 @@ pub(super) fn transport(
         policies: &[policy],
         terms: &said.audit,
         form: form(said.algorithm.as_str() == BOUNDED_AUDIT),
+        timely: said.late.is_some(),
     };
     let (_, events) = audit::audit(gathered, &said.terms, &ask)?;
     let event = events.into_iter().next();

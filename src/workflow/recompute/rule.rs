@@ -47,6 +47,7 @@ pub const AGAIN: Again = Again {
         Kind::ScoreRecorded,
         Kind::TransportTested,
     ],
+    draws: &[],
     make: || Box::<Estimates>::default(),
 };
 
@@ -108,6 +109,7 @@ const ROWS: &[Kind] = &[
 pub const LIVE: Again = Again {
     kinds: &recipes::LIVE,
     reads: ROWS,
+    draws: &[],
     make: || Box::<OfLive>::default(),
 };
 
@@ -115,6 +117,7 @@ pub const LIVE: Again = Again {
 pub const ITERATIONS: Again = Again {
     kinds: &recipes::ITERATIONS,
     reads: ROWS,
+    draws: &[Kind::CandidatesSealed],
     make: || Box::<OfIterations>::default(),
 };
 

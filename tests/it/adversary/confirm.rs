@@ -137,6 +137,14 @@ fn row(item: &ItemId) -> String {
     format!("base/{item}/0")
 }
 
+/// A score of a confirm row by the judge of the story.
+fn scored(item: &ItemId) -> Payload {
+    let data = json!({
+        "draw": 0, "item": item, "judge": "builtin", "policy": "base", "score_micro": 500_000,
+    });
+    payload("score.recorded", &data)
+}
+
 fn envelope(item: &ItemId) -> Vec<u8> {
     format!("age-encryption.org/v1\nan envelope of {item}").into_bytes()
 }
@@ -223,6 +231,9 @@ fn told(parts: &Parts, is_open: bool) -> Told {
     teller.say_in(ADA, "manifest", planned::registered(&parts.plan));
     for event in split_events("split-7", 'q', 11) {
         teller.say_in(BEN, "split", event);
+    }
+    for item in &parts.items {
+        teller.say_in(RUNNER_2, "scored", scored(item));
     }
     teller.say_in(LENA, "design", design(DESIGN));
     for item in &parts.items[..SEALED] {
@@ -432,7 +443,7 @@ fn others(parts: &Parts) -> Vec<Letter> {
         fixed(label(confirm)),
     ));
     let score = json!({
-        "draw": 0, "item": confirm, "judge": "builtin", "policy": "base", "score_micro": 900_000,
+        "draw": 1, "item": confirm, "judge": "builtin", "policy": "base", "score_micro": 900_000,
     });
     let score = payload("score.recorded", &score);
     all.push(letter(

@@ -188,7 +188,9 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
     for gate in gates {
         assert_ne!(gate["recommended"], "not_checked", "{gate:#}");
     }
-    let ran = desk.ok("iterate run it-1 --yes");
+    // No patch passes: the iteration ended against what it judged.
+    let ran = desk.run("iterate run it-1 --yes");
+    assert_eq!(ran.code, 10, "{}{}", ran.out, ran.err);
     println!("{}", ran.out);
     let shown = desk.ok("iterate show it-1");
     println!("{}", shown.out);
@@ -305,7 +307,8 @@ fn the_real_sample_runs_to_its_honest_verdict() {
     desk.file("patch.yaml", LENGTH[1]);
     if ran.out.contains("waits for patches") {
         desk.ok("iterate propose it-1 patch.yaml");
-        let ran = desk.ok("iterate run it-1 --yes");
+        let ran = desk.run("iterate run it-1 --yes");
+        assert!([0, 10].contains(&ran.code), "{}{}", ran.out, ran.err);
         println!("{}", ran.out);
     }
     println!("{}", desk.ok("iterate show it-1").out);

@@ -35,11 +35,12 @@ fn imported(fields: &str) -> Desk {
         desk.ok(&format!("key new {role} --role {role}"));
     }
     desk.ok("label design new calib --purpose calibrate --probability 0.5");
+    std::fs::create_dir(desk.at.join("both")).unwrap();
     for (policy, every) in [("a", 2), ("b", 4)] {
-        let text = rows(every);
-        let file = desk.file(&format!("{policy}_responses.jsonl"), &text);
-        desk.ok(&format!("import cje {file} --labels {fields}"));
+        desk.file(&format!("both/{policy}_responses.jsonl"), &rows(every));
     }
+    // One command: the rows of both files stand before the first label.
+    desk.ok(&format!("import cje both --labels {fields}"));
     desk
 }
 
@@ -228,12 +229,12 @@ fn fields_that_come_later_are_read_from_then_on() {
     let ran = desk.run("estimate --covariate tokens --dry-run");
     assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
     let size = desk.head()["size"].as_u64().unwrap();
-    for policy in ["a", "b"] {
-        desk.ok(&format!(
-            "import cje {policy}_responses.jsonl --labels --field tokens"
-        ));
-    }
-    desk.ok("estimate --covariate tokens");
+    desk.ok("import cje both --labels --field tokens");
+    // Labels could be read by then: the field parts rows, and is no covariate.
+    let ran = desk.run("estimate --covariate tokens --dry-run");
+    assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
+    desk.ok("estimate --dry-run --chart residuals:tokens --plot tokens.svg");
+    desk.ok("estimate");
     assert_eq!(
         desk.ok("replay --all --json").json()["verdict"],
         "reproduced"

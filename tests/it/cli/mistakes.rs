@@ -163,7 +163,7 @@ fn a_file_that_is_not_what_a_verb_reads_has_its_message() {
             line: "import cje marked.csv --policy base",
             code: 4,
             first: "input: marked.csv: expected JSON Lines, as `import cje` reads, found comma-separated values",
-            next: "clover import csv marked.csv --policy base",
+            next: "clover import csv marked.csv --policy base --scale 0:100 --label-scale 1:5",
         },
         Mistake {
             line: "import csv marked.csv --policy base",
@@ -181,7 +181,7 @@ fn a_file_that_is_not_what_a_verb_reads_has_its_message() {
             line: "import rows inspect.json --policy base",
             code: 4,
             first: "input: inspect.json: expected comma-separated values or JSON Lines, as `import rows` reads, found a log of Inspect",
-            next: "clover import rows rows.jsonl --policy base --judge inspect",
+            next: "clover import rows rows.jsonl --policy base",
         },
         Mistake {
             line: "import cje bad.jsonl --policy base",

@@ -43,8 +43,18 @@ fn every_template_is_accepted_once_it_is_filled_in() {
         family(&mut desk);
         let text = filled(&mut desk, template.as_str(), "m-1");
         let file = desk.file("plan.yaml", &text);
-        let checked = desk.ok(&format!("prereg check {file}"));
+        let checked = desk.run(&format!("prereg check {file}"));
         assert!(checked.out.contains("h0 digest"), "{}", checked.out);
+        // An iteration that names no anchors accepts no patch: that is said, and is no success.
+        let (code, next) = match template {
+            Template::Iteration => (
+                12,
+                format!("next: mend {file}, then clover prereg check {file}"),
+            ),
+            _ => (0, format!("next: clover prereg sign {file}")),
+        };
+        assert_eq!(checked.code, code, "{}{}", checked.out, checked.err);
+        assert!(checked.err.contains(&next), "{}", checked.err);
         let signed = desk.ok(&format!("prereg sign {file} --json --yes")).json();
         assert_eq!(signed["data"]["in_force"], template != Template::Gate);
         let again = desk.ok(&format!("prereg sign {file} --json")).json();

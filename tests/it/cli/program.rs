@@ -146,7 +146,8 @@ fn a_program_judges_an_iteration_to_its_verdict() {
         let said = desk.ok(&format!("log --kind {kind} --json")).json();
         assert_eq!(said["data"]["entries"], serde_json::json!([]), "{kind}");
     }
-    let ran = desk.ok("iterate run it-program --yes -- python3 judge.py");
+    let ran = desk.run("iterate run it-program --yes -- python3 judge.py");
+    assert_eq!(ran.code, 10, "{}{}", ran.out, ran.err);
     println!("{}", ran.out);
     let shown = desk.ok("iterate show it-program --json").json()["data"].clone();
     assert!(shown["outcome"].is_string(), "{shown:#}");

@@ -121,7 +121,8 @@ fn what_cannot_improve_as_planned_leaves_the_labels_sealed() {
         &["in the order that iteration it-mended draws"],
     );
     assert_eq!(labels(&mut desk, "budget.charged"), 1);
-    let closed = desk.ok("iterate run it-mended --yes");
+    let closed = desk.run("iterate run it-mended --yes");
+    assert_eq!(closed.code, 10, "{}{}", closed.out, closed.err);
     prints(&closed, &["p8 futile at cluster 1"]);
     assert_eq!(labels(&mut desk, "gate.evaluated"), 8);
     holds(&mut desk);

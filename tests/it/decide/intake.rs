@@ -490,6 +490,7 @@ fn judge_rule() {
             prompt: None,
             port: JudgePort::Builtin,
             prompt_hash: Digest::sha256(b""),
+            scale: None,
             tool_snapshot: Digest::sha256(b""),
         }
         .into()

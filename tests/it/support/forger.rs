@@ -67,24 +67,39 @@ pub struct Sealed {
     pub roots: Vec<Digest>,
 }
 
+/// The key of every author, by its id.
+pub fn keys() -> BTreeMap<String, Signer> {
+    let keys = AUTHORS.iter().map(|seed| signer(*seed));
+    keys.map(|key| (key.id().to_string(), key)).collect()
+}
+
+impl Item {
+    /// An event that nobody has seen yet.
+    pub fn new(body: Value, recorded_at: Timestamp, was: String) -> Self {
+        Self {
+            body,
+            recorded_at,
+            was,
+            numbered: false,
+            bound: false,
+            raw: None,
+            signer: None,
+            keyid: None,
+            signature: None,
+            seq: None,
+        }
+    }
+}
+
 impl World {
     /// The history of these lines.
     pub fn of(lines: &[Vec<u8>]) -> Self {
         let items = lines.iter().map(|line| {
             let entry = Entry::parse(line).unwrap();
             let body = entry.signed.body();
-            Item {
-                body: serde_json::from_slice(body).unwrap(),
-                recorded_at: entry.recorded_at,
-                was: Digest::sha256(body).to_hex(),
-                numbered: false,
-                bound: false,
-                raw: None,
-                signer: None,
-                keyid: None,
-                signature: None,
-                seq: None,
-            }
+            let said = serde_json::from_slice(body).unwrap();
+            let was = Digest::sha256(body).to_hex();
+            Item::new(said, entry.recorded_at, was)
         });
         Self {
             items: items.collect(),
@@ -105,18 +120,8 @@ impl World {
             "experiment": experiment, "kind": kind, "ledger": ORIGIN, "refs": [],
             "seen": {"root": Digest([0; 32]).to_base64(), "size": self.items.len()}, "v": v,
         });
-        self.items.push(Item {
-            body,
-            recorded_at,
-            was: Digest::sha256(&self.made_up.to_be_bytes()).to_hex(),
-            numbered: false,
-            bound: false,
-            raw: None,
-            signer: None,
-            keyid: None,
-            signature: None,
-            seq: None,
-        });
+        let was = Digest::sha256(&self.made_up.to_be_bytes()).to_hex();
+        self.items.push(Item::new(body, recorded_at, was));
         self.items.len() - 1
     }
 
@@ -151,59 +156,91 @@ impl World {
 
     /// Numbers, binds and signs everything.
     pub fn seal(&self) -> Sealed {
-        let keys = AUTHORS.iter().map(|seed| signer(*seed));
-        self.seal_with(&keys.map(|key| (key.id().to_string(), key)).collect())
+        self.seal_with(&keys())
     }
 
     /// The same with these keys, by their ids.
     pub fn seal_with(&self, keys: &BTreeMap<String, Signer>) -> Sealed {
-        let (mut tiler, mut sealed) = (
-            Tiler::new(),
-            Sealed {
+        let mut sealing = Sealing::new(keys);
+        for item in &self.items {
+            sealing.push(item);
+        }
+        sealing.sealed
+    }
+}
+
+/// A history that is numbered, bound and signed, one event after the other.
+pub struct Sealing<'k> {
+    keys: &'k BTreeMap<String, Signer>,
+    tiler: Tiler,
+    next: BTreeMap<String, u64>,
+    ids: BTreeMap<String, String>,
+    /// What is sealed so far.
+    pub sealed: Sealed,
+}
+
+impl<'k> Sealing<'k> {
+    pub fn new(keys: &'k BTreeMap<String, Signer>) -> Self {
+        Self {
+            keys,
+            tiler: Tiler::new(),
+            next: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            sealed: Sealed {
                 lines: Vec::new(),
                 roots: vec![merkle::empty_root()],
             },
-        );
-        let (mut next, mut ids) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
-        for (position, item) in self.items.iter().enumerate() {
-            let mut body = item.body.clone();
-            let author = body.get("author").and_then(Value::as_str);
-            let author = author.unwrap_or_default().to_owned();
-            let number = next.entry(author.clone()).or_default();
-            if !item.numbered {
-                body["author_seq"] = (*number).into();
-            }
-            if let Some(at) = body.get("author_seq").and_then(Value::as_u64) {
-                *number = at + 1;
-            }
-            if !item.bound {
-                bind(&mut body, &sealed.roots);
-            }
-            rename(&mut body, &ids);
-            // What has no canonical form, such as 2^53, is signed in the plain one.
-            let plain = |_| serde_json::to_vec(&body).unwrap();
-            let canonical = || canon::to_bytes(&body).unwrap_or_else(plain);
-            let bytes = item.raw.clone().unwrap_or_else(canonical);
-            ids.insert(item.was.clone(), Digest::sha256(&bytes).to_hex());
-            let other = item.signer.map(signer);
-            let first = signer(AUTHORS[0]);
-            let key = other.as_ref().or_else(|| keys.get(&author));
-            let signed = Signed::sign(PAYLOAD_TYPE, bytes, key.unwrap_or(&first));
-            let keyid = Digest::from_hex(&author).map_or(signed.signer(), KeyId);
-            let mut line = Vec::new();
-            entry::write_line(
-                &mut line,
-                item.seq.unwrap_or(position as u64),
-                item.recorded_at,
-                signed.body(),
-                &item.keyid.unwrap_or(keyid),
-                &item.signature.unwrap_or(*signed.signature()),
-            );
-            tiler.push(merkle::leaf_hash(&line));
-            sealed.lines.push(line);
-            sealed.roots.push(tiler.root());
         }
-        sealed
+    }
+
+    /// The body of an event, if it came next.
+    pub fn body(&self, item: &Item) -> Value {
+        let mut body = item.body.clone();
+        if !item.numbered {
+            let author = body.get("author").and_then(Value::as_str);
+            let number = self.next.get(author.unwrap_or_default());
+            body["author_seq"] = number.copied().unwrap_or_default().into();
+        }
+        if !item.bound {
+            bind(&mut body, &self.sealed.roots);
+        }
+        rename(&mut body, &self.ids);
+        body
+    }
+
+    /// Signs the next event; its body bytes.
+    pub fn push(&mut self, item: &Item) -> Vec<u8> {
+        let body = self.body(item);
+        let author = body.get("author").and_then(Value::as_str);
+        let author = author.unwrap_or_default().to_owned();
+        let number = self.next.entry(author.clone()).or_default();
+        if let Some(at) = body.get("author_seq").and_then(Value::as_u64) {
+            *number = at + 1;
+        }
+        // What has no canonical form, such as 2^53, is signed in the plain one.
+        let plain = |_| serde_json::to_vec(&body).unwrap();
+        let canonical = || canon::to_bytes(&body).unwrap_or_else(plain);
+        let bytes = item.raw.clone().unwrap_or_else(canonical);
+        self.ids
+            .insert(item.was.clone(), Digest::sha256(&bytes).to_hex());
+        let other = item.signer.map(signer);
+        let first = signer(AUTHORS[0]);
+        let key = other.as_ref().or_else(|| self.keys.get(&author));
+        let signed = Signed::sign(PAYLOAD_TYPE, bytes.clone(), key.unwrap_or(&first));
+        let keyid = Digest::from_hex(&author).map_or(signed.signer(), KeyId);
+        let mut line = Vec::new();
+        entry::write_line(
+            &mut line,
+            item.seq.unwrap_or(self.sealed.lines.len() as u64),
+            item.recorded_at,
+            signed.body(),
+            &item.keyid.unwrap_or(keyid),
+            &item.signature.unwrap_or(*signed.signature()),
+        );
+        self.tiler.push(merkle::leaf_hash(&line));
+        self.sealed.lines.push(line);
+        self.sealed.roots.push(self.tiler.root());
+        bytes
     }
 }
 

@@ -265,6 +265,7 @@ fn data(test: &mut TestLedger) -> EventId {
 fn intake(test: &mut TestLedger, scored: EventId) {
     let blobs = blobs();
     let ingested = DataIngested {
+        fields: None,
         format: ImportFormat::Csv,
         labelled: count(0),
         rounded: count(0),
@@ -345,6 +346,7 @@ fn scoring(test: &mut TestLedger) {
         prompt: None,
         port: JudgePort::Builtin,
         prompt_hash: Digest::sha256(b""),
+        scale: None,
         tool_snapshot: Digest::sha256(&blobs[2]),
     };
     let found = EvidenceRecorded {

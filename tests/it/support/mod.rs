@@ -3,6 +3,10 @@
 
 pub mod calibrated;
 pub mod child;
+pub mod computed;
+pub mod computed_reports;
+pub mod computed_rows;
+pub mod computed_telling;
 pub mod decided;
 pub mod deployed;
 pub mod drifted;
@@ -18,6 +22,7 @@ pub mod released;
 pub mod samples;
 pub mod sequenced;
 pub mod tampered;
+pub mod tampered_before;
 pub mod tampered_chosen;
 pub mod tampered_claims;
 pub mod tampered_decisions;

@@ -20,7 +20,7 @@ use super::samples::*;
 use super::signer;
 
 /// Topics of the plan.
-const TOPICS: [&str; 3] = ["legal advice", "medical dosing", "tax"];
+pub const TOPICS: [&str; 3] = ["legal advice", "medical dosing", "tax"];
 
 /// The one patch of the story: it edits no safety rule, and the plan has a slice with stakes of 0.8.
 pub fn patch() -> Payload {

@@ -62,6 +62,13 @@ const ORDER: [u8; 32] = [
 
 /// Every sample.
 pub fn all() -> Vec<Sample> {
+    let mut rows = written();
+    super::computed::mend(&mut rows);
+    rows
+}
+
+/// Every sample as it is written first: short, some with numbers of nobody's.
+pub fn written() -> Vec<Sample> {
     let good = good();
     let mut table = Table {
         good: &good,
@@ -105,6 +112,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_stopped::all());
     rows.extend(super::tampered_retold::all());
     rows.extend(super::tampered_picked::all());
+    rows.extend(super::tampered_before::all());
     rows.extend(super::tampered_undone::all());
     rows.extend(super::tampered_seen::all());
     rows
@@ -1420,7 +1428,18 @@ pub fn documents(sample: &Sample) -> BTreeMap<&'static str, String> {
     let (verdict, found) = match sample.first {
         None => (
             "pass",
-            "**Must be found:** nothing. The verdict is `VERIFIED`.".to_owned(),
+            match super::computed::found_again(sample.name) {
+                None if sample.name == super::computed::HIDES => {
+                    "**Must be found:** nothing by a verifier, for neither writes reports. `clover replay`, on a ledger that \
+                     holds these entries, says that `report.published` differs: `assumptions_digest`."
+                        .to_owned()
+                }
+                None => "**Must be found:** nothing. The verdict is `VERIFIED`.".to_owned(),
+                Some(rule) => format!(
+                    "**Must be found:** nothing. The verdict is `VERIFIED`. Whoever computes again finds it all the same: \
+                     `clover verify --recompute` says `FAILED` (`{rule}`)."
+                ),
+            },
         ),
         Some((seq, rule)) => (
             "fail",

@@ -51,14 +51,34 @@ fn handled(world: &mut World, digest: &str, rule_path: &str) -> usize {
     say(world, BEN, "manifest.deviated", &deviated)
 }
 
-/// A gate whose judge drifts, and goes on after its deviation.
+/// How far the judge moved on good answers, in millionths.
+const MOVED: i64 = 150_000;
+
+/// A gate whose judge drifts on anchors that it had scored, and goes on after its deviation.
 pub fn good() -> World {
     let story = gated::story();
+    let judge = judge(&story);
     let (mut world, observed, digest) = begun(&story);
-    checked(
-        &mut world,
-        &drifted::written(&judge(&story), "anchors-1", true),
-    );
+    for anchor in drifted::anchored(&judge) {
+        let who = match &anchor {
+            Payload::ScoreRecorded(_) => RUNNER,
+            _ => ADA,
+        };
+        let kind = anchor.kind();
+        let data = serde_json::to_value(&anchor).unwrap();
+        world.say(
+            who,
+            kind.as_str(),
+            kind.version().into(),
+            "exp-1".into(),
+            data,
+        );
+    }
+    let through = world.items.len() as u64 - 1;
+    let (check, _) = drifted::again(&judge, &[], through, MOVED);
+    let check = serde_json::to_value(&check).unwrap();
+    assert_eq!(check["verdicts"]["residuals"], "fail", "{check}");
+    world.say(LENA, "judge.drift_checked", 1, "exp-1".into(), check);
     handled(&mut world, &digest, "metric.judge_digest");
     say(&mut world, BEN, "gate.observed", &observed);
     world

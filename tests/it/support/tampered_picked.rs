@@ -4,6 +4,7 @@
 use serde_json::Value;
 use serde_json::json;
 
+use super::computed;
 use super::decided;
 use super::forger::World;
 use super::iterated;
@@ -85,9 +86,32 @@ const CASES: &[Case] = &[
            done: "Nothing. Two patches were accepted, each under a charge of its own." },
 ];
 
+/// The report of an iteration, under a rulebook that was adopted before it.
+pub fn reported(rulebook: u64) -> World {
+    let story = decided::story();
+    let mut world = World::of(&story.lines);
+    world.items.truncate(story.at("reported"));
+    adopt(&mut world, rulebook);
+    again(&mut world, &story, "reported", |_| ());
+    world
+}
+
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
-    let mut rows = Vec::new();
+    let mut rows = vec![
+        sample(
+            "good-report",
+            "Nothing. A report says of assumptions what criterion P6 found, as rulebook 21 asks.",
+            &reported(21),
+            None,
+        ),
+        sample(
+            computed::HIDES,
+            "A report says of assumptions what it said before rulebook 21: nothing of what criterion P6 found.",
+            &reported(21),
+            None,
+        ),
+    ];
     for case in CASES {
         let (world, at) = (case.told)(21);
         let first = case.rule.map(|rule| (at, rule));

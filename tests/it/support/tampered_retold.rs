@@ -63,6 +63,21 @@ fn told() -> (JudgeRegistered, String) {
     (told.unwrap(), prompt.text)
 }
 
+/// What the judge is told.
+pub fn told_text() -> Vec<u8> {
+    told().1.into_bytes()
+}
+
+/// What stands in the commit of the patch.
+pub fn patched_text() -> Vec<u8> {
+    let Payload::PatchProposed(said) = patch() else {
+        unreachable!("a proposal");
+    };
+    let rubric = prompts::patched(&iterated::rubric(), &said.diff, "1.1").unwrap();
+    let topics = released::TOPICS.map(str::to_owned).into();
+    clover::rubric::prompt::render(&rubric, &topics).into_bytes()
+}
+
 /// One of its answers.
 fn answer(number: u64) -> Payload {
     let data = json!({

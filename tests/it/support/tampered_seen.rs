@@ -35,8 +35,8 @@ const CASES: &[Case] = &[
     Case { name: "good-probes-of-two-designs", unasked: None, rule: None,
            told: |book| probed_twice(book, "base"),
            done: "Nothing. Two designs for audits have a probe each, of draws that they do not share." },
-    Case { name: "audit-planned-between-its-designs", unasked: Some("audit-planned-between-its-designs-unasked"),
-           rule: Some("thresholds"), told: |book| planned_between(book, true),
+    Case { name: "audit-planned-between-its-designs", unasked: None, rule: Some("thresholds"),
+           told: |book| planned_between(book, true),
            done: "A probe was seen under one design, a plan was signed, and the audit of the probe under another design is graded by it." },
     Case { name: "good-audit-planned-between-its-designs", unasked: None, rule: None,
            told: |book| planned_between(book, false),
@@ -143,7 +143,6 @@ fn planned_between(rulebook: u64, by_plan: bool) -> Told {
     }
     let at = tested(&mut world, "probe-3", "pass", |audit| {
         if by_plan {
-            audit["family_size"] = plan["transport"]["family_size"].clone();
             audit["margin_micro"] = 90_000.into();
             audit["manifest"] = digest;
         }

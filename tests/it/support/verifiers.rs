@@ -12,9 +12,12 @@ use clover::event::payload::Verdict;
 use clover::ground::ambient::Ambient;
 use clover::ground::digest::Digest;
 use clover::ground::note::SignedCheckpoint;
+use clover::ledger::Rulebook;
 use clover::ledger::verify;
 use clover::ledger::verify::EntryLines;
+use clover::ledger::verify::Report;
 use clover::ledger::verify::VerifyOptions;
+use clover::workflow::GOVERNED;
 use clover::workflow::RULEBOOK;
 use serde_json::Value;
 use serde_json::json;
@@ -47,6 +50,42 @@ pub fn repository() -> PathBuf {
 
 /// Our verdict.
 pub fn ours(case: &Case) -> Outcome {
+    ours_under(case, &RULEBOOK, VerifyOptions::default())
+}
+
+/// Our verdict where every number is computed again.
+pub fn ours_again(case: &Case) -> Outcome {
+    ours_under(case, &GOVERNED, again())
+}
+
+/// How many numbers of a case cannot be computed again.
+pub fn not_recomputed(case: &Case) -> u64 {
+    report_under(case, &GOVERNED, again()).not_recomputed
+}
+
+fn again() -> VerifyOptions {
+    VerifyOptions {
+        recompute: true,
+        ..VerifyOptions::default()
+    }
+}
+
+fn ours_under(case: &Case, rulebook: &'static Rulebook, options: VerifyOptions) -> Outcome {
+    let report = report_under(case, rulebook, options);
+    assert_eq!(report.verdict == Verdict::Pass, report.first.is_none());
+    Outcome {
+        first: report
+            .first
+            .map(|first| (first.seq, first.rule.to_string())),
+        all: report
+            .findings
+            .iter()
+            .map(|finding| (finding.seq, finding.rule.to_string()))
+            .collect(),
+    }
+}
+
+fn report_under(case: &Case, rulebook: &'static Rulebook, options: VerifyOptions) -> Report {
     let mut unreadable = Vec::new();
     let mut parse = |name: &str, note: &Option<Vec<u8>>| {
         let read = SignedCheckpoint::parse(note.as_ref()?);
@@ -60,7 +99,7 @@ pub fn ours(case: &Case) -> Outcome {
         against: against.collect(),
         unreadable,
         log_key: case.log_key.as_ref().map(|key| key.parse().unwrap()),
-        ..VerifyOptions::default()
+        ..options
     };
     let blobs = |digest: &Digest| {
         Ok(case
@@ -79,19 +118,7 @@ pub fn ours(case: &Case) -> Outcome {
         },
     };
     let ambient = Arc::new(Ambient::system());
-    let report =
-        verify::verify_lines(lines, &options, &RULEBOOK, &ambient, &mut |_, _| {}).unwrap();
-    assert_eq!(report.verdict == Verdict::Pass, report.first.is_none());
-    Outcome {
-        first: report
-            .first
-            .map(|first| (first.seq, first.rule.to_string())),
-        all: report
-            .findings
-            .iter()
-            .map(|finding| (finding.seq, finding.rule.to_string()))
-            .collect(),
-    }
+    verify::verify_lines(lines, &options, rulebook, &ambient, &mut |_, _| {}).unwrap()
 }
 
 impl Case {

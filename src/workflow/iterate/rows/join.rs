@@ -46,6 +46,8 @@ pub(super) struct Sources<'a> {
     pub rubric: &'a Rubric,
     pub evidence: &'a BTreeMap<Key, Evidence>,
     pub imported: &'a BTreeMap<Key, BTreeMap<FieldId, String>>,
+    /// Rows of which some field was said once their label could be read.
+    pub late: &'a BTreeSet<Key>,
     pub judge: &'a JudgeId,
     pub formed: &'a SplitFormation,
     pub through: u64,
@@ -128,6 +130,13 @@ impl Sources<'_> {
                 raw.len()
             ));
         }
+        let late = rows.iter().filter(|score| self.late.contains(&score.key));
+        let late = late.count();
+        if late > 0 {
+            notes.push(format!(
+                "fields of {late} rows were said once their labels could be read: they do not count"
+            ));
+        }
         let names = rows.iter().map(|score| RowName {
             policy: score.key.0.clone(),
             item: score.key.1.clone(),
@@ -197,7 +206,12 @@ impl Sources<'_> {
             for key in keys.clone() {
                 let value = self.row(key).number(field.as_str(), allowed);
                 column.push(value.ok_or_else(|| {
-                    let what = format!("covariate {field} of {} is not known", id_of(key));
+                    let found = if self.late.contains(key) {
+                        "was said once its label could be read, and does not count"
+                    } else {
+                        "is not known"
+                    };
+                    let what = format!("covariate {field} of {} {found}", id_of(key));
                     missing(what, self.next(field.as_str()))
                 })?);
             }
@@ -242,8 +256,11 @@ impl Sources<'_> {
             for condition in family.cells.iter().flat_map(|cell| &cell.conditions) {
                 let field = condition.field.as_str();
                 if !rows.iter().any(|score| self.row(&score.key).knows(field)) {
-                    let what =
+                    let mut what =
                         format!("slice family {}: {field} is known of no row", family.family);
+                    if !self.late.is_empty() {
+                        what += " from before its label could be read";
+                    }
                     return Err(missing(what, self.next(field)));
                 }
             }

@@ -2,6 +2,7 @@
 //! its judge still holds.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
@@ -123,11 +124,13 @@ pub fn later(
     let evidence = records::evidence(history, &log, after.judge)?;
     let fields = wanted(&design, &log);
     let imported = records::imported(history, &log, &fields.iter().collect::<Vec<_>>())?;
+    let none = BTreeSet::new();
     let sources = Sources {
         log: &log,
         design: &design,
         rubric: after.rubric,
         evidence: &evidence,
+        late: &none,
         imported: &imported,
         judge: after.judge,
         formed,

@@ -27,6 +27,7 @@ use clover_event::id::PolicyId;
 use clover_event::id::Root;
 use clover_event::id::SplitId;
 use clover_event::id::Text;
+use clover_event::payload::intake::SplitPart;
 use clover_event::payload::iteration::AnchorRows;
 use clover_event::payload::label::row_of_draw;
 use clover_event::payload::manifest::IterationDesign;
@@ -73,8 +74,7 @@ pub use sequence::Unit;
 pub use window::FitWindow;
 pub use window::fit_window;
 
-/// The imported field that names a row's stratum, for designs that have strata.
-pub const STRATUM: &str = "stratum";
+pub use clover_projection::said::STRATUM;
 
 /// Why there are no rows.
 #[derive(Debug, thiserror::Error)]
@@ -434,16 +434,21 @@ pub fn load(
     let judge = judge_of(&log, design.judge.as_ref())?;
     let evidence = records::evidence(history, &log, &judge)?;
     let wanted = wanted(&design, &log);
-    let imported = records::imported(history, &log, &wanted.iter().collect::<Vec<_>>())?;
     let unsealed = log.unsealed.iter();
     let unsealed = unsealed.filter(|(_, by, _)| by == which.iteration);
     let unsealed = unsealed.map(|(.., seq)| *seq).next();
+    let parts = log.parts.get(&formed.split);
+    let is_confirm = |key: &Key| parts.and_then(|of| of.get(&key.1)) == Some(&SplitPart::Confirm);
+    let fields: Vec<&FieldId> = wanted.iter().collect();
+    let of_confirm = (&is_confirm as &dyn Fn(&Key) -> bool, unsealed);
+    let (imported, late) = records::imported_before(history, &log, &fields, of_confirm)?;
     let sources = Sources {
         log: &log,
         design: &design,
         rubric: &rubric,
         evidence: &evidence,
         imported: &imported,
+        late: &late,
         judge: &judge,
         formed: &formed,
         through: which.through,

@@ -1,6 +1,7 @@
 //! What blobs hold of an iteration's rows: evidence records of a judge, and imported fields.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::id::FieldId;
 use clover_event::id::JudgeId;
@@ -44,6 +45,37 @@ pub(super) fn records_of(
         found.append(&mut run::parse(&bytes, &root.0).map_err(damaged)?);
     }
     Ok(found)
+}
+
+/// The same of an iteration's rows, as far as it was said before the row's label could be read: a label of confirm from the
+/// unsealing on, another from its own entry on. Beside them the rows of which something was said too late.
+pub(super) fn imported_before(
+    history: &dyn History,
+    log: &RowLog,
+    wanted: &[&FieldId],
+    (confirm, unsealed): (&dyn Fn(&Key) -> bool, Option<u64>),
+) -> Result<(FieldWords, BTreeSet<Key>), IterationRowsError> {
+    if !log.asks_fields_before {
+        return Ok((imported(history, log, wanted)?, BTreeSet::new()));
+    }
+    let mut first: BTreeMap<&Key, u64> = BTreeMap::new();
+    let open = log.labels.iter().filter(|label| !label.is_confirm);
+    for label in open.chain(&log.audited) {
+        first.entry(&label.key).or_insert(label.seq);
+    }
+    let readable = |key: &Key| {
+        if confirm(key) {
+            unsealed
+        } else {
+            first.get(key).copied()
+        }
+    };
+    Ok(kept::fields_before(
+        history,
+        &log.ingested,
+        wanted,
+        &readable,
+    )?)
 }
 
 /// Wanted fields of ingested rows; of a row and field, what was taken in first.

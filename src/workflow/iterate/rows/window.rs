@@ -24,6 +24,7 @@ use clover_projection::iterations::rows::SplitFormation;
 use crate::import::kept;
 use crate::iterate::compute::Table;
 use crate::iterate::rows::IterationRowsError;
+use crate::iterate::rows::fields;
 use crate::iterate::rows::join::Sources;
 use crate::iterate::rows::judge_of;
 use crate::iterate::rows::missing;
@@ -36,7 +37,7 @@ use crate::patches;
 pub struct FitWindow {
     /// The newest anchors, where some are registered.
     pub anchors: Option<AnchorSetId>,
-    /// Words of imported fields, one for each row of the table; `None` where a row has none.
+    /// Words of imported fields and of `policy`, one for each row of the table; `None` where a row has none.
     pub fields: BTreeMap<FieldId, Vec<Option<String>>>,
     /// Root of the fit part.
     pub fit_root: Root,
@@ -168,12 +169,14 @@ fn joined(
     let mut all: BTreeSet<FieldId> = names.clone();
     all.extend(wanted(&design, log));
     let imported = records::imported(history, log, &all.iter().collect::<Vec<_>>())?;
+    let none = BTreeSet::new();
     let sources = Sources {
         log,
         design: &design,
         rubric: &rubric,
         evidence: &evidence,
         imported: &imported,
+        late: &none,
         judge: &judge,
         formed,
         through,
@@ -195,6 +198,9 @@ fn joined(
         rows.iter().map(word).collect()
     };
     let fields = names.iter().map(|name| (name.clone(), words(name)));
-    let fields = fields.collect();
+    // Every row has its policy, imported or not.
+    let policies = rows.iter().map(|row| Some(row.policy.to_string()));
+    let own = FieldId::new(fields::POLICY).expect("BUG: a literal");
+    let fields = fields.chain([(own, policies.collect())]).collect();
     Ok((table, fields, judge))
 }

@@ -161,6 +161,7 @@ fn files(teller: &mut Teller, identity: &Identity) {
             tree.push(merkle::leaf_hash(line.as_bytes()));
         }
         DataIngested {
+            fields: None,
             format: ImportFormat::Cje,
             labelled: count(lines.len() as u64),
             rounded: count(0),
@@ -222,6 +223,7 @@ fn scoring(teller: &mut Teller) {
         prompt: None,
         port: JudgePort::Builtin,
         prompt_hash: Digest::sha256(b""),
+        scale: None,
         tool_snapshot: Digest::sha256(known),
     };
     teller.say_all(RUNNER_3, vec![("judge-1", arena(registered))]);

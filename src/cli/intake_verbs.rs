@@ -1,0 +1,427 @@
+//! Which verb takes a file, with its columns, its scale and the options that were given.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::cli::intake::ImportArgs;
+use crate::cli::intake_files;
+use crate::cli::intake_forms;
+use crate::cli::intake_forms::Verb;
+use crate::event::id::ItemId;
+use crate::event::id::PolicyId;
+use crate::ground::shell;
+use crate::ground::time::Timestamp;
+use crate::num::Micro;
+use crate::view::guide::GuideFile;
+use crate::workflow::import;
+use crate::workflow::import::Brings;
+use crate::workflow::import::How;
+use crate::workflow::import::ImportRows;
+use crate::workflow::import::form::FileForm;
+use crate::workflow::import::row;
+use crate::workflow::split;
+use crate::workflow::split::SampledTimes;
+
+/// From a log of Inspect to rows with scores.
+const INSPECT: &str = r#".eval.model as $m | .samples[] | {target_policy: $m, prompt_id: (.id | tostring), draw_idx: (.epoch - 1), prompt: (.input | if type == "string" then . else tojson end), response: .output.completion, judge_score: (.scores | to_entries[0].value.value | if . == "C" then 1 elif . == "I" then 0 else . end)}"#;
+/// From results of promptfoo to rows with scores.
+const PROMPTFOO: &str = r#".results.results[] | {target_policy: .provider.id, prompt_id: "\(.testIdx)-\(.promptIdx)", prompt: .prompt.raw, response: (.response.output | tostring), judge_score: .score}"#;
+
+/// Other names of columns, for a command that maps them. A rating is what a person gives.
+const COLUMNS: [(&str, &[&str]); 6] = [
+    (row::JUDGE_SCORE, &["score", "judge"]),
+    (
+        row::PROMPT_ID,
+        &["id", "item", "item_id", "example_id", "question_id"],
+    ),
+    (
+        row::ORACLE_LABEL,
+        &[
+            "label",
+            "gold",
+            "human",
+            "human_label",
+            "human_score",
+            "rating",
+            "human_rating",
+        ],
+    ),
+    (row::TARGET_POLICY, &["policy", "model", "system"]),
+    (row::PROMPT, &["input", "question"]),
+    (row::RESPONSE, &["output", "answer", "completion"]),
+];
+
+/// Options of a command that were given, as they can be typed again for `import VERB`; scales are beside them.
+pub(super) fn options(common: &ImportArgs, verb: &str) -> String {
+    let mut words = String::new();
+    let mut add = |option: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            words.push_str(&format!(" --{option} {}", shell::word(&value)));
+        }
+    };
+    let other = |value: &'_ str, default: &str| (value != default).then(|| value.to_owned());
+    add("experiment", common.experiment.as_deref());
+    add("policy", common.policy.as_deref());
+    for field in common.field.iter().filter(|_| verb != "labels") {
+        add("field", Some(field));
+    }
+    if verb != "rows" {
+        add("purpose", other(&common.purpose, "calibrate").as_deref());
+        add("rater", other(&common.rater, "oracle").as_deref());
+        add("seal", common.sealing.seal.as_deref());
+        add("reveal-by", common.sealing.reveal_by.as_deref());
+        add("to", common.sealing.to.as_deref());
+    }
+    let design = common.labels.as_deref();
+    match verb {
+        "rows" => {}
+        "labels" => add("design", design.filter(|design| !design.is_empty())),
+        _ => {
+            add("judge", other(&common.judge, "judge").as_deref());
+            match design {
+                Some("") => words.push_str(" --labels"),
+                Some(design) => words.push_str(&format!(" --labels={}", shell::word(&design))),
+                None => {}
+            }
+        }
+    }
+    if common.dry_run {
+        words.push_str(" --dry-run");
+    }
+    words
+}
+
+/// Scales that were given, as they can be typed again for `import VERB`.
+fn given_scales(common: &ImportArgs, verb: &str) -> String {
+    let scale = Some(&common.scale).filter(|scale| *scale != "0:1");
+    let labels = common.label_scale.as_ref();
+    let say = |option: &str, scale: Option<&String>| {
+        scale.map_or_else(String::new, |scale| format!(" --{option} {scale}"))
+    };
+    match verb {
+        "rows" => String::new(),
+        "labels" => say("scale", labels.or(scale)),
+        _ => say("scale", scale) + &say("label-scale", labels),
+    }
+}
+
+/// From an export of another tool to rows with scores: what `jq` is to make of it, and who judged.
+pub(super) fn of_other_tool(form: FileForm) -> Option<(&'static str, &'static str)> {
+    match form {
+        FileForm::Inspect => Some((INSPECT, "inspect")),
+        FileForm::Promptfoo => Some((PROMPTFOO, "promptfoo")),
+        _ => None,
+    }
+}
+
+/// The commands that make rows of an export of another tool and take them in; `None` for any other file.
+pub(super) fn rows_of(form: FileForm, path: &Path) -> Option<String> {
+    let (filter, judge) = of_other_tool(form)?;
+    let file = shell::word(&path.display());
+    Some(format!(
+        "jq -c '{filter}' {file} > rows.jsonl && clover import cje rows.jsonl --judge {judge}"
+    ))
+}
+
+/// The command that takes a file of another form.
+pub(super) fn elsewhere(
+    form: FileForm,
+    (path, bytes): (&Path, &[u8]),
+    (verb, common): (Verb, &ImportArgs),
+) -> String {
+    let file = shell::word(&path.display());
+    let own = match verb {
+        Verb::Labels | Verb::Rows => verb.name(),
+        Verb::Cje | Verb::Csv | Verb::Logged => "cje",
+    };
+    let jq = |filter: &str, own: &str, judge: &str| {
+        let options = options(common, own);
+        let scales = given_scales(common, own);
+        format!(
+            "jq -c '{filter}' {file} > rows.jsonl && clover import {own} rows.jsonl{options}{scales}{judge}"
+        )
+    };
+    if let Some((filter, judge)) = of_other_tool(form) {
+        // Who judged is known, unless it was said; rows have no judge.
+        let names_judge = own == "cje" && common.judge == "judge";
+        let judge = if names_judge {
+            format!(" --judge {judge}")
+        } else {
+            String::new()
+        };
+        return jq(filter, own, &judge);
+    }
+    match form {
+        FileForm::JsonList => jq(".[]", own, ""),
+        FileForm::Json => jq(".[] | arrays | .[]", own, ""),
+        FileForm::InspectArchive => format!("inspect log dump {file} > log.json"),
+        FileForm::Csv | FileForm::JsonLines => taking((path, bytes), common),
+        FileForm::Separated(by) => {
+            let by = if by == '\t' { r"\t" } else { ";" };
+            format!(
+                "python3 -c 'import csv, sys; csv.writer(sys.stdout).writerows(csv.reader(open(sys.argv[1]), delimiter=\"{by}\"))' {file} > comma.csv"
+            )
+        }
+        FileForm::Utf16 => format!("iconv -f UTF-16 -t UTF-8 {file} > utf8.csv"),
+        // `of_other_tool` has the others.
+        FileForm::Empty | FileForm::Other | FileForm::Inspect | FileForm::Promptfoo => {
+            intake_forms::help(verb)
+        }
+    }
+}
+
+/// Names of the columns of a header, or of the members of the first record.
+fn names(form: FileForm, text: &str) -> Vec<String> {
+    let first = text.lines().next().unwrap_or_default();
+    if form == FileForm::Csv {
+        let names = first.split(',').map(|name| name.trim_matches('"'));
+        return names.map(str::to_owned).collect();
+    }
+    let record: BTreeMap<String, serde_json::Value> =
+        serde_json::from_str(first).unwrap_or_default();
+    record.into_keys().collect()
+}
+
+/// What a file brings, by the names of its columns.
+pub(super) struct FileColumns {
+    form: FileForm,
+    /// Fields that it has.
+    has: Vec<&'static str>,
+    /// Fields with the columns of another name.
+    map: Vec<(&'static str, String)>,
+}
+
+impl FileColumns {
+    /// The columns of comma-separated values or JSON Lines; `None` for another form.
+    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+        let form = FileForm::of(bytes);
+        if !matches!(form, FileForm::Csv | FileForm::JsonLines) {
+            return None;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let columns = names(form, text);
+        let plain = |name: &str| name.trim().to_lowercase().replace([' ', '-'], "_");
+        let (mut has, mut map) = (Vec::new(), Vec::new());
+        for (field, others) in COLUMNS {
+            let same = |name: &&str| columns.iter().any(|column| column == name);
+            let like = |column: &&String| {
+                let name = plain(column);
+                name == field || others.contains(&name.as_str())
+            };
+            if same(&field) {
+                has.push(field);
+            } else if let Some(column) = columns.iter().find(like) {
+                has.push(field);
+                map.push((field, column.clone()));
+            }
+        }
+        Some(Self { form, has, map })
+    }
+
+    /// Whether a column has this field.
+    pub(super) fn has(&self, field: &str) -> bool {
+        self.has.contains(&field)
+    }
+
+    /// What it is taken in for: scores where it has them, else texts, else labels.
+    pub(super) fn brings(&self) -> Brings {
+        if self.has(row::JUDGE_SCORE) {
+            Brings::Scores
+        } else if self.has(row::RESPONSE) && !self.has(row::ORACLE_LABEL) {
+            Brings::Texts
+        } else {
+            Brings::Labels
+        }
+    }
+
+    fn verb(&self, brings: Brings) -> &'static str {
+        match (brings, self.form) {
+            (Brings::Scores, FileForm::Csv) => "csv",
+            (Brings::Scores, _) => "cje",
+            (Brings::Texts, _) => "rows",
+            (Brings::Labels, _) => "labels",
+        }
+    }
+
+    /// A filter of `jq` that gives each field its own name.
+    fn renamed(&self) -> String {
+        let members = self.map.iter();
+        let members: Vec<_> = members
+            .map(|(field, member)| format!("{field}: .{member:?}"))
+            .collect();
+        shell::quoted(&format!(". + {{{}}}", members.join(", ")))
+    }
+
+    /// The pairs for `--map`.
+    fn pairs(&self) -> String {
+        let pairs = self.map.iter();
+        let pairs: Vec<_> = pairs
+            .map(|(field, column)| format!("{field}={column}"))
+            .collect();
+        pairs.join(",")
+    }
+}
+
+/// Rows of a file, whatever their scale; `None` where one cannot be read.
+fn any_scale(
+    (name, bytes): (&Path, &[u8]),
+    columns: &FileColumns,
+    policy: Option<&str>,
+    brings: Brings,
+) -> Option<ImportRows> {
+    let wide = (Micro::new(-Micro::MAX)?, Micro::new(Micro::MAX)?);
+    let given = policy.and_then(|name| PolicyId::new(name).ok());
+    let named = given.or_else(|| intake_files::of_name(name));
+    let has_own = columns.has(row::TARGET_POLICY);
+    let stand_in = || PolicyId::new("policy").ok().filter(|_| !has_own);
+    let policy = named.or_else(stand_in);
+    let pairs = columns.map.iter();
+    let map: BTreeMap<_, _> = pairs
+        .map(|(field, column)| ((*field).to_owned(), column.clone()))
+        .collect();
+    // Rows are counted, and nothing of them is kept.
+    let name_prompt = |prompt: &str| intake_files::prompt_name(&[0; 32], prompt);
+    let how = How {
+        policy: policy.as_ref(),
+        logprobs: false,
+        brings,
+        scale: wide,
+        label_scale: Some(wide),
+        fields: &[],
+        name_prompt: &name_prompt,
+    };
+    let rows = if columns.form == FileForm::Csv {
+        import::csv::rows("", bytes, &map, how)
+    } else {
+        import::cje::mapped("", bytes, &map, how)
+    };
+    rows.ok()
+}
+
+/// The scales that the values of files need, where 0 to 1 does not hold them.
+fn own_scales(files: &[ImportRows], brings: Brings) -> String {
+    let scale = |values: &mut dyn Iterator<Item = Micro>| {
+        let all: Vec<_> = values.collect();
+        let ends = (*all.iter().min()?, *all.iter().max()?);
+        Some(intake_forms::scale_of(ends))
+    };
+    let rows = || files.iter().flat_map(|file| &file.rows);
+    let labels = scale(&mut rows().filter_map(|row| row.label));
+    let say = |option: &str, scale: Option<String>| {
+        scale.map_or_else(String::new, |scale| format!(" --{option} {scale}"))
+    };
+    let is_other = |scale: &String| scale != "0:1";
+    match brings {
+        Brings::Texts => String::new(),
+        Brings::Labels => say("scale", labels.filter(is_other)),
+        Brings::Scores => {
+            let scores = scale(&mut rows().map(|row| row.score));
+            let apart = labels.filter(|labels| Some(labels) != scores.as_ref());
+            say("scale", scores.filter(is_other)) + &say("label-scale", apart)
+        }
+    }
+}
+
+/// A file or folder that a person names for what it brings, as far as it could be read.
+pub(super) struct GivenRows {
+    given: String,
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl GivenRows {
+    pub(super) fn of(given: &str, files: Vec<(PathBuf, Vec<u8>)>) -> Self {
+        let given = given.to_owned();
+        Self { given, files }
+    }
+
+    fn columns(&self) -> Option<FileColumns> {
+        let (_, bytes) = self.files.first()?;
+        FileColumns::of(bytes)
+    }
+
+    /// What the file brings.
+    pub(super) fn brings(&self) -> Option<Brings> {
+        Some(self.columns()?.brings())
+    }
+
+    /// Its rows, whatever their scale.
+    pub(super) fn rows(&self, brings: Brings) -> Option<Vec<ImportRows>> {
+        let files = self.files.iter().map(|(path, bytes)| {
+            let columns = FileColumns::of(bytes)?;
+            any_scale((path, bytes), &columns, None, brings)
+        });
+        files.collect()
+    }
+
+    /// Options that split its rows: by time where every one has one.
+    pub(super) fn apart(&self) -> Option<String> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let files = self.rows(Brings::Texts)?;
+        let mut first: BTreeMap<&ItemId, Option<Timestamp>> = BTreeMap::new();
+        for row in files.iter().flat_map(|file| &file.rows) {
+            let at = first.entry(&row.item).or_insert(row.sampled_at);
+            *at = at.zip(row.sampled_at).map(|(a, b)| a.min(b));
+        }
+        let times = SampledTimes::of(first.into_values(), split::GAP_SECONDS_DEFAULT);
+        let days = times.and_then(|times| times.days);
+        Some(days.map_or("--hashed".to_owned(), |(t1, t2)| {
+            format!("--t1 {} --t2 {}", split::day_of(t1), split::day_of(t2))
+        }))
+    }
+
+    /// How it is taken in.
+    pub(super) fn file(&self, brings: Brings) -> GuideFile {
+        let unread = match brings {
+            Brings::Scores => "cje",
+            Brings::Texts => "rows",
+            Brings::Labels => "labels",
+        };
+        let mut file = GuideFile::unread(unread, &self.given);
+        let Some((_, bytes)) = self.files.first() else {
+            return file;
+        };
+        let Some(columns) = FileColumns::of(bytes) else {
+            if let Some((filter, judge)) = of_other_tool(FileForm::of(bytes)) {
+                file.before = format!("jq -c '{filter}' {} > rows.jsonl && ", file.file);
+                file.file = "rows.jsonl".to_owned();
+                if brings == Brings::Scores {
+                    file.columns = format!(" --judge {judge}");
+                }
+            }
+            return file;
+        };
+        columns.verb(brings).clone_into(&mut file.verb);
+        if let Some(files) = self.rows(brings) {
+            file.scale = own_scales(&files, brings);
+        }
+        if columns.map.is_empty() {
+            return file;
+        }
+        if file.verb == "cje" {
+            file.before = format!("jq -c {} {} > rows.jsonl && ", columns.renamed(), file.file);
+            file.file = "rows.jsonl".to_owned();
+        } else {
+            file.columns = format!(" --map {}", shell::word(&columns.pairs()));
+        }
+        file
+    }
+}
+
+/// The command that takes comma-separated values or JSON Lines with these columns.
+fn taking((path, bytes): (&Path, &[u8]), common: &ImportArgs) -> String {
+    let given = GivenRows::of(
+        &path.display().to_string(),
+        vec![(path.to_owned(), bytes.to_vec())],
+    );
+    let brings = given.brings().unwrap_or(Brings::Scores);
+    let mut file = given.file(brings);
+    let scales = given_scales(common, &file.verb);
+    if !scales.is_empty() {
+        file.scale = scales;
+    }
+    file.command(&options(common, &file.verb))
+}

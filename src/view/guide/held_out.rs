@@ -1,0 +1,61 @@
+//! One file of labels serves two ends: most fit the calibrator, and some are held out to test it.
+
+use crate::view::guide::GuideCase;
+use crate::view::guide::GuideFile;
+use crate::view::guide::LabelledShare;
+
+/// Whether labels for the test are to be held out of the one file of labels.
+pub(super) fn is_held_out(case: &GuideCase) -> bool {
+    case.names.labels.is_some() && case.names.probes.is_none()
+}
+
+/// The probabilities with which rows were labelled, and labelled for the test, as far as the files tell.
+pub(super) fn probabilities(case: &GuideCase) -> (String, String) {
+    let share = case
+        .names
+        .share
+        .filter(|of| of.labels <= of.rows && of.labels > 0);
+    let Some(LabelledShare { labels, rows }) = share else {
+        return ("0.48".to_owned(), "0.05".to_owned());
+    };
+    let percent = |part: usize, of: usize| {
+        let hundredths = (part * 100 / (rows * of)).max(1);
+        if hundredths >= 100 {
+            "1".to_owned()
+        } else {
+            format!("0.{hundredths:02}")
+        }
+    };
+    if is_held_out(case) {
+        (percent(labels * 9, 10), percent(labels, 10))
+    } else {
+        (percent(labels, 1), "0.05".to_owned())
+    }
+}
+
+/// A part of a file of labels.
+pub(super) fn part(labels: &GuideFile, name: &str) -> GuideFile {
+    let ending = if labels.file.trim_end_matches('\'').ends_with("jsonl") {
+        "jsonl"
+    } else {
+        "csv"
+    };
+    GuideFile {
+        file: format!("{name}.{ending}"),
+        ..labels.clone()
+    }
+}
+
+/// The command that puts one label in ten into a file of its own; both files begin with the header.
+pub(super) fn command(labels: &GuideFile) -> String {
+    let (fit, test) = (part(labels, "calib").file, part(labels, "probes").file);
+    let header = if fit.ends_with("jsonl") {
+        String::new()
+    } else {
+        format!(r#"NR == 1 {{ print > "{fit}"; print > "{test}"; next }} "#)
+    };
+    format!(
+        r#"awk 'BEGIN {{ srand(1) }} {header}{{ print > (rand() < 0.1 ? "{test}" : "{fit}") }}' {}"#,
+        labels.file
+    )
+}
