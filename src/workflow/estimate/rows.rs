@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 
 use clover_event::Payload;
 use clover_event::id::DesignId;
-use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::FieldId;
 use clover_event::id::ItemId;

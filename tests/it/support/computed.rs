@@ -24,14 +24,15 @@ use serde_json::json;
 use super::computed_rows as rows;
 use super::computed_rows::Faults;
 use super::computed_telling::Log;
-use super::computed_telling::Telling;
+use super::computed_telling::Reteller;
 use super::computed_telling::differences;
+use super::computed_telling::label_output;
 use super::computed_telling::recipient;
 use super::decided;
 use super::deployed;
 use super::forger;
 use super::forger::Item;
-use super::forger::Sealing;
+use super::forger::Sealer;
 use super::forger::World;
 use super::iterated;
 use super::planned;
@@ -132,12 +133,12 @@ fn known() -> Vec<Vec<u8>> {
 }
 
 /// A history with its blobs.
-pub struct Computed {
+pub struct ComputedWorld {
     pub world: World,
     pub blobs: BTreeMap<String, Vec<u8>>,
 }
 
-impl Computed {
+impl ComputedWorld {
     /// Publishes the report that another history ends with.
     fn report_as(&mut self, other: &Self) {
         let data = |of: &Self| of.world.items.last().unwrap().body["data"].clone();
@@ -192,7 +193,7 @@ fn story_plan(world: &World) -> Value {
 }
 
 /// A story told with rows, and with the numbers that follow from them.
-pub fn told(story: &World, blobs: &[&[u8]]) -> Computed {
+pub fn told(story: &World, blobs: &[&[u8]]) -> ComputedWorld {
     let keys: BTreeMap<String, Signer> = forger::keys();
     let old = story_plan(story);
     let plan = plan_of(&old);
@@ -217,9 +218,9 @@ pub fn told(story: &World, blobs: &[&[u8]]) -> Computed {
     let is_labeler = story.items[..opened_at]
         .iter()
         .any(|item| has_role(item, "labeler"));
-    let mut telling = Telling {
+    let mut telling = Reteller {
         log: Log::default(),
-        sealing: Sealing::new(&keys),
+        sealing: Sealer::new(&keys),
         world: World::of(&[]),
         cache: RecomputeCache::default(),
         swapped: BTreeMap::new(),
@@ -254,7 +255,6 @@ pub fn told(story: &World, blobs: &[&[u8]]) -> Computed {
         is_labeler,
         is_late: story.items[opened_at..].iter().any(is_late),
         is_scorer,
-        is_sequential: telling.plan["iteration"]["confirm_test"] == "sequential",
         charge: String::new(),
         places: Vec::new(),
     };
@@ -281,7 +281,7 @@ pub fn told(story: &World, blobs: &[&[u8]]) -> Computed {
     };
     let blobs = telling.log.blobs.iter();
     let blobs = blobs.filter(|(digest, _)| named(digest));
-    Computed {
+    ComputedWorld {
         blobs: blobs
             .map(|(digest, bytes)| (digest.to_hex(), bytes.clone()))
             .collect(),
@@ -300,7 +300,6 @@ struct Tale<'a> {
     is_labeler: bool,
     is_late: bool,
     is_scorer: bool,
-    is_sequential: bool,
     /// The newest charge.
     charge: String,
     /// Where each of its events stands now.
@@ -309,7 +308,7 @@ struct Tale<'a> {
 
 impl Tale<'_> {
     /// An event of the story with what is otherwise in it now, after what has to come before it; `None` where it is left out.
-    fn changed(&self, telling: &mut Telling<'_>, at: usize, mut item: Item) -> Option<Item> {
+    fn changed(&self, telling: &mut Reteller<'_>, at: usize, mut item: Item) -> Option<Item> {
         let kind = item.body["kind"].as_str().unwrap().to_owned();
         match kind.as_str() {
             "key.added" if item.body["data"]["holder"] == "Cleo" => {
@@ -325,7 +324,7 @@ impl Tale<'_> {
             }
             // She was there before.
             "key.added" if !self.is_labeler && has_role(&item, "labeler") => return None,
-            "score.recorded" if is_of_told(&item, &telling.told) => return None,
+            "score.recorded" if is_of_told(&item, telling.told.as_ref()) => return None,
             "judge.registered" if telling.judge.is_none() => {
                 let said = serde_json::from_value(item.body["data"].clone()).unwrap();
                 telling.judge = Some(said);
@@ -411,7 +410,7 @@ impl Tale<'_> {
             "label.design_registered" if item.body["data"]["design"] == "ab-2" => {
                 telling.outputs("ab-2");
             }
-            "label.recorded" => telling.label_output(&mut item.body["data"]),
+            "label.recorded" => label_output(&mut item.body["data"]),
             "guardrail.checked" => {
                 let data = &mut item.body["data"];
                 move_to(&mut data["window"], &self.places);
@@ -447,7 +446,7 @@ impl Tale<'_> {
     }
 
     /// What comes right after an event.
-    fn followed(&mut self, telling: &mut Telling<'_>, kind: &str, id: String) {
+    fn followed(&mut self, telling: &mut Reteller<'_>, kind: &str, id: String) {
         match kind {
             "judge.registered" if telling.last_judge().is_some_and(|of| of.of.is_some()) => {
                 telling.told = telling.last_judge();
@@ -468,7 +467,9 @@ impl Tale<'_> {
                 telling.answer_anew(true);
             }
             "budget.charged" => self.charge = id,
-            "confirm.unsealed" if !self.is_sequential => telling.show(usize::MAX, &self.charge),
+            "confirm.unsealed" if !telling.is_sequential() => {
+                telling.show(usize::MAX, &self.charge)
+            }
             _ => {}
         }
     }
@@ -491,9 +492,9 @@ fn is_fit(item: &Item) -> bool {
     item.body["kind"] == "calibrator.fitted" && item.body["data"]["iteration"].is_object()
 }
 
-fn is_of_told(item: &Item, told: &Option<JudgeRegistered>) -> bool {
+fn is_of_told(item: &Item, told: Option<&JudgeRegistered>) -> bool {
     let said = &item.body["data"]["judge"];
-    told.as_ref().is_some_and(|of| *said == *of.judge.as_str())
+    told.is_some_and(|of| *said == *of.judge.as_str())
 }
 
 fn has_role(item: &Item, role: &str) -> bool {

@@ -156,7 +156,7 @@ fn judged(sort: Sort, rank: u64) -> (i64, Evidence) {
         Sort::Short => (200_000, 420),
     };
     let evidence = Evidence {
-        citations: Vec::from_iter((sort == Sort::Cites).then_some(cited)),
+        citations: (sort == Sort::Cites).then_some(cited).into_iter().collect(),
         concise: sort != Sort::Wordy,
         counter_position: true,
         factual_error: Some(false),

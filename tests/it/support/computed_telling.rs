@@ -39,7 +39,7 @@ use super::computed_rows::Answer;
 use super::decided;
 use super::forger;
 use super::forger::Item;
-use super::forger::Sealing;
+use super::forger::Sealer;
 use super::forger::World;
 use super::planned;
 use super::samples::*;
@@ -73,9 +73,9 @@ impl History for Log {
 }
 
 /// A history that is told anew.
-pub struct Telling<'k> {
+pub struct Reteller<'k> {
     pub log: Log,
-    pub sealing: Sealing<'k>,
+    pub sealing: Sealer<'k>,
     pub world: World,
     pub cache: RecomputeCache,
     /// Words of the story that are others now.
@@ -161,7 +161,7 @@ fn inputs(data: &mut Value) -> Vec<&mut Value> {
     found
 }
 
-impl Telling<'_> {
+impl Reteller<'_> {
     pub fn size(&self) -> u64 {
         self.world.items.len() as u64
     }
@@ -373,16 +373,6 @@ impl Telling<'_> {
         self.add(self.scorer, true, &evidence);
     }
 
-    /// What people say of an output.
-    pub fn label_output(&self, data: &mut Value) {
-        let design = data["design"].as_str().unwrap();
-        let mut outputs = rows::outputs(design).into_iter();
-        let is_it = |of: &Answer| of.policy == data["policy"] && *of.item.as_str() == data["item"];
-        if let Some(output) = outputs.find(is_it) {
-            data["value_micro"] = output.label.into();
-        }
-    }
-
     /// The report of what was told so far.
     pub fn report(&mut self) -> Payload {
         let sealed = &self.sealing.sealed;
@@ -392,6 +382,11 @@ impl Telling<'_> {
             computed_reports::report(&lines, &checkpoint, &self.log.blobs, iteration);
         self.log.blobs.insert(Digest::blake3(&bytes), bytes);
         report
+    }
+
+    /// Whether the confirm block is shown look by look.
+    pub fn is_sequential(&self) -> bool {
+        self.plan["iteration"]["confirm_test"] == "sequential"
     }
 
     /// The judge that was registered last.
@@ -476,6 +471,16 @@ impl Telling<'_> {
             let event = self.answer(&item).shown(charge);
             self.add(CLEO, true, &event);
         }
+    }
+}
+
+/// What people say of an output.
+pub fn label_output(data: &mut Value) {
+    let design = data["design"].as_str().unwrap();
+    let mut outputs = rows::outputs(design).into_iter();
+    let is_it = |of: &Answer| of.policy == data["policy"] && *of.item.as_str() == data["item"];
+    if let Some(output) = outputs.find(is_it) {
+        data["value_micro"] = output.label.into();
     }
 }
 

@@ -161,7 +161,7 @@ impl World {
 
     /// The same with these keys, by their ids.
     pub fn seal_with(&self, keys: &BTreeMap<String, Signer>) -> Sealed {
-        let mut sealing = Sealing::new(keys);
+        let mut sealing = Sealer::new(keys);
         for item in &self.items {
             sealing.push(item);
         }
@@ -170,7 +170,7 @@ impl World {
 }
 
 /// A history that is numbered, bound and signed, one event after the other.
-pub struct Sealing<'k> {
+pub struct Sealer<'k> {
     keys: &'k BTreeMap<String, Signer>,
     tiler: Tiler,
     next: BTreeMap<String, u64>,
@@ -179,7 +179,7 @@ pub struct Sealing<'k> {
     pub sealed: Sealed,
 }
 
-impl<'k> Sealing<'k> {
+impl<'k> Sealer<'k> {
     pub fn new(keys: &'k BTreeMap<String, Signer>) -> Self {
         Self {
             keys,
