@@ -1,5 +1,4 @@
-//! Append: inside one `BEGIN IMMEDIATE`, catch up, decide, number, sign, judge, insert, sign the
-//! checkpoint, commit.
+//! Append: inside one `BEGIN IMMEDIATE`, catch up, decide, number, sign, judge, insert, sign the checkpoint, commit.
 //!
 //! A batch is one transaction and one checkpoint; every event in it is signed by itself. It lands whole or
 //! not at all. Retries are safe in two layers: a signed body is known by (author, `author_seq`) and compared

@@ -510,8 +510,7 @@ impl Found {
         }
     }
 
-    /// How far calibration of a policy may be off by the audit that its claim rests on, in label units; 0 where it rests on
-    /// none.
+    /// How far calibration may be off by the audit that a policy's claim rests on, in label units; 0 where it rests on none.
     pub fn margin(&self, experiment: &ExperimentId, policy: usize, claim: Claim) -> f64 {
         if claim != Claim::BorrowedChecked {
             return 0.0;

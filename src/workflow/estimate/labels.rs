@@ -39,7 +39,7 @@ type LabelledDraw = (PolicyId, ItemId, u64, RaterId);
 
 /// Labels as they come.
 #[derive(Default)]
-pub(super) struct Labels {
+pub(super) struct LabelList {
     all: Vec<Label>,
     /// Whether a rater's second label of a draw counts no more.
     has_one_label: bool,
@@ -47,7 +47,7 @@ pub(super) struct Labels {
     first: BTreeMap<LabelledDraw, DesignId>,
 }
 
-impl Labels {
+impl LabelList {
     /// Labels count by the rulebook under which they were recorded.
     pub(super) fn adopted(&mut self, payload: &Payload) {
         let version = match payload {
@@ -110,7 +110,7 @@ pub(super) type Places = BTreeMap<(usize, u32, u64), usize>;
 /// Gives labels to their rows. Only labels up to the newest row are counted, so that counts do not move without one.
 pub(super) fn join(
     found: &mut Gathered,
-    labels: Labels,
+    labels: LabelList,
     names: &BTreeMap<PolicyId, usize>,
     places: &Places,
 ) {

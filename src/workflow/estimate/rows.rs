@@ -43,7 +43,7 @@ use crate::estimate::drawn::Draws;
 use crate::estimate::drawn::Inclusion;
 use crate::estimate::drawn::Undrawn;
 use crate::estimate::labels;
-use crate::estimate::labels::Labels;
+use crate::estimate::labels::LabelList;
 pub use crate::estimate::probes::Probes;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
@@ -280,7 +280,7 @@ impl Rows {
 #[derive(Default)]
 struct Walk {
     rows: BTreeMap<PolicyId, Rows>,
-    labels: Labels,
+    labels: LabelList,
     sealed: u64,
     /// Counts so far; those of `found` are of when the newest row was read, so that they do not move without one.
     counts: FilterCounts,

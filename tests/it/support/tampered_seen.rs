@@ -141,8 +141,9 @@ fn planned_between(rulebook: u64, by_plan: bool) -> Told {
     if rulebook > 21 {
         adopt(&mut world, rulebook);
     }
-    let at = tested(&mut world, "probe-3", "pass", |audit| {
+    let at = tested(&mut world, (rulebook, "probe-3"), "pass", |audit| {
         if by_plan {
+            audit["family_size"] = plan["transport"]["family_size"].clone();
             audit["margin_micro"] = 90_000.into();
             audit["manifest"] = digest;
         }
@@ -150,12 +151,21 @@ fn planned_between(rulebook: u64, by_plan: bool) -> Told {
     (world, at)
 }
 
-/// An audit of one policy by the probes of a design.
-fn tested(world: &mut World, design: &str, state: &str, grade: impl FnOnce(&mut Value)) -> usize {
+/// An audit of one policy by the only probe of a design.
+fn tested(
+    world: &mut World,
+    (rulebook, design): (u64, &str),
+    state: &str,
+    grade: impl FnOnce(&mut Value),
+) -> usize {
     let mut tested = valued::tested(5, design, state);
     tested["algorithm"] = "transport/2".into();
     tested["policy"] = "tuned".into();
     tested["through_seq"] = 7.into();
+    if rulebook > 21 {
+        tested["late"] = 0.into();
+        tested["rows"] = 1.into();
+    }
     grade(&mut tested["audit"]);
     world.say(ARBITER, "transport.tested", 1, arena(), tested)
 }
@@ -177,7 +187,7 @@ fn audited_unevenly(rulebook: u64, state: &str) -> Told {
     if rulebook > 21 {
         adopt(&mut world, rulebook);
     }
-    let at = tested(&mut world, "probe-2", state, |_| ());
+    let at = tested(&mut world, (rulebook, "probe-2"), state, |_| ());
     (world, at)
 }
 
