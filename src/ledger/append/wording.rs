@@ -103,7 +103,9 @@ pub(crate) fn forbid_breach(rule: RuleName, earlier: u64) -> Breach {
         }
         RuleName::Order => &Code::AdaptiveReuse
             .of("units whose order was not drawn before the manifest came into force"),
-        RuleName::Sealing => "a confirm label that was sealed after the newest split was formed",
+        RuleName::Sealing => {
+            "a confirm label that was sealed after the newest split, and no score of a confirm row after its unsealing"
+        }
         RuleName::Exposure => {
             &Code::Exposure.of("a unit that is exposed first: a gate's confirm set lists it")
         }
