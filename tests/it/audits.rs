@@ -24,6 +24,7 @@ use crate::support::sequenced;
 use crate::support::tampered;
 use crate::support::tampered::Sample;
 use crate::support::tampered_chosen;
+use crate::support::tampered_claims;
 use crate::support::tampered_drifts;
 use crate::support::tuned;
 use crate::support::verifiers;
@@ -186,7 +187,10 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&deployed::story().lines).items);
     items.extend(World::of(&deployed::recalibration().lines).items);
     items.extend(World::of(&tuned::story().lines).items);
-    for sample in tampered_chosen::all() {
+    for sample in tampered_chosen::all()
+        .into_iter()
+        .chain(tampered_claims::all())
+    {
         items.extend(World::of(&lines_of(&sample)).items);
     }
     let said: BTreeSet<_> = items

@@ -12,10 +12,14 @@ use super::estimate::policy;
 
 /// The page says these, wherever its lines break.
 fn prints(ran: &Ran, parts: &[&str]) {
-    let words: Vec<&str> = ran.out.split_whitespace().collect();
-    let text = words.join(" ");
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(&ran.out);
     for part in parts {
-        assert!(text.contains(part), "{part:?} is not in:\n{}", ran.out);
+        assert!(
+            text.contains(&one_line(part)),
+            "{part:?} is not in:\n{}",
+            ran.out
+        );
     }
 }
 

@@ -317,9 +317,10 @@ const HONEST: &str = r#"    if "Evidence is mandatory" in ask.get("judge_prompt"
 /// Runs an iteration over the patch with a judge that is no better for what it is told; gives what the steps said.
 fn pretended(desk: &mut Desk) -> String {
     let judge = "-- python3 judge.py";
-    let ran = desk.ok(&format!(
+    let ran = desk.run(&format!(
         "iterate run it-retold --propose patch.yaml --yes {judge}"
     ));
+    assert_eq!(ran.code, 10, "{}{}", ran.out, ran.err);
     let shown = desk.ok("iterate show it-retold --json").json()["data"].clone();
     assert_eq!(shown["outcome"], "no_candidate", "{shown:#}");
     for kind in ["patch.accepted", "confirm.unsealed", "budget.charged"] {

@@ -9,6 +9,7 @@ use super::planned;
 use super::samples::ADA;
 use super::samples::ARBITER;
 use super::samples::ARENA;
+use super::samples::LENA;
 use super::samples::good;
 use super::tampered::Sample;
 use super::tampered_chosen;
@@ -154,6 +155,18 @@ fn by_plan() -> Vec<Sample> {
             "good-comparison-as-planned",
             "Nothing. Two plans bind comparisons, and one was corrected as the first of them says.",
             compared(22, &plans, Some("holm")),
+            false,
+        ),
+        sample(
+            "good-label-scale",
+            "Nothing. Labels go from 1 to 5, and their labeler said so once.",
+            {
+                let mut world = World::of(&good().lines);
+                tampered_chosen::adopt(&mut world, 22);
+                let scale = json!({"high_micro": 5_000_000, "low_micro": 1_000_000});
+                let at = world.say(LENA, "label.scale_declared", 1, ARENA.into(), scale);
+                (world, at)
+            },
             false,
         ),
         sample(
