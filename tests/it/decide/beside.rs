@@ -95,7 +95,7 @@ fn what_labels_say_beside_a_verdict_is_of_its_own_class() {
     refused("decision", &["class asymptotic", "class exact"], |said| {
         said.class = EvidenceClass::Exact;
     });
-    refused("decision", &["grade Asymptotic", "Certified"], |said| {
+    refused("decision", &["grade asymptotic", "certified"], |said| {
         said.grade = Grade::Certified;
     });
     refused("decision", &["shows"], |said| said.shows = !said.shows);
@@ -165,7 +165,10 @@ fn nothing_is_promoted_by_it() {
             grade: Grade::Asymptotic,
             tests: None,
         };
-        let words = ["a decision of m-1 that its claim holds", "Undecided"];
+        let words = [
+            "a decision of m-1 that its claim holds",
+            "undecided_at_n_max",
+        ];
         world.refuse_saying("promotion", &words, &owner(), issued.into(), None);
     });
 }

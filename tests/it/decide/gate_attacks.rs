@@ -452,7 +452,7 @@ fn grades_are_not_what_somebody_says() {
         say(world, life.decided());
         not_promoted(
             world,
-            &["grade Asymptotic, derived"],
+            &["grade asymptotic, derived"],
             promotion(&life, Grade::Certified),
         );
     });
@@ -464,7 +464,7 @@ fn grades_are_not_what_somebody_says() {
         said.outcome_seen = false;
         say(world, Payload::ManifestDeviated(said));
         let said = promotion(&life, Grade::CertifiedAmended);
-        not_promoted(world, &["grade Exploratory, derived"], said);
+        not_promoted(world, &["grade exploratory, derived"], said);
     });
 }
 
@@ -519,7 +519,7 @@ fn a_grade_is_carried_with_the_wealth() {
         world.say(&owner(), adopted.into(), None);
         let mut said = promotion(&child, Grade::SelfGoverned);
         said.gates = vec![child.manifest.manifest.clone()];
-        not_promoted(world, &["grade Exploratory, derived"], said);
+        not_promoted(world, &["grade exploratory, derived"], said);
     });
 }
 
@@ -606,6 +606,6 @@ fn what_ended_against_its_claim_is_not_promoted() {
         say(world, life.decided_as(Outcome::Superseded));
         world.say(&owner(), closed(&life, true).into(), None);
         let said = promotion(&life, Grade::Certified);
-        not_promoted(world, &["not against its claim", "Superseded"], said);
+        not_promoted(world, &["not against its claim", "superseded"], said);
     });
 }

@@ -823,7 +823,7 @@ fn decision_is_that_of_the_last_look() {
         refused(
             world,
             "decision",
-            &["found, Promote", "UndecidedAtNMax"],
+            &["found, promote", "undecided_at_n_max"],
             decided,
         );
     });
@@ -834,7 +834,7 @@ fn decision_is_that_of_the_last_look() {
         say(world, look);
         let mut decided = life.decided_as(Outcome::Promote);
         decided.class = EvidenceClass::Exact;
-        refused(world, "decision", &["found, Continue", "Promote"], decided);
+        refused(world, "decision", &["found, continue", "promote"], decided);
     });
     tell(SOLO, |world| {
         let mut life = observed(world, 8, same);
@@ -975,13 +975,13 @@ fn promotion_rests_on_what_was_decided() {
     tell(SOLO, |world| {
         let life = decided(world, same);
         let said = promotion(&life, Grade::Exploratory);
-        no(world, &["grade Certified, derived", "Exploratory"], said);
+        no(world, &["grade certified, derived", "exploratory"], said);
     });
     tell(SOLO, |world| {
         let life = decided(world, same);
         say(world, planned::deviated(&life.value));
         let said = promotion(&life, Grade::Certified);
-        no(world, &["grade Exploratory, derived", "Certified"], said);
+        no(world, &["grade exploratory, derived", "certified"], said);
     });
     tell(SOLO, |world| {
         let mut life = observed(world, 6, |gate| gate["test"]["n_max"] = 12.into());

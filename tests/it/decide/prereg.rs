@@ -551,7 +551,7 @@ fn family() {
         refused(
             world,
             "family",
-            &["Spend at 50000, as primary was opened"],
+            &["spend at 50000, as primary was opened"],
             registered(&second),
         );
     });
