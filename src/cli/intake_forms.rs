@@ -240,21 +240,7 @@ fn scales(
         (Some(one), _) => one,
         (None, other) => other?,
     };
-    // What the verb finds by itself need not be mapped.
-    let is_known = |field: &str, column: &str| {
-        how.brings != Brings::Scores && row::also(field).contains(&column)
-    };
-    let pairs = mapping
-        .iter()
-        .filter(|(field, column)| field != column && !is_known(field, column));
-    let pairs: Vec<_> = pairs
-        .map(|(field, column)| format!("{field}={column}"))
-        .collect();
-    let map = if pairs.is_empty() {
-        String::new()
-    } else {
-        format!(" --map {}", shell::word(&pairs.join(",")))
-    };
+    let map = mapped(mapping, how);
     let given = wanted.given.iter().map(|path| shell::word(&path.display()));
     let given: Vec<_> = given.collect();
     let next = format!(
@@ -284,6 +270,23 @@ fn scales(
     }
     let said = format!("{}; {found}", error.first());
     Some(ScaleHint { said, next })
+}
+
+/// The option that maps columns once more. What the verb finds by itself need not be mapped.
+fn mapped(mapping: &BTreeMap<String, String>, how: How<'_>) -> String {
+    let is_known = |field: &str, column: &str| {
+        how.brings != Brings::Scores && row::also(field).contains(&column)
+    };
+    let pairs = mapping
+        .iter()
+        .filter(|(field, column)| field != column && !is_known(field, column));
+    let pairs: Vec<_> = pairs
+        .map(|(field, column)| format!("{field}={column}"))
+        .collect();
+    if pairs.is_empty() {
+        return String::new();
+    }
+    format!(" --map {}", shell::word(&pairs.join(",")))
 }
 
 /// One in so many values off its scale, or more, speaks of another scale.

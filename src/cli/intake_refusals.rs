@@ -1,11 +1,30 @@
 //! Exit code, word and next command of an intake that was refused.
 
+use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::error::CliError;
 use crate::ground::shell;
 use crate::session::intake::IntakeError;
 use crate::view::Exit;
+use crate::workflow::import::ImportError;
+
+/// A refusal with what a program reads of it.
+fn with_data(message: String, next: impl Into<String>, data: Value) -> CliError {
+    let mut error = CliError::refused(message, next);
+    error.data = data;
+    error
+}
+
+/// A label of a row that the ledger does not hold.
+fn not_held(message: String, first: &ImportError) -> CliError {
+    let next = format!("mend line {} of {}", first.line, shell::word(&first.file));
+    let data = json!({
+        "rule": "row", "expected": "a row that this ledger holds",
+        "file": first.file, "line": first.line,
+    });
+    with_data(message, next, data)
+}
 
 impl From<IntakeError> for CliError {
     fn from(error: IntakeError) -> Self {
@@ -15,9 +34,8 @@ impl From<IntakeError> for CliError {
                 Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
             }
             IntakeError::Conflicts { seqs, .. } => {
-                let mut error = Self::refused(message, "clover log --kind score.conflict");
-                error.data = json!({"rule": "score_once", "conflicts": seqs.len(), "seqs": seqs});
-                error
+                let data = json!({"rule": "score_once", "conflicts": seqs.len(), "seqs": seqs});
+                with_data(message, "clover log --kind score.conflict", data)
             }
             IntakeError::NoTexts {
                 file,
@@ -30,9 +48,11 @@ impl From<IntakeError> for CliError {
                 } else {
                     "the same command with --map prompt=COLUMN,response=COLUMN"
                 };
-                let mut error = Self::refused(message, next);
-                error.data = json!({"rule": "row", "file": file, "line": line});
-                error
+                with_data(
+                    message,
+                    next,
+                    json!({"rule": "row", "file": file, "line": line}),
+                )
             }
             IntakeError::OffScale { seq, .. } => Self::refused(
                 message,
@@ -46,14 +66,11 @@ impl From<IntakeError> for CliError {
             ),
             IntakeError::OwnScore {
                 file, line, seq, ..
-            } => {
-                let mut error = Self::refused(
-                    message,
-                    "the same command with --judge ID, where another judge gave these scores",
-                );
-                error.data = json!({"rule": "score_once", "file": file, "line": line, "seq": seq});
-                error
-            }
+            } => with_data(
+                message,
+                "the same command with --judge ID, where another judge gave these scores",
+                json!({"rule": "score_once", "file": file, "line": line, "seq": seq}),
+            ),
             IntakeError::Erased { seq, .. } => Self::refused(message, format!("clover show {seq}")),
             IntakeError::NoCustodian | IntakeError::NoRecipient(_) => {
                 Self::refused(message, "clover key new NAME --role custodian --seal")
@@ -69,23 +86,13 @@ impl From<IntakeError> for CliError {
                 let next = in_the_way.map_or("clover label design list".to_owned(), |seq| {
                     format!("clover show {seq}")
                 });
-                let mut error = Self::refused(message, next);
-                error.data = json!({
+                let data = json!({
                     "rule": rule, "expected": expected, "found": found, "in_the_way": in_the_way,
                     "file": file, "line": line,
                 });
-                error
+                with_data(message, next, data)
             }
-            IntakeError::NotHeld(first) => {
-                let file = shell::word(&first.file);
-                let next = format!("mend line {} of {file}", first.line);
-                let mut error = Self::refused(message, next);
-                error.data = json!({
-                    "rule": "row", "expected": "a row that this ledger holds",
-                    "file": first.file, "line": first.line,
-                });
-                error
-            }
+            IntakeError::NotHeld(first) => not_held(message, &first),
             IntakeError::SeveralCustodians => {
                 Self::usage(message, "the same command with --to KEY")
             }

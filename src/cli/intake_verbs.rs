@@ -387,7 +387,7 @@ impl GivenRows {
         let Some(columns) = FileColumns::of(bytes) else {
             if let Some((filter, judge)) = of_other_tool(FileForm::of(bytes)) {
                 file.before = format!("jq -c '{filter}' {} > rows.jsonl && ", file.file);
-                file.file = "rows.jsonl".to_owned();
+                "rows.jsonl".clone_into(&mut file.file);
                 if brings == Brings::Scores {
                     file.columns = format!(" --judge {judge}");
                 }
@@ -403,7 +403,7 @@ impl GivenRows {
         }
         if file.verb == "cje" {
             file.before = format!("jq -c {} {} > rows.jsonl && ", columns.renamed(), file.file);
-            file.file = "rows.jsonl".to_owned();
+            "rows.jsonl".clone_into(&mut file.file);
         } else {
             file.columns = format!(" --map {}", shell::word(&columns.pairs()));
         }

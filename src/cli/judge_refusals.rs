@@ -37,8 +37,9 @@ impl From<JudgingError> for CliError {
                 Self::input(format!("--rows: {message}"), DRIFT_HELP)
             }
             JudgingError::NoAnchors(_) => Self::not_found(message, "clover iterate anchors --help"),
-            JudgingError::Known { .. } => Self::integrity("damaged", message, "clover verify"),
-            JudgingError::NoPrompt(_) => Self::integrity("damaged", message, "clover verify"),
+            JudgingError::Known { .. } | JudgingError::NoPrompt(_) => {
+                Self::integrity("damaged", message, "clover verify")
+            }
             JudgingError::Textless { .. } => {
                 Self::input(message, "clover judge run --judge llm -- python3 judge.py")
             }

@@ -631,22 +631,19 @@ mod tests {
             match (c, quote) {
                 ('\\', None | Some('"')) => word.get_or_insert_default().extend(chars.next()),
                 (c, Some(of)) if c == of => quote = None,
-                (c, Some(_)) => word.get_or_insert_default().push(c),
                 ('\'' | '"', None) => {
                     quote = Some(c);
                     word.get_or_insert_default();
                 }
                 ('#', None) if word.is_none() => break,
                 (' ' | '\n', None) => words.extend(word.take()),
-                (';' | '|' | '>' | '<', None) => {
+                (';' | '|' | '>' | '<' | '&', None)
+                    if c != '&' || chars.next_if_eq(&'&').is_some() =>
+                {
                     words.extend(word.take());
                     all.push(std::mem::take(&mut words));
                 }
-                ('&', None) if chars.next_if_eq(&'&').is_some() => {
-                    words.extend(word.take());
-                    all.push(std::mem::take(&mut words));
-                }
-                (c, None) => word.get_or_insert_default().push(c),
+                (c, _) => word.get_or_insert_default().push(c),
             }
         }
         words.extend(word);

@@ -56,12 +56,11 @@ impl Interrupts {
     /// # Errors
     /// The system's answer.
     pub fn begin() -> io::Result<Self> {
-        let signals = match SIGNALS.get() {
-            Some(signals) => signals,
-            None => {
-                let set = Signals::set()?;
-                SIGNALS.get_or_init(|| set)
-            }
+        let signals = if let Some(signals) = SIGNALS.get() {
+            signals
+        } else {
+            let set = Signals::set()?;
+            SIGNALS.get_or_init(|| set)
         };
         let mut lookers = signals
             .lookers

@@ -412,7 +412,7 @@ fn check_corrected(ground: &Ground<'_>, listing: &ConfirmUnits) -> RuleAnswer {
             "units by stratum as test.control_variate has them: {}",
             text(&registered)
         ),
-        Code::DataRoot.of(&text(&listed)),
+        Code::DataRoot.of(text(&listed)),
     )
 }
 
@@ -451,7 +451,7 @@ fn ground<'a>(state: &'a State, header: &Header, digest: Digest) -> Result<Groun
         .zip(bound.manifest.test.as_ref())
     else {
         let expected = "a manifest that binds confirm data".to_owned();
-        return fail(expected, Code::DataRoot.of("none").to_owned());
+        return fail(expected, Code::DataRoot.of("none").clone());
     };
     if let Some(look) = &record.first_look {
         let found = Code::Order.of(format_args!("a first look at seq {}", look.seq));
@@ -459,12 +459,12 @@ fn ground<'a>(state: &'a State, header: &Header, digest: Digest) -> Result<Groun
     }
     if test.beacon != Beacon::FirstCheckpoint {
         let expected = "test.beacon first_checkpoint, which this ledger can check".to_owned();
-        return fail(expected, Code::Order.of("drand").to_owned());
+        return fail(expected, Code::Order.of("drand").clone());
     }
     let Some(beacon) = beacon(state, bound, header.seen) else {
         let since = in_force_since(bound);
         let expected = format!("a checkpoint above seq {since}, which brought it into force");
-        return fail(expected, Code::Order.of("none").to_owned());
+        return fail(expected, Code::Order.of("none").clone());
     };
     Ok(Ground {
         beacon,

@@ -182,7 +182,7 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
         report.fault(
             "test.delta_design_micro",
             expected,
-            Code::Margin.of(&delta.value()),
+            Code::Margin.of(delta.value()),
         );
     }
     let null = 0.5 + margin as f64 / (2.0 * scale as f64);
@@ -198,14 +198,14 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
         && test.n_max < preflight.horizon_n
     {
         let expected = format!("at least preflight.horizon_n {}", preflight.horizon_n);
-        report.fault("test.n_max", expected, Code::Horizon.of(&test.n_max));
+        report.fault("test.n_max", expected, Code::Horizon.of(test.n_max));
     }
     if report.faults.is_empty() {
         bets(manifest, test, report);
     }
     if test.beacon != Beacon::FirstCheckpoint {
         let expected = "first_checkpoint, which a ledger can check";
-        report.fault("test.beacon", expected, Code::Order.of("drand").to_owned());
+        report.fault("test.beacon", expected, Code::Order.of("drand").clone());
     }
     let power = "power of the gate: clover gate simulate --plan FILE, before it is signed";
     report.not_checked.push(power.to_owned());
@@ -320,7 +320,7 @@ fn transport(plan: &TransportPlan, report: &mut Report) {
     for (at, planned) in planned.plans.iter().enumerate() {
         if planned.reason == AuditReason::BiasOutsideMargin {
             let expected = "a bias inside the margin: outside no size passes";
-            let found = Code::Margin.of(&plan.bias_micro.value());
+            let found = Code::Margin.of(plan.bias_micro.value());
             report.fault("transport.bias_micro", expected, found);
             return;
         }
@@ -475,7 +475,7 @@ fn green(plan: &IterationPlan, report: &mut Report) {
     if let Some(needed) = needed
         && least < needed
     {
-        let found = Code::Number.of(&plan.slice_rows_min);
+        let found = Code::Number.of(plan.slice_rows_min);
         report.fault(
             "iteration.slice_rows_min",
             format!("at least {needed} rows"),

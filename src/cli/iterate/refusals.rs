@@ -8,6 +8,9 @@ use crate::session::iterate::IterationError;
 use crate::view::Exit;
 use crate::view::iterate::next;
 
+/// The command that lists plans.
+const PLANS: &str = "clover log --kind manifest.registered";
+
 impl From<IterationError> for CliError {
     fn from(error: IterationError) -> Self {
         let message = error.to_string();
@@ -77,9 +80,7 @@ impl From<IterationError> for CliError {
             IterationError::Unreviewed(_) => refused("clover patch review --help"),
             IterationError::Unstable { .. } => refused("clover log --kind score.replayed"),
             IterationError::Unknown(_) => Self::not_found(message, "clover iterate list"),
-            IterationError::UnknownManifest(_) => {
-                Self::not_found(message, "clover log --kind manifest.registered")
-            }
+            IterationError::UnknownManifest(_) => Self::not_found(message, PLANS),
         }
     }
 }

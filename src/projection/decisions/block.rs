@@ -220,23 +220,22 @@ pub(super) fn score_of_row(
     })
 }
 
+/// A judge, and the key of its score of a row.
+pub type SoughtScores = (JudgeId, Box<dyn Fn(&RowId) -> Option<Digest>>);
+
 /// How the score of a sealed confirm row is found: the judge of the open iteration, and the natural key of its score. `None`
 /// where the rulebook in force does not ask for one.
 ///
 /// # Errors
 /// [`Unmet`](clover_ledger::Unmet) where no judge is the iteration's.
-pub fn score_sought(
-    state: &State,
-    it: &Iteration,
-) -> Result<Option<(JudgeId, impl Fn(&RowId) -> Option<Digest>)>, Unmet> {
+pub fn score_sought(state: &State, it: &Iteration) -> Result<Option<SoughtScores>, Unmet> {
     if !state.asks(Question::ScoredBefore) {
         return Ok(None);
     }
     let judge = judge_of(state, it).required("a judge of the iteration")?;
     let (experiment, by) = (it.experiment.clone(), judge.clone());
-    Ok(Some((judge, move |row: &RowId| {
-        score_key(&experiment, &by, row)
-    })))
+    let key = move |row: &RowId| score_key(&experiment, &by, row);
+    Ok(Some((judge, Box::new(key))))
 }
 
 /// A judge whose scores can be looked for, before a label is shown: a plan that names none, beside scores of several, has none.

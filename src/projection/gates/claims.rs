@@ -85,7 +85,7 @@ pub(super) fn check_look(gate: &Gate, record: &ManifestRecord, said: &GateLooked
             "test.alpha_micro {}, as registered",
             test.alpha_micro.value()
         );
-        let found = Code::Alpha.of(&said.alpha_micro.value());
+        let found = Code::Alpha.of(said.alpha_micro.value());
         return unmet(expected, found);
     }
     if said.bettor != gate.test.bettor || test.bettor != gate.test.bettor {
@@ -145,7 +145,7 @@ fn check_outcome(gate: &Gate, record: &ManifestRecord, said: &GateDecided) -> Ru
     ensure!(
         current.digest == said.digest,
         format!("version {}, in force", current.digest),
-        Code::StaleVersion.of(&said.digest),
+        Code::StaleVersion.of(said.digest),
     );
     let look = gate.look.as_ref().filter(|look| look.n == gate.n);
     let led = look.and_then(|look| outcome_of(look.standing));
@@ -319,7 +319,7 @@ fn check_one_test(
             "test.alpha_micro of at most the parent's {}, which was chosen before any of this wealth",
             parents.alpha_micro.value()
         ),
-        Code::Alpha.of(&own.alpha_micro.value()),
+        Code::Alpha.of(own.alpha_micro.value()),
     );
     let effects = [own.delta_design_micro, parents.delta_design_micro];
     if effects[0] != effects[1] && said.carried.futile.is_some() {
@@ -474,7 +474,7 @@ fn check_ground(
     ensure!(
         candidates.any(|arm| arm.artifact_digest == said.candidate_digest),
         format!("the candidate of {id}"),
-        Code::ArmDigest.of(&said.candidate_digest),
+        Code::ArmDigest.of(said.candidate_digest),
     );
     check_standing(state, (id, run))
 }

@@ -107,7 +107,7 @@ pub(super) fn check(
         "class exact"
     );
     let Some(version) = record.in_force().filter(|one| one.digest == said.digest) else {
-        let found = Code::StaleVersion.of(&said.digest);
+        let found = Code::StaleVersion.of(said.digest);
         return unmet("the version in force", found);
     };
     let seen = event.event.header.seen;
@@ -139,7 +139,7 @@ fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> R
     ensure!(
         said.alpha_micro == test.alpha_micro,
         format!("test.alpha_micro {}", test.alpha_micro.value()),
-        Code::Alpha.of(&said.alpha_micro.value()),
+        Code::Alpha.of(said.alpha_micro.value()),
     );
     let data = manifest.data.as_ref();
     let Some(policy) = data.and_then(|data| data.label_policy.as_ref()) else {

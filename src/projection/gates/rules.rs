@@ -344,7 +344,7 @@ fn check_sources(manifest: &Manifest, said: &GateOpened) -> RuleAnswer {
     if names != found {
         return unmet(
             format!("sources for {}", list(&names)),
-            Code::JudgeDigest.of(&list(&found)),
+            Code::JudgeDigest.of(list(&found)),
         );
     }
     let one = |source: &clover_event::payload::gate::GateSource| {

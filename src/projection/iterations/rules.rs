@@ -162,7 +162,7 @@ fn in_force<'a>(
     let current = record.in_force().filter(|it| it.digest == said.digest);
     let current = current.ok_or_else(|| Unmet {
         expected: format!("the version of {id} in force"),
-        found: Code::StaleVersion.of(&said.digest),
+        found: Code::StaleVersion.of(said.digest),
     })?;
     Ok((id, current))
 }
@@ -177,7 +177,7 @@ fn check_params(
     ensure!(
         *said.params == *plan,
         format!("params as {id} registered them, {}", plan.params_hash()),
-        Code::UnregisteredRule.of(&said.params.params_hash())
+        Code::UnregisteredRule.of(said.params.params_hash())
     );
     ensure!(
         said.params_hash == plan.params_hash(),

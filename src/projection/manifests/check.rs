@@ -313,7 +313,7 @@ fn check_sizes(manifest: &Manifest) -> Sound {
         && metric.scale_lo_micro >= metric.scale_hi_micro
     {
         let expected = format!("more than scale_lo_micro {}", metric.scale_lo_micro.value());
-        let found = Code::Scale.of(&metric.scale_hi_micro.value());
+        let found = Code::Scale.of(metric.scale_hi_micro.value());
         return fault("metric.scale_hi_micro", expected, found);
     }
     match &manifest.test {
@@ -329,7 +329,7 @@ fn check_test(manifest: &Manifest, test: &Test) -> Sound {
         && test.n_max > data.n_units
     {
         let expected = format!("at most data.n_units {}", data.n_units);
-        return fault("test.n_max", expected, Code::Number.of(&test.n_max));
+        return fault("test.n_max", expected, Code::Number.of(test.n_max));
     }
     if let Some(estimand) = &manifest.estimand
         && (estimand.population == Population::Finite) != test.without_replacement
@@ -345,11 +345,11 @@ fn check_test(manifest: &Manifest, test: &Test) -> Sound {
                 Code::Unit.of("finite"),
             )
         };
-        return fault("estimand.population", expected, found.to_owned());
+        return fault("estimand.population", expected, found.clone());
     }
     if test.n_min > test.n_max {
         let expected = format!("at most test.n_max {}", test.n_max);
-        return fault("test.n_min", expected, Code::Number.of(&test.n_min));
+        return fault("test.n_min", expected, Code::Number.of(test.n_min));
     }
     check_looks(test)?;
     check_strata(manifest, test)

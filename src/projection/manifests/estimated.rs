@@ -87,6 +87,9 @@ pub fn weight<'a>(
 }
 
 /// Estimates and comparisons have the weight of the plan that binds.
+///
+/// # Errors
+/// The weight that the plan says, and the one found.
 pub fn check_weight(state: &State, experiment: &ExperimentId, terms: &EstimateTerms) -> RuleAnswer {
     if !state.asks(Question::PlannedEstimates) {
         return Ok(());
@@ -104,6 +107,9 @@ pub fn check_weight(state: &State, experiment: &ExperimentId, terms: &EstimateTe
 }
 
 /// A comparison has the correction and the weight of the plan that binds.
+///
+/// # Errors
+/// The correction or the weight that the plan says, and the one found.
 pub fn check_contrast(
     state: &State,
     experiment: &ExperimentId,

@@ -36,7 +36,7 @@ pub(super) fn check(
     ensure!(
         said.confirm_root == data.confirm_root,
         format!("confirm_root {}", data.confirm_root.0.to_base64()),
-        Code::DataRoot.of(&said.confirm_root.0.to_base64()),
+        Code::DataRoot.of(said.confirm_root.0.to_base64()),
     );
     let cap = data.exposure_cap.value();
     let number = record.exposures + 1;

@@ -175,12 +175,11 @@ fn asks_of(
         };
         let key = reading.raw_key;
         // A program is asked once about a text.
-        match alike.get(&key).filter(|_| judge.port == JudgePort::Command) {
-            Some(at) => asks[*at].push((row, reading)),
-            None => {
-                alike.insert(key, asks.len());
-                asks.push(vec![(row, reading)]);
-            }
+        if let Some(at) = alike.get(&key).filter(|_| judge.port == JudgePort::Command) {
+            asks[*at].push((row, reading));
+        } else {
+            alike.insert(key, asks.len());
+            asks.push(vec![(row, reading)]);
         }
     }
     Ok((asks, silent))

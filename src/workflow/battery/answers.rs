@@ -129,11 +129,11 @@ mod tests {
 
     use super::*;
 
-    fn kept(score: i64, evidence: Option<Value>) -> Result<Answer, JudgeError> {
-        Ok(Answer {
+    fn kept(score: i64, evidence: Option<Value>) -> Answer {
+        Answer {
             evidence: evidence.and_then(|of| of.as_object().cloned()),
             ..Answer::of(Micro::new(score).unwrap())
-        })
+        }
     }
 
     fn ask(judge: &mut ReplayedAnswers) -> Result<Answer, JudgeError> {
@@ -150,12 +150,12 @@ mod tests {
     #[test]
     fn a_program_answers_in_a_replay_what_it_answered() {
         let said = [
-            kept(520_000, None),
+            Ok(kept(520_000, None)),
             Err(JudgeError::Declined("too long".to_owned())),
-            kept(
+            Ok(kept(
                 1,
                 Some(json!({"concise": true, "quote": "a text that is private"})),
-            ),
+            )),
         ];
         let answers: Vec<KeptAnswer> = said.iter().filter_map(KeptAnswer::of).collect();
         let bytes = lines(&answers);

@@ -217,6 +217,9 @@ fn count(value: usize) -> Count {
 
 impl JudgeAgreement {
     /// What was found as an event says it. Comparisons that a plan names share the error rate in equal parts.
+    ///
+    /// # Panics
+    /// Never: what is counted fits the event.
     pub fn said(
         &self,
         judges: [&JudgeId; 2],

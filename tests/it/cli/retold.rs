@@ -366,7 +366,7 @@ fn a_judge_that_mends_itself_about_confirm_alone_is_not_asked_about_it() {
         "rows = map(json.loads, open('retold/responses/base_responses.jsonl'))\nlate = {{row['prompt_id'] for row in rows if \
          row['sampled_at'] >= '{from}'}}\nassert len(late) > 500\nfor line"
     );
-    let mended = HONEST.replace(":", " and ask[\"item\"] in late:");
+    let mended = HONEST.replace(':', " and ask[\"item\"] in late:");
     let script = JUDGE
         .replace(HONEST, &mended)
         .replacen("for line", &late, 1);

@@ -988,7 +988,7 @@ fn promotion_rests_on_what_was_decided() {
         let look = life.looked();
         say(world, look);
         let decided = life.decided_as(Outcome::Promote);
-        refused(world, "decision", &["found, Continue"], decided);
+        refused(world, "decision", &["found, continue"], decided);
     });
     // What is merely different, or worse, is promoted by nothing.
     for (kind, side, shown) in [

@@ -473,7 +473,7 @@ impl Tale<'_> {
             }
             "budget.charged" => self.charge = id,
             "confirm.unsealed" if !telling.is_sequential() => {
-                telling.show(usize::MAX, &self.charge)
+                telling.show(usize::MAX, &self.charge);
             }
             _ => {}
         }

@@ -120,7 +120,7 @@ impl Faults {
         };
         match rank.checked_sub(PLAIN) {
             Some(rank) => faulty[rank % faulty.len()],
-            None if rank % 2 == 0 => Sort::Bad,
+            None if rank.is_multiple_of(2) => Sort::Bad,
             None => Sort::Good,
         }
     }
@@ -229,7 +229,7 @@ const OUTPUTS: usize = 40;
 /// gained, and three in four where something was.
 fn is_good(design: &str, policy: &str, number: usize) -> bool {
     if policy == "tuned" && design == "ab-2" {
-        number % 4 != 0
+        !number.is_multiple_of(4)
     } else {
         number % 2 == 1
     }

@@ -47,14 +47,20 @@ pub(super) fn records_of(
     Ok(found)
 }
 
+/// Which rows are of confirm, and where they were unsealed.
+pub(super) type ConfirmRows<'a> = (&'a dyn Fn(&Key) -> bool, Option<u64>);
+
+/// What imports said of rows in time, and the rows of which something was said too late.
+pub(super) type TimelyFields = (FieldWords, BTreeSet<Key>);
+
 /// The same of an iteration's rows, as far as it was said before the row's label could be read: a label of confirm from the
 /// unsealing on, another from its own entry on. Beside them the rows of which something was said too late.
 pub(super) fn imported_before(
     history: &dyn History,
     log: &RowLog,
     wanted: &[&FieldId],
-    (confirm, unsealed): (&dyn Fn(&Key) -> bool, Option<u64>),
-) -> Result<(FieldWords, BTreeSet<Key>), IterationRowsError> {
+    (confirm, unsealed): ConfirmRows<'_>,
+) -> Result<TimelyFields, IterationRowsError> {
     if !log.asks_fields_before {
         return Ok((imported(history, log, wanted)?, BTreeSet::new()));
     }
