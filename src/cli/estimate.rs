@@ -26,7 +26,9 @@ use crate::ledger::State;
 use crate::num::Micro;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
+use crate::session::SessionError;
 use crate::session::estimates::Estimation;
+use crate::session::regimes;
 use crate::stats::direct::ClusterWeights;
 use crate::view::View;
 use crate::view::estimate::Contrasts;
@@ -74,6 +76,9 @@ pub(super) struct FitArgs {
     /// Calibrate on `response_length`, or a number an import kept
     #[arg(long, value_name = "NAME")]
     pub covariate: Vec<String>,
+    /// Read the rows and labels of one environment alone
+    #[arg(long, value_name = "FAMILY=NAME")]
+    pub environment: Option<String>,
     /// auto, monotone or two-stage
     #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = ["auto", "monotone", "two-stage"], hide_possible_values = true, hide_default_value = true)]
     pub mode: String,
@@ -106,7 +111,7 @@ pub(super) struct EstimateEstimateArgs {
     #[command(flatten)]
     pub terms: EstimatorArgs,
     /// Weight logged responses of another policy, diagnosed first
-    #[arg(long, conflicts_with_all = ["raw", "chart"])]
+    #[arg(long, conflicts_with_all = ["raw", "chart", "environment"])]
     pub ope: bool,
     /// Whose responses were logged, where several were
     #[arg(long, value_name = "POLICY", requires = "ope", hide = true)]
@@ -252,7 +257,7 @@ impl EstimatorArgs {
 
 /// Opens the ledger: to write, unless nothing is to be appended.
 pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, CliError> {
-    let terms = asked.resolve()?;
+    let mut terms = asked.resolve()?;
     let (home, ledger) = if asked.dry_run || ctx.as_of.is_some() {
         home::open_to_read(ctx)?
     } else {
@@ -267,6 +272,10 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, Cli
         }
         Some(seq) => current::experiment(ctx, &home, &ledger.state_shown(seq + 1)?, named)?,
     };
+    if let Some(words) = &asked.environment {
+        let scope = regimes::scope(ledger.state(), &experiment, words);
+        terms.environment = Some(scope.map_err(SessionError::from)?);
+    }
     Ok(Estimation {
         home,
         ledger,

@@ -76,6 +76,7 @@ mod qualify;
 mod recalibrate;
 mod record;
 mod refusals;
+mod regime;
 mod replay;
 mod replicating;
 mod report;
@@ -98,6 +99,7 @@ mod submit;
 mod sync;
 mod top;
 mod transport;
+mod transport_environments;
 mod ui;
 mod verify;
 mod wallet;
@@ -269,6 +271,9 @@ enum Verb {
     /// Audits that are run once, and the questions that an auditor asks of a log
     #[command(subcommand)]
     Audit(audit::Verb),
+    /// Environments that failed, and how rewards may be used there
+    #[command(subcommand)]
+    Regime(regime::Verb),
     /// How many scores, labels and probes, from the ledger's own variance
     #[command(subcommand)]
     Plan(plan::Verb),
@@ -490,6 +495,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Compare(args) => estimate::compare(ctx, &args),
         Verb::Calibrate(verb) => calibrate::run(ctx, &verb),
         Verb::Audit(verb) => audit::run(ctx, &verb),
+        Verb::Regime(verb) => regime::run(ctx, &verb),
         Verb::Replay(args) => replay::run(ctx, &args),
         Verb::Plan(verb) => plan::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),

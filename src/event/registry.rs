@@ -73,6 +73,8 @@ use crate::payload::diagnosis::IterationPausedForLabels;
 use crate::payload::diagnosis::LabelProcessAudited;
 use crate::payload::diagnosis::PrenticeChecked;
 use crate::payload::drift::JudgeDriftChecked;
+use crate::payload::environment::EnvironmentsTested;
+use crate::payload::environment::RegimeSelected;
 use crate::payload::estimate::CalibratorFitted;
 use crate::payload::estimate::ContrastRecorded;
 use crate::payload::estimate::EstimateRecorded;
@@ -534,6 +536,8 @@ registry! {
         GeneratorRolledBack  "generator.rolled_back" 1 by Signers::Role(Releaser),  Experiment,    unique [run];
         ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units] in iteration from inputs;
         GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n] of gate;
+        EnvironmentsTested   "environments.tested"  1  by Signers::Role(Arbiter),   Experiment,    unique [design, family];
+        RegimeSelected       "regime.selected"      1  by Signers::Role(Arbiter),   Experiment,    repeatable;
         // The next kind goes here.
     }
     retired {

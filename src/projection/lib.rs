@@ -38,7 +38,7 @@ use clover_ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 22,
+    version: 23,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,

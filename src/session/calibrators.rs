@@ -133,6 +133,7 @@ pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<RefittedCalibrator
     let which = Which {
         experiment: &fit.experiment,
         judge: &said.terms.judge,
+        environment: said.terms.environment.as_ref(),
         covariates: &said.terms.covariates,
         fields: &[],
         strata: false,

@@ -45,6 +45,9 @@ pub enum EstimateError {
         /// The judges that it has scores of.
         judges: Vec<JudgeId>,
     },
+    /// No scored row is in the environment.
+    #[error("no scored row is in the environment {0}, by what imports kept of rows")]
+    NoRows(String),
     /// No calibrator has the name, or several have.
     #[error("{}", match name {
         Some(name) => format!("no calibrator, or more than one, is named {name}"),
@@ -102,6 +105,7 @@ impl Estimation {
         let which = Which {
             experiment: &self.experiment,
             judge: &self.terms.judge,
+            environment: self.terms.environment.as_ref(),
             covariates: &self.terms.covariates,
             fields: &self.fields,
             strata: self.ledger.state().asks(Question::WeightedLabels),
@@ -111,6 +115,9 @@ impl Estimation {
         let mut texts = Texts::new(&self.home, &self.ledger)?;
         let gathered =
             rows::gather(&self.ledger, &which, &mut texts).map_err(EstimateError::Rows)?;
+        if let (true, Some(scope)) = (gathered.dataset.policies.is_empty(), &self.terms.environment) {
+            return Err(EstimateError::NoRows(scope.to_string()).into());
+        }
         if gathered.dataset.policies.is_empty() {
             let (judge, experiment) = (self.terms.judge.clone(), self.experiment.clone());
             let draws = scores::draws(&self.ledger)?;

@@ -20,6 +20,7 @@ impl From<EstimateError> for CliError {
             EstimateError::NoCalibrator { name: Some(_) } => {
                 Self::not_found(message, "clover calibrate list")
             }
+            EstimateError::NoRows(_) => Self::not_found(message, "clover regime list"),
             EstimateError::OfIteration { .. } => Self::usage(message, "clover calibrate list"),
             EstimateError::NoCalibrator { name: None } => {
                 Self::not_found(message, "clover estimate")

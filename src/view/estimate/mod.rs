@@ -28,6 +28,7 @@ use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
+use crate::view::regime;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
@@ -362,6 +363,16 @@ impl Estimates<'_> {
         let audits: Vec<String> = audits.collect();
         if !audits.is_empty() {
             remarks.push(format!("transport  {}", audits.join(", ")));
+        }
+        let environments = found
+            .gathered
+            .audits
+            .environments(self.experiment, &found.terms.judge);
+        remarks.extend(environments.filter_map(regime::line));
+        if let Some(scope) = &found.terms.environment {
+            remarks.push(format!(
+                "environment {scope}  rows and labels of it alone: nothing is said of other rows"
+            ));
         }
         let borrows = |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked;
         let borrowed = self.rows.iter().filter(|(_, row)| borrows(row));

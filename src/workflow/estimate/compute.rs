@@ -31,9 +31,11 @@ use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_num::math;
+use clover_projection::audits::AuditSubject;
 use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
 use clover_stats::direct::Route;
+use clover_stats::environment::LOCAL_LABELS_MIN;
 use clover_stats::inference::Interval;
 
 use crate::analyze;
@@ -82,6 +84,7 @@ pub struct Fitted {
 /// Terms that a fit depends on: level, bootstrap and use of labels are not among them.
 pub fn fit_terms(of: &EstimateTerms) -> EstimateTerms {
     let mut usual = terms::usual(of.judge.clone(), of.covariates.clone());
+    usual.environment.clone_from(&of.environment);
     usual.fold_seed = of.fold_seed;
     usual.folds = of.folds;
     usual.judge_scale = of.judge_scale;
@@ -110,6 +113,16 @@ pub fn compute(
         fold_seed: request.fold_seed,
     });
     request.probes = probes;
+    if let Some(environment) = &of.environment {
+        let labels = gathered.sources.iter().map(|of| of.labels.len()).sum::<usize>();
+        if labels < LOCAL_LABELS_MIN {
+            let environment = environment.to_string();
+            return Err(AnalyzeError::FewLocalLabels {
+                environment,
+                labels,
+            });
+        }
+    }
     if of.labels == LabelUse::Weighted {
         request.strata = Some(gathered.inclusion()?);
     }
@@ -256,14 +269,24 @@ impl Found {
         if self.calibrator.is_some() {
             let sources = self.gathered.sources.iter().enumerate();
             let newest = sources.filter_map(|(at, of)| Some((self.name(at), of.newest_label?)));
-            audits.answer(experiment, &self.terms.judge, newest);
+            let of = (&self.terms.judge, self.terms.environment.as_ref());
+            audits.answer(experiment, of, newest);
         }
-        audits.standing(
+        let name = self.name(policy);
+        audits.standing(&self.subject(experiment, &name), self.digest())
+    }
+
+    fn subject<'a>(
+        &'a self,
+        experiment: &'a ExperimentId,
+        policy: &'a PolicyId,
+    ) -> AuditSubject<'a> {
+        AuditSubject {
             experiment,
-            &self.terms.judge,
-            &self.name(policy),
-            self.digest(),
-        )
+            judge: &self.terms.judge,
+            environment: self.terms.environment.as_ref(),
+            policy,
+        }
     }
 
     /// The failed audit that stands against a policy, whatever the calibrator.
@@ -502,10 +525,10 @@ impl Found {
     fn side(&self, experiment: &ExperimentId, policy: usize) -> Side {
         let standing = self.standing(experiment, policy);
         let claim = self.claim(policy, standing);
-        let judge = &self.terms.judge;
+        let name = self.name(policy);
         let audits = &self.gathered.audits;
         let passed = (claim == Claim::BorrowedChecked)
-            .then(|| audits.margin(experiment, judge, &self.name(policy)));
+            .then(|| audits.margin(&self.subject(experiment, &name)));
         Side {
             claim,
             failed: standing.filter(|of| of.state == TransportState::Fail),

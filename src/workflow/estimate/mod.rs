@@ -10,6 +10,7 @@ pub mod audit;
 pub mod compute;
 pub mod covariates;
 pub mod drawn;
+pub mod environments;
 pub mod form;
 pub(crate) mod model;
 pub mod planning;

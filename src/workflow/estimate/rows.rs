@@ -13,6 +13,7 @@ use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::id::Root;
+use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
 use clover_event::payload::estimated::Reading;
@@ -37,6 +38,7 @@ use crate::analyze::dataset::Dataset;
 use crate::analyze::dataset::Policy;
 use crate::analyze::dataset::Prompts;
 use crate::analyze::read;
+use crate::environments;
 pub use crate::estimate::covariates::Covariates;
 pub use crate::estimate::covariates::NOT_AT_HAND;
 pub use crate::estimate::covariates::NoCovariates;
@@ -88,6 +90,8 @@ pub struct Which<'a> {
     pub experiment: &'a ExperimentId,
     /// Whose scores.
     pub judge: &'a JudgeId,
+    /// The environment whose rows and labels alone are read; `None` for all.
+    pub environment: Option<&'a EnvironmentScope>,
     /// Covariates beside the score: the length of responses, or numbers that imports kept of each row.
     pub covariates: &'a [FieldId],
     /// Fields that imports kept, to part rows by; `policy` needs none.
@@ -149,6 +153,8 @@ pub struct Gathered {
     pub filter: FilterCounts,
     /// The newest score or label for calibration.
     pub newest: u64,
+    /// The newest import, whose fields say in which environment a row is.
+    pub newest_import: u64,
     /// The newest audit.
     pub newest_audit: u64,
     /// Audits as they stand.
@@ -173,6 +179,14 @@ fn is_of_texts(field: &FieldId) -> bool {
 }
 
 impl Gathered {
+    /// Whether a row is in an environment, whose field was asked for.
+    pub fn is_in(&self, policy: usize, row: usize, scope: &EnvironmentScope) -> bool {
+        let Some(key) = self.key(policy, row) else {
+            return false;
+        };
+        holds(&self.kept, &key, scope)
+    }
+
     /// The word of a field that an import kept of a row.
     pub fn word(&self, policy: usize, row: usize, field: &FieldId) -> Option<&str> {
         let word = self.kept.get(&self.key(policy, row)?)?.get(field)?;
@@ -276,6 +290,18 @@ impl Gathered {
     }
 }
 
+/// Whether a row is in an environment, by what imports kept of it.
+fn holds(kept: &FieldWords, key: &Key, scope: &EnvironmentScope) -> bool {
+    environments::holds(scope, |field| {
+        if field == POLICY {
+            return Some(key.0.as_str());
+        }
+        let words = kept.get(key)?;
+        let mut words = words.iter();
+        words.find_map(|(name, word)| (name.as_str() == field).then_some(word.as_str()))
+    })
+}
+
 /// The mean of labels in millionths.
 pub(super) fn mean(labels: &[i64]) -> f64 {
     let total = labels
@@ -360,12 +386,16 @@ pub fn gather(
         return Err(error);
     }
     let wanted = which.covariates.iter().filter(|field| !is_of_texts(field));
-    let wanted: Vec<&FieldId> = wanted.chain(which.fields).collect();
+    let scoped = which.environment.and_then(environments::field);
+    let wanted: Vec<&FieldId> = wanted.chain(which.fields).chain(&scoped).collect();
     let kept = kept::fields(history, &walk.ingested, &wanted)?;
     let (draws, ingested) = (
         std::mem::take(&mut walk.draws),
         std::mem::take(&mut walk.ingested),
     );
+    if let Some(scope) = which.environment {
+        walk.narrow(scope, &kept);
+    }
     let mut found = walk.done(which);
     if which.strata && found.is_stratified {
         let known = draws.inclusion(history, &ingested, found.newest, &found.rows())?;
@@ -479,9 +509,11 @@ impl Walk {
 
     /// What an import kept is read where a covariate needs it.
     fn ingested(&mut self, seq: u64, which: &Which<'_>, said: &DataIngested) {
-        if which.covariates.iter().any(|field| !is_of_texts(field)) {
+        let is_kept = which.covariates.iter().any(|field| !is_of_texts(field));
+        if is_kept || which.environment.is_some() {
             self.moved(seq);
         }
+        self.found.newest_import = seq;
         self.ingested.push(IngestedRows {
             seq,
             rows: said.rows.clone(),
@@ -494,6 +526,27 @@ impl Walk {
         self.found.newest = seq;
         self.counts.sealed = Count::new(self.sealed).unwrap_or_default();
         self.found.filter = self.counts;
+    }
+
+    /// Leaves the rows and labels of one environment.
+    fn narrow(&mut self, scope: &EnvironmentScope, kept: &FieldWords) {
+        for (policy, rows) in &mut self.rows {
+            let key = |row: usize| (policy.clone(), rows.items[row].clone(), rows.draws[row]);
+            let inside: Vec<bool> = (0..rows.items.len())
+                .map(|row| holds(kept, &key(row), scope))
+                .collect();
+            retain(&mut rows.items, &inside);
+            retain(&mut rows.draws, &inside);
+            retain(&mut rows.scores, &inside);
+            for column in rows.covariates.iter_mut().filter(|of| !of.is_empty()) {
+                retain(column, &inside);
+            }
+        }
+        self.rows.retain(|_, rows| !rows.items.is_empty());
+        self.labels.retain(|label| {
+            let key = (label.policy.clone(), label.item.clone(), label.draw);
+            holds(kept, &key, scope)
+        });
     }
 
     /// Joins labels and rows.
@@ -541,6 +594,12 @@ impl Walk {
         found.filter.rows = Count::new(rows as u64).unwrap_or_default();
         found
     }
+}
+
+/// Leaves what is inside.
+fn retain<T>(values: &mut Vec<T>, inside: &[bool]) {
+    let mut inside = inside.iter();
+    values.retain(|_| inside.next() == Some(&true));
 }
 
 /// Rows by policy, item and draw.

@@ -44,6 +44,7 @@ pub fn usual(judge: JudgeId, covariates: Vec<FieldId>) -> EstimateTerms {
         alpha_micro: Micro::new(ALPHA_DEFAULT).unwrap_or_default(),
         bootstrap: None,
         covariates,
+        environment: None,
         fold_seed: count(SEED_DEFAULT),
         folds: count(folds::FOLDS_DEFAULT as u64),
         iteration: None,

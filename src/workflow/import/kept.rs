@@ -16,6 +16,8 @@ use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::iterations::rows::Key;
 use serde::Deserialize;
 
+use crate::environments::SAMPLED_AT;
+
 /// Words of rows by field.
 pub type FieldWords = BTreeMap<Key, BTreeMap<FieldId, String>>;
 
@@ -56,6 +58,8 @@ struct FieldWordsRecord {
     fields: BTreeMap<FieldId, String>,
     item: ItemId,
     policy: PolicyId,
+    #[serde(default)]
+    sampled_at: Option<String>,
 }
 
 /// The names of all fields that rows were taken in with.
@@ -104,7 +108,7 @@ pub fn places(
     Ok(found)
 }
 
-/// Wanted fields of ingested rows; of a row and field, what was taken in first.
+/// Wanted fields of ingested rows, the time at which they were sampled among them; of a row and field, what was taken in first.
 ///
 /// # Errors
 /// [`KeptError`].
@@ -117,6 +121,7 @@ pub fn fields(
     if wanted.is_empty() {
         return Ok(found);
     }
+    let timed = wanted.iter().find(|field| field.as_str() == SAMPLED_AT);
     for IngestedRows { seq, rows, root } in ingested {
         let damaged = |what: String| Unread::Damaged { seq: *seq, what };
         let bytes = history.blob(&rows.blake3)?;
@@ -129,6 +134,9 @@ pub fn fields(
                 serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
             let mut kept = line.fields;
             kept.retain(|field, _| wanted.contains(&field));
+            if let (Some(field), Some(at)) = (timed, line.sampled_at) {
+                kept.insert(FieldId::clone(field), at);
+            }
             if kept.is_empty() {
                 continue;
             }

@@ -82,6 +82,7 @@ pub fn compared(
         let which = Which {
             experiment,
             judge,
+            environment: None,
             covariates: &[],
             fields: &[],
             strata: false,

@@ -21,6 +21,7 @@ mod divergence;
 mod doubts;
 mod drafted;
 mod drawn;
+mod environments;
 mod estimate;
 mod foreign;
 mod gate;

@@ -112,6 +112,7 @@ fn found(test: &TestLedger) -> Found {
     let which = Which {
         experiment: &experiment,
         judge: &terms.judge,
+        environment: None,
         covariates: &[],
         fields: &[],
         strata: false,

@@ -30,6 +30,7 @@ pub mod tampered_invariants;
 pub mod tampered_iterations;
 pub mod tampered_labelled;
 pub mod tampered_names;
+pub mod tampered_environments;
 pub mod tampered_picked;
 pub mod tampered_releases;
 pub mod tampered_retold;

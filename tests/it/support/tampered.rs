@@ -105,6 +105,7 @@ pub fn all() -> Vec<Sample> {
     rows.extend(super::tampered_stopped::all());
     rows.extend(super::tampered_retold::all());
     rows.extend(super::tampered_picked::all());
+    rows.extend(super::tampered_environments::all());
     rows.extend(super::tampered_undone::all());
     rows
 }

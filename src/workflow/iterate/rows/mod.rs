@@ -50,6 +50,7 @@ use clover_stats::sample::SampleError;
 
 use crate::import::kept::KeptError;
 use crate::import::kept::Unread;
+use crate::environments;
 use crate::iterate::compute::Candidate;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::rows::RubricScores;
@@ -477,7 +478,7 @@ fn wanted(design: &IterationDesign, log: &RowLog) -> Vec<FieldId> {
     let mut wanted: BTreeSet<FieldId> = conditions.map(|of| of.field.clone()).collect();
     wanted.extend(design.covariates.iter().cloned());
     let families = design.environments.iter();
-    wanted.extend(families.filter_map(|of| FieldId::new(of.family.as_str()).ok()));
+    wanted.extend(families.filter_map(|of| environments::field(&of.scope())));
     if log.designs.values().any(|of| of.strata.is_some()) {
         wanted.extend(FieldId::new(STRATUM));
     }
