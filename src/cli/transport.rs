@@ -509,7 +509,9 @@ fn wanted(
         }
     }
     match first {
-        Some((policy, seq)) if found.places.is_empty() && is_all => Err(finished(name(policy), design, seq)),
+        Some((policy, seq)) if found.places.is_empty() && is_all => {
+            Err(finished(name(policy), design, seq))
+        }
         _ => Ok(found),
     }
 }

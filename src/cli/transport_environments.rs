@@ -76,9 +76,9 @@ impl<'a> UntestedFamilies<'a> {
         let all = self.families.iter().flat_map(|(_, of)| of);
         for (scope, _) in all {
             let policies = gathered.dataset.policies.iter().enumerate();
-            let has_row = policies.into_iter().any(|(policy, of)| {
-                (0..of.len()).any(|row| gathered.is_in(policy, row, scope))
-            });
+            let has_row = policies
+                .into_iter()
+                .any(|(policy, of)| (0..of.len()).any(|row| gathered.is_in(policy, row, scope)));
             if !has_row {
                 let (message, field) = match scope.window {
                     None => (

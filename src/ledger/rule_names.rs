@@ -174,13 +174,13 @@ rules! {
         "a governed step in an experiment whose judge contradicted itself, or a promotion that rests on one (`ASSUMPTIONS.md`)"
         => "void what rests on that step";
     Calibrator "calibrator" next "clover status":
-        "an estimate, contrast, share, coverage or audit by a calibrator of that judge that nobody fitted before (`ESTIMATES.md`)"
+        "an estimate, contrast, share, coverage or audit by a calibrator of that judge that nobody fitted before (`ESTIMATES.md`); a local calibrator on fewer than 200 labels, or of an iteration (`TRANSPORT.md`)"
         => "ask for the fit; without it the number cannot be computed again";
     Transport "transport" next "clover status":
-        "an audit of a policy run twice on one design, on a design that is none for audit, before all its sealed probes were open, or with or without a charge where it must not be; an estimate, a difference or an off-policy value that hides or invents the audit that stands, or claims a level, tells apart or is to be read after a failed one; from rulebook 18 on what is told apart or claimed without own labels or a passed audit, and an interval of width zero; labels that a design draws by stratum and that are counted without weights (21) (`ESTIMATES.md`)"
+        "an audit of a policy run twice on one design, on a design that is none for audit, before all its sealed probes were open, or with or without a charge where it must not be; an estimate, a difference or an off-policy value that hides or invents the audit that stands, or claims a level, tells apart or is to be read after a failed one; from rulebook 18 on what is told apart or claimed without own labels or a passed audit, and an interval of width zero; labels that a design draws by stratum and that are counted without weights (21) (`ESTIMATES.md`); a regime without the failed test or the local calibrator that it needs, and what an environment withholds and is claimed (`TRANSPORT.md`)"
         => "count the first audit only; read the estimate as refused";
     Thresholds "thresholds" next "clover log --kind manifest.registered":
-        "a diagnosis judged by other numbers than a manifest of the experiment registers, by numbers of nobody, or by a plan of audits that came after their probes were open (20) (`DRIFT.md`, `ESTIMATES.md`)"
+        "a diagnosis judged by other numbers than a manifest of the experiment registers, by numbers of nobody, or by a plan of audits that came after their probes were open (20) (`DRIFT.md`, `ESTIMATES.md`); environments that are tested without the plan, or not all of a family (`TRANSPORT.md`)"
         => "judge its figures by the registered numbers yourself";
     Drift "drift" next "clover prereg deviation MANIFEST --rule-path metric.judge_digest --what TEXT --why TEXT --impact TEXT":
         "a check of a judge's drift whose verdict does not follow from its figures, or of anchors that nobody registered; a step of a gate whose judge had failed a check, without a deviation that says how that is handled (`DRIFT.md`)"

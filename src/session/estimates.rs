@@ -115,7 +115,10 @@ impl Estimation {
         let mut texts = Texts::new(&self.home, &self.ledger)?;
         let gathered =
             rows::gather(&self.ledger, &which, &mut texts).map_err(EstimateError::Rows)?;
-        if let (true, Some(scope)) = (gathered.dataset.policies.is_empty(), &self.terms.environment) {
+        if let (true, Some(scope)) = (
+            gathered.dataset.policies.is_empty(),
+            &self.terms.environment,
+        ) {
             return Err(EstimateError::NoRows(scope.to_string()).into());
         }
         if gathered.dataset.policies.is_empty() {

@@ -222,7 +222,9 @@ pub fn select(
 fn local(of: &Estimation, choice: &RegimeChoice) -> Result<Digest, SessionError> {
     let size = of.ledger.size();
     if let Some(name) = &choice.calibrator {
-        return Ok(calibrators::find(&of.ledger, size, Some(name))?.said.calibrator);
+        return Ok(calibrators::find(&of.ledger, size, Some(name))?
+            .said
+            .calibrator);
     }
     let fits = calibrators::list(&of.ledger, size)?;
     let mut own = fits.into_iter().rev().filter(|fit| {

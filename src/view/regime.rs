@@ -124,7 +124,15 @@ pub fn list(found: &[RegimeProposal]) -> View {
         view.line("no environment was tested".to_owned());
         return view.with_next("clover prereg new --template transport -o audits.yaml");
     }
-    let head = ["environment", "required", "newest test", "seq", "regime", "proposed", "why"];
+    let head = [
+        "environment",
+        "required",
+        "newest test",
+        "seq",
+        "regime",
+        "proposed",
+        "why",
+    ];
     let rows = facts.environments.iter().map(|of| {
         let regime = of.selected.as_ref();
         vec![

@@ -60,6 +60,9 @@ mod tests {
         assert!(!holds(&scope(Some((first, at))), row));
         assert!(!holds(&scope(Some((first, last))), |_| None));
         assert_eq!(field(&scope(None)).unwrap().as_str(), "domain");
-        assert_eq!(field(&scope(Some((first, at)))).unwrap().as_str(), SAMPLED_AT);
+        assert_eq!(
+            field(&scope(Some((first, at)))).unwrap().as_str(),
+            SAMPLED_AT
+        );
     }
 }

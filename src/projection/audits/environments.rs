@@ -117,7 +117,9 @@ fn failure(seq: u64) -> Option<TransportStanding> {
 }
 
 /// The failed environment that withholds every level of a judge: of several, the one that failed first.
-pub(super) fn withholding(of: Option<&BTreeMap<String, EnvironmentRecord>>) -> Option<TransportStanding> {
+pub(super) fn withholding(
+    of: Option<&BTreeMap<String, EnvironmentRecord>>,
+) -> Option<TransportStanding> {
     let records = of.into_iter().flat_map(BTreeMap::values);
     let failed = records.filter(|record| record.withholds());
     failure(failed.filter_map(|record| record.failed_seq).min()?)
@@ -134,7 +136,9 @@ pub(super) fn inside(
         return own;
     };
     let is_local = record.regime.as_ref().is_some_and(|of| {
-        of.regime == EnvironmentRegime::Local && of.calibrator.is_some() && of.calibrator == calibrator
+        of.regime == EnvironmentRegime::Local
+            && of.calibrator.is_some()
+            && of.calibrator == calibrator
     });
     let has_passed = own.is_some_and(|of| of.state == TransportState::Pass);
     if is_local && has_passed {
@@ -234,7 +238,9 @@ pub(super) fn check_regime(
         return Ok(());
     };
     let labels = audits.local_labels(experiment, &said.judge, scope, calibrator);
-    let labels = labels.required(&format!("a calibrator that was fitted on labels of {scope} alone"))?;
+    let labels = labels.required(&format!(
+        "a calibrator that was fitted on labels of {scope} alone"
+    ))?;
     ensure!(
         labels >= LOCAL_LABELS_MIN,
         format!("at least {LOCAL_LABELS_MIN} labels of {scope}"),

@@ -467,10 +467,7 @@ fn check_probes(
     };
     ensure!(
         design.sealed <= design.revealed,
-        format!(
-            "all {} sealed labels of {} open",
-            design.sealed, named
-        ),
+        format!("all {} sealed labels of {} open", design.sealed, named),
         format!("{} open", design.revealed)
     );
     match (design.sealed > 0, charge) {

@@ -75,6 +75,8 @@ const OF_ALL: &[Kind] = &[
     Kind::SdpVersionRegistered,
     Kind::SplitsFormed,
     Kind::TransportTested,
+    Kind::EnvironmentsTested,
+    Kind::RegimeSelected,
 ];
 
 /// Whether an entry is of an iteration, or of the experiment or the ledger that it belongs to.

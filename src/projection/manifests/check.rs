@@ -476,7 +476,10 @@ fn check_plans(manifest: &Manifest) -> Sound {
                 found,
             );
         }
-        let windows = plan.environments.iter().map(|of| (of.family.is_some(), of.window));
+        let windows = plan
+            .environments
+            .iter()
+            .map(|of| (of.family.is_some(), of.window));
         check_windows("transport.environments", windows)?;
         let by_policy = plan.environments.iter().filter(|of| of.family.is_none());
         let audits = by_policy.count() as u64;

@@ -114,7 +114,11 @@ pub fn compute(
     });
     request.probes = probes;
     if let Some(environment) = &of.environment {
-        let labels = gathered.sources.iter().map(|of| of.labels.len()).sum::<usize>();
+        let labels = gathered
+            .sources
+            .iter()
+            .map(|of| of.labels.len())
+            .sum::<usize>();
         if labels < LOCAL_LABELS_MIN {
             let environment = environment.to_string();
             return Err(AnalyzeError::FewLocalLabels {

@@ -153,7 +153,10 @@ impl EnvironmentColumns {
         let labels: Vec<(f64, u32)> = of.iter().map(|probe| (probe.label, probe.prompt)).collect();
         let rare = direct::rare(&labels, 0.05);
         Ok(Self {
-            residuals: of.iter().map(|probe| probe.label - probe.predicted).collect(),
+            residuals: of
+                .iter()
+                .map(|probe| probe.label - probe.predicted)
+                .collect(),
             clusters: Clusters::of(of.iter().map(|probe| probe.prompt))?,
             variance: inference::jackknife_variance(&mean_without).unwrap_or(0.0),
             bound: rare.map(|rare| {
@@ -178,7 +181,8 @@ pub fn test(
     };
     let gathered = &found.gathered;
     let is_in = |probe: &UnitProbe, scope| gathered.is_in(probe.policy, probe.row, scope);
-    let known = found.terms.label_scale.is_some() || found.analysis.label_scale == Some(Scale::UNIT);
+    let known =
+        found.terms.label_scale.is_some() || found.analysis.label_scale == Some(Scale::UNIT);
     let mut columns = Vec::with_capacity(ask.environments.len());
     for (scope, _) in ask.environments {
         let inside: Vec<&UnitProbe> = all.iter().filter(|probe| is_in(probe, scope)).collect();
@@ -198,7 +202,9 @@ pub fn test(
     let mut tree = Frontier::new();
     let (mut newest, mut charge) = (0, None);
     for (policy, probes) in held {
-        tree.push(merkle::leaf_hash(&gathered.probes_root(*policy, probes).0.0));
+        tree.push(merkle::leaf_hash(
+            &gathered.probes_root(*policy, probes).0.0,
+        ));
         newest = probes.newest.max(newest);
         charge = charge.or(probes.charge);
     }
@@ -244,7 +250,9 @@ fn findings(
     }
     let correction = terms::correction(ask.correction);
     let mut found = environment::test(&family, correction, terms::unit(ask.q))?.into_iter();
-    let each = columns.iter().map(|of| of.as_ref().and_then(|_| found.next()));
+    let each = columns
+        .iter()
+        .map(|of| of.as_ref().and_then(|_| found.next()));
     Ok(each.collect())
 }
 

@@ -253,7 +253,9 @@ pub(super) fn environments(
     let gathered = context.gather(experiment(event)?, &said.terms, &ask.fields(), through)?;
     let found = estimate::environments::fitted(gathered, &said.terms, &said.design)?;
     let tested = estimate::environments::test(&found, &ask)?;
-    Ok(tested.ok_or_else(|| without("calibrator or probes"))?.into())
+    Ok(tested
+        .ok_or_else(|| without("calibrator or probes"))?
+        .into())
 }
 
 pub(super) fn plan(

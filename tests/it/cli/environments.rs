@@ -118,21 +118,36 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     assert_eq!(ran.code, 10, "{}{}", ran.out, ran.err);
     let data = &ran.json()["data"];
     let law = outcome(data, "law");
-    assert_eq!((&law["verdict"], &law["required"]), (&json!("fail"), &json!(true)));
+    assert_eq!(
+        (&law["verdict"], &law["required"]),
+        (&json!("fail"), &json!(true))
+    );
     // The true residual of law is -GAP less what its own labels move the fit.
     let mean = law["mean"].as_f64().unwrap();
     assert!((-GAP..-0.6 * GAP).contains(&mean), "{law}");
     let interval = &law["interval"];
     assert!(interval["high"].as_f64().unwrap() < 0.0, "{law}");
-    assert_eq!(outcome(data, "first")["scope"]["window"]["from"], "2027-01-01T00:00:00.000000Z");
+    assert_eq!(
+        outcome(data, "first")["scope"]["window"]["from"],
+        "2027-01-01T00:00:00.000000Z"
+    );
     let rows = |name: &str| outcome(data, name)["rows"].as_u64().unwrap();
     let families = data["environments"].as_array().unwrap();
     let (domain, quarter) = (&families[0], &families[1]);
     let all: u64 = 2 * (0..1600).filter(|at| at % 16 == 8 || at % 40 == 3).count() as u64;
-    assert_eq!(rows("law") + rows("medicine") + domain["without"].as_u64().unwrap(), all);
-    assert_eq!((rows("first") + rows("second"), &quarter["without"]), (all, &json!(0)));
+    assert_eq!(
+        rows("law") + rows("medicine") + domain["without"].as_u64().unwrap(),
+        all
+    );
+    assert_eq!(
+        (rows("first") + rows("second"), &quarter["without"]),
+        (all, &json!(0))
+    );
     let answer = data["answer"]["text"].as_str().unwrap();
-    assert!(answer.contains("The calibrator is biased in domain=law"), "{answer}");
+    assert!(
+        answer.contains("The calibrator is biased in domain=law"),
+        "{answer}"
+    );
     assert_eq!(ran.json()["next"], json!(["clover regime list"]));
     // A second run finds all of it on record.
     desk.refused(&["audit", "transport", "--yes"], 11, &["on record at seq"]);
@@ -143,20 +158,46 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     assert_eq!(shown["data"]["rows"][0]["status"], "fail", "{shown}");
     says(
         &desk.ok("estimate"),
-        &["environment domain=law  FAIL at seq", "every level is withheld"],
+        &[
+            "environment domain=law  FAIL at seq",
+            "every level is withheld",
+        ],
     );
 
     let listed = desk.ok("regime list --json").json();
     let law = &listed["data"]["environments"][0];
-    assert_eq!((&law["scope"]["environment"], &law["proposed"]), (&json!("law"), &json!("2")));
+    assert_eq!(
+        (&law["scope"]["environment"], &law["proposed"]),
+        (&json!("law"), &json!("2"))
+    );
     assert_eq!(law["selected"], Value::Null);
     let select = |environment: &'static str, regime: &'static str| {
-        ["regime", "select", environment, "--regime", regime, "--reason", "no patch is in sight"]
+        [
+            "regime",
+            "select",
+            environment,
+            "--regime",
+            regime,
+            "--reason",
+            "no patch is in sight",
+        ]
     };
     desk.refused(&select("domain=law", "2"), 11, &["there is none"]);
-    desk.refused(&select("domain=law", "3"), 11, &["regime 3 once a later test"]);
-    desk.refused(&select("domain=medicine", "1"), 11, &["a failed test of domain=medicine"]);
-    desk.refused(&select("domain=sports", "1"), 5, &["no test of environment domain=sports"]);
+    desk.refused(
+        &select("domain=law", "3"),
+        11,
+        &["regime 3 once a later test"],
+    );
+    desk.refused(
+        &select("domain=medicine", "1"),
+        11,
+        &["a failed test of domain=medicine"],
+    );
+    desk.refused(
+        &select("domain=sports", "1"),
+        5,
+        &["no test of environment domain=sports"],
+    );
     let few = ["estimate", "--environment", "domain=rare"];
     desk.refused(&few, 4, &["needs at least 200 labels", "found 40"]);
 
@@ -166,17 +207,33 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     desk.ok_words(&select("domain=law", "2"));
     let found = desk.ok_words(&local).json();
     assert_eq!(claims(&found["data"]), [json!("refused"), json!("refused")]);
-    let ran = desk.words(&["audit", "transport", "--environment", "domain=law", "--yes", "--json"]);
+    let ran = desk.words(&[
+        "audit",
+        "transport",
+        "--environment",
+        "domain=law",
+        "--yes",
+        "--json",
+    ]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let found = desk.ok_words(&local).json();
-    assert_eq!(claims(&found["data"]), [json!("own_labels"), json!("own_labels")]);
+    assert_eq!(
+        claims(&found["data"]),
+        [json!("own_labels"), json!("own_labels")]
+    );
     // A local calibrator says nothing of all rows.
     let found = desk.ok("estimate --json").json();
     assert_eq!(claims(&found["data"]), [json!("refused"), json!("refused")]);
     says(&desk.ok("regime list"), &["domain=law", "FAIL"]);
-    says(&desk.ok("estimate"), &["regime 2 (a local calibrator) since seq"]);
+    says(
+        &desk.ok("estimate"),
+        &["regime 2 (a local calibrator) since seq"],
+    );
 
-    assert_eq!(desk.ok("replay --all --json").json()["verdict"], "reproduced");
+    assert_eq!(
+        desk.ok("replay --all --json").json()["verdict"],
+        "reproduced"
+    );
     desk.ok("verify --recompute");
     holds(&mut desk);
 }
@@ -196,12 +253,23 @@ fn an_environment_that_holds_no_row_costs_no_peek() {
 fn a_plan_says_which_windows_it_can_mean() {
     let mut desk = Desk::new();
     let turned = PLAN.replace("to: 2027-07-01", "to: 2027-04-01");
-    let alone = PLAN.replace("family: quarter, environment: second", "environment: second");
+    let alone = PLAN.replace(
+        "family: quarter, environment: second",
+        "environment: second",
+    );
     for plan in [turned, alone] {
         desk.file("plan.yaml", &plan);
-        desk.refused(&["prereg", "check", "plan.yaml"], 4, &["a window with a family"]);
+        desk.refused(
+            &["prereg", "check", "plan.yaml"],
+            4,
+            &["a window with a family"],
+        );
     }
     // 2.8 * .2 / .05 = 11.2 standard errors of one row: 126 rows.
     desk.file("plan.yaml", &PLAN.replace("clusters: 126", "clusters: 125"));
-    desk.refused(&["prereg", "check", "plan.yaml"], 4, &["at least 126 clusters"]);
+    desk.refused(
+        &["prereg", "check", "plan.yaml"],
+        4,
+        &["at least 126 clusters"],
+    );
 }

@@ -36,7 +36,9 @@ fn world(world: &mut World, gap: f64) -> Gathered {
             let off = if is_last { gap } else { 0.0 };
             let label = (0.25 + 0.5 * score - off + 0.17 * world.normal()).clamp(0.0, 1.0);
             let micro = (label * 1e6).round() as i64;
-            policy.prompts.push(gathered.prompts.number(&format!("{name}{row}")));
+            policy
+                .prompts
+                .push(gathered.prompts.number(&format!("{name}{row}")));
             policy.scores.push(score);
             let place = row as usize;
             let is_fitted = row < LABELS && !is_last;

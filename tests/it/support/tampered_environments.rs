@@ -52,7 +52,12 @@ const CASES: &[Case] = &[
 pub fn all() -> Vec<Sample> {
     let of = |case: &Case| {
         let (world, at) = (case.told)();
-        sample(case.name, case.done, &world, case.rule.map(|rule| (at, rule)))
+        sample(
+            case.name,
+            case.done,
+            &world,
+            case.rule.map(|rule| (at, rule)),
+        )
     };
     CASES.iter().map(of).collect()
 }
@@ -80,9 +85,7 @@ impl Desk {
         });
         world.say(LENA, "label.design_registered", 1, ARENA.into(), design);
         let mut plan = planned::audits(ARENA, "audits-1");
-        let domain = |name: &str| {
-            json!({"clusters": 130, "environment": name, "family": "domain", "required": true})
-        };
+        let domain = |name: &str| json!({"clusters": 130, "environment": name, "family": "domain", "required": true});
         let policy = json!({"clusters": 400, "environment": "tuned", "required": true});
         plan["transport"]["environments"] = json!([policy, domain("law"), domain("medicine")]);
         let mut manifest = valued::digest(9);
@@ -130,7 +133,12 @@ impl Desk {
     fn tested(self, found: &[(&str, &str)]) -> Self {
         let of_plan = ("probe-2", &self.manifest);
         let mut data = valued::environments(WHOLE, of_plan, "domain", found);
-        for (outcome, (_, verdict)) in data["environments"].as_array_mut().unwrap().iter_mut().zip(found) {
+        for (outcome, (_, verdict)) in data["environments"]
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .zip(found)
+        {
             let p = if *verdict == "fail" { 0.0001 } else { 0.5 };
             outcome["p"] = p.into();
             outcome["p_adjusted"] = p.into();
@@ -151,7 +159,10 @@ impl Desk {
     fn selected(self, regime: &str, calibrator: Option<u8>) -> Self {
         let is_test = |item: &Item| item.body["kind"] == "environments.tested";
         let tested = self.world.items.iter().rposition(is_test).unwrap() as u64;
-        self.say("regime.selected", valued::regime(regime, law(), tested, calibrator))
+        self.say(
+            "regime.selected",
+            valued::regime(regime, law(), tested, calibrator),
+        )
     }
 
     /// An audit of the local calibrator on `base` inside `domain=law` that passed.

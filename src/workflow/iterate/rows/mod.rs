@@ -48,9 +48,9 @@ use clover_rubric::evidence::Evidence;
 use clover_rubric::prompt::Firing;
 use clover_stats::sample::SampleError;
 
+use crate::environments;
 use crate::import::kept::KeptError;
 use crate::import::kept::Unread;
-use crate::environments;
 use crate::iterate::compute::Candidate;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::rows::RubricScores;
