@@ -1,8 +1,14 @@
 """Environments in which a calibrator was tested, and what stands inside one (`schema/TRANSPORT.md`)."""
 
 
+def scope_key(scope):
+    """What a scope is known under; empty for all rows."""
+    window = (scope or {}).get("window", {})
+    return () if scope is None else (scope["family"], scope["environment"], window.get("from"), window.get("to"))
+
+
 def scope_words(scope):
-    """The words of a scope, under which it is known; none for all rows."""
+    """A scope for people."""
     if scope is None:
         return ""
     words, window = "%s=%s" % (scope["family"], scope["environment"]), scope.get("window")
@@ -12,7 +18,8 @@ def scope_words(scope):
 class Environment:
     """What tests found of one environment under one judge, and the regime that was selected last."""
 
-    def __init__(self, seq):
+    def __init__(self, seq, scope):
+        self.scope = scope
         self.failed = None                        # the failed test that stands
         self.has_failed, self.newest = False, seq
         self.required, self.regime, self.calibrator = False, None, None
@@ -31,9 +38,19 @@ class Environment:
         return self.failed is not None and (self.required or self.regime in ("1", "2"))
 
 
-def withholding(environments):
-    """The failed environment that withholds every level: of several, the one that failed first."""
-    seqs = [of.failed for of in environments.values() if of.withholds()]
+def apart(one, other):
+    """Whether no row can be in both: other values of one field, or windows that do not meet."""
+    if "window" in one and "window" in other:
+        return one["window"]["to"] <= other["window"]["from"] or other["window"]["to"] <= one["window"]["from"]
+    same = "window" not in one and "window" not in other and one["family"] == other["family"]
+    return same and one["environment"] != other["environment"]
+
+
+def withholding(environments, scope=None):
+    """The failed environment that withholds every level, or those inside a scope that may share rows with it: of several,
+    the one that failed first."""
+    seqs = [of.failed for of in environments.values() if of.withholds()
+            and (scope is None or (of.scope != scope and not apart(of.scope, scope)))]
     return {"seq": min(seqs), "state": "fail"} if seqs else None
 
 
@@ -52,12 +69,12 @@ def environments_tested(state, entry, data):
     if entry.experiment is not None:
         known = state.environments.setdefault((entry.experiment, data["terms"]["judge"]), {})
         for outcome in data["environments"]:
-            words = scope_words(outcome["scope"])
-            known.setdefault(words, Environment(entry.position)).take(outcome, entry.position)
+            new = Environment(entry.position, outcome["scope"])
+            known.setdefault(scope_key(outcome["scope"]), new).take(outcome, entry.position)
 
 
 def regime_selected(state, entry, data):
     known = state.environments.get((entry.experiment, data["judge"]), {})
-    of = known.get(scope_words(data["scope"]))
+    of = known.get(scope_key(data["scope"]))
     if of is not None:
         of.regime, of.calibrator = data["regime"], data.get("calibrator")

@@ -8,7 +8,7 @@ from formats.tree import Tree
 from formats.characters import skeleton
 from formats.fields import decode_base64
 from events.shapes import OPTIMIZER_READS
-from history.environments import inside, scope_words, withholding
+from history.environments import inside, scope_key, withholding
 from history.rulebooks import QUESTIONS, RULEBOOK_UNNAMED
 from history.records import Deploys, Key
 
@@ -77,10 +77,10 @@ class State:
         self.contradictions = {}                  # experiment -> (kind, seq) of the first; nothing takes it back
         self.fitted = set()                       # (experiment, judge, calibrator)
         self.labelled = set()                     # (experiment, judge, calibrator, policy) with labels in that fit
-        self.audited = {}                         # (experiment, design, policy, words of the scope) -> seq of its audit
-        self.failed, self.newest = {}, {}         # (experiment, judge, policy, words) -> seq; -> (calibrator, seq, state)
-        self.environments = {}                    # (experiment, judge) -> words of the scope -> Environment
-        self.local = {}                           # (experiment, judge, words of the scope, calibrator) -> labels
+        self.audited = {}                         # (experiment, design, policy, key of the scope) -> seq of its audit
+        self.failed, self.newest = {}, {}         # (experiment, judge, policy, key) -> seq; -> (calibrator, seq, state)
+        self.environments = {}                    # (experiment, judge) -> key of the scope -> Environment
+        self.local = {}                           # (experiment, judge, key of the scope, calibrator) -> labels
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
         self.anew = {}                            # (iteration, candidate) -> judge that was asked anew
         self.drifts = {}                          # (experiment, judge) -> (newest failed check, if the newest failed)
@@ -142,21 +142,21 @@ class State:
     def standing(self, e, policy=None):
         """The audit that stands for or against an estimate: a failure of its policy, the failed test of an environment that
         withholds its level, else the newest audit of this very calibrator."""
-        words = scope_words(e.data["terms"].get("environment"))
-        key = (e.experiment, e.data["terms"]["judge"], policy or e.data["policy"], words)
+        scope = e.data["terms"].get("environment")
+        key = (e.experiment, e.data["terms"]["judge"], policy or e.data["policy"], scope_key(scope))
         if key in self.failed:
             return {"seq": self.failed[key], "state": "fail"}
         calibrator, seq, state = self.newest.get(key, (None, 0, "fail"))
         same = calibrator is not None and calibrator == e.data.get("calibrator") and state != "fail"
         own = {"seq": seq, "state": state} if same else None
         found = self.environments.get(key[:2], {})
-        if not words:
+        if scope is None:
             return withholding(found) or own
-        return inside(found.get(words), e.data.get("calibrator"), own)
+        return withholding(found, scope) or inside(found.get(scope_key(scope)), e.data.get("calibrator"), own)
 
     def against(self, e, judge, policy):
         """The failed audit that stands against a policy, whatever the calibrator."""
-        seq = self.failed.get((e.experiment, judge, policy, ""))
+        seq = self.failed.get((e.experiment, judge, policy, ()))
         if seq is None:
             return withholding(self.environments.get((e.experiment, judge), {}))
         return {"seq": seq, "state": "fail"}

@@ -1,7 +1,7 @@
 """Rules of calibrators, estimates, comparisons and audits of transport (`schema/ESTIMATES.md`, `schema/CLAIMS.md`)."""
 
 from events.shapes import CHECKED
-from history.environments import scope_words
+from history.environments import scope_key, scope_words
 
 LOCAL_LABELS_MIN = 200
 
@@ -74,8 +74,8 @@ def claim_problem(state, e, policy, claim):
         return "claim refused of %s" % policy, "claim %s" % claim
     if claim == "borrowed_checked" and found != "pass":
         return "a passed audit of %s by this calibrator" % policy, "claim %s" % claim
-    words = scope_words(e.data["terms"].get("environment"))
-    fit = (e.experiment, e.data["terms"]["judge"], calibrator, policy, words)
+    scope = scope_key(e.data["terms"].get("environment"))
+    fit = (e.experiment, e.data["terms"]["judge"], calibrator, policy, scope)
     if claim == "own_labels" and calibrator is not None and fit not in state.labelled:
         return "a calibrator with labels of %s" % policy, "claim %s" % claim
 
@@ -159,7 +159,7 @@ def regime_problem(state, e):
     """A regime is selected after a failed test: 1 and 2 while it stands, 2 with a calibrator that was fitted on at least 200
     labels there alone, 3 once a later test passed."""
     words, regime, calibrator = scope_words(e.data["scope"]), e.data["regime"], e.data.get("calibrator")
-    of = state.environments.get((e.experiment, e.data["judge"]), {}).get(words)
+    of = state.environments.get((e.experiment, e.data["judge"]), {}).get(scope_key(e.data["scope"]))
     if of is None or not of.has_failed:
         return "a failed test of %s" % words, "none"
     if e.data["tested_seq"] != of.newest:
@@ -168,7 +168,7 @@ def regime_problem(state, e):
         return "a local calibrator for regime 2, and for no other", str(calibrator)
     if (regime == "3") != (of.failed is None):
         return "regime 3 once a later test passed, and 1 or 2 before", "regime %s" % regime
-    labels = state.local.get((e.experiment, e.data["judge"], words, calibrator))
+    labels = state.local.get((e.experiment, e.data["judge"], scope_key(e.data["scope"]), calibrator))
     if regime == "2" and labels is None:
         return "a calibrator that was fitted on labels of %s alone" % words, "none"
     if regime == "2" and labels < LOCAL_LABELS_MIN:
@@ -176,8 +176,8 @@ def regime_problem(state, e):
 
 
 def audit_problem(state, e):
-    words = scope_words(e.data["terms"].get("environment"))
-    earlier = state.audited.get((e.experiment, e.data["design"], e.data["policy"], words))
+    scope = scope_key(e.data["terms"].get("environment"))
+    earlier = state.audited.get((e.experiment, e.data["design"], e.data["policy"], scope))
     if e.experiment is not None:
         problem = probes_problem(state, e)
         if problem:

@@ -1,6 +1,7 @@
 //! Environments in which a calibrator has to hold: which rows belong to one, what a test of a family of them found, and how
 //! rewards may be used in one that failed. CLOVER v1.1, section 8.
 
+use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
 use clover_num::Count;
@@ -45,6 +46,26 @@ pub struct EnvironmentScope {
     /// The span of time in which its rows were sampled; absent where the field decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<TimeWindow>,
+}
+
+impl EnvironmentScope {
+    /// Its canonical text, which no other scope has.
+    ///
+    /// # Panics
+    /// Never: ids and times have a canonical form.
+    pub fn key(&self) -> String {
+        let bytes = canon::to_bytes(self).expect("BUG: ids and times have a canonical form");
+        String::from_utf8(bytes).expect("BUG: canonical JSON is UTF-8")
+    }
+
+    /// Whether no row can be in both: other values of one field, or windows that do not meet.
+    pub fn is_apart(&self, other: &Self) -> bool {
+        match (self.window, other.window) {
+            (None, None) => self.family == other.family && self.environment != other.environment,
+            (Some(one), Some(two)) => one.to <= two.from || two.to <= one.from,
+            (None, Some(_)) | (Some(_), None) => false,
+        }
+    }
 }
 
 impl std::fmt::Display for EnvironmentScope {

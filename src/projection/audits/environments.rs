@@ -105,7 +105,7 @@ impl EnvironmentRecord {
     }
 }
 
-/// Environments of one experiment by judge, each under its own words.
+/// Environments of one experiment by judge, each under its own key.
 pub type Environments = BTreeMap<JudgeId, BTreeMap<String, EnvironmentRecord>>;
 
 fn failure(seq: u64) -> Option<TransportStanding> {
@@ -116,12 +116,18 @@ fn failure(seq: u64) -> Option<TransportStanding> {
     })
 }
 
-/// The failed environment that withholds every level of a judge: of several, the one that failed first.
+/// The failed environment that withholds every level of a judge, or those inside an environment that may share rows with it:
+/// of several, the one that failed first.
 pub(super) fn withholding(
     of: Option<&BTreeMap<String, EnvironmentRecord>>,
+    inside: Option<&EnvironmentScope>,
 ) -> Option<TransportStanding> {
     let records = of.into_iter().flat_map(BTreeMap::values);
-    let failed = records.filter(|record| record.withholds());
+    let failed = records.filter(|record| {
+        let shares =
+            |scope: &EnvironmentScope| record.scope != *scope && !record.scope.is_apart(scope);
+        record.withholds() && inside.is_none_or(shares)
+    });
     failure(failed.filter_map(|record| record.failed_seq).min()?)
 }
 
@@ -153,7 +159,7 @@ pub(super) fn tested(environments: &mut Environments, seq: u64, said: &Environme
     let of = environments.entry(said.terms.judge.clone()).or_default();
     for outcome in &said.environments {
         let record = of
-            .entry(outcome.scope.to_string())
+            .entry(outcome.scope.key())
             .or_insert_with(|| EnvironmentRecord::new(outcome, seq));
         record.take(outcome, seq);
     }
@@ -162,7 +168,7 @@ pub(super) fn tested(environments: &mut Environments, seq: u64, said: &Environme
 /// Takes in a regime.
 pub(super) fn selected(environments: &mut Environments, seq: u64, said: &RegimeSelected) {
     let of = environments.get_mut(&said.judge);
-    if let Some(record) = of.and_then(|of| of.get_mut(&said.scope.to_string())) {
+    if let Some(record) = of.and_then(|of| of.get_mut(&said.scope.key())) {
         record.regime = Some(RegimeStanding {
             calibrator: said.calibrator,
             reason: said.reason.as_str().to_owned(),

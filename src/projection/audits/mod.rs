@@ -124,13 +124,13 @@ pub struct ScopeAudits {
 pub struct ExperimentAudits {
     /// Environments that were tested, by judge.
     pub environments: Environments,
-    /// Over the rows of an environment, by its words; over all rows under none.
+    /// Over the rows of an environment, by its key; over all rows under none.
     pub scopes: BTreeMap<String, ScopeAudits>,
 }
 
-/// The words of a scope; none for all rows.
+/// The key of a scope; empty for all rows.
 fn scope_key(environment: Option<&EnvironmentScope>) -> String {
-    environment.map_or_else(String::new, ToString::to_string)
+    environment.map_or_else(String::new, EnvironmentScope::key)
 }
 
 /// What an audit is about.
@@ -184,10 +184,11 @@ impl Audits {
         let experiment = self.by_experiment.get(of.experiment);
         let records = experiment.and_then(|all| all.environments.get(of.judge));
         match of.environment {
-            None => environments::withholding(records).or(own),
+            None => environments::withholding(records, None).or(own),
             Some(scope) => {
-                let record = records.and_then(|all| all.get(&scope.to_string()));
-                environments::inside(record, calibrator, own)
+                let record = records.and_then(|all| all.get(&scope.key()));
+                let inside = environments::inside(record, calibrator, own);
+                environments::withholding(records, Some(scope)).or(inside)
             }
         }
     }
@@ -200,10 +201,10 @@ impl Audits {
         scope: &EnvironmentScope,
     ) -> Option<&EnvironmentRecord> {
         let of = self.by_experiment.get(experiment)?;
-        of.environments.get(judge)?.get(&scope.to_string())
+        of.environments.get(judge)?.get(&scope.key())
     }
 
-    /// Every environment of an experiment that was tested under a judge, in the order of their words.
+    /// Every environment of an experiment that was tested under a judge, in the order of their keys.
     pub fn environments(
         &self,
         experiment: &ExperimentId,

@@ -302,6 +302,16 @@ fn holds(kept: &FieldWords, key: &Key, scope: &EnvironmentScope) -> bool {
     })
 }
 
+/// The judge that an event says something of that may stand for or against its estimates.
+pub(crate) fn audited(payload: &Payload) -> Option<&JudgeId> {
+    match payload {
+        Payload::EnvironmentsTested(said) => Some(&said.terms.judge),
+        Payload::RegimeSelected(said) => Some(&said.judge),
+        Payload::TransportTested(said) => Some(&said.terms.judge),
+        _ => None,
+    }
+}
+
 /// The mean of labels in millionths.
 pub(super) fn mean(labels: &[i64]) -> f64 {
     let total = labels
@@ -422,9 +432,7 @@ impl Walk {
         {
             self.found.first_contrast = Some((seq, contrast.clone()));
         }
-        if let Payload::TransportTested(tested) = payload
-            && tested.terms.judge == *which.judge
-        {
+        if audited(payload) == Some(which.judge) {
             self.found.newest_audit = seq;
         }
     }

@@ -89,12 +89,9 @@ impl Context<'_> {
         };
         let audits = self.audits(experiment, seq);
         let governed = self.shared.governed.iter();
-        let of_judge = governed.filter_map(|(at, of, payload)| match payload {
-            Payload::TransportTested(tested) => {
-                let mine = of == experiment && tested.terms.judge == terms.judge;
-                (mine && *at < seq).then_some(*at)
-            }
-            _ => None,
+        let of_judge = governed.filter_map(|(at, of, payload)| {
+            let is_mine = of == experiment && rows::audited(payload) == Some(&terms.judge);
+            (is_mine && *at < seq).then_some(*at)
         });
         computed.found.gathered.newest_audit = of_judge.max().unwrap_or(0);
         computed.found.gathered.audits = audits;

@@ -26,7 +26,7 @@ struct Case {
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
-    Case { name: "good-local-level", rule: None, told: || Desk::failed().local(210).selected("2", Some(LOCAL)).audited().level(LOCAL, true),
+    Case { name: "good-local-level", rule: None, told: || Desk::failed().local(210).selected("2", Some(LOCAL)).audited().level(LOCAL, Some(law())),
            done: "Nothing. The judge failed in one domain, a calibrator was fitted on 210 labels there, regime 2 was selected, an audit of its own passed, and a level inside is claimed." },
     Case { name: "good-regime-without-surrogacy", rule: None, told: || Desk::failed().selected("1", None).at(),
            done: "Nothing. The judge failed in one domain, and regime 1 was selected for it: labels alone." },
@@ -42,10 +42,12 @@ const CASES: &[Case] = &[
            done: "The judge failed in a domain, and regime 3 was selected though no later test passed." },
     Case { name: "local-calibrator-on-too-few", rule: Some("calibrator"), told: || Desk::failed().local(150).at(),
            done: "A calibrator of one domain was fitted on 150 labels." },
-    Case { name: "level-despite-a-failed-environment", rule: Some("transport"), told: || Desk::failed().level(WHOLE, false),
+    Case { name: "level-despite-a-failed-environment", rule: Some("transport"), told: || Desk::failed().level(WHOLE, None),
            done: "The judge failed in a domain that a claim needs, and the level over all rows is claimed." },
-    Case { name: "local-level-before-its-audit", rule: Some("transport"), told: || Desk::failed().local(210).selected("2", Some(LOCAL)).level(LOCAL, true),
+    Case { name: "local-level-before-its-audit", rule: Some("transport"), told: || Desk::failed().local(210).selected("2", Some(LOCAL)).level(LOCAL, Some(law())),
            done: "Regime 2 was selected, and a level inside the domain is claimed before an audit of the local calibrator." },
+    Case { name: "level-in-a-scope-that-shares-rows", rule: Some("transport"), told: || Desk::failed().level(WHOLE, Some(valued::scope("policy", "base"))),
+           done: "The judge failed in a domain that a claim needs, and the level of a policy is claimed as if it were an environment of its own." },
 ];
 
 /// Every sample of this family.
@@ -180,14 +182,14 @@ impl Desk {
         desk
     }
 
-    /// A level of `base` that is claimed, over all rows or inside `domain=law`.
-    fn level(self, calibrator: u8, is_inside: bool) -> (World, usize) {
+    /// A level of `base` that is claimed, over all rows or inside an environment.
+    fn level(self, calibrator: u8, environment: Option<Value>) -> (World, usize) {
         let transport = self.passed_seq.map(|seq| ("pass", seq));
         let mut data = valued::estimate(calibrator, transport);
         data["off_mode"] = 3.into();
         data["through_seq"] = 8.into();
-        if is_inside {
-            data["terms"]["environment"] = law();
+        if let Some(environment) = environment {
+            data["terms"]["environment"] = environment;
         }
         self.say("estimate.recorded", data).at()
     }
