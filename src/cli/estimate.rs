@@ -76,8 +76,8 @@ pub(super) struct FitArgs {
     /// Calibrate on `response_length`, or a number an import kept
     #[arg(long, value_name = "NAME")]
     pub covariate: Vec<String>,
-    /// Read the rows and labels of one environment alone
-    #[arg(long, value_name = "FAMILY=NAME")]
+    /// Rows and labels of one environment alone, such as domain=law
+    #[arg(long, value_name = "F=V")]
     pub environment: Option<String>,
     /// auto, monotone or two-stage
     #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = ["auto", "monotone", "two-stage"], hide_possible_values = true, hide_default_value = true)]
@@ -106,7 +106,7 @@ pub(super) struct EstimatorArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct EstimateEstimateArgs {
     /// Policies; default all
-    #[arg(value_name = "POLICY")]
+    #[arg(value_name = "POLICY", hide = true)]
     pub policies: Vec<String>,
     #[command(flatten)]
     pub terms: EstimatorArgs,
@@ -135,7 +135,7 @@ pub(super) struct EstimateEstimateArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct EstimateCompareArgs {
     /// Two policies, or more for all their pairs
-    #[arg(value_name = "POLICY", required_unless_present = "all")]
+    #[arg(value_name = "POLICY", required_unless_present = "all", hide = true)]
     pub policies: Vec<String>,
     /// Every pair of policies
     #[arg(long, conflicts_with = "policies")]

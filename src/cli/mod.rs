@@ -260,10 +260,16 @@ enum Verb {
     #[command(subcommand)]
     Simulate(simulate::Verb),
     /// What policies are worth by the ledger's scores and labels, on the record
-    #[command(after_help = "Example:\n  clover estimate --plot values.svg")]
+    #[command(
+        override_usage = "clover estimate [OPTIONS] [POLICY]...   (default all policies)",
+        after_help = "Example:\n  clover estimate --plot values.svg\n  clover estimate --environment domain=law"
+    )]
     Estimate(estimate::EstimateEstimateArgs),
     /// Which differences of policies are real, on the record
-    #[command(after_help = "Example:\n  clover compare --all")]
+    #[command(
+        override_usage = "clover compare [OPTIONS] POLICY POLICY...   (all their pairs)\n       clover compare [OPTIONS] --all",
+        after_help = "Example:\n  clover compare --all"
+    )]
     Compare(estimate::EstimateCompareArgs),
     /// Calibrators on record, and what new scores become
     #[command(subcommand)]

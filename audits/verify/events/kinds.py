@@ -196,15 +196,16 @@ KINDS = {
         terms=TERMS, through_seq=COUNT, wide=WIDTH, zero_null_p_adjusted=Optional(number)),
     ("environments.tested", 1): Kind(
         "arbiter", "@ design family", algorithm=text, build=text, calibrator=hex64, charge=Optional(hex64),
-        correction=Optional(CORRECTION), design=ident, family=ident, manifest=hex64, probes_root=encoded(32), q_micro=MICRO,
+        correction=Optional(CORRECTION), design=ident, family=ident, manifest=hex64, probes_root=encoded(32),
+        q_micro=MICRO,
         environments=listing(record(
             clusters=COUNT, detectable_bias=Optional(number), interval=Optional(ENDS), mean=Optional(number),
             p=Optional(share), p_adjusted=Optional(share), required=boolean, rows=COUNT, scope=SCOPE,
             standard_error=Optional(number), verdict=VERDICT)),
         terms=TERMS, through_seq=COUNT, without=COUNT),
     ("regime.selected", 1): Kind(
-        "arbiter", None, calibrator=Optional(hex64), judge=ident, reason=text, regime=one_of("1", "2", "3"), scope=SCOPE,
-        tested_seq=COUNT),
+        "arbiter", None, calibrator=Optional(hex64), judge=ident, reason=text, regime=one_of("1", "2", "3"),
+        scope=SCOPE, tested_seq=COUNT),
     ("plan.recorded", 1): Kind(
         "arbiter", "@ asked_micro build policies power_micro prices purpose terms through_seq",
         asked_micro=MICRO, build=text, policies=COUNT, power_micro=MICRO,
@@ -360,7 +361,8 @@ RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger fo
 EXPERIMENTAL = (
     "score.", "label.", "seal.", "experiment.", "logprob.", "logprobs.", "ope.", "splits.", "data.ingested",
     "manifest.", "plan.", "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.",
-    "transport.", "environments.", "regime.", "rubric.", "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.",
+    "transport.", "environments.", "regime.",
+    "rubric.", "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.",
     "gate.", "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.",
     "battery.", "exploit.", "dev.", "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.",
     "generator.", "report.",

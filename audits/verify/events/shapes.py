@@ -31,10 +31,11 @@ MARGIN = record(margin_micro=MICRO, metric=ident)
 CONDITION = record(any_of=Optional(listing(text)), at_least_micro=Optional(MICRO), below_micro=Optional(MICRO),
                    field=ident)
 WINDOW = {"from": timestamp, "to": timestamp}
+ENVIRONMENT = record(environment=ident, family=ident, required=boolean, window=Optional(record(**WINDOW)))
 SCOPE = record(environment=ident, family=ident, window=Optional(record(**WINDOW)))
 DESIGN = record(
     anchors=Optional(ident), calibrator=one_of("auto", "monotone", "two_stage"), covariates=listing(ident),
-    dev_calls_max=COUNT, environments=listing(record(environment=ident, family=ident, required=boolean, window=Optional(record(**WINDOW)))),
+    dev_calls_max=COUNT, environments=listing(ENVIRONMENT),
     frozen_paths=Optional(listing(text)), judge=Optional(ident), must_not_regress=one_of("guard", "literal"),
     no_environment_claimed=Optional(boolean), peek_account=ident,
     rubric_hash=hex64, seed=hex64, topics=listing(text),

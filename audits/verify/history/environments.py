@@ -47,15 +47,16 @@ def apart(one, other):
 
 
 def withholding(environments, scope=None):
-    """The failed environment that withholds every level, or those inside a scope that may share rows with it: of several,
-    the one that failed first."""
+    """The failed environment that withholds every level, or those inside a scope that may share rows with it.
+
+    Of several it is the one that failed first."""
     seqs = [of.failed for of in environments.values() if of.withholds()
             and (scope is None or (of.scope != scope and not apart(of.scope, scope)))]
     return {"seq": min(seqs), "state": "fail"} if seqs else None
 
 
 def inside(environment, calibrator, own):
-    """What stands inside an environment: its failed test, unless its local calibrator is read and passed its own audit."""
+    """What stands inside an environment: its failed test, unless its local calibrator passed an audit of its own."""
     if environment is None or environment.failed is None:
         return own
     local = environment.regime == "2" and environment.calibrator is not None

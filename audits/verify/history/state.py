@@ -140,8 +140,10 @@ class State:
         return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
 
     def standing(self, e, policy=None):
-        """The audit that stands for or against an estimate: a failure of its policy, the failed test of an environment that
-        withholds its level, else the newest audit of this very calibrator."""
+        """The audit that stands for or against an estimate.
+
+        That is a failure of its policy, the failed test of an environment that withholds its level, or the newest audit of
+        this very calibrator."""
         scope = e.data["terms"].get("environment")
         key = (e.experiment, e.data["terms"]["judge"], policy or e.data["policy"], scope_key(scope))
         if key in self.failed:

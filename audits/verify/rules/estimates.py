@@ -9,7 +9,8 @@ LOCAL_LABELS_MIN = 200
 def rule_calibrator(state, e):
     if e.kind == "calibrator.fitted" and e.experiment is not None:
         return local_problem(e)
-    needs = ("environments.tested", "estimate.recorded", "contrast.recorded", "oua.estimated", "coverage.checked", "transport.tested")
+    needs = ("environments.tested", "estimate.recorded", "contrast.recorded", "oua.estimated", "coverage.checked",
+             "transport.tested")
     if e.kind not in needs or "calibrator" not in e.data:
         return None
     key = (e.experiment, e.data["terms"]["judge"], e.data["calibrator"])
@@ -156,8 +157,9 @@ def whole_problem(terms):
 
 
 def regime_problem(state, e):
-    """A regime is selected after a failed test: 1 and 2 while it stands, 2 with a calibrator that was fitted on at least 200
-    labels there alone, 3 once a later test passed."""
+    """A regime is selected after a failed test: 1 and 2 while it stands, 3 once a later test passed.
+
+    Regime 2 names a calibrator that was fitted on at least 200 labels there alone."""
     words, regime, calibrator = scope_words(e.data["scope"]), e.data["regime"], e.data.get("calibrator")
     of = state.environments.get((e.experiment, e.data["judge"]), {}).get(scope_key(e.data["scope"]))
     if of is None or not of.has_failed:
