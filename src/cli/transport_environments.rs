@@ -83,7 +83,7 @@ impl<'a> UntestedFamilies<'a> {
                 let (message, field) = match scope.window {
                     None => (
                         format!("no scored row has {scope}, which the plan names"),
-                        shell::word(&scope.family).to_string(),
+                        shell::word(&scope.family),
                     ),
                     Some(_) => (
                         format!("no scored row was sampled in {scope}, which the plan names"),

@@ -11,6 +11,8 @@ use clover_event::id::Text;
 use clover_event::payload::environment::EnvironmentRegime;
 use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::environment::RegimeSelected;
+use clover_event::payload::manifest::AuditedEnvironment;
+use clover_event::payload::manifest::IterationEnvironment;
 use clover_ground::digest::Digest;
 use clover_ledger::Command;
 use clover_ledger::State;
@@ -70,11 +72,12 @@ pub fn scope(
     let planned = in_force.flat_map(|(_, version)| {
         let plan = version.manifest.transport.iter();
         let audited = plan.flat_map(|plan| &plan.environments);
-        let mut found: Vec<EnvironmentScope> = audited.filter_map(|of| of.scope()).collect();
+        let mut found: Vec<EnvironmentScope> =
+            audited.filter_map(AuditedEnvironment::scope).collect();
         let iteration = version.manifest.iteration.as_ref();
         let design = iteration.and_then(|plan| plan.design.as_ref());
         let of_design = design.into_iter().flat_map(|design| &design.environments);
-        found.extend(of_design.map(|of| of.scope()));
+        found.extend(of_design.map(IterationEnvironment::scope));
         found
     });
     let known = planned.into_iter().find(named);

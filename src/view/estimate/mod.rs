@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::event::id::ExperimentId;
 use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::environment::EnvironmentScope;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimate::EstimateTerms;
@@ -449,6 +450,12 @@ impl Estimates<'_> {
     pub fn warnings(&self) -> Vec<String> {
         let failed = self.rows.iter().filter_map(|(_, row)| {
             let audit = row.transport.filter(|of| of.state == TransportState::Fail)?;
+            if let Some(scope) = self.failed_environment(audit.seq) {
+                return Some(format!(
+                    "{}: calibration fails in {scope} (seq {}); no level until a later test of it passes",
+                    row.policy, audit.seq
+                ));
+            }
             Some(format!(
                 "{}: calibration does not transfer (seq {}); no level until it is recalibrated with new labels of it",
                 row.policy, audit.seq
@@ -459,6 +466,14 @@ impl Estimates<'_> {
             values::missed(row.policy.as_str(), of.estimate, of.resampled?.interval)
         });
         failed.chain(missed).collect()
+    }
+
+    /// The environment whose failed test stands at an entry.
+    fn failed_environment(&self, seq: Count) -> Option<&EnvironmentScope> {
+        let (audits, judge) = (&self.found.gathered.audits, &self.found.terms.judge);
+        let mut records = audits.environments(self.experiment, judge);
+        let failed = records.find(|record| record.failed_seq == Some(seq.value()));
+        failed.map(|record| &record.scope)
     }
 
     /// The values on the scale of labels.

@@ -102,7 +102,7 @@ pub fn audit(
         clusters_min: ask.terms.clusters_min.value() as f64,
         form: ask.form,
     };
-    let fit = compute::fit_terms(of);
+    let fit = terms::fit(of);
     let found = compute::compute(gathered, fit, &probes, Some(&request), None)?;
     let newest = held.values().map(|probes| probes.newest).max().unwrap_or(0);
     let mut events = Vec::with_capacity(held.len());

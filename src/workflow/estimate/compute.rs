@@ -35,7 +35,6 @@ use clover_projection::audits::AuditSubject;
 use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
 use clover_stats::direct::Route;
-use clover_stats::environment::LOCAL_LABELS_MIN;
 use clover_stats::inference::Interval;
 
 use crate::analyze;
@@ -49,6 +48,7 @@ use crate::analyze::Replicates;
 use crate::estimate::form::Form;
 use crate::estimate::model;
 use crate::estimate::rows::Gathered;
+use crate::estimate::scope;
 use crate::estimate::terms;
 use crate::estimate::terms::BUILD;
 use crate::estimate::terms::count;
@@ -81,18 +81,6 @@ pub struct Fitted {
     pub blobs: [Vec<u8>; 2],
 }
 
-/// Terms that a fit depends on: level, bootstrap and use of labels are not among them.
-pub fn fit_terms(of: &EstimateTerms) -> EstimateTerms {
-    let mut usual = terms::usual(of.judge.clone(), of.covariates.clone());
-    usual.environment.clone_from(&of.environment);
-    usual.fold_seed = of.fold_seed;
-    usual.folds = of.folds;
-    usual.judge_scale = of.judge_scale;
-    usual.label_scale = of.label_scale;
-    usual.mode = of.mode;
-    usual
-}
-
 /// Computes estimates, and audits on probes. Other `weights` than the terms' own serve to show how far replicates have
 /// come.
 ///
@@ -113,20 +101,7 @@ pub fn compute(
         fold_seed: request.fold_seed,
     });
     request.probes = probes;
-    if let Some(environment) = &of.environment {
-        let labels = gathered
-            .sources
-            .iter()
-            .map(|of| of.labels.len())
-            .sum::<usize>();
-        if labels < LOCAL_LABELS_MIN {
-            let environment = environment.to_string();
-            return Err(AnalyzeError::FewLocalLabels {
-                environment,
-                labels,
-            });
-        }
-    }
+    scope::check_local(&gathered, &of)?;
     if of.labels == LabelUse::Weighted {
         request.strata = Some(gathered.inclusion()?);
     }
@@ -257,7 +232,7 @@ impl Found {
             selected: terms::kind(calibrator.selected),
             slope_high: calibration.slopes.high.map(finite),
             slope_low: calibration.slopes.low.map(finite),
-            terms: fit_terms(&self.terms),
+            terms: terms::fit(&self.terms),
             through_seq: count(self.gathered.newest),
             uses_covariates: calibrator.uses_covariates,
         };

@@ -93,7 +93,7 @@ pub fn fitted(
         margin: None,
     });
     let probes: Vec<Probe> = probes.collect();
-    compute::compute(gathered, compute::fit_terms(of), &probes, None, None)
+    compute::compute(gathered, terms::fit(of), &probes, None, None)
 }
 
 /// One probe on the scale of 0 to 1.

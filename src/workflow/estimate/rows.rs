@@ -1,7 +1,6 @@
 //! From a log to a dataset: scores of one judge, open labels by what they are for, and what was left out.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use clover_event::Payload;
@@ -45,6 +44,9 @@ pub use crate::estimate::covariates::NoCovariates;
 use crate::estimate::drawn::Draws;
 use crate::estimate::drawn::Inclusion;
 use crate::estimate::drawn::Undrawn;
+use crate::estimate::placed::Places;
+use crate::estimate::placed::join;
+use crate::estimate::scope;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
@@ -184,7 +186,7 @@ impl Gathered {
         let Some(key) = self.key(policy, row) else {
             return false;
         };
-        holds(&self.kept, &key, scope)
+        scope::holds(&self.kept, &key, scope)
     }
 
     /// The word of a field that an import kept of a row.
@@ -290,28 +292,6 @@ impl Gathered {
     }
 }
 
-/// Whether a row is in an environment, by what imports kept of it.
-fn holds(kept: &FieldWords, key: &Key, scope: &EnvironmentScope) -> bool {
-    environments::holds(scope, |field| {
-        if field == POLICY {
-            return Some(key.0.as_str());
-        }
-        let words = kept.get(key)?;
-        let mut words = words.iter();
-        words.find_map(|(name, word)| (name.as_str() == field).then_some(word.as_str()))
-    })
-}
-
-/// The judge that an event says something of that may stand for or against its estimates.
-pub(crate) fn audited(payload: &Payload) -> Option<&JudgeId> {
-    match payload {
-        Payload::EnvironmentsTested(said) => Some(&said.terms.judge),
-        Payload::RegimeSelected(said) => Some(&said.judge),
-        Payload::TransportTested(said) => Some(&said.terms.judge),
-        _ => None,
-    }
-}
-
 /// The mean of labels in millionths.
 pub(super) fn mean(labels: &[i64]) -> f64 {
     let total = labels
@@ -325,24 +305,24 @@ pub(super) fn mean(labels: &[i64]) -> f64 {
 }
 
 /// A label before its row is known.
-struct Label {
-    policy: PolicyId,
-    item: ItemId,
-    draw: u64,
-    value: i64,
-    seq: u64,
+pub(super) struct Label {
+    pub(super) policy: PolicyId,
+    pub(super) item: ItemId,
+    pub(super) draw: u64,
+    pub(super) value: i64,
+    pub(super) seq: u64,
     /// The design, for audits.
-    audit: Option<DesignId>,
-    charge: Option<EventId>,
+    pub(super) audit: Option<DesignId>,
+    pub(super) charge: Option<EventId>,
 }
 
 /// Rows of one policy as they come.
 #[derive(Default)]
-struct Rows {
-    items: Vec<ItemId>,
-    draws: Vec<u64>,
-    scores: Vec<i64>,
-    covariates: Vec<Vec<f64>>,
+pub(super) struct Rows {
+    pub(super) items: Vec<ItemId>,
+    pub(super) draws: Vec<u64>,
+    pub(super) scores: Vec<i64>,
+    pub(super) covariates: Vec<Vec<f64>>,
 }
 
 /// What a walk over the log has found so far.
@@ -404,7 +384,7 @@ pub fn gather(
         std::mem::take(&mut walk.ingested),
     );
     if let Some(scope) = which.environment {
-        walk.narrow(scope, &kept);
+        scope::narrow(&mut walk.rows, &mut walk.labels, (scope, &kept));
     }
     let mut found = walk.done(which);
     if which.strata && found.is_stratified {
@@ -432,7 +412,7 @@ impl Walk {
         {
             self.found.first_contrast = Some((seq, contrast.clone()));
         }
-        if audited(payload) == Some(which.judge) {
+        if scope::audited(payload) == Some(which.judge) {
             self.found.newest_audit = seq;
         }
     }
@@ -536,27 +516,6 @@ impl Walk {
         self.found.filter = self.counts;
     }
 
-    /// Leaves the rows and labels of one environment.
-    fn narrow(&mut self, scope: &EnvironmentScope, kept: &FieldWords) {
-        for (policy, rows) in &mut self.rows {
-            let key = |row: usize| (policy.clone(), rows.items[row].clone(), rows.draws[row]);
-            let inside: Vec<bool> = (0..rows.items.len())
-                .map(|row| holds(kept, &key(row), scope))
-                .collect();
-            retain(&mut rows.items, &inside);
-            retain(&mut rows.draws, &inside);
-            retain(&mut rows.scores, &inside);
-            for column in rows.covariates.iter_mut().filter(|of| !of.is_empty()) {
-                retain(column, &inside);
-            }
-        }
-        self.rows.retain(|_, rows| !rows.items.is_empty());
-        self.labels.retain(|label| {
-            let key = (label.policy.clone(), label.item.clone(), label.draw);
-            holds(kept, &key, scope)
-        });
-    }
-
     /// Joins labels and rows.
     fn done(self, which: &Which<'_>) -> Gathered {
         let mut found = self.found;
@@ -604,58 +563,6 @@ impl Walk {
     }
 }
 
-/// Leaves what is inside.
-fn retain<T>(values: &mut Vec<T>, inside: &[bool]) {
-    let mut inside = inside.iter();
-    values.retain(|_| inside.next() == Some(&true));
-}
-
-/// Rows by policy, item and draw.
-type Places = BTreeMap<(usize, u32, u64), usize>;
-
-/// Gives labels to their rows. Only labels up to the newest row are counted, so that counts do not move without one.
-fn join(
-    found: &mut Gathered,
-    labels: Vec<Label>,
-    names: &BTreeMap<PolicyId, usize>,
-    places: &Places,
-) {
-    let mut audited = BTreeSet::new();
-    for label in labels {
-        let counts = label.seq <= found.newest;
-        let place = names.get(&label.policy).and_then(|&policy| {
-            let prompt = found.prompts.known(label.item.as_str())?;
-            let row = places.get(&(policy, prompt, label.draw))?;
-            Some((policy, *row))
-        });
-        let Some((policy, row)) = place else {
-            if counts {
-                bump(&mut found.filter.labels_without_score);
-            }
-            continue;
-        };
-        let values = if let Some(design) = label.audit {
-            if counts {
-                audited.insert((policy, row));
-            }
-            let of = found.probes.entry(design).or_default();
-            let probes = of.entry(policy).or_default();
-            probes.newest = probes.newest.max(label.seq);
-            probes.charge = label.charge.or(probes.charge);
-            probes.labels.entry(row).or_default()
-        } else {
-            let source = &mut found.sources[policy];
-            source.newest_label = source.newest_label.max(Some(label.seq));
-            source.labels.entry(row).or_default()
-        };
-        if counts && !values.is_empty() {
-            bump(&mut found.filter.repeated_labels);
-        }
-        values.push(label.value);
-    }
-    found.filter.audit_labels = Count::new(audited.len() as u64).unwrap_or_default();
-}
-
-fn bump(count: &mut Count) {
+pub(super) fn bump(count: &mut Count) {
     *count = Count::new(count.value() + 1).unwrap_or(*count);
 }

@@ -56,6 +56,18 @@ pub fn usual(judge: JudgeId, covariates: Vec<FieldId>) -> EstimateTerms {
     }
 }
 
+/// Terms that a fit depends on: level, bootstrap and use of labels are not among them.
+pub fn fit(of: &EstimateTerms) -> EstimateTerms {
+    let mut usual = usual(of.judge.clone(), of.covariates.clone());
+    usual.environment.clone_from(&of.environment);
+    usual.fold_seed = of.fold_seed;
+    usual.folds = of.folds;
+    usual.judge_scale = of.judge_scale;
+    usual.label_scale = of.label_scale;
+    usual.mode = of.mode;
+    usual
+}
+
 /// A bootstrap of so many replicates.
 pub fn resampling(replicates: u64, seed: u64) -> Option<Resampling> {
     Some(Resampling {

@@ -29,6 +29,7 @@ use crate::estimate::planning;
 use crate::estimate::rows;
 use crate::estimate::rows::Gathered;
 use crate::estimate::rows::Which;
+use crate::estimate::scope;
 use crate::recompute::Context;
 use crate::recompute::KEPT;
 use crate::recompute::RecomputeError;
@@ -90,7 +91,7 @@ impl Context<'_> {
         let audits = self.audits(experiment, seq);
         let governed = self.shared.governed.iter();
         let of_judge = governed.filter_map(|(at, of, payload)| {
-            let is_mine = of == experiment && rows::audited(payload) == Some(&terms.judge);
+            let is_mine = of == experiment && scope::audited(payload) == Some(&terms.judge);
             (is_mine && *at < seq).then_some(*at)
         });
         computed.found.gathered.newest_audit = of_judge.max().unwrap_or(0);

@@ -13,9 +13,8 @@ fn value(family: &str, environment: &str) -> EnvironmentScope {
 }
 
 fn window(months: (u8, u8)) -> EnvironmentScope {
-    let day = |month: u8| {
-        Timestamp::parse(&format!("2027-{month:02}-01T00:00:00.000000Z")).unwrap()
-    };
+    let day =
+        |month: u8| Timestamp::parse(&format!("2027-{month:02}-01T00:00:00.000000Z")).unwrap();
     EnvironmentScope {
         window: Some(TimeWindow {
             from: day(months.0),
