@@ -2,7 +2,7 @@
 """Verify a Clover ledger with nothing but the Python standard library (3.9 or newer).
 
     python3 verify LEDGER.jsonl [--checkpoint FILE] [--against CHECKPOINT]
-                   [--log-key VKEY] [--blobs DIR] [--ask QUESTION] [--summary] [--json]
+                   [--log-key VKEY] [--blobs DIR] [--ask QUESTION] [--summary [--full]] [--json]
 
 This program shares no code with Clover: it was written from the byte-format pages in `schema/`, so that a
 ledger need not be believed because the program that wrote it says so (the project's tests hold the two to each
@@ -17,7 +17,7 @@ tree with the signed checkpoints it is given.
   --blobs        a folder with the referenced blobs, each file named by its BLAKE3 digest in hex
   --ask          a question beside the verdict: signers (who signed what), plans (was each in force before an
                  outcome could be seen), peeks (who saw what and what for), decisions (which are computed again)
-  --summary      all four
+  --summary      the verdict and all four on one page; with --full every row of them
   --json         one JSON object with every finding, in place of text
 
 Exit: 0 verified, 3 findings, 4 not a ledger, 5 a file is missing, 2 wrong usage.

@@ -12,6 +12,7 @@ use crate::cli::replicating::WeightProgress;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
 use crate::stats::direct::ClusterWeights;
+use crate::stats::direct::Correction;
 use crate::stats::direct::Exponential;
 use crate::stats::direct::LabelDesign;
 use crate::stats::direct::Scale;
@@ -72,6 +73,9 @@ pub(super) struct Args {
     /// representative, or targeted in an unknown way
     #[arg(long, value_name = "HOW", default_value = "representative", value_parser = ["representative", "targeted"], hide_default_value = true, hide_possible_values = true)]
     pub labels: String,
+    /// Trust in the judge beside own labels: one, or tuned (PPI++)
+    #[arg(long, value_name = "WEIGHT", default_value = "one", value_parser = ["one", "tuned"], hide_default_value = true, hide_possible_values = true)]
+    pub weight: String,
     /// Ends of the judge's scale, as 0:100 [else 0:1 or observed]
     #[arg(long, value_name = "LOW:HIGH", value_parser = scale)]
     pub judge_scale: Option<Scale>,
@@ -155,6 +159,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     request.options.alpha = args.alpha;
     if args.labels == "targeted" {
         request.options.design = LabelDesign::TargetedUnknown;
+    }
+    if args.weight == "tuned" {
+        request.options.correction = Correction::Tuned;
     }
     let shown = args.bootstrap.map(|replicates| {
         let weights = drawn(args, replicates, clusters);

@@ -91,7 +91,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
                     | audit::Verb::Plans
                     | audit::Verb::Peeks
                     | audit::Verb::Decisions
-                    | audit::Verb::Summary
+                    | audit::Verb::Summary(_)
             )
             | Verb::Compare(_)
             | Verb::Campaign(_)

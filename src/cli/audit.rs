@@ -4,11 +4,13 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::transport;
+use crate::cli::verify;
 use crate::ledger::Ledger;
 use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::view::View;
 use crate::view::audit;
+use crate::view::audit_summary;
 
 #[derive(Debug, clap::Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "a command line is parsed once")]
@@ -27,9 +29,16 @@ pub(super) enum Verb {
     /// Which decisions are computed again, and from what
     #[command(after_help = "Example:\n  clover audit decisions")]
     Decisions,
-    /// All of these on one page
+    /// The verdict and all of these on one page
     #[command(after_help = "Example:\n  clover audit summary --render html > audit.html")]
-    Summary,
+    Summary(SummaryArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SummaryArgs {
+    /// Each key, plan, peek and kind of decision after it
+    #[arg(long)]
+    pub full: bool,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
@@ -39,8 +48,22 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Plans => |_: &Ledger, state: &State| Ok(audit::plans(state)),
         Verb::Peeks => audit::peeks,
         Verb::Decisions => audit::decisions,
-        Verb::Summary => audit::summary,
+        Verb::Summary(args) => return summary(ctx, args.full),
     };
     let (_, ledger, at) = home::view(ctx)?;
     Ok(ask(&ledger, at.state(&ledger))?)
+}
+
+fn summary(ctx: &mut Ctx<'_>, full: bool) -> Result<View, CliError> {
+    let (home, ledger, at) = home::view(ctx)?;
+    let report = match ctx.as_of {
+        None => Some(verify::of_home(ctx, &home)?),
+        Some(_) => None,
+    };
+    let state = at.state(&ledger);
+    Ok(audit_summary::summary(
+        &ledger,
+        state,
+        (report.as_ref(), full),
+    )?)
 }

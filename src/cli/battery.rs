@@ -25,7 +25,7 @@ pub(super) enum Verb {
     #[command(after_help = "Example:\n  clover battery list --open")]
     List(BatteryListArgs),
     /// Attack the rubric of an iteration, or a patch; what came of it goes on record
-    #[command(after_help = "Example:\n  clover battery run it-1 --patch cap-3")]
+    #[command(after_help = "Example:\n  clover battery run it-1 --patch concise-1")]
     Run(BatteryRunArgs),
     /// Measure every known exploit under the rubric in force, and say which it closes
     #[command(after_help = "Example:\n  clover battery close it-2")]

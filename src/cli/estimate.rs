@@ -1,5 +1,6 @@
 //! `clover estimate`, `clover compare`: what policies are worth by the rows of a ledger, on the record.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
@@ -17,6 +18,8 @@ use crate::event::id::JudgeId;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimate::FamilyCorrection;
 use crate::event::payload::estimated::CalibratorMode;
+use crate::event::payload::estimated::PlannedCorrection;
+use crate::event::payload::estimated::PredictionWeight;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::ambient;
@@ -24,8 +27,11 @@ use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::State;
 use crate::num::Micro;
+use crate::projection::designs::Designs;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
+use crate::projection::manifests::estimated;
+use crate::projection::manifests::estimated::PlannedEstimate;
 use crate::session::SessionError;
 use crate::session::estimates::Estimation;
 use crate::session::regimes;
@@ -82,7 +88,7 @@ pub(super) struct FitArgs {
     /// auto, monotone or two-stage
     #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = ["auto", "monotone", "two-stage"], hide_possible_values = true, hide_default_value = true)]
     pub mode: String,
-    /// Ends of the scale of scores and labels [else 0:1 or observed]
+    /// Ends of the scale of scores, and of labels that have none on record
     #[arg(long, value_name = "LOW:HIGH", value_parser = scale, allow_hyphen_values = true)]
     pub scale: Option<ScaleEnds>,
     /// Show the numbers and append nothing
@@ -101,6 +107,9 @@ pub(super) struct EstimatorArgs {
     /// One less the level of intervals
     #[arg(long, value_name = "P", default_value = "0.05")]
     pub alpha: String,
+    /// Trust in the judge beside own labels: one or tuned [else by plan]
+    #[arg(long, value_name = "WEIGHT", value_parser = ["one", "tuned"], hide_possible_values = true)]
+    pub weight: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -140,9 +149,9 @@ pub(super) struct EstimateCompareArgs {
     /// Every pair of policies
     #[arg(long, conflicts_with = "policies")]
     pub all: bool,
-    /// How the family of pairs is corrected: bh, by, holm or bonferroni
-    #[arg(long, value_name = "HOW", default_value = "bh", value_parser = ["bh", "by", "holm", "bonferroni"], hide_possible_values = true)]
-    pub correction: String,
+    /// Of the family of pairs: bh, by, holm or bonferroni [else by plan or bh]
+    #[arg(long, value_name = "HOW", value_parser = ["bh", "by", "holm", "bonferroni"], hide_possible_values = true)]
+    pub correction: Option<String>,
     #[command(flatten)]
     pub terms: EstimatorArgs,
     /// Write a plot of the differences
@@ -236,12 +245,60 @@ impl FitArgs {
             ));
         }
         found.judge_scale = self.scale;
-        found.label_scale = self.scale;
         Ok(found)
     }
 }
 
+/// The words of `--correction`.
+const CORRECTIONS: [(&str, PlannedCorrection); 4] = [
+    ("bh", PlannedCorrection::BenjaminiHochberg),
+    ("by", PlannedCorrection::BenjaminiYekutieli),
+    ("holm", PlannedCorrection::Holm),
+    ("bonferroni", PlannedCorrection::Bonferroni),
+];
+
+/// What a flag asks for, or else what the plan that binds says. A flag that differs from the plan would choose after seeing.
+fn as_planned<T: Copy + PartialEq + Display>(
+    flag: &str,
+    asked: Option<T>,
+    plan: Option<PlannedEstimate<'_, T>>,
+) -> Result<Option<T>, CliError> {
+    match (asked, plan) {
+        (Some(asked), Some(plan)) if asked != plan.said => Err(CliError::refused(
+            format!(
+                "--{flag}: {} binds {}, found {asked}; another choice now would be one after seeing the numbers",
+                plan.manifest, plan.said
+            ),
+            format!("the same command without --{flag}"),
+        )),
+        (_, Some(plan)) => Ok(Some(plan.said)),
+        (asked, None) => Ok(asked),
+    }
+}
+
+impl EstimateCompareArgs {
+    /// How the family is corrected: by plan, else as asked.
+    fn correction(&self, read: &Estimation) -> Result<Option<FamilyCorrection>, CliError> {
+        let asked = self.correction.as_deref();
+        let asked = asked.and_then(|asked| CORRECTIONS.iter().find(|(word, _)| *word == asked));
+        let plan = estimated::correction(read.ledger.state().fold(), &read.experiment);
+        let found = as_planned("correction", asked.map(|(_, of)| *of), plan)?;
+        Ok(found.and_then(FamilyCorrection::of))
+    }
+}
+
 impl EstimatorArgs {
+    /// Adds the weight of predictions: by plan, else as asked.
+    fn weigh(&self, read: &mut Estimation) -> Result<(), CliError> {
+        let words = PredictionWeight::ALL.iter().copied();
+        let asked = self.weight.as_deref();
+        let asked = asked.and_then(|asked| words.into_iter().find(|of| of.as_str() == asked));
+        let plan = estimated::weight(read.ledger.state().fold(), &read.experiment);
+        let found = as_planned("weight", asked, plan)?;
+        read.terms.weight = found.filter(|of| *of != PredictionWeight::One);
+        Ok(())
+    }
+
     /// Adds level and bootstrap.
     pub(super) fn complete(&self, terms: &mut EstimateTerms) -> Result<(), CliError> {
         terms.alpha_micro = level("alpha", &self.alpha)?;
@@ -253,6 +310,15 @@ impl EstimatorArgs {
         }
         Ok(())
     }
+}
+
+/// The scale of labels: as it was declared, else as given.
+fn on_record(
+    state: &State,
+    experiment: &ExperimentId,
+    given: Option<ScaleEnds>,
+) -> Option<ScaleEnds> {
+    state.fold::<Designs>().scale(experiment).or(given)
 }
 
 /// Opens the ledger: to write, unless nothing is to be appended.
@@ -268,9 +334,15 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, Cli
         None => {
             let id = current::experiment(ctx, &home, ledger.state(), named)?;
             current::check(ledger.state(), &id, "--experiment")?;
+            terms.label_scale = on_record(ledger.state(), &id, asked.scale);
             id
         }
-        Some(seq) => current::experiment(ctx, &home, &ledger.state_shown(seq + 1)?, named)?,
+        Some(seq) => {
+            let state = ledger.state_shown(seq + 1)?;
+            let id = current::experiment(ctx, &home, &state, named)?;
+            terms.label_scale = on_record(&state, &id, asked.scale);
+            id
+        }
     };
     if let Some(words) = &asked.environment {
         let scope = regimes::scope(ledger.state(), &experiment, words);
@@ -356,6 +428,7 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
     }
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
+    args.terms.weigh(&mut read)?;
     read.fields.extend(chart.field().cloned());
     let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
@@ -368,8 +441,10 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
             (policy, row)
         })
         .collect();
+    let planned = estimated::correction(read.ledger.state().fold(), &read.experiment);
+    let correction = planned.and_then(|plan| FamilyCorrection::of(plan.said));
     let contrasts = found
-        .contrasts(&read.experiment, &places, None, Form::Claimed)
+        .contrasts(&read.experiment, &places, correction, Form::Claimed)
         .map_err(|error| refused(&error))?;
     let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
     let shown = Estimates {
@@ -420,6 +495,8 @@ fn plot(
 pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<View, CliError> {
     let mut read = open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
+    args.terms.weigh(&mut read)?;
+    let correction = args.correction(&read)?;
     let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
     if places.len() < 2 {
@@ -439,12 +516,6 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
         let message = format!("expected two of the policies {}", scored.join(", "));
         return Err(CliError::usage(message, "clover compare --all"));
     }
-    let correction = match args.correction.as_str() {
-        "by" => Some(FamilyCorrection::BenjaminiYekutieli),
-        "holm" => Some(FamilyCorrection::Holm),
-        "bonferroni" => Some(FamilyCorrection::Bonferroni),
-        _ => None,
-    };
     let of = |form: Form| {
         let found = found.contrasts(&read.experiment, &places, correction, form);
         found.map_err(|error| refused(&error))

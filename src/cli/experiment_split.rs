@@ -85,11 +85,11 @@ fn request(args: &Args) -> Result<SplitRequest, CliError> {
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let request = request(args)?;
     let (home, mut ledger) = home::open_to_write(ctx)?;
-    let fresh = session::scored(&home, &ledger, &request.experiment)?;
+    let fresh = session::scored(&home, &ledger, &request)?;
     let plan = if fresh.rows.is_empty() {
         session::plan(&ledger, &request)?
     } else {
-        session::plan_of(&fresh, &request)?
+        session::plan_of(&ledger, &fresh, &request)?
     };
     let view = views::planned(&request.split, &plan.parts, request.apart);
     if args.dry_run {

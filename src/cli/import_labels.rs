@@ -14,6 +14,7 @@ use crate::cli::intake_forms::Verb;
 use crate::cli::wallet;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
+use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::intake::ImportFormat;
 use crate::ledger::Ledger;
 use crate::session::intake::IntakeRequest;
@@ -25,6 +26,7 @@ use crate::view::View;
 use crate::view::taken_in::LabelsTakenIn;
 use crate::workflow::import::Brings;
 use crate::workflow::import::labels;
+use crate::workflow::import::labels::FileLabels;
 
 pub(super) const HELP: &str = "clover import labels --help";
 
@@ -52,14 +54,9 @@ pub(super) struct LabelsArgs {
     pub purpose: String,
     #[command(flatten)]
     pub sealing: SealOptions,
-    /// Ends of the scale of labels
-    #[arg(
-        long,
-        value_name = "LOW:HIGH",
-        default_value = "0:1",
-        allow_hyphen_values = true
-    )]
-    pub scale: String,
+    /// Ends of the scale of labels: goes on record [else as recorded, or 0:1]
+    #[arg(long, value_name = "LOW:HIGH", allow_hyphen_values = true)]
+    pub scale: Option<String>,
     /// Show what would be recorded; append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -79,8 +76,8 @@ impl LabelsArgs {
             labels: opens.then(|| self.design.clone().unwrap_or_default()),
             purpose: self.purpose.clone(),
             sealing: self.sealing.clone(),
-            scale: self.scale.clone(),
-            label_scale: None,
+            scale: "0:1".to_owned(),
+            label_scale: self.scale.clone(),
             field: Vec::new(),
             dry_run: self.dry_run,
             yes: false,
@@ -104,6 +101,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
         verb: Verb::Labels,
         brings: Brings::Labels,
         beside: &beside,
+        label_scale: intake::label_scale(ledger.state(), &request)?,
     };
     let of = (&common, wanted);
     let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
@@ -116,6 +114,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let now = ctx.ambient().now();
     let found = labels::of(rows, &request.ask.rater, now);
     let found = found.map_err(|error| intake::wrong(&error).with_next(HELP))?;
+    request.label_scale = said(&found, request.label_scale, args)?;
     let plan = session::plan(&ledger, found, &rows.file, &request)?;
     let facts = LabelsTakenIn::of(&rows.file, rows.rounded, &request, &plan);
     within_confirm(&ledger, &request, &plan)?;
@@ -128,6 +127,29 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let ports = &mut ctx.ports().with_seals(args.yes);
     session::import(ports, &mut ledger, &request, &plan)?;
     Ok(facts.recorded(&ledger))
+}
+
+/// The scale that the lines of a file say, else the one that was given.
+fn said(
+    found: &FileLabels,
+    given: Option<ScaleEnds>,
+    args: &LabelsArgs,
+) -> Result<Option<ScaleEnds>, CliError> {
+    let own = found.scale.map(intake::ends);
+    match (own, given) {
+        (Some(own), Some(given)) if own != given => {
+            let message = format!(
+                "--scale {}:{}: expected {}:{}, the scale in the lines of {}",
+                given.low_micro,
+                given.high_micro,
+                own.low_micro,
+                own.high_micro,
+                args.file.display()
+            );
+            Err(CliError::usage(message, "the same command without --scale"))
+        }
+        _ => Ok(own.or(given)),
+    }
 }
 
 /// Refuses to seal labels outside confirm that nobody named.

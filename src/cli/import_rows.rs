@@ -18,6 +18,7 @@ use crate::session::intake::responses as session;
 use crate::view::View;
 use crate::view::taken_in::RowsTakenIn;
 use crate::workflow::import::Brings;
+use crate::workflow::import::ImportRow;
 use crate::workflow::import::form::FileForm;
 
 pub(super) const HELP: &str = "clover import rows --help";
@@ -47,6 +48,9 @@ pub(super) struct RowsArgs {
         help = "Keep a field beside each row for slices: public, as domain"
     )]
     pub field: Vec<String>,
+    /// Rows have no texts here: a program is asked by policy, item and draw
+    #[arg(long)]
+    pub without_texts: bool,
     /// Show what would be recorded; append nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -82,6 +86,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
         verb: Verb::Rows,
         brings: Brings::Texts,
         beside: &[],
+        label_scale: None,
     };
     let of = (&common, wanted);
     let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
@@ -89,8 +94,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
     })?;
     // Every file is planned before the first is taken in.
     let mut plans = Vec::with_capacity(files.len());
-    for file in files {
+    for mut file in files {
         warn(ctx, &file);
+        if args.without_texts {
+            put_names(ctx, &mut file)?;
+        }
         let format = match FileForm::of(&file.bytes) {
             FileForm::Csv => ImportFormat::Csv,
             _ => ImportFormat::Cje,
@@ -112,6 +120,28 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
         return Ok(taken.rehearsed());
     }
     Ok(taken.recorded(&ledger, &appended))
+}
+
+/// Puts the names of rows in place of the texts that they lack.
+fn put_names(ctx: &mut Ctx<'_>, file: &mut InputFile) -> Result<(), CliError> {
+    let rows = &mut file.rows;
+    let has_text = |row: &&ImportRow| row.prompt.is_some() || row.response.is_some();
+    if let Some(row) = rows.rows.iter().find(has_text) {
+        let message = format!(
+            "{}:{}: --without-texts: this row has a text",
+            rows.file, row.line
+        );
+        return Err(CliError::usage(
+            message,
+            "the same command without --without-texts",
+        ));
+    }
+    rows.rows = rows.rows.drain(..).map(ImportRow::named).collect();
+    ctx.warn(format!(
+        "{}: no texts: only a program that knows them can judge these rows, rules that read texts find nothing, and no attack is tried on them",
+        rows.file
+    ));
+    Ok(())
 }
 
 /// Says what of a file is not as one would have it, and what of it another verb takes.

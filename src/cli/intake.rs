@@ -20,6 +20,7 @@ use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
 use crate::event::id::PolicyId;
+use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::intake::ImportFormat;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::label::LabelPurpose;
@@ -33,6 +34,7 @@ use crate::session::Home;
 use crate::session::intake::InputFile;
 use crate::session::intake::IntakeRequest;
 use crate::session::intake::import as session;
+use crate::session::intake::scale as session_scale;
 use crate::session::intake::signers;
 use crate::view::Exit;
 use crate::view::View;
@@ -128,7 +130,7 @@ pub(super) struct ImportArgs {
         allow_hyphen_values = true
     )]
     pub scale: String,
-    /// Ends of the scale of labels, where it is another
+    /// Ends of the scale of labels: goes on record
     #[arg(long, value_name = "LOW:HIGH", allow_hyphen_values = true)]
     pub label_scale: Option<String>,
     /// Keep a field of each row beside its score, public, for slices
@@ -206,6 +208,7 @@ pub(super) fn run(
         verb,
         brings: Brings::Scores,
         beside: &[],
+        label_scale: label_scale(ledger.state(), &request)?,
     };
     let files = read(ctx, (common, wanted), &home, paths, parse)?;
     let plans = session::plans(&ledger, &files, &request.ask)?;
@@ -276,6 +279,24 @@ pub(super) struct ImportRequest<'a> {
     pub brings: Brings,
     /// Fields that are kept beside those of `--field`, where a record has them.
     pub beside: &'a [FieldId],
+    /// Least and greatest label, where they are another than those of scores.
+    pub label_scale: Option<(Micro, Micro)>,
+}
+
+/// Least and greatest label, as the ledger holds them or the import says.
+pub(super) fn label_scale(
+    state: &State,
+    request: &IntakeRequest,
+) -> Result<Option<(Micro, Micro)>, CliError> {
+    let agreed = session_scale::agreed(state, &request.ask.experiment, request.label_scale)?;
+    Ok(agreed.map(|ends| (ends.low_micro, ends.high_micro)))
+}
+
+pub(super) fn ends((low_micro, high_micro): (Micro, Micro)) -> ScaleEnds {
+    ScaleEnds {
+        high_micro,
+        low_micro,
+    }
 }
 
 /// Reads every file; no draw may be there twice.
@@ -309,11 +330,7 @@ pub(super) fn read(
         fields: &fields,
         brings: wanted.brings,
         scale: scale("scale", &common.scale)?,
-        label_scale: common
-            .label_scale
-            .as_deref()
-            .map(|text| scale("label-scale", text))
-            .transpose()?,
+        label_scale: wanted.label_scale,
         name_prompt: &name_prompt,
     };
     let mut files = Vec::with_capacity(paths.len());
@@ -396,6 +413,11 @@ pub(super) fn request(
             seal,
         },
         format,
+        label_scale: common
+            .label_scale
+            .as_deref()
+            .map(|text| scale("label-scale", text).map(ends))
+            .transpose()?,
         reveal_by: common
             .sealing
             .reveal_by

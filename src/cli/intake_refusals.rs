@@ -18,6 +18,31 @@ impl From<IntakeError> for CliError {
                 error.data = json!({"rule": "score_once", "conflicts": seqs.len(), "seqs": seqs});
                 error
             }
+            IntakeError::NoTexts {
+                file,
+                line,
+                neither,
+                ..
+            } => {
+                let next = if neither {
+                    "the same command with --map prompt=COLUMN,response=COLUMN, or with --without-texts where a program finds them by name"
+                } else {
+                    "the same command with --map prompt=COLUMN,response=COLUMN"
+                };
+                let mut error = Self::refused(message, next);
+                error.data = json!({"rule": "row", "file": file, "line": line});
+                error
+            }
+            IntakeError::OffScale { seq, .. } => Self::refused(
+                message,
+                format!(
+                    "clover show {seq}; then the same command with the scale that holds every label"
+                ),
+            ),
+            IntakeError::OtherScale { .. } => Self::refused(
+                message,
+                "the same command without that scale, where the labels are on the declared one; else clover experiment register ID",
+            ),
             IntakeError::OwnScore {
                 file, line, seq, ..
             } => {

@@ -38,6 +38,9 @@ impl From<JudgingError> for CliError {
             }
             JudgingError::NoAnchors(_) => Self::not_found(message, "clover iterate anchors --help"),
             JudgingError::NoPrompt(_) => Self::integrity("damaged", message, "clover verify"),
+            JudgingError::Textless { .. } => {
+                Self::input(message, "clover judge run --judge llm -- python3 judge.py")
+            }
             JudgingError::NoTexts { .. } => Self::input(message, HELP),
             JudgingError::NotRegistered { .. } => {
                 Self::not_found(message, "clover judge run --judge ID --rows PATH")

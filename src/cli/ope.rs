@@ -81,6 +81,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View
         let message = "--ope has t intervals: --bootstrap belongs to direct estimates";
         return Err(CliError::usage(message, HELP));
     }
+    if args.terms.weight.is_some() {
+        let message =
+            "--ope weighs responses, not predictions: --weight belongs to direct estimates";
+        return Err(CliError::usage(message, HELP));
+    }
     let mut read = estimate::open(ctx, &args.terms.fit)?;
     args.terms.complete(&mut read.terms)?;
     let found = estimate::found(ctx, &mut read)?;

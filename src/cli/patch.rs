@@ -62,7 +62,7 @@ pub(super) enum Verb {
     Review(review::Args),
     /// Take a proposed patch back
     #[command(
-        after_help = "Example:\n  clover patch withdraw len-cite-guard-001 --reason 'a better one is at hand'"
+        after_help = "Example:\n  clover patch withdraw concise-1 --reason 'a better one is at hand'"
     )]
     Withdraw(WithdrawArgs),
 }

@@ -24,7 +24,7 @@ const NEXT: &str = "clover prompt log";
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
     /// Commit an accepted patch: the next rubric, and what the judge is told under it
-    #[command(after_help = "Example:\n  clover prompt commit len-cite-guard-001")]
+    #[command(after_help = "Example:\n  clover prompt commit concise-1")]
     Commit(CommitArgs),
     /// Every version, newest first
     #[command(after_help = "Example:\n  clover prompt log arena")]

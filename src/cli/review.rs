@@ -15,7 +15,7 @@ use crate::view::patch as views;
 
 pub(super) const EXAMPLE: &str = "Where a slice has stakes of 0.7 or more, nothing is sealed before each patch has a review \
      that\naccepts it, and none that disputes it; of one key the newest counts. Signed by an auditor, a person\n\
-     who did not write the patch.\n\nExample:\n  clover patch review cite-1 --outcome accepted \
+     who did not write the patch.\n\nExample:\n  clover patch review concise-1 --outcome accepted \
      --findings 'the new hosts are read by editors'";
 const NEXT: &str = "clover patch review --help";
 

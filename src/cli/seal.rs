@@ -21,7 +21,7 @@ pub(super) enum Verb {
     /// Commit to a label and encrypt it to a custodian
     #[command(
         override_usage = "clover seal label --experiment ID --design ID --row ID --value V --to KEY --reveal-by TIME",
-        after_help = "Example:\n  clover seal label --experiment arena --design confirm --row 7 --value @v --to cust \\\n    --reveal-by 2027-01-31T00:00:00.000000Z"
+        after_help = "Example:\n  clover seal label --experiment arena --design confirm --row 7 --value @v --to cem \\\n    --reveal-by 2027-01-31T00:00:00.000000Z"
     )]
     Label(LabelArgs),
     /// State, as the custodian, that an envelope opens under your identity

@@ -26,6 +26,7 @@ use crate::ledger::verify::EntryLines;
 use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
 use crate::ledger::verify::VerifyOptions;
+use crate::session::Home;
 use crate::store::Store;
 use crate::view::Exit;
 use crate::view::View;
@@ -343,6 +344,13 @@ pub(super) fn everything(log_key: Option<String>) -> Args {
         blobs: None,
         no_pin: false,
     }
+}
+
+/// Checks the ledger of a home, against the pin.
+pub(super) fn of_home(ctx: &mut Ctx<'_>, home: &Home) -> Result<Report, CliError> {
+    let args = everything(None);
+    let mut options = options(ctx, &args)?;
+    of_store(ctx, &args, home.database(), &mut options)
 }
 
 /// Verifies an export: a folder of lines or of tiles, or a file of lines.

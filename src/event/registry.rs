@@ -101,6 +101,7 @@ use crate::payload::judge::ScoreRecorded;
 use crate::payload::label::LabelDesignRegistered;
 use crate::payload::label::LabelRecorded;
 use crate::payload::label::LabelRevealed;
+use crate::payload::label::LabelScaleDeclared;
 use crate::payload::label::LabelSealed;
 use crate::payload::label::SealAccepted;
 use crate::payload::ope::LogprobsChecked;
@@ -536,6 +537,7 @@ registry! {
         GeneratorRolledBack  "generator.rolled_back" 1 by Signers::Role(Releaser),  Experiment,    unique [run];
         ConfirmLooked        "confirm.looked"       1  by Signers::Role(Arbiter),   Experiment,    unique [iteration, units] in iteration from inputs;
         GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n] of gate;
+        LabelScaleDeclared   "label.scale_declared" 1  by Signers::Role(Labeler),   Experiment,    unique [];
         EnvironmentsTested   "environments.tested"  1  by Signers::Role(Arbiter),   Experiment,    unique [design, family];
         RegimeSelected       "regime.selected"      1  by Signers::Role(Arbiter),   Experiment,    repeatable;
         // The next kind goes here.

@@ -60,6 +60,12 @@ pub fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonError>
     Ok(out)
 }
 
+/// A value of a closed set of words as events write it: its canonical form without the quotes. Empty where it has none.
+pub fn word<T: Serialize + ?Sized>(value: &T) -> String {
+    let bytes = to_bytes(value).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim_matches('"').to_owned()
+}
+
 /// Appends the canonical bytes of `value` to `out`; on error `out` holds a partial value.
 ///
 /// # Errors

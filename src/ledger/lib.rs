@@ -7,6 +7,7 @@
 pub mod append;
 pub mod checkpoint;
 mod claim;
+pub mod codes;
 pub mod error;
 pub mod fold;
 mod history;
@@ -39,6 +40,7 @@ pub use append::AppendedEvent;
 pub use append::Command;
 pub use append::SignedEvent;
 pub use catch_up::States;
+pub use codes::Code;
 pub use error::LedgerError;
 pub use fold::Again;
 pub use fold::AtHand;

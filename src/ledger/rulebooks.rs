@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 21;
+pub const NEWEST: u32 = 22;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -171,6 +171,12 @@ questions! {
     /// What a report says of assumptions.
     FoundOfEach "found_of_each" since 21 rule Recompute:
         "a report says of an assumption what audits of transport, criterion P6 and estimates found, and the worst policy counts";
+    /// By which correction policies are compared, and by which weight they are estimated.
+    PlannedEstimates "planned_estimates" since 22 rule Thresholds:
+        "policies are compared by the correction, and estimated by the weight, of the plan that was in force first";
+    /// What a report says of calibrators.
+    ReportedSlope "reported_slope" since 22 rule Recompute:
+        "a report says of each calibrator the slope of labels on its rewards";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -11,6 +11,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::PolicyId;
 use clover_event::id::ProtocolId;
 use clover_event::id::RowId;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::judge::ScoreConflict;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
@@ -38,6 +39,7 @@ use serde::Serialize;
 pub const READS: &[Kind] = &[
     Kind::LabelDesignRegistered,
     Kind::LabelRecorded,
+    Kind::LabelScaleDeclared,
     Kind::LabelSealed,
     Kind::SealAccepted,
     Kind::LabelRevealed,
@@ -88,6 +90,9 @@ pub struct Design {
 pub struct ExperimentDesigns {
     /// By name.
     pub designs: BTreeMap<DesignId, Design>,
+    /// The scale of labels, where it was declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<ScaleEnds>,
     /// Scores that differ from the recorded one.
     pub score_conflicts: u64,
 }
@@ -123,6 +128,11 @@ impl Designs {
     /// A design by experiment and name.
     pub fn design(&self, experiment: &ExperimentId, design: &DesignId) -> Option<&Design> {
         self.by_experiment.get(experiment)?.designs.get(design)
+    }
+
+    /// The scale that the labels of an experiment were declared to have.
+    pub fn scale(&self, experiment: &ExperimentId) -> Option<ScaleEnds> {
+        self.by_experiment.get(experiment)?.scale
     }
 
     /// What was registered of a design.
@@ -181,6 +191,12 @@ impl Fold for Designs {
             }
             Payload::SealAccepted(label) => design(&label.design, |design| &mut design.accepted),
             Payload::LabelRevealed(label) => design(&label.design, |design| &mut design.revealed),
+            Payload::LabelScaleDeclared(new) if new.low_micro < new.high_micro => {
+                of.scale.get_or_insert(ScaleEnds {
+                    high_micro: new.high_micro,
+                    low_micro: new.low_micro,
+                });
+            }
             Payload::ScoreConflict(_) => of.score_conflicts += 1,
             _ => {}
         }

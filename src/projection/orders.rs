@@ -3,6 +3,7 @@
 
 use clover_event::payload::manifest::Test;
 use clover_ledger::Breaches;
+use clover_ledger::Code;
 use clover_ledger::Unmet;
 use clover_ledger::ensure;
 use std::collections::BTreeMap;
@@ -315,7 +316,7 @@ fn check_beacon(state: &State, event: &Candidate<'_>) -> RuleAnswer {
             "an entry that has seen the checkpoint of size {}: an order is drawn from it, as seq {fixed} fixed what is tested",
             event.seq
         ),
-        format!("one that has seen size {seen} (E_ORDER)"),
+        Code::Order.of(format_args!("one that has seen size {seen}")),
     );
     Ok(())
 }
@@ -345,7 +346,7 @@ fn check_units(state: &State, header: &Header, said: &UnitsListed) -> RuleAnswer
     if said.units.is_empty() || !ascending {
         return unmet(
             "units in ascending order, each once, at least one",
-            "another order (E_DUP_UNIT)",
+            Code::DuplicateUnit.of("another order"),
         );
     }
     check_strata(listing, said)
@@ -411,7 +412,7 @@ fn check_corrected(ground: &Ground<'_>, listing: &ConfirmUnits) -> RuleAnswer {
             "units by stratum as test.control_variate has them: {}",
             text(&registered)
         ),
-        format!("{} (E_DATA_ROOT)", text(&listed)),
+        Code::DataRoot.of(&text(&listed)),
     )
 }
 
@@ -441,7 +442,7 @@ fn ground<'a>(state: &'a State, header: &Header, digest: Digest) -> Result<Groun
             .map_or("a version in force".to_owned(), |bound| {
                 format!("version {}, which bound the units", bound.digest)
             });
-        return fail(expected, format!("{digest} (E_STALE_VERSION)"));
+        return fail(expected, Code::StaleVersion.of(digest));
     };
     let Some((data, test)) = bound
         .manifest
@@ -450,20 +451,20 @@ fn ground<'a>(state: &'a State, header: &Header, digest: Digest) -> Result<Groun
         .zip(bound.manifest.test.as_ref())
     else {
         let expected = "a manifest that binds confirm data".to_owned();
-        return fail(expected, "none (E_DATA_ROOT)".to_owned());
+        return fail(expected, Code::DataRoot.of("none").to_owned());
     };
     if let Some(look) = &record.first_look {
-        let found = format!("a first look at seq {} (E_ORDER)", look.seq);
+        let found = Code::Order.of(format_args!("a first look at seq {}", look.seq));
         return fail("an order before any unit is exposed".to_owned(), found);
     }
     if test.beacon != Beacon::FirstCheckpoint {
         let expected = "test.beacon first_checkpoint, which this ledger can check".to_owned();
-        return fail(expected, "drand (E_ORDER)".to_owned());
+        return fail(expected, Code::Order.of("drand").to_owned());
     }
     let Some(beacon) = beacon(state, bound, header.seen) else {
         let since = in_force_since(bound);
         let expected = format!("a checkpoint above seq {since}, which brought it into force");
-        return fail(expected, "none (E_ORDER)".to_owned());
+        return fail(expected, Code::Order.of("none").to_owned());
     };
     Ok(Ground {
         beacon,
@@ -478,7 +479,7 @@ fn check_listing(state: &State, header: &Header, said: &OrderListed) -> RuleAnsw
     let ground = ground(state, header, said.digest)?;
     let order = state.fold::<Orders>().by_digest.get(&ground.bound.digest);
     if let Some(drawn) = order.and_then(|order| order.drawn.as_ref()) {
-        let found = format!("one drawn at seq {} (E_ORDER)", drawn.seq);
+        let found = Code::Order.of(format_args!("one drawn at seq {}", drawn.seq));
         return unmet("an order that is not drawn yet", found);
     }
     let count = order.map_or(0, |order| order.listed.count);
@@ -492,7 +493,7 @@ fn check_listing(state: &State, header: &Header, said: &OrderListed) -> RuleAnsw
     let ascending = keys.all(|key| before.replace(key).is_some_and(|last| last < key));
     if said.units.is_empty() || !ascending {
         let expected = format!("units in the order that seed {} gives", ground.seed);
-        return unmet(expected, "another order (E_ORDER)");
+        return unmet(expected, Code::Order.of("another order"));
     }
     Ok(())
 }
@@ -503,7 +504,7 @@ fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> RuleAnswe
         let text = |n, root: Root| format!("{n} units under {}", root.0.to_base64());
         let expected = text(ground.data.n_units, ground.data.confirm_root);
         let found = text(said.n_units, said.confirm_root);
-        return unmet(expected, format!("{found} (E_DATA_ROOT)"));
+        return unmet(expected, Code::DataRoot.of(found));
     }
     if (said.beacon, said.seed) != (ground.beacon, ground.seed) {
         let text = |of: &DrawnFrom, seed| {
@@ -514,10 +515,7 @@ fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> RuleAnswe
             )
         };
         let found = text(&said.beacon, said.seed);
-        return unmet(
-            text(&ground.beacon, ground.seed),
-            format!("{found} (E_ORDER)"),
-        );
+        return unmet(text(&ground.beacon, ground.seed), Code::Order.of(found));
     }
     check_units_of(state, header, &ground)?;
     let order = state.fold::<Orders>().by_digest.get(&said.digest);
@@ -529,12 +527,12 @@ fn check_drawing(state: &State, header: &Header, said: &OrderDrawn) -> RuleAnswe
             "all {} units, under the root of those listed in order",
             said.n_units
         ),
-        format!(
-            "{} listed under {}, and {} said (E_ORDER)",
+        Code::Order.of(format_args!(
+            "{} listed under {}, and {} said",
             listed.count,
             listed.root().to_base64(),
             said.permutation_root.0.to_base64()
-        ),
+        )),
     );
     Ok(())
 }
@@ -555,11 +553,11 @@ fn check_units_of(state: &State, header: &Header, ground: &Ground<'_>) -> RuleAn
             ground.data.n_units,
             root.to_base64()
         ),
-        format!(
-            "{} under {} (E_DATA_ROOT)",
+        Code::DataRoot.of(format_args!(
+            "{} under {}",
             found.count,
             found.root().to_base64()
-        ),
+        )),
     );
     check_corrected(ground, listing)
 }

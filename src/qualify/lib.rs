@@ -17,7 +17,6 @@ pub mod hypotheses;
 pub mod offpolicy;
 pub mod overlap;
 pub mod planner;
-pub mod prevalence;
 pub mod rank;
 pub mod reliability;
 pub mod shrinkage;
@@ -69,10 +68,8 @@ pub const RUNNERS: &[(&str, Runner)] = &[
     ("multipletests", hypotheses::multipletests),
     ("ope", offpolicy::ope),
     ("planner", planner::planner),
-    ("ppi", prevalence::ppi),
     ("prng_mulberry32", eprocess::agent_eval::mulberry32),
     ("rank", rank::rank),
-    ("rogan_gladen", prevalence::rogan_gladen),
     ("se_pieces", direct::se_pieces),
     ("shrinkage", shrinkage::shrinkage),
     ("transport", transport::transport),

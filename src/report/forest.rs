@@ -99,7 +99,11 @@ impl Forest {
         };
         write(&self.title);
         for row in &self.rows {
-            let label = shortened(&row.label, width);
+            let mut label = clean(&row.label);
+            if label.chars().count() > width {
+                // What is longer than the others leave room for stands above its row, whole.
+                write(&std::mem::take(&mut label));
+            }
             let cells: String = self.cells(row).into_iter().collect();
             write(&format!("{label:width$} {cells} {}", row.note));
         }
@@ -231,10 +235,16 @@ impl Forest {
 
 fn row_svg(row: &ForestRow, y: f64, left: f64, plot: f64, forest: &Forest) -> String {
     let x = |value: f64| left + plot * forest.place(value).clamp(0.0, 1.0);
+    let (label, whole) = (shortened(&row.label), clean(&row.label));
+    let title = if label == whole {
+        String::new()
+    } else {
+        format!("<title>{}</title>", escaped(&whole))
+    };
     let mut out = format!(
-        "<text x=\"16\" y=\"{:.1}\">{}</text>",
+        "<text x=\"16\" y=\"{:.1}\">{}{title}</text>",
         y + 4.5,
-        escaped(&shortened(&row.label, 30)),
+        escaped(&label),
     );
     if let Some((low, high)) = row.interval {
         let (from, to) = (x(low), x(high));
@@ -301,18 +311,21 @@ fn is_reordering(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A label of at most `width` characters, without control characters.
-fn shortened(label: &str, width: usize) -> String {
-    let clean = label
-        .chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c });
-    if label.chars().count() <= width {
-        return clean.collect();
+/// A label without control characters.
+fn clean(label: &str) -> String {
+    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    label.chars().map(plain).collect()
+}
+
+/// A label that leaves room for a drawing: its whole stands in a `title` beside it.
+fn shortened(label: &str) -> String {
+    const DRAWN: usize = 30;
+    let label = clean(label);
+    if label.chars().count() <= DRAWN {
+        return label;
     }
-    clean
-        .take(width.saturating_sub(1))
-        .chain(std::iter::once('…'))
-        .collect()
+    let start: String = label.chars().take(DRAWN - 1).collect();
+    start + "…"
 }
 
 #[cfg(test)]

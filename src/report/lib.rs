@@ -2,6 +2,7 @@
 
 pub mod chart;
 pub mod forest;
+pub mod lead;
 pub mod markdown;
 pub mod page;
 mod plot;

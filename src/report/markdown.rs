@@ -9,6 +9,7 @@ use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_projection::bundle::TableRow;
 
+use crate::lead;
 use crate::shown;
 
 /// Columns of a terminal.
@@ -88,6 +89,17 @@ pub fn markdown(bundle: &Bundle) -> String {
         &mut out,
         &format!("# Iteration {}\n", plain(bundle.iteration.as_str())),
     );
+    let lead = lead::lead(bundle);
+    let said = [lead.rest[0].as_str(), lead.decided.as_str()];
+    let said = said
+        .into_iter()
+        .chain(lead.rest[1..].iter().map(String::as_str));
+    let said: Vec<_> = said.map(plain).collect();
+    put(&mut out, &wrapped(&said.join(" "), ""));
+    put(
+        &mut out,
+        &format!("\n{}\n", wrapped(&plain(&lead.people), "")),
+    );
     let head = format!(
         "Experiment {}, ledger {}, entries 0 to {}. Numbers after # are entries; the last part lists them.",
         plain(bundle.experiment.as_str()),
@@ -130,8 +142,8 @@ fn entries(out: &mut String, bundle: &Bundle) {
 }
 
 fn part(out: &mut String, part: &Section) {
-    put(out, &format!("\n## {}\n", part.title));
-    put(out, &wrapped(&plain(part.about), ""));
+    put(out, &format!("\n## {}\n", shown::words(part.title)));
+    put(out, &wrapped(&plain(&shown::words(part.about)), ""));
     if !part.facts.is_empty() {
         put(out, "");
     }
@@ -139,7 +151,7 @@ fn part(out: &mut String, part: &Section) {
         let line = format!(
             "- {}: {} ({})",
             plain(fact.title),
-            plain(&shown::alone(&fact.value)),
+            plain(&shown::fact(fact.key, &fact.value)),
             refs(&fact.events)
         );
         put(out, &wrapped(&line, "  "));
@@ -169,7 +181,11 @@ fn part(out: &mut String, part: &Section) {
         put(out, "\nNot shown:\n");
     }
     for gap in &part.missing {
-        let line = format!("- {}: {}", plain(&gap.what), plain(&gap.why));
+        let line = format!(
+            "- {}: {}",
+            plain(&shown::words(&gap.what)),
+            plain(&shown::words(&gap.why))
+        );
         put(out, &wrapped(&line, "  "));
     }
 }
@@ -249,7 +265,10 @@ fn table(out: &mut String, table: &Table) {
         out,
         &format!(
             "\n{}\n",
-            wrapped(&format!("### {}", plain(&table.title)), "    ")
+            wrapped(
+                &format!("### {}", plain(&shown::words(&table.title))),
+                "    "
+            )
         ),
     );
     let digits: Vec<usize> = (0..table.columns.len())
@@ -263,7 +282,7 @@ fn table(out: &mut String, table: &Table) {
         texts.push(refs(&row.events));
         texts
     };
-    let heads = table.columns.iter().map(|of| plain(of.head));
+    let heads = table.columns.iter().map(|of| plain(&shown::words(of.head)));
     let grid = Grid {
         heads: heads.chain(["entry".to_owned()]).collect(),
         rows: table.rows.iter().map(cells).collect(),

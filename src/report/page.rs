@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 
-use clover_event::payload::report::ReportPart;
 use clover_projection::bundle::Bundle;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Fact;
@@ -14,6 +13,7 @@ use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 
 use crate::forest::escaped;
+use crate::lead;
 use crate::plot;
 use crate::shown;
 
@@ -45,13 +45,6 @@ pub fn html(bundle: &Bundle) -> String {
     out.footer(bundle);
     out.put("</body>\n</html>");
     out.0
-}
-
-/// The value of a fact as text.
-fn fact_text(bundle: &Bundle, part: ReportPart, key: &str) -> Option<String> {
-    let part = bundle.part(part)?;
-    let fact = part.facts.iter().find(|fact| fact.key == key)?;
-    Some(shown::alone(&fact.value))
 }
 
 /// Links to entries.
@@ -113,22 +106,17 @@ impl Page {
     }
 
     fn header(&mut self, bundle: &Bundle) {
-        let outcome = fact_text(bundle, ReportPart::Decision, "outcome");
-        let reason = fact_text(bundle, ReportPart::Decision, "reason");
-        let lead = match (outcome, reason) {
-            (Some(outcome), Some(reason)) => {
-                format!(
-                    "<strong>{}</strong>: {}",
-                    escaped(&outcome),
-                    escaped(&reason)
-                )
-            }
-            (Some(outcome), None) => format!("<strong>{}</strong>", escaped(&outcome)),
-            _ => "<strong>still open</strong>".to_owned(),
-        };
+        let said = lead::lead(bundle);
+        let rest: Vec<_> = said.rest.iter().map(|text| escaped(text)).collect();
+        let lead = format!(
+            "<strong>{}</strong> {}",
+            escaped(&said.decided),
+            rest.join(" ")
+        );
+        let people = escaped(&said.people);
         self.put(&format!(
             "<header>\n<p class=\"kicker\">Clover report of an iteration</p>\n<h1>{}</h1>\n<p class=\"lead\">{lead}</p>\n\
-             <dl><dt>Experiment</dt><dd>{}</dd><dt>Ledger</dt><dd>{}</dd><dt>Entries read</dt><dd>0 to {}</dd>\
+             <p>{people}</p>\n<dl><dt>Experiment</dt><dd>{}</dd><dt>Ledger</dt><dd>{}</dd><dt>Entries read</dt><dd>0 to {}</dd>\
              <dt>Bundle</dt><dd><code>{}</code></dd></dl>",
             escaped(bundle.iteration.as_str()),
             escaped(bundle.experiment.as_str()),
@@ -145,7 +133,8 @@ impl Page {
             };
             self.put(&format!(
                 "<li><a href=\"#{}\">{}</a>{note}</li>",
-                part.part, part.title
+                part.part,
+                shown::words(part.title)
             ));
         }
         self.put("<li><a href=\"#entries\">Entries</a></li>\n</ol>\n</nav>\n</header>");
@@ -156,8 +145,8 @@ impl Page {
         self.put(&format!(
             "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n\
              <p class=\"about\">{}</p>",
-            part.title,
-            escaped(part.about)
+            shown::words(part.title),
+            escaped(&shown::words(part.about))
         ));
         if !part.facts.is_empty() {
             self.put("<dl>");
@@ -181,7 +170,10 @@ impl Page {
         if !part.missing.is_empty() {
             self.put("<div class=\"gap\">\n<p>Not shown</p>\n<ul>");
             for gap in &part.missing {
-                let (what, why) = (escaped(&gap.what), escaped(&gap.why));
+                let (what, why) = (
+                    escaped(&shown::words(&gap.what)),
+                    escaped(&shown::words(&gap.why)),
+                );
                 self.put(&format!("<li><strong>{what}</strong>: {why}</li>"));
             }
             self.put("</ul>\n</div>");
@@ -199,7 +191,7 @@ impl Page {
                     shown::alone(&fact.value)
                 )
             }
-            _ => escaped(&shown::alone(&fact.value)),
+            _ => escaped(&shown::fact(fact.key, &fact.value)),
         };
         let (title, refs) = (escaped(fact.title), refs(&fact.events));
         self.put(&format!(
@@ -215,7 +207,7 @@ impl Page {
                     self.put(&format!(
                         "<figure>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}, drawn\">\n{svg}\
                          </div>\n</figure>",
-                        escaped(&table.title)
+                        escaped(&shown::words(&table.title))
                     ));
                 }
             }
@@ -240,8 +232,8 @@ impl Page {
         self.put(&format!(
             "<figure>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}, at a glance\">\n\
              <table class=\"matrix\">\n<caption>{0}, at a glance</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
-            escaped(&table.title),
-            table.columns[row].head,
+            escaped(&shown::words(&table.title)),
+            shown::words(table.columns[row].head),
         ));
         for (gate, split) in &heads {
             self.put(&format!(
@@ -275,7 +267,7 @@ impl Page {
         self.put(&format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"{id}\">\n<table>\n\
              <caption id=\"{id}\">{}</caption>\n<thead><tr>",
-            escaped(&table.title)
+            escaped(&shown::words(&table.title))
         ));
         let classes: Vec<&str> = (0..table.columns.len())
             .map(|at| class(table, at))
@@ -286,7 +278,7 @@ impl Page {
         for (column, class) in table.columns.iter().zip(&classes) {
             self.put(&format!(
                 "<th scope=\"col\"{class}>{}</th>",
-                escaped(column.head)
+                escaped(&shown::words(column.head))
             ));
         }
         self.put("<th scope=\"col\" class=\"ref\">entry</th></tr></thead>\n<tbody>");

@@ -43,7 +43,7 @@ pub(super) fn svg(table: &Table, plot: Plot) -> Option<String> {
             };
             let range = Forest::round(low, high);
             let forest = Forest {
-                title: table.title.clone(),
+                title: shown::words(&table.title),
                 axis: axis.to_owned(),
                 range,
                 reference,
@@ -125,7 +125,7 @@ fn reliability(
     };
     all.insert(0, diagonal);
     let chart = Chart {
-        title: table.title.clone(),
+        title: shown::words(&table.title),
         x: table.columns.get(x)?.head.to_owned(),
         y: table.columns.get(y)?.head.to_owned(),
         series: all,

@@ -19,6 +19,42 @@ pub fn word(verdict: Verdict) -> &'static str {
     }
 }
 
+/// Fixed words of a bundle in the words of today: P0 to P10 are criteria, which bundles call gates.
+pub fn words(text: &str) -> String {
+    match text {
+        "Gates" => return "Criteria".to_owned(),
+        "gate" => return "criterion".to_owned(),
+        _ => {}
+    }
+    let mut text = text.replace("gate P", "criterion P");
+    for (from, to) in [
+        ("Every gate that", "Every criterion that"),
+        ("What each gate says", "What each criterion says"),
+        ("gates recorded", "criteria recorded"),
+        ("put to a gate", "put to a criterion"),
+    ] {
+        text = text.replace(from, to);
+    }
+    text
+}
+
+/// The reason of an end as it was recorded, in words: where patches were accepted it is their number.
+pub fn reason(recorded: &str) -> String {
+    match recorded.strip_suffix(" accepted") {
+        Some("1") => "one patch passed every criterion on confirm".to_owned(),
+        Some(count) if count.parse::<u64>().is_ok() => {
+            format!("{count} patches passed every criterion on confirm")
+        }
+        _ => recorded.to_owned(),
+    }
+}
+
+/// The value of a fact, by its key.
+pub fn fact(key: &str, value: &Cell) -> String {
+    let text = alone(value);
+    if key == "reason" { reason(&text) } else { text }
+}
+
 /// Digits after the point that show a number, at most four.
 fn digits_of(value: f64) -> usize {
     let shows = |digits: &usize| {
@@ -106,5 +142,15 @@ mod tests {
         assert_eq!(alone(1200.0), "1200");
         assert_eq!(thousands(1_234_567), "1,234,567");
         assert_eq!(super::alone(&Cell::Absent), "–");
+        assert_eq!(
+            words("no battery ran: gate P7 is not_checked"),
+            "no battery ran: criterion P7 is not_checked"
+        );
+        assert_eq!(words("a gateway"), "a gateway");
+        assert_eq!(
+            reason("2 accepted"),
+            "2 patches passed every criterion on confirm"
+        );
+        assert_eq!(reason("nobody accepted"), "nobody accepted");
     }
 }

@@ -10,6 +10,9 @@ use clover_projection::reader::LogReader;
 use clover_projection::reader::Model;
 use clover_stats::calibrator::Calibrator;
 use clover_stats::direct::Scale;
+use clover_stats::inference::Interval;
+use clover_stats::reliability::CalibrationLine;
+use clover_stats::student::Alternative;
 use clover_workflow::estimate::compute;
 use clover_workflow::estimate::rows;
 use clover_workflow::estimate::rows::Which;
@@ -21,6 +24,8 @@ use crate::texts::Texts;
 
 /// Least hex digits by which a calibrator's digest is named.
 const DIGITS_MIN: usize = 8;
+/// Level of the interval of a slope.
+const SLOPE_LEVEL: f64 = 0.95;
 
 /// A calibrator on record.
 #[derive(Clone, Debug)]
@@ -102,6 +107,7 @@ pub struct RefittedCalibrator {
     /// What is on record.
     pub fit: Fit,
     calibrator: Calibrator,
+    line: Option<CalibrationLine>,
     judge: Option<Scale>,
     output: Scale,
 }
@@ -153,6 +159,7 @@ pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<RefittedCalibrator
     Ok(RefittedCalibrator {
         fit,
         calibrator: calibration.calibrator,
+        line: calibration.line,
         judge: analysis.judge_scale,
         output: analysis.output_scale,
     })
@@ -172,6 +179,14 @@ impl RefittedCalibrator {
     /// Root mean squared error of a label out of fold, on the scale of labels.
     pub fn error(&self) -> f64 {
         self.output.difference(self.fit.said.oof_rmse.value())
+    }
+
+    /// The slope of labels on its predictions out of fold, with its interval of 95 %; `None` where predictions are all one
+    /// value, or too few. 1 is right; below 1 predictions lie too far apart, above 1 too close together.
+    pub fn slope(&self) -> Option<(f64, Interval)> {
+        let slope = self.line?.slope;
+        let within = slope.interval(SLOPE_LEVEL, Alternative::TwoSided).ok()?;
+        Some((slope.mean, within))
     }
 
     /// Covariates that it needs, in their order.

@@ -8,11 +8,13 @@ use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::id::SplitId;
 use clover_event::payload::intake::ImportFormat;
+use clover_event::payload::judge::ScoreRecorded;
 use clover_ground::time::Timestamp;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
+use clover_projection::reader::LogReader;
 use clover_workflow::import::ImportRows;
 use clover_workflow::import::kept::KeptError;
 use clover_workflow::split;
@@ -83,32 +85,47 @@ fn planned(
     })
 }
 
-/// Rows that were scored where none was ever taken in: a judge that was given its rows by name recorded their scores alone.
-/// Empty where any file was taken in.
+/// Rows that were scored and never taken in: a judge that was given its rows by name recorded their scores alone. Beside files
+/// that were taken in, those of a split by hash only: they have no times.
 ///
 /// # Errors
 /// When the log or the vault cannot be read.
 pub fn scored(
     home: &Home,
     ledger: &Ledger,
-    experiment: &ExperimentId,
+    request: &SplitRequest,
 ) -> Result<ImportRows, SessionError> {
-    match clusters(ledger, experiment) {
-        Err(SessionError::Split(SplittingError::NoRows(_))) => {
-            responses::scored(home, ledger, experiment)
-        }
-        Err(error) => Err(error),
-        Ok(_) => Ok(ImportRows::default()),
+    let experiment = &request.experiment;
+    let known = taken_in(ledger, experiment)?;
+    if !known.is_empty() && request.apart != Apart::Hashed {
+        return Ok(ImportRows::default());
     }
+    let entries = LogReader::below(ledger, ledger.size()).of(experiment);
+    let is_new = |score: &ScoreRecorded| !known.contains_key(&score.item);
+    // Texts are opened only where a row lacks.
+    if entries.all::<ScoreRecorded>(is_new)?.is_empty() {
+        return Ok(ImportRows::default());
+    }
+    let mut found = responses::scored(home, ledger, experiment)?;
+    found.rows.retain(|row| !known.contains_key(&row.item));
+    found.read = found.rows.len() as u64;
+    Ok(found)
 }
 
-/// As [`plan`], of rows that are still to be taken in.
+/// As [`plan`], with rows that are still to be taken in.
 ///
 /// # Errors
-/// [`SplittingError`].
-pub fn plan_of(rows: &ImportRows, request: &SplitRequest) -> Result<SplitPlan, SplittingError> {
-    let clusters = rows.rows.iter().map(|row| (row.item.clone(), None));
-    planned(&clusters.collect(), request)
+/// [`SplittingError`], and when the log cannot be read.
+pub fn plan_of(
+    ledger: &Ledger,
+    rows: &ImportRows,
+    request: &SplitRequest,
+) -> Result<SplitPlan, SessionError> {
+    let mut clusters = taken_in(ledger, &request.experiment)?;
+    for row in &rows.rows {
+        clusters.entry(row.item.clone()).or_insert(None);
+    }
+    Ok(planned(&clusters, request)?)
 }
 
 /// Takes rows in that were scored, so that a split may list them. The keys of both steps are looked for first.
@@ -134,15 +151,23 @@ fn clusters(
     ledger: &Ledger,
     experiment: &ExperimentId,
 ) -> Result<BTreeMap<ItemId, Option<Timestamp>>, SessionError> {
-    let clusters = split::clusters(ledger, experiment, ledger.size());
-    let clusters = clusters.map_err(|error| match error {
-        KeptError::Ledger(error) => SessionError::from(error),
-        KeptError::Unread(error) => error.into(),
-    })?;
+    let clusters = taken_in(ledger, experiment)?;
     if clusters.is_empty() {
         return Err(SplittingError::NoRows(experiment.clone()).into());
     }
     Ok(clusters)
+}
+
+/// The clusters of rows that were taken in, if any were.
+fn taken_in(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+) -> Result<BTreeMap<ItemId, Option<Timestamp>>, SessionError> {
+    let clusters = split::clusters(ledger, experiment, ledger.size());
+    clusters.map_err(|error| match error {
+        KeptError::Ledger(error) => SessionError::from(error),
+        KeptError::Unread(error) => error.into(),
+    })
 }
 
 /// Records a split.

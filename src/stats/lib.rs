@@ -13,25 +13,23 @@
 //! | CJE paper, calibration and Direct estimation; `cje-eval` 0.9.3 ("peer-1") | [`calibrator`], [`direct`], [`folds`], [`isotonic`], [`spline`], `ridge` |
 //! | CJE paper, calibration and uncertainty | [`agreement`] |
 //! | CJE paper, appendix A.7; CLOVER v1.1, section 8 | [`oua`] |
-//! | CJE paper, appendix D.2, D.5, D.7 | [`anchors`], [`boundary`], [`ranking`] |
+//! | CJE paper, appendix D.2, D.5, D.7 | [`anchors`], [`boundary`] |
 //! | CJE paper, appendix D.6 | [`transport`] |
 //! | CJE paper, algorithms 2 to 5 and appendix D.1; `cje-eval` 0.3.0 | [`weights`], [`overlap`], [`offpolicy`] |
 //! | CJE paper, appendix F; CLOVER v1.1, section 8 | [`planner`] |
-//! | CLOVER v1.1, section 3 | [`crossed`], [`pooling`], [`residuals`] |
+//! | CLOVER v1.1, section 3 | [`pooling`], [`residuals`] |
 //! | CLOVER v1.1, sections 4 to 6 | [`distance`], [`predicate`], [`reliability`] |
 //! | CLOVER v1.1, section 7 | [`environment`] |
 //! | CLOVER v1.1, section 10.3 | [`gain`] |
 //! | Waudby-Smith and Ramdas 2024; `agent-eval` 0.170.0 | [`eprocess`] |
 //! | CLOVER v1.1, appendix A | [`prentice`] |
 //! | `numpy` 2.4, for replicates to the digit | [`peer_draws`] |
-//! | what each function names | [`blocks`], [`kolmogorov`], [`monitor`], [`ppi`], [`prevalence`], [`rank`], [`student`] |
+//! | what each function names | [`kolmogorov`], [`monitor`], [`rank`], [`ranking`], [`student`] |
 
 pub mod agreement;
 pub mod anchors;
-pub mod blocks;
 pub mod boundary;
 pub mod calibrator;
-pub mod crossed;
 pub mod crv1;
 pub mod direct;
 pub mod distance;
@@ -52,10 +50,8 @@ pub mod overlap;
 pub mod peer_draws;
 pub mod planner;
 pub mod pooling;
-pub mod ppi;
 pub mod predicate;
 pub mod prentice;
-pub mod prevalence;
 pub mod quantile;
 pub mod rank;
 pub mod ranking;

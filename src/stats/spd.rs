@@ -54,12 +54,6 @@ fn dot(matrix: &Array2<f64>, i: usize, j: usize, until: usize) -> f64 {
 }
 
 impl Factor {
-    /// L z: of independent standard normals, normals with covariance A.
-    pub(super) fn times(&self, z: &[f64]) -> Vec<f64> {
-        let row = |i: usize| (0..=i).map(|k| self.lower[[i, k]] * z[k]).sum();
-        (0..self.lower.nrows()).map(row).collect()
-    }
-
     /// x with A x = b.
     pub(super) fn solve(&self, b: &[f64]) -> Vec<f64> {
         let n = self.lower.nrows();

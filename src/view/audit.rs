@@ -146,24 +146,6 @@ pub struct DecisionsShown {
     pub decisions: Vec<DecisionKind>,
 }
 
-/// The four answers on one page.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct AuditSummary {
-    /// Entries that were read.
-    pub entries: u64,
-    /// The root of their tree.
-    pub root: String,
-    /// Who signed what.
-    pub signers: Vec<SignedKind>,
-    /// Whether each plan was in force before.
-    pub plans: Vec<PlanTiming>,
-    /// Every peek.
-    pub peeks: Vec<PeekShown>,
-    /// What holds each kind of decision.
-    pub decisions: Vec<DecisionKind>,
-}
-
 /// Who signed what, in which role.
 ///
 /// # Errors
@@ -213,44 +195,7 @@ pub fn decisions(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
     Ok(view.with_next("clover replay --all"))
 }
 
-/// The four answers on one page.
-///
-/// # Errors
-/// [`LedgerError`].
-pub fn summary(ledger: &Ledger, state: &State) -> Result<View, LedgerError> {
-    let read = read(ledger, state, Signers::default())?;
-    let facts = AuditSummary {
-        entries: state.size,
-        root: ledger.root_at(state.size)?.to_base64(),
-        signers: signed(state, &read),
-        plans: timings(state),
-        peeks: seen(ledger, state)?,
-        decisions: decided(&read),
-    };
-    let mut view = View::of(&facts);
-    view.pairs([
-        ("ledger", state.keyring.origin.clone()),
-        ("entries", thousands(facts.entries)),
-        ("root", facts.root.clone()),
-    ]);
-    view.gap();
-    view.line("Who signed what, in which role");
-    signer_table(&mut view, &facts.signers);
-    view.gap();
-    view.line("Was each plan in force before its first outcome");
-    plan_table(&mut view, &facts.plans);
-    view.gap();
-    view.line("Every peek, and what for");
-    peek_table(&mut view, &facts.peeks);
-    view.gap();
-    view.line("Which decisions are computed again");
-    decision_table(&mut view, &facts.decisions);
-    view.gap();
-    view.sentence("This page lists what the log says. `clover verify` checks that nobody changed the log, and `clover replay --all` that its decisions follow from it.");
-    Ok(view.with_next("clover verify"))
-}
-
-fn read<M: crate::projection::reader::Model>(
+pub(super) fn read<M: crate::projection::reader::Model>(
     ledger: &Ledger,
     state: &State,
     model: M,
@@ -272,7 +217,7 @@ fn role(kind: Kind) -> String {
     }
 }
 
-fn signed(state: &State, signers: &Signers) -> Vec<SignedKind> {
+pub(super) fn signed(state: &State, signers: &Signers) -> Vec<SignedKind> {
     let all = signers.by_key.iter();
     let all = all.map(|((key, kind), of)| SignedKind {
         key: key.to_string(),
@@ -286,7 +231,7 @@ fn signed(state: &State, signers: &Signers) -> Vec<SignedKind> {
     all.collect()
 }
 
-fn signer_table(view: &mut View, signers: &[SignedKind]) {
+pub(super) fn signer_table(view: &mut View, signers: &[SignedKind]) {
     let rows = signers.iter().map(|of| {
         vec![
             of.holder.clone().unwrap_or_else(|| "unknown".to_owned()),
@@ -308,7 +253,7 @@ fn span(first: u64, last: u64) -> String {
     format!("{first} to {last}")
 }
 
-fn timings(state: &State) -> Vec<PlanTiming> {
+pub(super) fn timings(state: &State) -> Vec<PlanTiming> {
     let manifests = state.fold::<Manifests>().by_id.iter();
     let plans = manifests.map(|(manifest, record)| PlanTiming {
         manifest: manifest.clone(),
@@ -328,7 +273,7 @@ fn timings(state: &State) -> Vec<PlanTiming> {
     plans.collect()
 }
 
-fn plan_table(view: &mut View, plans: &[PlanTiming]) {
+pub(super) fn plan_table(view: &mut View, plans: &[PlanTiming]) {
     if plans.is_empty() {
         return view.line("no plan was registered");
     }
@@ -361,7 +306,7 @@ fn plan_table(view: &mut View, plans: &[PlanTiming]) {
     view.table(&head, rows);
 }
 
-fn seen(ledger: &Ledger, state: &State) -> Result<Vec<PeekShown>, LedgerError> {
+pub(super) fn seen(ledger: &Ledger, state: &State) -> Result<Vec<PeekShown>, LedgerError> {
     let peeks = read(ledger, state, Peeks::new(state.fold::<Manifests>()))?;
     let peeks = peeks.all.into_iter().map(|of| PeekShown {
         kind: of.kind.to_string(),
@@ -379,7 +324,7 @@ fn seen(ledger: &Ledger, state: &State) -> Result<Vec<PeekShown>, LedgerError> {
     Ok(peeks.collect())
 }
 
-fn peek_table(view: &mut View, peeks: &[PeekShown]) {
+pub(super) fn peek_table(view: &mut View, peeks: &[PeekShown]) {
     if peeks.is_empty() {
         return view.line("nobody saw an outcome that was kept back");
     }
@@ -403,7 +348,7 @@ fn peek_table(view: &mut View, peeks: &[PeekShown]) {
     view.table(&head, rows);
 }
 
-fn decided(signers: &Signers) -> Vec<DecisionKind> {
+pub(super) fn decided(signers: &Signers) -> Vec<DecisionKind> {
     let mut by_kind: BTreeMap<Kind, Signatures> = BTreeMap::new();
     for ((_, kind), of) in &signers.by_key {
         let all = by_kind
@@ -434,7 +379,7 @@ fn decided(signers: &Signers) -> Vec<DecisionKind> {
     decisions.collect()
 }
 
-fn decision_table(view: &mut View, decisions: &[DecisionKind]) {
+pub(super) fn decision_table(view: &mut View, decisions: &[DecisionKind]) {
     if decisions.is_empty() {
         return view.line("nothing was decided yet");
     }

@@ -10,6 +10,8 @@ use crate::session::calibrators::Fit;
 use crate::session::calibrators::RefittedCalibrator;
 use crate::view::View;
 use crate::view::text::thousands;
+use crate::view::values;
+use crate::view::values::Ends;
 use crate::view::word;
 
 /// Points of a curve that is shown.
@@ -59,8 +61,20 @@ pub struct CalibratorShown {
     pub label_scale: [f64; 2],
     /// Covariates that it needs beside the score, in their order.
     pub covariates: Vec<String>,
+    /// The slope of labels on its predictions out of fold; `null` where predictions are all one value, or too few.
+    pub slope: Option<CalibrationSlope>,
     /// Scores with what they become; empty where covariates count too.
     pub curve: Vec<[f64; 2]>,
+}
+
+/// How labels rise with predictions: 1 is right; below 1 predictions lie too far apart, above 1 too close together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CalibrationSlope {
+    /// The slope.
+    pub value: f64,
+    /// Its interval of 95 %.
+    pub interval: Ends,
 }
 
 /// A score and what it became.
@@ -147,6 +161,23 @@ fn range([low, high]: [f64; 2]) -> String {
     format!("{low} to {high}")
 }
 
+/// A slope, with what it means.
+fn slope(of: CalibrationSlope) -> String {
+    let Ends([low, high]) = of.interval;
+    let meaning = if high < 1.0 {
+        "below 1: its predictions lie too far apart"
+    } else if low > 1.0 {
+        "above 1: its predictions lie too close together"
+    } else {
+        "1, where a rise of its predictions is the rise of labels, is within"
+    };
+    format!(
+        "{:.2} {} of labels on predictions, out of fold; {meaning}",
+        of.value,
+        values::bracket(of.interval, 2),
+    )
+}
+
 /// One calibrator and its curve.
 pub fn show(loaded: &RefittedCalibrator) -> View {
     let covariates: Vec<_> = loaded.covariates().map(str::to_owned).collect();
@@ -163,6 +194,10 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
         record: row(&loaded.fit),
         label_scale: [labels.0, labels.1],
         covariates,
+        slope: loaded.slope().map(|(value, within)| CalibrationSlope {
+            value,
+            interval: values::ends(within),
+        }),
         curve,
     };
     let mut view = View::of(&facts);
@@ -181,6 +216,7 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
             "error",
             format!("{:.4} of one label, out of fold", loaded.error()),
         ),
+        ("slope", facts.slope.map_or("none".to_owned(), slope)),
     ]);
     if facts.curve.is_empty() {
         let names = facts.covariates.join(", ");

@@ -29,7 +29,6 @@ use crate::session::deploy::generator::RunRollback;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::appended;
-use crate::view::text::cut;
 use crate::view::word;
 
 /// What one output is surely worth.
@@ -246,7 +245,7 @@ fn found(view: &mut View, said: &GeneratorValidated) {
         let p = of.p.map_or("-".to_owned(), |p| format!("{:.3}", p.value()));
         view.line(format!(
             "{:<18}mean residual {} on {} labels, p {p}",
-            cut(of.environment.as_str(), 16),
+            of.environment.as_str(),
             number(of.mean),
             of.rows
         ));

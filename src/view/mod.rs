@@ -14,6 +14,7 @@ pub mod appended;
 pub mod approval;
 pub mod assume;
 pub mod audit;
+pub mod audit_summary;
 pub mod battery;
 pub mod blob;
 pub mod budget;

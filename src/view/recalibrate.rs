@@ -10,7 +10,6 @@ use crate::num::Finite;
 use crate::session::deploy::recalibration::Recalibration;
 use crate::view::View;
 use crate::view::appended;
-use crate::view::text::cut;
 use crate::workflow::deploy::word;
 
 /// What a recalibration says beside where it stands.
@@ -110,7 +109,7 @@ impl<'a> RecalibrationPage<'a> {
         for of in computed.flat_map(|of| &of.transport.environments) {
             view.line(format!(
                 "{:<18}mean residual {} on {} labels, detectable {}",
-                cut(&format!("{} {}", of.family, of.environment), 16),
+                format!("{} {}", of.family, of.environment),
                 number(of.mean),
                 of.rows,
                 number(of.detectable_bias),
@@ -118,7 +117,7 @@ impl<'a> RecalibrationPage<'a> {
         }
         for of in &said.anchors.anchors {
             let moved = format!("{:.4} on {} rows", of.drift.value(), of.rows);
-            view.line(format!("{:<18}moved {moved}", cut(of.policy.as_str(), 16)));
+            view.line(format!("{:<18}moved {moved}", of.policy.as_str()));
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::event::payload::report::ReportPublished;
 use crate::ground::shell;
 use crate::projection::bundle::Bundle;
 use crate::projection::bundle::Section;
+use crate::report::shown;
 use crate::view::View;
 use crate::view::appended;
 
@@ -37,8 +38,9 @@ impl GapShown {
     }
 
     fn sentence(&self) -> String {
-        let title = self.part.title();
-        format!("not shown: {title}: {} ({})", self.what, self.why)
+        let title = shown::words(self.part.title());
+        let (what, why) = (shown::words(&self.what), shown::words(&self.why));
+        format!("not shown: {title}: {what} ({why})")
     }
 }
 
@@ -198,8 +200,9 @@ pub fn summary(bundle: &Bundle) -> View {
 fn lacking(view: &mut View, bundle: &Bundle) {
     for part in &bundle.parts {
         for gap in &part.missing {
-            let title = part.title;
-            view.sentence(format!("not shown: {title}: {} ({})", gap.what, gap.why));
+            let title = shown::words(part.title);
+            let (what, why) = (shown::words(&gap.what), shown::words(&gap.why));
+            view.sentence(format!("not shown: {title}: {what} ({why})"));
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::view::appended::StandsAnd;
 use crate::view::approval;
 use crate::view::assume;
 use crate::view::audit;
+use crate::view::audit_summary;
 use crate::view::battery;
 use crate::view::blob;
 use crate::view::budget;
@@ -104,7 +105,7 @@ shapes! {
     "audit peeks": audit::PeeksShown;
     "audit plans": audit::PlansShown;
     "audit signers": audit::SignersShown;
-    "audit summary": audit::AuditSummary;
+    "audit summary": audit_summary::AuditSummary;
     "audit transport": OnRecord<transport::AuditsFacts> | transport::WaitingLabels;
     "backup": ledger_copy::BackedUp;
     "battery close": AndDue<battery::ExploitsMeasured>;

@@ -9,11 +9,15 @@ use serde::Serialize;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::direct::Scale;
+use crate::stats::direct::WeightReason;
 use crate::stats::inference::Interval;
 use crate::stats::multiplicity::MultiplicityCorrection;
+use crate::stats::ranking;
+use crate::stats::ranking::RankInterval;
 use crate::view::View;
 use crate::view::appended::Stands;
 use crate::workflow::analyze::Calibration;
+use crate::workflow::analyze::PolicyResult;
 
 /// Low and high end of an interval, in label units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -28,6 +32,25 @@ pub struct LabelsAlone {
     pub mean: f64,
     /// Its interval; `null` where there is none.
     pub interval: Option<Ends>,
+}
+
+/// The weight on a prediction inside a correction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WeightFacts {
+    /// From 0 to 1.
+    pub value: f64,
+    /// Why it is that.
+    pub reason: &'static str,
+}
+
+impl From<(f64, WeightReason)> for WeightFacts {
+    fn from((value, reason): (f64, WeightReason)) -> Self {
+        Self {
+            value,
+            reason: reason.name(),
+        }
+    }
 }
 
 /// A difference of two policies.
@@ -126,6 +149,83 @@ pub(super) fn promise(of: MultiplicityCorrection) -> &'static str {
             "holds the chance of any false finding"
         }
     }
+}
+
+/// How far ranks hold together, by the correction of their pairs.
+pub(super) fn ranks_together(of: MultiplicityCorrection, alpha: f64) -> String {
+    match of {
+        MultiplicityCorrection::Bonferroni | MultiplicityCorrection::Holm => format!(
+            "ranks  all of them hold together with {} % confidence",
+            percent(alpha)
+        ),
+        MultiplicityCorrection::BenjaminiHochberg | MultiplicityCorrection::BenjaminiYekutieli => {
+            "ranks  each by the pairs that are told apart; under --correction holm all hold together"
+                .to_owned()
+        }
+    }
+}
+
+/// The better of two policies, then the worse, by the sign of first less second.
+pub(super) fn ordered((first, second): (usize, usize), difference: f64) -> (usize, usize) {
+    if difference > 0.0 {
+        (first, second)
+    } else {
+        (second, first)
+    }
+}
+
+/// Ranks of the policies at some positions, among those of them that have one, by the pairs that are told apart: the better,
+/// then the worse.
+pub(super) fn ranks(
+    rows: &[usize],
+    is_ranked: impl Fn(&usize) -> bool,
+    apart: impl Iterator<Item = (usize, usize)>,
+) -> Vec<Option<RankInterval>> {
+    let ranked: Vec<usize> = rows.iter().copied().filter(is_ranked).collect();
+    let place = |policy: usize| ranked.iter().position(|of| *of == policy);
+    let apart: Vec<_> = apart
+        .filter_map(|(better, worse)| place(better).zip(place(worse)))
+        .collect();
+    let found = ranking::ranks(ranked.len(), &apart);
+    rows.iter()
+        .map(|policy| Some(found[place(*policy)?]))
+        .collect()
+}
+
+/// A rank in a table.
+pub(super) fn rank(of: Option<RankInterval>) -> String {
+    match of {
+        None => "-".to_owned(),
+        Some(RankInterval { best, worst }) if best == worst => best.to_string(),
+        Some(RankInterval { best, worst }) => format!("{best}-{worst}"),
+    }
+}
+
+/// A rank in an answer.
+pub(super) fn rank_ends(of: Option<RankInterval>) -> Option<[u64; 2]> {
+    of.map(|of| [of.best as u64, of.worst as u64])
+}
+
+/// A tuned weight in words, or why there is none where one was asked for; `None` where none was.
+pub(super) fn weighed(policy: &PolicyResult) -> Option<String> {
+    let (weight, reason) = policy.weight?;
+    let why = match reason {
+        WeightReason::RuleOne => return None,
+        WeightReason::Tuned => {
+            "by the slope of its labels on calibrated rewards; 0 would be its labels alone"
+        }
+        WeightReason::TooFewLabelledClusters => {
+            "not tuned, since fewer than 20 of its prompts have labels"
+        }
+        WeightReason::RareOutcome => {
+            "not tuned, since labels of fewer than 5 prompts differ from the most common one"
+        }
+        WeightReason::ConstantPredictions => "not tuned, since its calibrated rewards do not vary",
+        WeightReason::KnownPropensity => {
+            "not tuned, since its labels are weighted by the probabilities of their design"
+        }
+    };
+    Some(format!("{}  weight {weight:.2}: {why}", policy.name))
 }
 
 /// Level of intervals in per cent.

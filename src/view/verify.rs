@@ -142,6 +142,19 @@ pub struct Verification {
     pub line: String,
 }
 
+/// The line that says it all.
+pub(super) fn verdict(view: &mut View, report: &Report) {
+    let line = report.verdict_line();
+    let passed = report.verdict == Verdict::Pass;
+    let word = if passed { "VERIFIED" } else { "FAILED" };
+    let rest = line.strip_prefix(word).unwrap_or(&line);
+    view.blocks.push(Block::Verdict {
+        word: word.into(),
+        good: passed,
+        rest: rest.to_owned(),
+    });
+}
+
 /// What a verification found; `next` shows the first finding.
 pub fn verified(report: &Report, next: String) -> View {
     let facts = Verification {
@@ -173,14 +186,8 @@ pub fn verified(report: &Report, next: String) -> View {
     for note in &report.notes {
         view.line(format!("note: {}", escape(note)));
     }
+    verdict(&mut view, report);
     let passed = report.verdict == Verdict::Pass;
-    let word = if passed { "VERIFIED" } else { "FAILED" };
-    let rest = facts.line.strip_prefix(word).unwrap_or(&facts.line);
-    view.blocks.push(Block::Verdict {
-        word: word.into(),
-        good: passed,
-        rest: rest.to_owned(),
-    });
     view.checkpoint = Some((report.events, report.root.to_base64()));
     if passed {
         return view.with_verdict("verified");

@@ -53,6 +53,7 @@ use clover_rubric::Rubric;
 use clover_rubric::Value;
 use clover_rubric::kappa::Length;
 use clover_rubric::leaf;
+use serde::Serialize;
 
 fn count(value: u64) -> Count {
     Count::new(value).unwrap_or_default()
@@ -305,11 +306,11 @@ impl Rule for Documents {
 }
 
 /// A field of an event is what its document says.
-fn check_field<T: PartialEq + std::fmt::Debug>(name: &str, document: &T, found: &T) -> Answer {
+fn check_field<T: PartialEq + Serialize>(name: &str, document: &T, found: &T) -> Answer {
     ensure!(
         document == found,
-        format!("{name} {document:?}, as the document says"),
-        format!("{found:?}")
+        format!("{name} {}, as the document says", canon::word(document)),
+        canon::word(found)
     );
     Ok(())
 }
@@ -352,7 +353,7 @@ fn check_proposed(state: &State, experiment: &ExperimentId, new: &PatchProposed)
     ensure!(
         written,
         "model and prompt_digest for author_kind llm, and only there",
-        format!("{:?}", new.author_kind)
+        canon::word(&new.author_kind)
     );
     let it = state.fold::<Iterations>().by_id.get(&new.iteration);
     let is_of_experiment = it.is_some_and(|it| it.experiment == *experiment);
@@ -393,7 +394,7 @@ fn check_rejected(new: &PatchRejected) -> Answer {
     ensure!(
         schema == new.patch.is_none(),
         "a candidate at every stage but schema",
-        format!("{:?}", new.stage)
+        canon::word(&new.stage)
     );
     let code = new.code.as_str();
     ensure!(

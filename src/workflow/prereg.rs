@@ -11,6 +11,7 @@ use clover_event::payload::manifest::RepRule;
 use clover_event::payload::manifest::Test;
 use clover_event::payload::manifest::TransportPlan;
 use clover_ground::shell;
+use clover_ledger::Code;
 use clover_ledger::Unmet;
 use clover_num::Count;
 use clover_num::Micro;
@@ -94,7 +95,7 @@ pub fn preflight(manifest: &Manifest) -> Report {
             "iteration" => "iteration.alpha_micro",
             _ => "transport.alpha_micro",
         };
-        report.fault(path, expected, format!("{alpha} (E_FAMILY_BUDGET)"));
+        report.fault(path, expected, Code::FamilyBudget.of(alpha));
     }
     spent(manifest, &mut report);
     if let Some(test) = &manifest.test {
@@ -172,11 +173,7 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
     let margin = test.null_margin_micro.value();
     if scale <= 0 || margin.abs() >= scale {
         let expected = format!("less than the largest difference {scale} in magnitude");
-        report.fault(
-            "test.null_margin_micro",
-            expected,
-            format!("{margin} (E_MARGIN)"),
-        );
+        report.fault("test.null_margin_micro", expected, Code::Margin.of(margin));
         return;
     }
     if let Some(delta) = test.delta_design_micro
@@ -186,7 +183,7 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
         report.fault(
             "test.delta_design_micro",
             expected,
-            format!("{} (E_MARGIN)", delta.value()),
+            Code::Margin.of(&delta.value()),
         );
     }
     let null = 0.5 + margin as f64 / (2.0 * scale as f64);
@@ -202,18 +199,14 @@ fn gate(manifest: &Manifest, test: &Test, report: &mut Report) {
         && test.n_max < preflight.horizon_n
     {
         let expected = format!("at least preflight.horizon_n {}", preflight.horizon_n);
-        report.fault(
-            "test.n_max",
-            expected,
-            format!("{} (E_HORIZON)", test.n_max),
-        );
+        report.fault("test.n_max", expected, Code::Horizon.of(&test.n_max));
     }
     if report.faults.is_empty() {
         bets(manifest, test, report);
     }
     if test.beacon != Beacon::FirstCheckpoint {
         let expected = "first_checkpoint, which a ledger can check";
-        report.fault("test.beacon", expected, "drand (E_ORDER)".to_owned());
+        report.fault("test.beacon", expected, Code::Order.of("drand").to_owned());
     }
     let power = "power of the gate: clover gate simulate --plan FILE, before it is signed";
     report.not_checked.push(power.to_owned());
@@ -284,13 +277,10 @@ fn bets(manifest: &Manifest, test: &Test, report: &mut Report) {
             }
         }
         Err(wrong) => {
-            let path = if wrong.found.ends_with("(E_HORIZON)") {
-                "test.n_max"
-            } else {
-                "test"
-            };
             let expected = wrong.expected.strip_prefix("test.n_max of ");
             let expected = expected.unwrap_or(&wrong.expected).to_owned();
+            let is_horizon = wrong.found.ends_with(&Code::Horizon.of(""));
+            let path = if is_horizon { "test.n_max" } else { "test" };
             report.fault(path, expected, wrong.found);
         }
     }
@@ -342,7 +332,7 @@ fn transport(plan: &TransportPlan, report: &mut Report) {
     for (at, planned) in planned.plans.iter().enumerate() {
         if planned.reason == AuditReason::BiasOutsideMargin {
             let expected = "a bias inside the margin: outside no size passes";
-            let found = format!("{} (E_MARGIN)", plan.bias_micro.value());
+            let found = Code::Margin.of(&plan.bias_micro.value());
             report.fault("transport.bias_micro", expected, found);
             return;
         }
@@ -387,7 +377,7 @@ fn audit(
         power.ok(),
     );
     let path = format!("transport.environments[{at}].clusters");
-    let found = format!("{clusters} (E_N)");
+    let found = Code::Number.of(clusters);
     match (planned.clusters, audited.available) {
         (None, _) => report.fault(path, "sizes that 100000 clusters are enough for", found),
         (Some(needed), _) if clusters.value() < needed => {
@@ -442,7 +432,7 @@ fn iteration(plan: &IterationPlan, report: &mut Report) {
         }
         (Ok(Some(needed)), Ok(reached)) if reached < power => {
             let expected = format!("at least {needed} rows");
-            let found = format!("{confirm} (E_N)");
+            let found = Code::Number.of(confirm);
             report.fault("iteration.confirm_rows", expected, found);
         }
         (Ok(Some(_)), Ok(_)) => {}
@@ -507,7 +497,7 @@ fn green(plan: &IterationPlan, report: &mut Report) {
     if let Some(needed) = needed
         && least < needed
     {
-        let found = format!("{} (E_N)", plan.slice_rows_min);
+        let found = Code::Number.of(&plan.slice_rows_min);
         report.fault(
             "iteration.slice_rows_min",
             format!("at least {needed} rows"),

@@ -1145,6 +1145,10 @@ fn intake_fields(kind: Kind) -> Fields {
             must("purpose", word(&["audit", "calibrate", "confirm"]).boxed()),
             may("strata", named("stratum", "inclusion_micro", probability())),
         ],
+        Kind::LabelScaleDeclared => vec![
+            must("high_micro", micro().boxed()),
+            must("low_micro", micro().boxed()),
+        ],
         Kind::SplitsListed => vec![
             may(
                 "by",

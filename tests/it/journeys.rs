@@ -11,6 +11,9 @@
 //! ```
 //!
 //! Every command must end with 0, or with the code after `!`; its answer must hold what stands after `>`.
+//!
+//! README and the walkthrough are such paths too: each `$` of their blocks of `console` runs, in order, and a block that has
+//! the name of a file is that file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -76,6 +79,62 @@ fn read(path: &Path) -> Journey {
     journey
 }
 
+/// The path that a page leads along.
+fn of_page(name: &str) -> Journey {
+    let text = std::fs::read_to_string(repository().join(name)).unwrap();
+    let mut journey = Journey {
+        name: name.to_owned(),
+        commands_max: None,
+        needs: vec!["CLOVER".to_owned()],
+        steps: Vec::new(),
+    };
+    let mut block: Option<(&str, Option<&str>)> = None;
+    for line in text.lines() {
+        if let Some(info) = line.strip_prefix("```") {
+            let mut words = info.split_whitespace();
+            block = match (block, words.next()) {
+                (None, kind) => Some((kind.unwrap_or_default(), words.next())),
+                (Some(_), _) => None,
+            };
+            if let Some((_, Some(file))) = block {
+                journey.steps.push(Step {
+                    command: format!("cat > {file} <<'END'\nEND"),
+                    code: 0,
+                    parts: Vec::new(),
+                });
+            }
+            continue;
+        }
+        match (block, line.strip_prefix("$ ")) {
+            (Some(("console", None)), Some(command)) => journey.steps.push(Step {
+                command: command.to_owned(),
+                code: 0,
+                parts: Vec::new(),
+            }),
+            (Some(("console", None)), None) => {
+                let command = &mut journey.steps.last_mut().unwrap().command;
+                command.push_str(&format!("\n{line}"));
+            }
+            (Some((_, Some(_))), _) => {
+                let command = &mut journey.steps.last_mut().unwrap().command;
+                command.truncate(command.len() - "END".len());
+                command.push_str(&format!("{line}\nEND"));
+            }
+            _ => {}
+        }
+    }
+    journey
+}
+
+#[test]
+fn pages_run_as_they_stand() {
+    for (page, least) in [("README.md", 30), ("schema/WALKTHROUGH.md", 25)] {
+        let commands = walk(&of_page(page)).unwrap();
+        println!("{page}: {commands} commands");
+        assert!(commands >= least, "{page}: {commands} commands");
+    }
+}
+
 /// Folders that journeys may name, where they are there.
 fn places() -> BTreeMap<&'static str, PathBuf> {
     let sample = repository().join("../shared/arena_sample");
@@ -122,6 +181,7 @@ fn walk(journey: &Journey) -> Option<usize> {
             .env_clear()
             .env("PATH", &path)
             .env("HOME", &home)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
             .envs(places.iter())
             .output()
             .unwrap();
@@ -168,5 +228,69 @@ fn each_leads_to_its_answer_in_few_commands_and_no_refusal() {
                 .expect("a line: # At most N clover commands.");
             assert!(commands <= most, "{}: {commands} commands", journey.name);
         }
+    }
+}
+
+/// Sends keys to an interactive zsh once it is ready, and prints what its line says.
+const ZSH_KEYS: &str = r"
+zmodload zsh/zpty || exit 9
+zpty -b z zsh -f -i
+zpty -w z 'PS1=; autoload -Uz compinit; compinit -u -d $HOME/zdump; source $HOME/_clover; print REA''DY'
+wait_for() {
+    out=
+    repeat 300; do
+        while zpty -r -t z chunk; do out+=$chunk; done
+        [[ $out == *$1* ]] && return
+        sleep 0.1
+    done
+    print -r -- $out
+    exit 1
+}
+wait_for READY
+zpty -w -n z $'clover estimate --experiment arc\t'
+wait_for arctic
+zpty -d z
+print completed
+";
+
+#[test]
+fn fish_and_zsh_complete_ids_of_the_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_clover")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let ran = |shell: &str, script: &str| {
+        let output = Command::new(shell)
+            .args(["-c", script])
+            .current_dir(home)
+            .env_clear()
+            .env("PATH", &path)
+            .env("HOME", home)
+            .env("TERM", "dumb")
+            .output();
+        // A shell that is not here is told by the only error there is.
+        output.ok().map(|output| {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            (output.status.success(), said)
+        })
+    };
+    let made = ran(
+        "sh",
+        "clover init --holder Ada --roles all >/dev/null && for id in arena arctic; do clover experiment register $id \
+         --title T --purpose p >/dev/null || exit 1; done; clover completions fish > clover.fish && clover completions zsh > _clover",
+    );
+    assert!(made.unwrap().0);
+    let asks = "source clover.fish; complete -C 'clover use '; complete -C 'clover gate sh'";
+    match ran("fish", asks) {
+        None => println!("skipped: fish is not here"),
+        Some((_, said)) => {
+            for word in ["arctic", "arena", "show"] {
+                assert!(said.lines().any(|line| line.starts_with(word)), "{said}");
+            }
+        }
+    }
+    match ran("zsh", ZSH_KEYS) {
+        None => println!("skipped: zsh is not here"),
+        Some((_, said)) => assert!(said.contains("completed"), "{said}"),
     }
 }

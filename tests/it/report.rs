@@ -129,6 +129,38 @@ fn a_decided_iteration_has_one_report_in_three_renderings() {
     golden("decided.html", page::html(&bundle).as_bytes());
 }
 
+/// What was asked and decided, on what evidence, what is not claimed; when, and by whom: before any table, in one paragraph.
+#[test]
+fn a_report_begins_in_plain_words() {
+    let test = decided_ledger();
+    let bundle = bundle_of(&test.ledger);
+    let said = markdown::markdown(&bundle);
+    let first = said.split("\n## ").next().unwrap();
+    let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "Asked was whether a patch of the rubric makes the judge err less",
+        "Accepted patch is len-cite-guard-003.",
+        "confirm labels were unsealed once, for one peek.",
+        "Nothing is claimed of other rows, judges or times",
+        "Opened 2026-11-20 by ",
+        ", ended 2026-11-20 by ",
+    ] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    let html = page::html(&bundle);
+    assert!(html.contains("<strong>Accepted patch is len-cite-guard-003.</strong>"));
+    for text in [&said, &html] {
+        assert!(!text.contains("gate P"), "P0 to P10 are criteria");
+    }
+    // Before its end it decides nothing.
+    let open = bundle_at(&test.ledger, 12);
+    let open = markdown::markdown(&open);
+    assert!(
+        open.contains("Nothing is decided yet: the iteration is open"),
+        "{open}"
+    );
+}
+
 /// What comes later changes nothing that was read before, and each layout is written again as it was.
 #[test]
 fn published_reports_of_every_layout_are_written_again() {

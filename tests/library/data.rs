@@ -149,6 +149,7 @@ fn judge(
             seal: None,
         },
         format: ImportFormat::Cje,
+        label_scale: None,
         reveal_by: None,
         to: None,
     };

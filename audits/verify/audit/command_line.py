@@ -24,7 +24,8 @@ def arguments(argv):
     parser.add_argument("--blobs", metavar="DIR", help="folder of blobs, each named by its BLAKE3 digest")
     parser.add_argument("--ask", metavar="QUESTION", choices=QUESTIONS, action="append", default=[],
                         help="answer a question beside the verdict: %s" % ", ".join(QUESTIONS))
-    parser.add_argument("--summary", action="store_true", help="answer all of them")
+    parser.add_argument("--summary", action="store_true", help="the verdict and all answers, on one page")
+    parser.add_argument("--full", action="store_true", help="with --summary: every row of every answer")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
     options.ask = QUESTIONS if options.summary else options.ask
@@ -54,7 +55,9 @@ def run(argv):
         judge_checkpoint(state, report, checkpoint)
     conclude(state, report, options, checkpoints)
     answers = questions.answers(state, options.ask) if questions else {}
-    sys.stdout.write((as_json if options.json else as_text)(state, report, answers) + "\n")
+    page = options.summary and not options.full
+    said = as_json(state, report, answers) if options.json else as_text(state, report, answers, page)
+    sys.stdout.write(said + "\n")
     return 3 if report.findings else 0
 
 

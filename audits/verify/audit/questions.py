@@ -1,6 +1,7 @@
 """Four questions that an auditor asks of a log: who signed what, which plans were in force before an outcome could be
 seen, who saw what and what for, and which decisions this program computes again."""
 
+from formats.limits import show
 from events.kinds import KINDS
 
 # What the rules compute again of a decision; of the others they judge the form, the references and the order.
@@ -140,24 +141,81 @@ HEADS = {
 }
 
 
-def as_tables(answers, show):
+def as_tables(answers):
     """The answers for people."""
     lines = []
     for name, rows in answers.items():
         title, columns = HEADS[name]
         lines += [title] + ([] if rows else ["  none"])
         cells = [[column.replace("_", " ") for column in columns]] if rows else []
-        cells += [[cell(row[column], column, show) for column in columns] for row in rows]
+        cells += [[cell(row[column], column) for column in columns] for row in rows]
         widths = [max(len(row[place]) for row in cells) for place in range(len(columns))] if cells else []
         lines += [("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths))).rstrip() for row in cells]
         lines.append("")
     return lines
 
 
-def cell(value, column, show):
+def cell(value, column):
     if value is None:
         return "no" if column == "computed_again" else "-"
     if isinstance(value, bool):
         return "yes" if value else "refused"
     text = show(str(value))
     return text[:8] if column == "key" else text
+
+
+def count(number, one, several):
+    return "%d %s" % (number, one if number == 1 else several)
+
+
+def few(names):
+    names = [show(name) for name in names]
+    return ", ".join(names[:5]) + (" and %d more" % (len(names) - 5) if len(names) > 5 else "")
+
+
+def signed_in_words(rows):
+    holders = {}
+    for row in rows:
+        events, roles = holders.get(show(row["holder"] or "unknown"), (0, set()))
+        holders[show(row["holder"] or "unknown")] = (events + row["events"], roles | {row["role"]})
+    return "; ".join("%s %s as %s" % (holder, count(events, "event", "events"), ", ".join(sorted(roles)))
+                     for holder, (events, roles) in sorted(holders.items()))
+
+
+def plans_in_words(rows):
+    if not rows:
+        return "none was registered"
+    by = {timing: [row["manifest"] for row in rows if row["timing"] == timing]
+          for timing in ("before", "unseen", "after")}
+    return "%s: %d in force before the first outcome, %d with nothing seen yet%s; %s after it, %s" % (
+        count(len(rows), "plan", "plans"), len(by["before"]), len(by["unseen"]),
+        ", NOT in force before it: %s" % few(by["after"]) if by["after"] else "",
+        count(sum(row["amended_after"] for row in rows), "amendment", "amendments"),
+        count(sum(row["deviations"] for row in rows), "deviation", "deviations"))
+
+
+def peeks_in_words(rows):
+    if not rows:
+        return "nobody saw an outcome that was kept back"
+    given = [row["kind"] for row in rows if row["given"]]
+    kinds = ["%d %s" % (given.count(kind), kind) for kind in sorted(set(given))]
+    refused = len(rows) - len(given)
+    charged = sum(row["account"] is not None for row in rows)
+    return "%d: %s; %d charged to an account%s" % (len(given), few(kinds), charged,
+                                                   "; %d refused" % refused if refused else "")
+
+
+def decisions_in_words(rows):
+    if not rows:
+        return "nothing was decided yet"
+    again = sum(row["events"] for row in rows if row["computed_again"])
+    rest = sum(row["events"] for row in rows if not row["computed_again"])
+    return "%d computed again here, %d not (`clover replay --all` computes most of them)" % (again, rest)
+
+
+def as_page(answers, not_claimed):
+    """The answers for people, on one page: `--full` lists each key, plan, peek and kind of decision."""
+    rows = (("signed", signed_in_words(answers["signers"])), ("plans", plans_in_words(answers["plans"])),
+            ("peeks", peeks_in_words(answers["peeks"])), ("decisions", decisions_in_words(answers["decisions"])),
+            ("not claimed", "; ".join(not_claimed)))
+    return ["%-11s  %s" % row for row in rows]

@@ -7,7 +7,7 @@ from formats.fields import b64
 from history.rulebooks import questions_not_asked, rulebooks_in_words
 from rules.registry import RANK
 from audit.checkpoints import judge_identity
-from audit.questions import as_tables
+from audit.questions import as_page, as_tables
 
 
 class Report:
@@ -71,10 +71,24 @@ def as_json(state, report, answers):
                        **({"answers": answers} if answers else {})})
 
 
-def as_text(state, report, answers):
-    """The report for people; its last line is the verdict."""
-    lines = as_tables(answers, show)
-    lines += ["seq %d  %s  expected: %s  found: %s" % (seq, rule, expected, found)
+def not_claimed(state, report):
+    """What nobody may read out of the page."""
+    return ["that what was recorded is true or complete", "what anybody saw in private"] + (
+        [] if state.strict else ["that roles were kept apart: one person may hold all (solo)"]) + [
+        "what was not checked: " + ", ".join(report.not_checked)]
+
+
+def as_text(state, report, answers, page=False):
+    """The report for people; its last line is the verdict, the first one of a page."""
+    if page:
+        lines = verdict_and_findings(state, report)
+        return "\n".join([lines[-1], ""] + as_page(answers, not_claimed(state, report)) + lines[:-1])
+    return "\n".join(as_tables(answers) + verdict_and_findings(state, report))
+
+
+def verdict_and_findings(state, report):
+    """Findings and notes; the last line is the verdict."""
+    lines = ["seq %d  %s  expected: %s  found: %s" % (seq, rule, expected, found)
              for seq, _, rule, expected, found in report.findings[:FINDINGS_SHOWN]]
     if len(report.findings) > FINDINGS_SHOWN:
         lines.append("... and %d more findings (--json shows all)" % (len(report.findings) - FINDINGS_SHOWN))
@@ -96,4 +110,4 @@ def as_text(state, report, answers):
         root = b64(state.tree.root(state.tree.size))
         lines.append("VERIFIED  %d events \u00b7 %d signers \u00b7 root %s%s"
                      % (state.tree.size, len(state.signers), root, unchecked))
-    return "\n".join(lines)
+    return lines

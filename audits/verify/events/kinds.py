@@ -67,6 +67,7 @@ KINDS = {
     ("label.design_registered", 1): Kind("labeler", "@ design", design=ident, inclusion_micro=INCLUSION,
                                          protocol=ident, purpose=one_of("audit", "calibrate", "confirm"),
                                          strata=Optional(listing(record(inclusion_micro=INCLUSION, stratum=ident)))),
+    ("label.scale_declared", 1): Kind("labeler", "@", high_micro=MICRO, low_micro=MICRO),
     ("splits.listed", 1): Kind("arbiter", "@ split part first", clusters=listing(ident), first=integer(),
                                part=one_of(*PARTS), split=ident, by=Optional(
                                    record(cluster_rule=CLUSTER_RULE, seed=integer(), separation=APART))),

@@ -144,6 +144,7 @@ TEST = record(
     delta_design_micro=Optional(MICRO),
     bettor=BETTOR, look_at=Optional(listing(COUNT)), n_max=COUNT, n_min=COUNT, null_margin_micro=MICRO,
     side=one_of("lower", "two_sided", "upper"), without_replacement=boolean)
+WEIGHT = one_of("one", "tuned")
 MANIFEST = record(
     analysis=Optional(record(code_digest=hex64, env_digest=hex64, exploratory_allowed=boolean,
                              plan_commitment=Optional(hex64), secondary=Optional(listing(text)))),
@@ -158,6 +159,9 @@ MANIFEST = record(
         sampling_frame_digest=Optional(hex64),
         exclusions=Optional(listing(record(field=ident, op=one_of("eq", "ge", "gt", "le", "lt", "missing", "ne"),
                                            value=Optional(text), value_micro=Optional(MICRO)))))),
+    estimates=Optional(record(
+        correction=Optional(one_of("benjamini_hochberg", "benjamini_yekutieli", "bonferroni", "holm")),
+        weight=Optional(WEIGHT))),
     experiment=ident,
     expiry=Optional(record(embargo_until=Optional(timestamp), must_start_before=Optional(timestamp),
                            must_start_before_seq=Optional(COUNT))),
@@ -202,7 +206,7 @@ TERMS = record(
     iteration=Optional(record(candidate=Optional(hex64), iteration=ident, rubric_hash=hex64)), judge=ident,
     judge_scale=Optional(SCALE),
     label_scale=Optional(SCALE), labels=one_of("representative", "targeted", "weighted"),
-    mode=one_of("auto", "monotone", "two_stage"))
+    mode=one_of("auto", "monotone", "two_stage"), weight=Optional(WEIGHT))
 STATES = one_of("fail", "inconclusive", "not_checked", "not_graded", "pass")
 STANDING = record(seq=COUNT, state=STATES)
 CLAIM = one_of("borrowed_checked", "borrowed_unchecked", "own_labels", "refused", "uncalibrated")

@@ -3,7 +3,7 @@
 `QUESTIONS` has each question that not all of them ask, with the first that does.
 """
 
-RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 21
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 22
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18, "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
@@ -15,6 +15,7 @@ QUESTIONS = {
     "roles_ever_held": 20, "sealed_when_charged": 20, "planned_probes": 20,
     "tainted_peek": 21, "first_plan": 21, "usual_audit": 21, "weighted_labels": 21,
     "claimed_environments": 21, "charged_patches": 21, "found_of_each": 21,
+    "planned_estimates": 22, "reported_slope": 22,
 }
 
 

@@ -293,10 +293,50 @@ def environments_grades(state, e):
     return None if same else ("level and correction of environments that the plan registers", "others")
 
 
+def stands_since(version):
+    """The entry since which a version stands; None while it waits for its custodian."""
+    if version.needs:
+        return version.since if version.countersigned else None
+    return version.seq
+
+
+def planned_estimate(state, experiment, field):
+    """What the plan in force first says of estimates: as it stood at the first outcome, else the first that came later."""
+    outcome, found = state.first_outcome.get(experiment), []
+    for record_ in state.manifests.values():
+        by = state.manifests.get(record_.superseded_by)
+        early = by and by.versions and (outcome is None or by.versions[0].seq < outcome)
+        if record_.experiment != experiment or early:
+            continue
+        standing = [(stands_since(of), of.manifest.get("estimates", {}).get(field)) for of in record_.versions]
+        standing = [pair for pair in standing if pair[0] is not None]
+        before = [pair for pair in standing if outcome is None or pair[0] < outcome][-1:]
+        later = sorted(pair for pair in standing if pair not in before and pair[1] is not None
+                       and outcome is not None and pair[0] >= outcome)
+        found += ([pair for pair in before if pair[1] is not None] or later)[:1]
+    return min(found)[1] if found else None
+
+
+def planned_problem(state, e):
+    """Policies are compared by the correction, and estimated by the weight, of the plan that was in force first."""
+    if e.kind == "contrast.recorded":
+        correction = planned_estimate(state, e.experiment, "correction")
+        said = e.data.get("correction", "benjamini_hochberg")
+        if correction is not None and said != correction:
+            return "correction %s, as the plan in force first says" % correction, "correction %s" % said
+    weight, said = planned_estimate(state, e.experiment, "weight"), e.data["terms"].get("weight", "one")
+    if weight is not None and said != weight:
+        return "weight %s, as the plan in force first says" % weight, "weight %s" % said
+
+
 def rule_thresholds(state, e):
-    """Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones."""
+    """Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones.
+
+    Estimates and comparisons are computed as it says."""
     if e.experiment is None:
         return None
+    if e.kind in ("estimate.recorded", "contrast.recorded"):
+        return planned_problem(state, e) if state.asks("planned_estimates") else None
     if e.kind == "transport.tested" and state.asks("first_plan"):
         return audit_grades(state, e)
     if e.kind == "environments.tested":

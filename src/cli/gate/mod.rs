@@ -28,7 +28,7 @@ pub(super) enum Verb {
     Plan(plan::Args),
     /// List units, draw their order and open the gate of a manifest in force
     #[command(
-        after_help = "Example:\n  clover gate open m-1 --units units.txt --judge judge-1 --custodian cleo"
+        after_help = "Example:\n  clover gate open m-1 --units units.txt --judge judge-1 --custodian cem"
     )]
     Open(GateOpenArgs),
     /// Observe the next units from their recorded scores, up to where the test ends

@@ -1,5 +1,6 @@
 //! `clover gate open`: units, order and opening, each where it does not stand yet.
 
+use clover_ledger::Code;
 use std::path::Path;
 
 use crate::cli::ctx::Ctx;
@@ -92,8 +93,9 @@ pub(super) fn units(ctx: &mut Ctx<'_>, file: &Path) -> Result<UnitFile, CliError
     units.sort();
     let mut pairs = units.iter().zip(units.iter().skip(1));
     if let Some(((twice, first, _), (_, again, _))) = pairs.find(|((a, ..), (b, ..))| a == b) {
-        let message =
-            format!("{shown}: line {again}: unit {twice} stands on line {first} too (E_DUP_UNIT)");
+        let message = Code::DuplicateUnit.of(format_args!(
+            "{shown}: line {again}: unit {twice} stands on line {first} too"
+        ));
         return Err(CliError::input(message, HELP));
     }
     if units.is_empty() {

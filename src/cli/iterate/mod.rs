@@ -25,11 +25,11 @@ use crate::view::View;
 pub(super) enum Verb {
     /// Two policies whose recorded rows hold the scale
     #[command(
-        after_help = "Each policy needs 200 scored rows or more.\n\nExample:\n  clover iterate anchors a-1 --low anchor_low --high anchor_high"
+        after_help = "Each policy needs 200 scored rows or more.\n\nExample:\n  clover iterate anchors anchors-1 --low anchor_low --high anchor_high"
     )]
     Anchors(open::AnchorArgs),
     /// Open an iteration; every number comes from its manifest
-    #[command(after_help = "Example:\n  clover iterate open it-1 --manifest m-1 --peeks 3")]
+    #[command(after_help = "Example:\n  clover iterate open it-1 --manifest plan-1 --peeks 3")]
     Open(open::IterateOpenArgs),
     /// Iterations, how far they are, and what was proposed
     #[command(after_help = "Example:\n  clover iterate list")]

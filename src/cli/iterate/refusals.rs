@@ -16,7 +16,9 @@ impl From<IterationError> for CliError {
             IterationError::BatteryTexts => {
                 Self::new(Exit::NotFound, "not found", message, "clover doctor")
             }
-            IterationError::BatteryUnasked => refused("clover assume waive --help"),
+            IterationError::BatteryNamed | IterationError::BatteryUnasked => {
+                refused("clover assume waive --help")
+            }
             IterationError::Battery(_) => refused("clover iterate list"),
             IterationError::ClusterElsewhere | IterationError::NoDesignOpen => {
                 refused("clover confirm status")

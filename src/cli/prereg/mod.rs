@@ -50,7 +50,7 @@ pub(super) enum Verb {
     Check(PreregCheckArgs),
     /// Register a manifest, or countersign it as custodian of its confirm data
     #[command(
-        after_help = "Example:\n  clover prereg sign plan.yaml --countersign --custodian cleo"
+        after_help = "Example:\n  clover prereg sign plan.yaml --countersign --custodian cem"
     )]
     Sign(PreregSignArgs),
     /// Show a manifest: versions, first look, exposures, deviations

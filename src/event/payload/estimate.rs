@@ -26,7 +26,9 @@ use crate::payload::estimated::IntervalEnds;
 use crate::payload::estimated::IntervalMethod;
 use crate::payload::estimated::LabelMean;
 use crate::payload::estimated::LabelUse;
+use crate::payload::estimated::PlannedCorrection;
 use crate::payload::estimated::PolicyLabels;
+use crate::payload::estimated::PredictionWeight;
 use crate::payload::estimated::Reading;
 use crate::payload::estimated::Resampling;
 use crate::payload::estimated::ScaleEnds;
@@ -66,6 +68,9 @@ pub struct EstimateTerms {
     pub labels: LabelUse,
     /// Which calibrator was asked for.
     pub mode: CalibratorMode,
+    /// How far a prediction is trusted where own labels correct it; absent for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<PredictionWeight>,
 }
 
 /// Whose scores an iteration calibrates.
@@ -246,6 +251,29 @@ pub enum FamilyCorrection {
     Bonferroni,
     /// Familywise error, stepping down (Holm 1979).
     Holm,
+}
+
+impl From<Option<FamilyCorrection>> for PlannedCorrection {
+    fn from(said: Option<FamilyCorrection>) -> Self {
+        match said {
+            None => Self::BenjaminiHochberg,
+            Some(FamilyCorrection::BenjaminiYekutieli) => Self::BenjaminiYekutieli,
+            Some(FamilyCorrection::Bonferroni) => Self::Bonferroni,
+            Some(FamilyCorrection::Holm) => Self::Holm,
+        }
+    }
+}
+
+impl FamilyCorrection {
+    /// What an event says of a correction: `None` for Benjamini-Hochberg.
+    pub fn of(planned: PlannedCorrection) -> Option<Self> {
+        match planned {
+            PlannedCorrection::BenjaminiHochberg => None,
+            PlannedCorrection::BenjaminiYekutieli => Some(Self::BenjaminiYekutieli),
+            PlannedCorrection::Bonferroni => Some(Self::Bonferroni),
+            PlannedCorrection::Holm => Some(Self::Holm),
+        }
+    }
 }
 
 /// Two policies were compared.

@@ -53,6 +53,24 @@ words! {
         /// Smooth index, rank, isotonic.
         TwoStage = "two_stage",
     }
+    /// How far a calibrated reward is trusted where a policy's own labels correct it.
+    PredictionWeight {
+        /// Whole: the mean reward and the mean residual.
+        One = "one",
+        /// By the slope that its labels show, between none and whole (PPI++).
+        Tuned = "tuned",
+    }
+    /// How the p-values of a family of differences are corrected.
+    PlannedCorrection {
+        /// False discovery rate under independence or positive dependence (Benjamini and Hochberg 1995).
+        BenjaminiHochberg = "benjamini_hochberg",
+        /// False discovery rate under any dependence (Benjamini and Yekutieli 2001).
+        BenjaminiYekutieli = "benjamini_yekutieli",
+        /// Familywise error, one step.
+        Bonferroni = "bonferroni",
+        /// Familywise error, stepping down (Holm 1979).
+        Holm = "holm",
+    }
     /// How rows were chosen for labels.
     LabelUse {
         /// Each with the same probability: residuals of labelled rows correct their policy.

@@ -131,6 +131,17 @@ pub struct LabelDesignRegistered {
     pub strata: Option<Vec<Stratum>>,
 }
 
+/// The scale of the labels of an experiment, said by whoever records them. One whose ends are not in order says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LabelScaleDeclared {
+    /// The greatest label that there can be, in millionths.
+    pub high_micro: Micro,
+    /// The least, in millionths.
+    pub low_micro: Micro,
+}
+
 /// A label in the open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

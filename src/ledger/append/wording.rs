@@ -2,6 +2,7 @@
 
 use clover_ground::digest::Digest;
 
+use crate::codes::Code;
 use crate::fold::Breach;
 use crate::rule_names::RuleName;
 
@@ -48,9 +49,13 @@ pub(crate) fn need_breach(
         RuleName::Split => "a cluster that an earlier splits.listed put into confirm".to_owned(),
         RuleName::Calibrator => "a calibrator of this judge, fitted before".to_owned(),
         RuleName::Drift => "an earlier anchor_set.registered of that set".to_owned(),
-        RuleName::Order => "a unit that an earlier units.listed of this confirm root named".to_owned(),
-        RuleName::Exposure => "the unit at this place of the order drawn (E_ORDER)".to_owned(),
-        RuleName::Observation => "the unit at this place of the order drawn, with its stratum if it was listed with one (E_ORDER)".to_owned(),
+        RuleName::Order => {
+            "a unit that an earlier units.listed of this confirm root named".to_owned()
+        }
+        RuleName::Exposure => Code::Order.of("the unit at this place of the order drawn"),
+        RuleName::Observation => Code::Order.of(
+            "the unit at this place of the order drawn, with its stratum if it was listed with one",
+        ),
         _ => format!("{digest} at a seq below {before}"),
     };
     let found = giver.map_or("none".to_owned(), |seq| format!("it at seq {seq}"));
@@ -75,12 +80,11 @@ pub(crate) fn forbid_breach(rule: RuleName, earlier: u64) -> Breach {
         RuleName::Transport => {
             "a policy that the probes of this design have not audited yet: register a design with new labels"
         }
-        RuleName::Order => {
-            "units whose order was not drawn before the manifest came into force (E_ADAPTIVE_REUSE)"
-        }
+        RuleName::Order => &Code::AdaptiveReuse
+            .of("units whose order was not drawn before the manifest came into force"),
         RuleName::Sealing => "a confirm label that was sealed after the newest split was formed",
         RuleName::Exposure => {
-            "a unit that is exposed first: a gate's confirm set lists it (E_EXPOSURE)"
+            &Code::Exposure.of("a unit that is exposed first: a gate's confirm set lists it")
         }
         RuleName::Observation => "no recorded value for a draw that is said to be missing",
         _ => "nothing of the kind before",

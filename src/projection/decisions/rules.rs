@@ -24,6 +24,7 @@ use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
+use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -506,7 +507,7 @@ fn check_registered(state: &State, live: &Live<'_>, said: &GateEvaluated) -> Rul
     ensure!(
         said.thresholds == thresholds_of(plan),
         "the registered thresholds",
-        "others (E_UNREGISTERED_RULE)"
+        Code::UnregisteredRule.of("others")
     );
     if !state.asks(Question::ClaimedEnvironments) {
         return Ok(());

@@ -23,6 +23,7 @@ use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::LookedHypothesis;
 use clover_event::payload::predicate::SequentialStop;
 use clover_ground::digest::Digest;
+use clover_ledger::Code;
 use clover_ledger::Fold;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
@@ -279,13 +280,13 @@ pub(super) fn check_shown(
         return Ok(());
     }
     let Some((_, seed)) = drawn(state, of, header) else {
-        return unmet("a checkpoint above the sealing", "none (E_ORDER)");
+        return unmet("a checkpoint above the sealing", Code::Order.of("none"));
     };
     let key = |item: &ItemId| orders::key(seed, item);
     ensure!(
         of.last.as_ref().is_none_or(|last| key(last) < key(&item)),
         format!("labels in the order that seed {seed} gives"),
-        format!("{item} (E_ORDER)")
+        Code::Order.of(item)
     );
     let most = of.looked_units() + of.every;
     let settled = of.looked.as_ref().is_some_and(BlockLook::is_settled);
@@ -307,7 +308,7 @@ pub(super) fn check_looked(
     let id = &said.iteration;
     let Some(of) = state.fold::<Sequences>().by_id.get(id) else {
         let expected = "an iteration with confirm_test sequential";
-        return unmet(expected, format!("{id} (E_UNREGISTERED_RULE)"));
+        return unmet(expected, Code::UnregisteredRule.of(id));
     };
     of.confirm_root.required("confirm.unsealed before a look")?;
     ensure!(
@@ -320,12 +321,15 @@ pub(super) fn check_looked(
         return unmet("a test that did not stop", found);
     }
     let Some((beacon, seed)) = drawn(state, of, header) else {
-        return unmet("a checkpoint above the sealing", "none (E_ORDER)");
+        return unmet("a checkpoint above the sealing", Code::Order.of("none"));
     };
     ensure!(
         (said.beacon, said.seed) == (beacon, seed),
         format!("the checkpoint of size {}, seed {seed}", beacon.size),
-        format!("of size {}, seed {} (E_ORDER)", said.beacon.size, said.seed)
+        Code::Order.of(format_args!(
+            "of size {}, seed {}",
+            said.beacon.size, said.seed
+        ))
     );
     let (units, all) = (said.units.value(), said.of_units.value());
     let due = (of.looked_units() + of.every).min(all);

@@ -23,6 +23,7 @@ use clover_event::payload::gate::GateSource;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::overlap::OverlapThresholds;
 use clover_event::registry;
+use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
@@ -49,6 +50,7 @@ use crate::gates::Gates;
 use crate::manifests::ManifestRecord;
 use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
+use crate::manifests::estimated;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::JudgeDriftChecked];
@@ -293,14 +295,15 @@ fn check_follows(said: &JudgeDriftChecked) -> clover_ledger::RuleAnswer {
     for (name, due, found) in pairs {
         ensure!(
             due == found,
-            format!("{name} {due:?}"),
-            format!("{found:?}")
+            format!("{name} {}", canon::word(&due)),
+            canon::word(&found)
         );
     }
     Ok(())
 }
 
-/// Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones.
+/// Diagnostics are judged by the numbers that a manifest of the experiment registers, else by the usual ones; estimates and
+/// comparisons are computed as it says.
 fn check_graded(
     state: &State,
     experiment: &ExperimentId,
@@ -324,6 +327,8 @@ fn check_graded(
         }
         Payload::EnvironmentsTested(said) => environments::check(state, experiment, said),
         Payload::TransportTested(said) => check_audit(state, experiment, said),
+        Payload::EstimateRecorded(said) => estimated::check_weight(state, experiment, &said.terms),
+        Payload::ContrastRecorded(said) => estimated::check_contrast(state, experiment, said),
         _ => Ok(()),
     }
 }

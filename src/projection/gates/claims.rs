@@ -16,10 +16,12 @@ use clover_event::payload::manifest::FamilyMethod;
 use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Test;
 use clover_event::payload::prereg::ManifestAmended;
+use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
 use clover_ledger::Candidate;
+use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
@@ -55,16 +57,16 @@ fn test_of(version: &ManifestVersion) -> Result<&Test, Unmet> {
 /// Whether a look may be taken now, and with these numbers.
 pub(super) fn check_look(gate: &Gate, record: &ManifestRecord, said: &GateLooked) -> RuleAnswer {
     if let Some(decided) = &gate.decided {
-        let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
+        let found = Code::AfterTerminal.of(format_args!("one decided at seq {}", decided.seq));
         return unmet("a gate that is not decided", found);
     }
     if gate.is_terminal() {
         let seq = gate.look.as_ref().map_or(0, |look| look.seq);
         let expected = format!("gate.decided after the look at seq {seq}");
-        return unmet(expected, "another look (E_AFTER_TERMINAL)");
+        return unmet(expected, Code::AfterTerminal.of("another look"));
     }
     if said.n.value() != gate.n || gate.n == 0 {
-        let found = format!("n {} (E_N)", said.n);
+        let found = Code::Number.of(format_args!("n {}", said.n));
         return unmet(format!("n {}, at least 1", gate.n), found);
     }
     let test = test_in_force(record)?;
@@ -75,7 +77,7 @@ pub(super) fn check_look(gate: &Gate, record: &ManifestRecord, said: &GateLooked
         let planned: Vec<_> = at.iter().map(ToString::to_string).collect();
         return unmet(
             format!("a look after {} or test.n_max", planned.join(", ")),
-            format!("n {} (E_N)", said.n),
+            Code::Number.of(format_args!("n {}", said.n)),
         );
     }
     if said.alpha_micro != test.alpha_micro {
@@ -83,13 +85,13 @@ pub(super) fn check_look(gate: &Gate, record: &ManifestRecord, said: &GateLooked
             "test.alpha_micro {}, as registered",
             test.alpha_micro.value()
         );
-        let found = format!("{} (E_ALPHA)", said.alpha_micro.value());
+        let found = Code::Alpha.of(&said.alpha_micro.value());
         return unmet(expected, found);
     }
     if said.bettor != gate.test.bettor || test.bettor != gate.test.bettor {
         return unmet(
             "the bettor that the gate was opened with; another one takes a continuation",
-            "another (E_BETTOR)",
+            Code::Bettor.of("another"),
         );
     }
     if said.state_digest != gate.state_digest {
@@ -109,7 +111,7 @@ pub(super) fn check_decision(
     said: &GateDecided,
 ) -> RuleAnswer {
     if let Some(decided) = &gate.decided {
-        let found = format!("one decided at seq {} (E_AFTER_TERMINAL)", decided.seq);
+        let found = Code::AfterTerminal.of(format_args!("one decided at seq {}", decided.seq));
         return unmet("a gate that is not decided", found);
     }
     ensure!(
@@ -143,7 +145,7 @@ fn check_outcome(gate: &Gate, record: &ManifestRecord, said: &GateDecided) -> Ru
     ensure!(
         current.digest == said.digest,
         format!("version {}, in force", current.digest),
-        format!("{} (E_STALE_VERSION)", said.digest),
+        Code::StaleVersion.of(&said.digest),
     );
     let look = gate.look.as_ref().filter(|look| look.n == gate.n);
     let led = look.and_then(|look| outcome_of(look.standing));
@@ -152,11 +154,12 @@ fn check_outcome(gate: &Gate, record: &ManifestRecord, said: &GateDecided) -> Ru
     }
     let expected = look.map_or("a look after the last observation".to_owned(), |look| {
         format!(
-            "what the look at seq {} found, {:?}",
-            look.seq, look.standing
+            "what the look at seq {} found, {}",
+            look.seq,
+            canon::word(&look.standing)
         )
     });
-    unmet(expected, format!("{:?}", said.outcome))
+    unmet(expected, canon::word(&said.outcome))
 }
 
 /// An amendment of an opened gate leaves what is tested, on what and with whom: its order was drawn for that. And it leaves
@@ -172,7 +175,7 @@ pub(super) fn check_amendment(state: &State, said: &ManifestAmended) -> RuleAnsw
             "no change of what is tested after gate.opened at seq {}; a new manifest with supersedes would be accepted",
             gate.opened_seq
         ),
-        format!("class {} (E_ORDER)", said.class),
+        Code::Order.of(format_args!("class {}", said.class)),
     );
     let Some(test) = &said.manifest.test else {
         // The rule `manifest` refuses a gate without this section.
@@ -181,7 +184,7 @@ pub(super) fn check_amendment(state: &State, said: &ManifestAmended) -> RuleAnsw
     ensure!(
         test.bettor == gate.test.bettor,
         "the bettor that the gate was opened with; another one takes a continuation",
-        "another (E_BETTOR)",
+        Code::Bettor.of("another"),
     );
     Ok(())
 }
@@ -203,7 +206,7 @@ pub(super) fn check_countersignature(state: &State, digest: Digest) -> RuleAnswe
                 "a version of what is tested that comes into force before gate.opened at seq {}",
                 gate.opened_seq
             ),
-            format!("one of class {class} (E_ORDER)"),
+            Code::Order.of(format_args!("one of class {class}")),
         ),
         _ => Ok(()),
     }
@@ -246,7 +249,7 @@ pub(super) fn check_continuation(
     if named.is_none_or(|digest| parent.record.version(digest).is_none()) {
         let found = named.map_or("none".to_owned(), |digest| digest.to_string());
         let expected = format!("test.continuation_of a version of {}", said.parent);
-        return unmet(expected, format!("{found} (E_UNREGISTERED_RULE)"));
+        return unmet(expected, Code::UnregisteredRule.of(found));
     }
     check_carried(own, parent, said)
 }
@@ -275,12 +278,12 @@ fn check_carried(own: GateRecord<'_>, parent: GateRecord<'_>, said: &GateContinu
         format!(
             "a manifest registered after seq {opened}, where the parent was opened: on units that its order does not hold"
         ),
-        format!("seq {since} (E_ADAPTIVE_REUSE)"),
+        Code::AdaptiveReuse.of(format_args!("seq {since}")),
     );
     ensure!(
         own.gate.sources == parent.gate.sources,
         "the sources of the parent",
-        "others (E_JUDGE_DIGEST)",
+        Code::JudgeDigest.of("others"),
     );
     // A parent that ended without a look carries nothing.
     let look = parent.gate.look.as_ref();
@@ -307,7 +310,7 @@ fn check_one_test(
     ensure!(
         version.manifest.arms == other.manifest.arms,
         "the arms of the parent",
-        "others (E_ARM_DIGEST)",
+        Code::ArmDigest.of("others"),
     );
     let (own, parents) = (test_of(version)?, test_of(other)?);
     ensure!(
@@ -316,7 +319,7 @@ fn check_one_test(
             "test.alpha_micro of at most the parent's {}, which was chosen before any of this wealth",
             parents.alpha_micro.value()
         ),
-        format!("{} (E_ALPHA)", own.alpha_micro.value()),
+        Code::Alpha.of(&own.alpha_micro.value()),
     );
     let effects = [own.delta_design_micro, parents.delta_design_micro];
     if effects[0] != effects[1] && said.carried.futile.is_some() {
@@ -326,7 +329,7 @@ fn check_one_test(
             format!(
                 "test.delta_design_micro {parents} of the parent, whose wealth against it is carried"
             ),
-            format!("{own} (E_MARGIN)"),
+            Code::Margin.of(own),
         );
     }
     Ok(())
@@ -364,9 +367,9 @@ pub(super) fn check_closing(state: &State, said: &FamilyClosed) -> RuleAnswer {
     );
     if terms != stated {
         let text = |(method, alpha, most): (FamilyMethod, i64, u64)| {
-            format!("{method:?} at {alpha} with {most} members")
+            format!("{} at {alpha} with {most} members", canon::word(&method))
         };
-        let found = format!("{} (E_FAMILY_BUDGET)", text(stated));
+        let found = Code::FamilyBudget.of(text(stated));
         return unmet(format!("{}, as it was opened", text(terms)), found);
     }
     let members = family.joined.iter().map(|(id, _)| id);
@@ -442,8 +445,8 @@ pub(super) fn check_promotion(
     );
     ensure!(
         said.grade == grade,
-        format!("grade {grade:?}, derived"),
-        format!("{:?}", said.grade),
+        format!("grade {}, derived", canon::word(&grade)),
+        canon::word(&said.grade),
     );
     check_rests(state, said)?;
     check_counted(state, said)
@@ -464,14 +467,14 @@ fn check_ground(
     ensure!(
         favours(kind),
         format!("a claim of {id} that speaks for its candidate"),
-        format!("{kind:?} (E_DIRECTION)"),
+        Code::Direction.of(canon::word(&kind)),
     );
     let arms = manifest.arms.iter().flatten();
     let mut candidates = arms.filter(|arm| arm.role == ArmRole::Candidate);
     ensure!(
         candidates.any(|arm| arm.artifact_digest == said.candidate_digest),
         format!("the candidate of {id}"),
-        format!("{} (E_ARM_DIGEST)", said.candidate_digest),
+        Code::ArmDigest.of(&said.candidate_digest),
     );
     check_standing(state, (id, run))
 }
@@ -491,7 +494,7 @@ fn check_rests(state: &State, said: &PromotionIssued) -> RuleAnswer {
     ensure!(
         !said.gates.iter().all(finite),
         "a gate about what its units were drawn from: what was recorded of exactly these units says nothing of the next ones",
-        "gates about exactly their own units (E_UNIT)",
+        Code::Unit.of("gates about exactly their own units"),
     );
     Ok(())
 }
@@ -523,7 +526,7 @@ fn check_standing(state: &State, (id, run): (&ManifestId, GateRecord<'_>)) -> Ru
         ensure!(
             holds(decided.outcome),
             format!("a decision of {id} that its claim holds"),
-            format!("{:?}", decided.outcome),
+            canon::word(&decided.outcome),
         );
         return Ok(());
     }
@@ -540,7 +543,7 @@ fn check_standing(state: &State, (id, run): (&ManifestId, GateRecord<'_>)) -> Ru
     ensure!(
         !against.contains(&decided.outcome),
         format!("a decision of {id} that is not against its claim"),
-        format!("{:?}", decided.outcome),
+        canon::word(&decided.outcome),
     );
     ensure!(
         closed.rejected.contains(id),

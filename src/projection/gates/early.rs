@@ -10,6 +10,7 @@ use clover_event::id::Root;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::manifest::Template;
 use clover_event::payload::prereg::ExposureOpened;
+use clover_ledger::Code;
 use clover_ledger::Fact;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
@@ -95,7 +96,7 @@ pub(super) fn check_scale(
         ensure!(
             (low..=high).contains(&score),
             format!("a score from {low} to {high} millionths, the scale of gate {id}"),
-            format!("{score} (E_SCALE)"),
+            Code::Scale.of(score),
         );
     }
     Ok(())
@@ -185,7 +186,7 @@ pub(super) fn check_through(state: &State, said: &ExposureOpened) -> RuleAnswer 
     ensure!(
         said.through.is_some(),
         "through: the name of the last unit exposed",
-        "none (E_EXPOSURE)",
+        Code::Exposure.of("none"),
     );
     Ok(())
 }

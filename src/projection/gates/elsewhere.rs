@@ -6,6 +6,7 @@ use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Template;
 use clover_ground::digest::Digest;
+use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
@@ -68,7 +69,7 @@ pub(super) fn check_elsewhere(
         )
     };
     let family = family.map_or("none", |name| name.as_str());
-    unmet(expected, format!("{family} (E_FAMILY_BUDGET)"))
+    unmet(expected, Code::FamilyBudget.of(family))
 }
 
 /// Whether two manifests ask the same of one candidate: by what it is, and by the metric, the judge or the confirm set.

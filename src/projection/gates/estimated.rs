@@ -11,8 +11,10 @@ use clover_event::payload::decision::Grade;
 use clover_event::payload::gate::DrawnFrom;
 use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Manifest;
+use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Candidate;
+use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
@@ -105,25 +107,28 @@ pub(super) fn check(
         "class exact"
     );
     let Some(version) = record.in_force().filter(|one| one.digest == said.digest) else {
-        let found = format!("{} (E_STALE_VERSION)", said.digest);
+        let found = Code::StaleVersion.of(&said.digest);
         return unmet("the version in force", found);
     };
     let seen = event.event.header.seen;
     let Some(found) = drawn(state, gate, record, seen) else {
-        return unmet("a checkpoint above gate.decided", "none (E_ORDER)");
+        return unmet("a checkpoint above gate.decided", Code::Order.of("none"));
     };
     if (said.beacon, said.seed) != found {
         let (beacon, seed) = found;
         let expected = format!("the checkpoint of size {}, seed {seed}", beacon.size);
-        let found = format!("of size {}, seed {} (E_ORDER)", said.beacon.size, said.seed);
+        let found = Code::Order.of(format_args!(
+            "of size {}, seed {}",
+            said.beacon.size, said.seed
+        ));
         return unmet(expected, found);
     }
     check_registered(&version.manifest, gate, said)?;
     let grade = graded(gate, record, state, event.recorded_at);
     ensure!(
         said.grade == grade,
-        format!("grade {grade:?}, derived"),
-        format!("{:?}", said.grade),
+        format!("grade {}, derived", canon::word(&grade)),
+        canon::word(&said.grade),
     );
     Ok(())
 }
@@ -134,12 +139,12 @@ fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> R
     ensure!(
         said.alpha_micro == test.alpha_micro,
         format!("test.alpha_micro {}", test.alpha_micro.value()),
-        format!("{} (E_ALPHA)", said.alpha_micro.value()),
+        Code::Alpha.of(&said.alpha_micro.value()),
     );
     let data = manifest.data.as_ref();
     let Some(policy) = data.and_then(|data| data.label_policy.as_ref()) else {
         let expected = "data.label_policy, which says how units are drawn for labels";
-        return unmet(expected, "none (E_UNREGISTERED_RULE)");
+        return unmet(expected, Code::UnregisteredRule.of("none"));
     };
     ensure!(
         said.pi_micro == policy.pi_min_micro,
@@ -156,12 +161,12 @@ fn check_registered(manifest: &Manifest, gate: &Gate, said: &GateEstimated) -> R
     ensure!(
         (1..=gate.n).contains(&n),
         format!("n from 1 to {}, the units observed", gate.n),
-        format!("n {n} (E_N)"),
+        Code::Number.of(format_args!("n {n}")),
     );
     ensure!(
         (LABELS_MIN..=n).contains(&labels),
         format!("{LABELS_MIN} to {n} labelled units"),
-        format!("{labels} (E_N)"),
+        Code::Number.of(labels),
     );
     let interval = (said.cs_lo_micro.value(), said.cs_hi_micro.value());
     ensure!(

@@ -18,6 +18,7 @@ use clover_event::payload::manifest::MissingRule;
 use clover_event::payload::manifest::Test;
 use clover_event::registry;
 use clover_ground::digest::Digest;
+use clover_ledger::Code;
 use clover_ledger::Fact;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
@@ -88,7 +89,7 @@ pub(super) fn check(gate: &Gate, record: &ManifestRecord, said: &GateObserved) -
     ensure!(
         !gate.is_terminal(),
         "no observation of a gate that has ended",
-        format!("t {} (E_AFTER_TERMINAL)", said.t),
+        Code::AfterTerminal.of(format_args!("t {}", said.t)),
     );
     let version = record.in_force().required("a version in force")?;
     let manifest = &version.manifest;
@@ -102,7 +103,7 @@ pub(super) fn check(gate: &Gate, record: &ManifestRecord, said: &GateObserved) -
             "no stratum without test.control_variate"
         };
         let found = said.stratum.as_ref().map_or("none", |one| one.as_str());
-        return unmet(expected, format!("{found} (E_UNREGISTERED_RULE)"));
+        return unmet(expected, Code::UnregisteredRule.of(found));
     }
     ensure!(
         said.readings.len() == gate.sources.len(),
@@ -137,29 +138,29 @@ fn check_turn(
     ensure!(
         test.continuation_of.is_none() || gate.parent.is_some(),
         "gate.continued before the first observation of a gate that continues another",
-        "none (E_UNREGISTERED_RULE)",
+        Code::UnregisteredRule.of("none"),
     );
     ensure!(
         said.t.value() == gate.n + 1,
         format!("t {}", gate.n + 1),
-        format!("t {} (E_ORDER)", said.t),
+        Code::Order.of(format_args!("t {}", said.t)),
     );
     ensure!(
         said.t <= test.n_max,
         format!("at most test.n_max {}", test.n_max),
-        format!("t {} (E_PAST_MAXN)", said.t),
+        Code::PastMaximum.of(format_args!("t {}", said.t)),
     );
     let mut looks = test.look_at.iter().flatten();
     let is_due = looks.any(|look| look.value() == gate.n) && gate.is_unlooked();
     ensure!(
         !is_due,
         format!("gate.looked after {} units, as test.look_at has it", gate.n),
-        format!("t {} (E_N)", said.t),
+        Code::Number.of(format_args!("t {}", said.t)),
     );
     ensure!(
         said.t.value() <= record.units,
         format!("one of the {} units exposed", record.units),
-        format!("t {} (E_EXPOSURE)", said.t),
+        Code::Exposure.of(format_args!("t {}", said.t)),
     );
     Ok(())
 }
@@ -185,7 +186,7 @@ fn check_reading(reading: &Reading, metric: &Metric, excluded: bool) -> RuleAnsw
     ensure!(
         delta.saturating_abs() <= most,
         format!("a difference of at most {most} in magnitude"),
-        format!("{delta} (E_SCALE)"),
+        Code::Scale.of(delta),
     );
     Ok(())
 }
@@ -212,7 +213,7 @@ fn check_draws(
     ensure!(
         !excluded || missing.is_empty(),
         "every draw, where missing_rule is excluded or the claim does not favour the candidate",
-        format!("{} missing draws (E_UNREGISTERED_RULE)", missing.len()),
+        Code::UnregisteredRule.of(format_args!("{} missing draws", missing.len())),
     );
     let stands = missing_value(metric, role);
     for (draw, value) in (0..).zip(values) {
@@ -228,7 +229,7 @@ fn check_draws(
                 "values from {} to {}",
                 metric.scale_lo_micro, metric.scale_hi_micro
             ),
-            format!("{value} (E_SCALE)"),
+            Code::Scale.of(value),
         );
     }
     let scored = (0..).zip(values);
@@ -237,7 +238,7 @@ fn check_draws(
     ensure!(
         metric.noise.is_none() || scored.all(|(_, value)| Some(value) == first),
         "draws of one unit that agree, as metric.noise is none",
-        "draws that differ (E_UNIT)",
+        Code::Unit.of("draws that differ"),
     );
     Ok(())
 }

@@ -11,11 +11,13 @@ use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Side;
 use clover_event::payload::manifest::Template;
+use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
+use clover_ledger::Code;
 use clover_ledger::Fact;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
@@ -226,7 +228,7 @@ impl Acts<'_> {
         if let Some(closed) = family_of(record).and_then(|name| gates.closed.get(name)) {
             return Err(Unmet {
                 expected: "a gate of a family that is not closed".to_owned(),
-                found: format!("closed at seq {} (E_AFTER_TERMINAL)", closed.seq),
+                found: Code::AfterTerminal.of(format_args!("closed at seq {}", closed.seq)),
             });
         }
         Ok((gate, record))
@@ -274,7 +276,7 @@ fn check_opening(state: &State, acts: &Acts<'_>, said: &GateOpened) -> RuleAnswe
     ensure!(
         state.fold::<Orders>().of(record).is_some(),
         "order.drawn before the gate is opened",
-        "none (E_ORDER)",
+        Code::Order.of("none"),
     );
     Ok(())
 }
@@ -309,7 +311,7 @@ pub fn may_open(
     }
     check_arbiter(record, author)?;
     if let Some(look) = &record.first_look {
-        let found = format!("a first look at seq {} (E_EXPOSURE)", look.seq);
+        let found = Code::Exposure.of(format_args!("a first look at seq {}", look.seq));
         return unmet("a gate that is opened before any unit is exposed", found);
     }
     let stated = Manifest {
@@ -342,7 +344,7 @@ fn check_sources(manifest: &Manifest, said: &GateOpened) -> RuleAnswer {
     if names != found {
         return unmet(
             format!("sources for {}", list(&names)),
-            format!("{} (E_JUDGE_DIGEST)", list(&found)),
+            Code::JudgeDigest.of(&list(&found)),
         );
     }
     let one = |source: &clover_event::payload::gate::GateSource| {
@@ -351,7 +353,7 @@ fn check_sources(manifest: &Manifest, said: &GateOpened) -> RuleAnswer {
     if !said.sources.iter().all(one) {
         return unmet(
             "a judge or a design for each metric",
-            "both, or neither (E_JUDGE_DIGEST)",
+            Code::JudgeDigest.of("both, or neither"),
         );
     }
     // One judge gives a draw one score, which would stand for both metrics.
@@ -363,10 +365,10 @@ fn check_sources(manifest: &Manifest, said: &GateOpened) -> RuleAnswer {
         if let Some(other) = before.find(|other| whose(other) == whose(source)) {
             return unmet(
                 "a judge or a design of its own for each metric",
-                format!(
-                    "one for {} and {} (E_JUDGE_DIGEST)",
+                Code::JudgeDigest.of(format_args!(
+                    "one for {} and {}",
                     other.metric, source.metric
-                ),
+                )),
             );
         }
     }
@@ -379,7 +381,7 @@ fn check_order(state: &State, gate: &Gate, record: &ManifestRecord) -> RuleAnswe
     ensure!(
         drawn.is_some_and(|(_, drawn)| drawn.seq < gate.opened_seq),
         "an order drawn before the gate was opened",
-        "none of the version in force (E_ORDER)",
+        Code::Order.of("none of the version in force"),
     );
     Ok(())
 }
@@ -393,7 +395,7 @@ fn check_plan(record: &ManifestRecord, version: &ManifestVersion) -> RuleAnswer 
     ensure!(
         record.plan.is_some(),
         format!("plan.sealed of analysis.plan_commitment {bound}"),
-        "none (E_UNREGISTERED_RULE)",
+        Code::UnregisteredRule.of("none"),
     );
     Ok(())
 }
@@ -407,7 +409,7 @@ pub fn testable(manifest: &Manifest) -> RuleAnswer {
     let candidates = candidates.filter(|arm| arm.role == ArmRole::Candidate);
     let count = candidates.count();
     if count != 1 {
-        return unmet("one candidate", format!("{count} (E_ARM_DIGEST)"));
+        return unmet("one candidate", Code::ArmDigest.of(count));
     }
     let excludes = manifest
         .estimand
@@ -416,7 +418,7 @@ pub fn testable(manifest: &Manifest) -> RuleAnswer {
     if excludes.is_some_and(|list| !list.is_empty()) {
         return unmet(
             "an estimand without exclusions: fields of units are not recorded",
-            "exclusions (E_UNREGISTERED_RULE)",
+            Code::UnregisteredRule.of("exclusions"),
         );
     }
     let strata = manifest.data.as_ref().and_then(|data| data.strata.as_ref());
@@ -424,13 +426,13 @@ pub fn testable(manifest: &Manifest) -> RuleAnswer {
     if strata.is_some_and(|list| !list.is_empty()) && test.control_variate.is_none() {
         return unmet(
             "test.control_variate, which says what counts of units' strata",
-            "data.strata alone (E_UNREGISTERED_RULE)",
+            Code::UnregisteredRule.of("data.strata alone"),
         );
     }
     if test.without_replacement && test.continuation_of.is_some() {
         return unmet(
             "a continuation about what its units were drawn from: one finite set says nothing of another",
-            "test.without_replacement (E_DATA_ROOT)",
+            Code::DataRoot.of("test.without_replacement"),
         );
     }
     let (kind, side) = (manifest.hypothesis.kind, test.side);
@@ -445,6 +447,10 @@ pub fn testable(manifest: &Manifest) -> RuleAnswer {
     }
     unmet(
         "test.side upper to promote or for noninferiority, lower to kill, two_sided for equivalence and difference",
-        format!("{kind:?} with {side:?} (E_DIRECTION)"),
+        Code::Direction.of(format_args!(
+            "{} with {}",
+            canon::word(&kind),
+            canon::word(&side)
+        )),
     )
 }

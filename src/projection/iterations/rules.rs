@@ -19,6 +19,7 @@ use clover_event::payload::rubric::PatchRejected;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
+use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -130,7 +131,7 @@ fn check_bound<'a>(
     {
         return Err(Unmet {
             expected: format!("signed by roles.arbiter {arbiter}"),
-            found: format!("{author} (E_SIGNER_ROLE)"),
+            found: Code::SignerRole.of(author),
         });
     }
     Ok(design)
@@ -161,7 +162,7 @@ fn in_force<'a>(
     let current = record.in_force().filter(|it| it.digest == said.digest);
     let current = current.ok_or_else(|| Unmet {
         expected: format!("the version of {id} in force"),
-        found: format!("{} (E_STALE_VERSION)", said.digest),
+        found: Code::StaleVersion.of(&said.digest),
     })?;
     Ok((id, current))
 }
@@ -176,7 +177,7 @@ fn check_params(
     ensure!(
         *said.params == *plan,
         format!("params as {id} registered them, {}", plan.params_hash()),
-        format!("{} (E_UNREGISTERED_RULE)", said.params.params_hash())
+        Code::UnregisteredRule.of(&said.params.params_hash())
     );
     ensure!(
         said.params_hash == plan.params_hash(),
@@ -363,7 +364,7 @@ fn check_amended(state: &State, said: &ManifestAmended) -> RuleAnswer {
     ensure!(
         version.manifest.iteration == said.manifest.iteration,
         format!("the parameters of {id}, open since seq {}", it.opened_seq),
-        "others (E_UNREGISTERED_RULE)"
+        Code::UnregisteredRule.of("others")
     );
     Ok(())
 }

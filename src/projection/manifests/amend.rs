@@ -1,5 +1,6 @@
 //! What an amendment changes, and the class that follows from it.
 
+use clover_ledger::Code;
 use std::collections::BTreeMap;
 
 use clover_event::payload::manifest::Manifest;
@@ -38,10 +39,10 @@ impl Change {
         }
     }
 
-    /// The name of the error that using the other value would be, where there is one.
-    pub fn code(&self) -> &'static str {
+    /// The code of what using the other value would be, where there is one.
+    pub fn code(&self) -> Code {
         let code = CODES.iter().find(|(path, _)| self.path.starts_with(path));
-        code.map_or("E_UNREGISTERED_RULE", |(_, code)| code)
+        code.map_or(Code::UnregisteredRule, |(_, code)| *code)
     }
 }
 
@@ -71,27 +72,27 @@ const TESTED: &[&str] = &[
     "transport.margin_micro",
 ];
 /// First match wins.
-const CODES: &[(&str, &str)] = &[
-    ("arms", "E_ARM_DIGEST"),
-    ("data.confirm_root", "E_DATA_ROOT"),
-    ("data.exposure_cap", "E_EXPOSURE"),
-    ("data.n_units", "E_N"),
-    ("estimand", "E_UNIT"),
-    ("metric.direction", "E_DIRECTION"),
-    ("metric.judge_digest", "E_JUDGE_DIGEST"),
-    ("metric.scale", "E_SCALE"),
-    ("metric.difference", "E_SCALE"),
-    ("metric.guardrails", "E_MARGIN"),
-    ("multiplicity", "E_FAMILY_BUDGET"),
-    ("roles", "E_SIGNER_ROLE"),
-    ("test.alpha", "E_ALPHA"),
-    ("test.beacon", "E_ORDER"),
-    ("test.bettor", "E_BETTOR"),
-    ("test.n_", "E_N"),
-    ("test.null_margin_micro", "E_MARGIN"),
-    ("transport.alpha", "E_ALPHA"),
-    ("transport.margin_micro", "E_MARGIN"),
-    ("iteration.alpha", "E_ALPHA"),
+const CODES: &[(&str, Code)] = &[
+    ("arms", Code::ArmDigest),
+    ("data.confirm_root", Code::DataRoot),
+    ("data.exposure_cap", Code::Exposure),
+    ("data.n_units", Code::Number),
+    ("estimand", Code::Unit),
+    ("metric.direction", Code::Direction),
+    ("metric.judge_digest", Code::JudgeDigest),
+    ("metric.scale", Code::Scale),
+    ("metric.difference", Code::Scale),
+    ("metric.guardrails", Code::Margin),
+    ("multiplicity", Code::FamilyBudget),
+    ("roles", Code::SignerRole),
+    ("test.alpha", Code::Alpha),
+    ("test.beacon", Code::Order),
+    ("test.bettor", Code::Bettor),
+    ("test.n_", Code::Number),
+    ("test.null_margin_micro", Code::Margin),
+    ("transport.alpha", Code::Alpha),
+    ("transport.margin_micro", Code::Margin),
+    ("iteration.alpha", Code::Alpha),
 ];
 
 /// Leaves of a manifest by path; a list is one leaf.

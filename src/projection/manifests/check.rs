@@ -11,6 +11,7 @@ use clover_event::payload::manifest::Prediction;
 use clover_event::payload::manifest::STRATA_MAX;
 use clover_event::payload::manifest::Test;
 use clover_event::payload::overlap::OverlapThresholds;
+use clover_ledger::Code;
 
 use crate::gates;
 use crate::manifests::design;
@@ -72,7 +73,7 @@ fn check_sections(manifest: &Manifest) -> Sound {
     }
     for (section, owner) in OWNED {
         if owner != template && manifest.has(section) {
-            let found = format!("section {section} (E_UNREGISTERED_RULE)");
+            let found = Code::UnregisteredRule.of(format_args!("section {section}"));
             return fault(
                 section,
                 format!("no section of template {}", owner.as_str()),
@@ -316,7 +317,7 @@ fn check_sizes(manifest: &Manifest) -> Sound {
         && metric.scale_lo_micro >= metric.scale_hi_micro
     {
         let expected = format!("more than scale_lo_micro {}", metric.scale_lo_micro.value());
-        let found = format!("{} (E_SCALE)", metric.scale_hi_micro.value());
+        let found = Code::Scale.of(&metric.scale_hi_micro.value());
         return fault("metric.scale_hi_micro", expected, found);
     }
     match &manifest.test {
@@ -332,7 +333,7 @@ fn check_test(manifest: &Manifest, test: &Test) -> Sound {
         && test.n_max > data.n_units
     {
         let expected = format!("at most data.n_units {}", data.n_units);
-        return fault("test.n_max", expected, format!("{} (E_N)", test.n_max));
+        return fault("test.n_max", expected, Code::Number.of(&test.n_max));
     }
     if let Some(estimand) = &manifest.estimand
         && (estimand.population == Population::Finite) != test.without_replacement
@@ -340,19 +341,19 @@ fn check_test(manifest: &Manifest, test: &Test) -> Sound {
         let (expected, found) = if test.without_replacement {
             (
                 "finite, as test.without_replacement is about exactly these units",
-                "superpopulation (E_UNIT)",
+                Code::Unit.of("superpopulation"),
             )
         } else {
             (
                 "superpopulation, as test.without_replacement is false",
-                "finite (E_UNIT)",
+                Code::Unit.of("finite"),
             )
         };
         return fault("estimand.population", expected, found.to_owned());
     }
     if test.n_min > test.n_max {
         let expected = format!("at most test.n_max {}", test.n_max);
-        return fault("test.n_min", expected, format!("{} (E_N)", test.n_min));
+        return fault("test.n_min", expected, Code::Number.of(&test.n_min));
     }
     check_looks(test)?;
     check_strata(manifest, test)
@@ -367,7 +368,7 @@ fn check_strata(manifest: &Manifest, test: &Test) -> Sound {
     if !test.without_replacement {
         let expected =
             "none, as test.without_replacement is false: nobody knows the strata of a population";
-        let found = format!("{} strata (E_UNREGISTERED_RULE)", strata.len());
+        let found = Code::UnregisteredRule.of(format_args!("{} strata", strata.len()));
         return wrong(expected.to_owned(), found);
     }
     if !(1..=STRATA_MAX).contains(&strata.len()) {
@@ -393,7 +394,7 @@ fn check_strata(manifest: &Manifest, test: &Test) -> Sound {
     if let Some(one) = strata.iter().find(far) {
         let expected = format!("predicted_micro of at most {most} in magnitude");
         let (found, stratum) = (one.predicted_micro.value(), &one.stratum);
-        let found = format!("{found} of {stratum} (E_SCALE)");
+        let found = Code::Scale.of(format_args!("{found} of {stratum}"));
         return wrong(expected, found);
     }
     if let Some(one) = strata.iter().find(|one| one.units.value() == 0) {
@@ -403,7 +404,7 @@ fn check_strata(manifest: &Manifest, test: &Test) -> Sound {
     let all = all.fold(0, u64::saturating_add);
     if all != data.n_units.value() {
         let expected = format!("strata of data.n_units {} together", data.n_units);
-        return wrong(expected, format!("{all} (E_N)"));
+        return wrong(expected, Code::Number.of(all));
     }
     Ok(())
 }
@@ -422,7 +423,7 @@ fn check_looks(test: &Test) -> Sound {
         return fault(
             "test.look_at",
             expected,
-            format!("{} looks (E_N)", at.len()),
+            Code::Number.of(format_args!("{} looks", at.len())),
         );
     }
     Ok(())

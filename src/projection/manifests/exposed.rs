@@ -3,6 +3,7 @@
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::prereg::ExposureOpened;
 use clover_ledger::Candidate;
+use clover_ledger::Code;
 use clover_ledger::RuleAnswer;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
@@ -27,25 +28,31 @@ pub(super) fn check(
     };
     let manifest = &version.manifest;
     let Some(data) = &manifest.data else {
-        return unmet("a manifest that binds confirm data", "none (E_DATA_ROOT)");
+        return unmet(
+            "a manifest that binds confirm data",
+            Code::DataRoot.of("none"),
+        );
     };
     ensure!(
         said.confirm_root == data.confirm_root,
         format!("confirm_root {}", data.confirm_root.0.to_base64()),
-        format!("{} (E_DATA_ROOT)", said.confirm_root.0.to_base64()),
+        Code::DataRoot.of(&said.confirm_root.0.to_base64()),
     );
     let cap = data.exposure_cap.value();
     let number = record.exposures + 1;
     ensure!(
         said.exposure.value() == number && number <= cap,
         format!("exposure {number} of at most {cap}"),
-        format!("exposure {} (E_EXPOSURE)", said.exposure),
+        Code::Exposure.of(format_args!("exposure {}", said.exposure)),
     );
     let (from, to) = (said.first_unit.value(), said.last_unit.value());
     if from != record.units || to < from || to >= data.n_units.value() {
         let last = data.n_units.value().saturating_sub(1);
         let expected = format!("units from {} to at most {last}", record.units);
-        return unmet(expected, format!("units {from} to {to} (E_EXPOSURE)"));
+        return unmet(
+            expected,
+            Code::Exposure.of(format_args!("units {from} to {to}")),
+        );
     }
     let custodian = manifest.roles.as_ref().and_then(|roles| roles.custodian);
     check_signer("custodian", custodian, event.event.header.author)?;

@@ -5,6 +5,8 @@ use clover_event::payload::manifest::FamilyMethod;
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Multiplicity;
 use clover_event::payload::prereg::FamilyOpened;
+use clover_ground::canon;
+use clover_ledger::Code;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::Unmet;
@@ -69,13 +71,18 @@ fn family_of<'a>(manifests: &'a Manifests, of: &Multiplicity) -> Result<&'a Fami
         found: format!("{name}, never opened"),
     })?;
     if family.method != of.method || family.alpha != of.family_alpha_micro.value() {
-        let found = format!("{:?} at {}", of.method, of.family_alpha_micro.value());
+        let found = format!(
+            "{} at {}",
+            canon::word(&of.method),
+            of.family_alpha_micro.value()
+        );
         return Err(Unmet {
             expected: format!(
-                "{:?} at {}, as {name} was opened",
-                family.method, family.alpha
+                "{} at {}, as {name} was opened",
+                canon::word(&family.method),
+                family.alpha
             ),
-            found: format!("{found} (E_FAMILY_BUDGET)"),
+            found: Code::FamilyBudget.of(found),
         });
     }
     Ok(family)
@@ -90,7 +97,7 @@ pub(super) fn check_joining(state: &State, manifest: &Manifest) -> RuleAnswer {
     };
     let family = family_of(manifests, of)?;
     if let Some(seq) = family.closed_seq {
-        let found = format!("{}, closed at seq {seq} (E_FAMILY_BUDGET)", of.family);
+        let found = Code::FamilyBudget.of(format_args!("{}, closed at seq {seq}", of.family));
         return unmet("a family that is not closed", found);
     }
     let id = &manifest.manifest;
@@ -108,7 +115,7 @@ pub(super) fn check_joining(state: &State, manifest: &Manifest) -> RuleAnswer {
         .count();
     if others as u64 >= family.members_max {
         let expected = format!("at most {} members of {}", family.members_max, of.family);
-        return unmet(expected, format!("{id} more (E_FAMILY_BUDGET)"));
+        return unmet(expected, Code::FamilyBudget.of(format_args!("{id} more")));
     }
     check_alpha(state, family, of, manifest)
 }
@@ -165,7 +172,7 @@ fn check_alpha(
     ensure!(
         alpha <= most,
         format!("at most alpha_micro {} left in {}", most.max(0), of.family),
-        format!("{alpha} (E_FAMILY_BUDGET)"),
+        Code::FamilyBudget.of(alpha),
     );
     Ok(())
 }
@@ -184,7 +191,7 @@ pub(super) fn check_amendment(state: &State, manifest: &Manifest) -> RuleAnswer 
         let name =
             |of: Option<&Multiplicity>| of.map_or("none".to_owned(), |of| of.family.to_string());
         let expected = format!("family {}: membership is fixed at registration", name(old));
-        return unmet(expected, format!("{} (E_FAMILY_BUDGET)", name(new)));
+        return unmet(expected, Code::FamilyBudget.of(name(new)));
     }
     let Some(of) = new else {
         // It has joined none.

@@ -5,6 +5,7 @@
 mod amend;
 mod check;
 mod design;
+pub mod estimated;
 mod exposed;
 mod family;
 mod plan;

@@ -13,6 +13,7 @@ use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Candidate;
+use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -184,7 +185,7 @@ fn check_noise(state: &State, manifest: &Manifest) -> RuleAnswer {
     ensure!(
         noise.is_some(),
         "metric.noise none, where scoring a unit again gives the same score; or test.without_replacement false and estimand.population superpopulation",
-        "a claim about exactly its own units, of scores that may be noisy (E_UNIT)",
+        Code::Unit.of("a claim about exactly its own units, of scores that may be noisy"),
     );
     Ok(())
 }
@@ -197,7 +198,7 @@ pub(crate) fn check_signer(role: &str, named: Option<KeyId>, author: KeyId) -> R
     ensure!(
         named == author,
         format!("signed by roles.{role} {named}"),
-        format!("{author} (E_SIGNER_ROLE)"),
+        Code::SignerRole.of(author),
     );
     Ok(())
 }
@@ -250,7 +251,7 @@ fn check_first(
     {
         return unmet(
             "a gate's manifest before any score or readable label of its experiment",
-            format!("one at seq {seq} (E_ADAPTIVE_REUSE)"),
+            Code::AdaptiveReuse.of(format_args!("one at seq {seq}")),
         );
     }
     let Some(data) = &manifest.data else {
@@ -262,10 +263,7 @@ fn check_first(
         None => Ok(()),
         Some(seq) => unmet(
             "a confirm root whose units nobody has seen",
-            format!(
-                "{}, exposed at seq {seq} (E_ADAPTIVE_REUSE)",
-                root.to_base64()
-            ),
+            Code::AdaptiveReuse.of(format_args!("{}, exposed at seq {seq}", root.to_base64())),
         ),
     }
 }
@@ -308,7 +306,7 @@ fn check_outcome(manifests: &Manifests, experiment: Option<&ExperimentId>) -> Ru
     ensure!(
         is_exposed,
         format!("exposure.opened under gate manifest {id} before any score or open label"),
-        "none (E_EXPOSURE)",
+        Code::Exposure.of("none"),
     );
     Ok(())
 }
@@ -397,7 +395,7 @@ fn check_one_order(state: &State, manifests: &Manifests, said: &ManifestAmended)
             format!(
                 "no change of what is tested after the countersignature at seq {seq}; a new manifest that supersedes this one would be accepted"
             ),
-            "class 3 (E_ORDER)",
+            Code::Order.of("class 3"),
         ),
     }
 }
@@ -407,7 +405,7 @@ fn check_superseded(record: &ManifestRecord) -> RuleAnswer {
         None => Ok(()),
         Some(by) => unmet(
             "a manifest in force",
-            format!("one that {by} superseded (E_STALE_VERSION)"),
+            Code::StaleVersion.of(format_args!("one that {by} superseded")),
         ),
     }
 }
@@ -429,7 +427,7 @@ pub(crate) fn check_current(manifests: &Manifests, digest: Digest) -> RuleAnswer
             "version {} in force, {}",
             current.manifest.version, current.digest
         ),
-        format!("{digest} (E_STALE_VERSION)"),
+        Code::StaleVersion.of(digest),
     );
     Ok(())
 }
@@ -489,7 +487,7 @@ fn check_newest(manifests: &Manifests, digest: Digest) -> RuleAnswer {
     ensure!(
         newest.digest == digest,
         format!("the newest version, {}", newest.digest),
-        format!("{digest} (E_STALE_VERSION)"),
+        Code::StaleVersion.of(digest),
     );
     Ok(())
 }
@@ -517,7 +515,7 @@ fn check_countersignature(state: &State, author: KeyId, digest: Digest) -> RuleA
                 "an amendment that comes into force before the first look at seq {}",
                 look.seq
             ),
-            format!("one of class {class} (E_STALE_VERSION)"),
+            Code::StaleVersion.of(format_args!("one of class {class}")),
         );
     }
     let keyring = &state.keyring;

@@ -6,6 +6,7 @@ use clover_event::id::JudgeId;
 use clover_event::id::ManifestId;
 use clover_event::id::Root;
 use clover_event::payload::decision::Standing;
+use clover_ledger::Code;
 use clover_ledger::LedgerError;
 use clover_projection::drifts;
 use clover_workflow::gates::design::Untestable;
@@ -28,7 +29,7 @@ pub enum GateError {
         units: u64,
     },
     /// The gate has ended.
-    #[error("gate {0} has ended (E_AFTER_TERMINAL)")]
+    #[error("gate {0} has ended ({code})", code = Code::AfterTerminal)]
     Ended(ManifestId),
     /// Nothing is left in the family for another gate.
     #[error("family {0} has no error rate or no place left for another gate")]
@@ -43,7 +44,8 @@ pub enum GateError {
     },
     /// A gate that continues another has not taken over its wealth yet.
     #[error(
-        "gate {0} continues another: expected gate.continued before its first observation (E_UNREGISTERED_RULE)"
+        "gate {0} continues another: expected gate.continued before its first observation ({code})",
+        code = Code::UnregisteredRule
     )]
     NotContinued(ManifestId),
     /// No promotion can name a candidate.
@@ -103,7 +105,8 @@ pub enum GateError {
     },
     /// A unit stood in another order before.
     #[error(
-        "unit {unit}: expected one whose order was not drawn before the manifest came into force, found it in an order at seq {seq} (E_ADAPTIVE_REUSE)"
+        "unit {unit}: expected one whose order was not drawn before the manifest came into force, found it in an order at seq {seq} ({code})",
+        code = Code::AdaptiveReuse
     )]
     Reused {
         /// The unit.
@@ -158,7 +161,8 @@ pub enum GateError {
     },
     /// The file's strata are not those of the plan.
     #[error(
-        "{file}: units by stratum: expected {expected}, as test.control_variate has them, found {found} (E_DATA_ROOT)"
+        "{file}: units by stratum: expected {expected}, as test.control_variate has them, found {found} ({code})",
+        code = Code::DataRoot
     )]
     Strata {
         /// The file.
@@ -208,8 +212,8 @@ pub enum GateError {
     },
     /// The file's units are not those of the manifest.
     #[error(
-        "{file}: {} units under {}, and the manifest binds {} under {} (E_DATA_ROOT)",
-        .found.0, .found.1.0.to_base64(), .bound.0, .bound.1.0.to_base64()
+        "{file}: {} units under {}, and the manifest binds {} under {} ({code})",
+        .found.0, .found.1.0.to_base64(), .bound.0, .bound.1.0.to_base64(), code = Code::DataRoot
     )]
     Units {
         /// The gate.

@@ -1,9 +1,12 @@
 //! Why rows are not taken in.
 
+use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::judge::ScoreConflict;
 use clover_ground::seal::BlobError;
 use clover_ground::sign::KeyId;
+use clover_num::Micro;
 use clover_workflow::import::plan::PlanRefusal;
 
 use crate::error::SessionError;
@@ -51,6 +54,41 @@ pub enum IntakeError {
     /// The named custodian cannot open what is sealed.
     #[error("key {0} has no recipient to seal to")]
     NoRecipient(KeyId),
+    /// A row has no prompt, or no response.
+    #[error("{file}:{line}: row: expected a prompt and a response, found no {lacks}")]
+    NoTexts {
+        /// The file.
+        file: String,
+        /// Its line, from 1.
+        line: u64,
+        /// What it lacks.
+        lacks: &'static str,
+        /// Whether it has neither.
+        neither: bool,
+    },
+    /// A recorded label lies off the scale that an import says.
+    #[error("scale: expected every label from {} to {}, found {value} recorded at seq {seq}", .said.low_micro, .said.high_micro)]
+    OffScale {
+        /// What the import says.
+        said: ScaleEnds,
+        /// Where the label stands.
+        seq: u64,
+        /// The label.
+        value: Micro,
+    },
+    /// An import says another scale of labels than the declared one.
+    #[error(
+        "scale: expected {}:{}, the scale of the labels of {experiment} since the first were recorded, found {}:{}",
+        .declared.low_micro, .declared.high_micro, .said.low_micro, .said.high_micro
+    )]
+    OtherScale {
+        /// What the ledger holds.
+        declared: ScaleEnds,
+        /// The experiment.
+        experiment: ExperimentId,
+        /// What the import says.
+        said: ScaleEnds,
+    },
     /// Scores differ from what a judge of this ledger answered. Nothing was appended.
     #[error(
         "{file}:{line}: judge_score: {} was asked by this ledger and scored {} by {} {}, the file says {}; {rows} of its rows differ, and nothing was recorded",

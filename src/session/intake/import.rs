@@ -23,6 +23,7 @@ use crate::intake::counts::Counts;
 use crate::intake::error;
 use crate::intake::error::IntakeError;
 use crate::intake::labels;
+use crate::intake::scale;
 use crate::intake::sealing;
 use crate::intake::signers::Signers;
 use crate::intake::subjects;
@@ -93,6 +94,7 @@ pub fn import(
     request: &IntakeRequest,
     (files, plans): (&[InputFile], &[ImportPlan]),
 ) -> Result<Vec<Counts>, SessionError> {
+    let declaration = scale::declaration(ledger, request)?;
     let all = files.iter().zip(plans).flat_map(|(file, plan)| {
         let found = plan.conflicts.iter();
         found.map(|conflict| (file.rows.file.clone(), conflict.clone()))
@@ -117,6 +119,10 @@ pub fn import(
     let payer = labels::payer(ports, ledger, request, all)?;
     let sealed = plans.iter().flat_map(|plan| &plan.rows);
     sealing::ask(ports, ledger, request, sealed.map(|row| &row.label))?;
+    if let (Some(declaration), Some(labeler)) = (declaration, signers.labeler()) {
+        append::permitted(ledger, &declaration, labeler)?;
+        ledger.append(&[declaration], labeler)?;
+    }
     let mut counts = Vec::with_capacity(files.len());
     for ((file, plan), new) in files.iter().zip(plans).zip(new) {
         let keys = SubjectKeys::new(home, ledger, &file.rows, plan)?;

@@ -20,6 +20,7 @@ use crate::intake::batch;
 use crate::intake::counts::Counts;
 use crate::intake::error;
 use crate::intake::held;
+use crate::intake::scale;
 use crate::intake::sealing;
 use crate::intake::signers::Signers;
 use crate::ports::Ports;
@@ -55,6 +56,7 @@ pub fn plan(
     file: &str,
     request: &IntakeRequest,
 ) -> Result<LabelPlan, SessionError> {
+    scale::declaration(ledger, request)?;
     let held = held::draws(ledger, &request.ask.experiment)?;
     let plans = labels::plan(ledger, &labels, &request.ask, &held)
         .map_err(|stop| error::stopped(stop, file))?;
@@ -74,10 +76,14 @@ pub fn import(
     let counts = plan.counts();
     let state = ledger.state();
     let signers = Signers::of_labels(ports, state, request.to.as_ref(), &counts)?;
-    let (open, sealed) = commands(ledger, request, plan, &signers)?;
+    let (mut open, sealed) = commands(ledger, request, plan, &signers)?;
+    let all = (open.len() + sealed.len()) as u64;
+    if !open.is_empty() {
+        // The scale stands before the labels that are read on it.
+        open.splice(0..0, scale::declaration(ledger, request)?);
+    }
     permitted(ledger, &open, signers.labeler())?;
     permitted(ledger, &sealed, signers.custodian())?;
-    let all = (open.len() + sealed.len()) as u64;
     let payer = payer(ports, ledger, request, all)?;
     sealing::ask(ports, ledger, request, plan.plans.iter())?;
     if let Some(payer) = payer {

@@ -1,5 +1,6 @@
 //! Rows that come in: one signed event for each score and label, each kind under the key that may say it.
 
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::intake::ImportFormat;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
@@ -14,6 +15,7 @@ pub mod held;
 pub mod import;
 pub mod labels;
 pub mod responses;
+pub mod scale;
 pub mod sealing;
 pub mod signers;
 pub mod subjects;
@@ -36,6 +38,8 @@ pub struct IntakeRequest {
     pub ask: ImportTerms,
     /// The form of the files.
     pub format: ImportFormat,
+    /// The scale of labels that the import says, where it says one.
+    pub label_scale: Option<ScaleEnds>,
     /// By when sealed labels are to be revealed.
     pub reveal_by: Option<Timestamp>,
     /// The custodian's key; default the only live one with a recipient.

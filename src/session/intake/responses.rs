@@ -101,7 +101,7 @@ pub fn scored(
 /// judged in its place is another draw.
 ///
 /// # Errors
-/// [`IntakeError::Row`] at a row that lacks a text, or whose texts differ from those on record; [`IntakeError::Erased`].
+/// [`IntakeError::NoTexts`]; [`IntakeError::Row`] at a row whose texts differ from those on record; [`IntakeError::Erased`].
 pub fn plan(
     home: &Home,
     ledger: &Ledger,
@@ -121,12 +121,17 @@ pub fn plan(
     let (mut fresh, mut already) = (Vec::new(), 0);
     for row in std::mem::take(&mut rows.rows) {
         let (Some(prompt), Some(response)) = (&row.prompt, &row.response) else {
-            let lacks = if row.prompt.is_none() {
-                "no prompt"
-            } else {
-                "no response"
-            };
-            return Err(stop(&row, "a prompt and a response", lacks.to_owned(), None).into());
+            return Err(IntakeError::NoTexts {
+                file,
+                line: row.line,
+                lacks: if row.prompt.is_none() {
+                    "prompt"
+                } else {
+                    "response"
+                },
+                neither: row.prompt.is_none() && row.response.is_none(),
+            }
+            .into());
         };
         let draw = (row.policy.clone(), row.item.clone(), row.draw);
         match held.get(&draw) {

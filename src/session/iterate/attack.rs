@@ -26,6 +26,7 @@ use clover_workflow::battery::prepared::BatteryPlan;
 use clover_workflow::battery::prepared::Material;
 use clover_workflow::battery::prepared::PromptedResponse;
 use clover_workflow::battery::prepared::Under;
+use clover_workflow::import;
 use clover_workflow::iterate::course::Course;
 use clover_workflow::iterate::course::CourseError;
 use clover_workflow::iterate::hypothesis::Hypothesis;
@@ -145,7 +146,13 @@ pub(super) fn of_candidate(
     }
     let keyring = &bench.ledger.state().keyring;
     let has_adversary = keyring.live_with(Role::Adversary).next().is_some();
-    let ran = run(bench, ports, course, (Some(of), None, has_adversary))?;
+    let ran = match run(bench, ports, course, (Some(of), None, has_adversary)) {
+        // Nobody can look for what edited texts would earn: P7 says so.
+        Err(SessionError::Iteration(error)) if matches!(*error, IterationError::BatteryNamed) => {
+            return Ok((Vec::new(), None));
+        }
+        ran => ran?,
+    };
     let unrecorded = (!has_adversary).then(|| ran.said.gaming());
     Ok((ran.appended, unrecorded))
 }
@@ -165,8 +172,12 @@ pub fn of_unproposed(
         return Ok(None);
     }
     let documents = Some(std::slice::from_ref(document));
-    let ran = run(bench, ports, course, (Some(of), documents, false))?;
-    Ok(Some(ran.said.gaming()))
+    match run(bench, ports, course, (Some(of), documents, false)) {
+        Err(SessionError::Iteration(error)) if matches!(*error, IterationError::BatteryNamed) => {
+            Ok(None)
+        }
+        ran => Ok(Some(ran?.said.gaming())),
+    }
 }
 
 /// Runs and records the battery of a patch by name, or of the rubric that the iteration starts from.
@@ -196,6 +207,12 @@ pub fn attack(
     Ok(attack)
 }
 
+/// Whether no text stands there, but the name of a row whose texts are kept elsewhere.
+fn is_named(of: &PromptedResponse) -> bool {
+    let RowName { policy, item, draw } = &of.name;
+    import::is_named((policy, item, *draw), &of.response)
+}
+
 fn material(bench: &Bench, course: &Course) -> Result<Material, SessionError> {
     let ledger = &bench.ledger;
     let mut texts = Texts::new(&bench.home, ledger)?;
@@ -210,11 +227,20 @@ fn material(bench: &Bench, course: &Course) -> Result<Material, SessionError> {
         }))
     };
     let (mut answers, mut rows) = (Vec::new(), Vec::new());
+    let mut named = false;
     for row in course.attacked(SEEDS_DEFAULT) {
-        if let Some(found) = answer(course.loaded.names[row].clone())? {
-            answers.push(found);
-            rows.push(row);
+        let Some(found) = answer(course.loaded.names[row].clone())? else {
+            continue;
+        };
+        if is_named(&found) {
+            named = true;
+            continue;
         }
+        answers.push(found);
+        rows.push(row);
+    }
+    if answers.is_empty() && named {
+        return Err(IterationError::BatteryNamed.into());
     }
     if answers.is_empty() {
         return Err(IterationError::BatteryTexts.into());

@@ -33,6 +33,11 @@ pub enum IterationError {
         "the battery has no text to attack: prompts and responses were not taken in, or their keys are not here"
     )]
     BatteryTexts,
+    /// Answers to attack need texts, and the rows were taken in without.
+    #[error(
+        "the battery has no text to attack: rows were taken in without texts, which their judge finds by name"
+    )]
+    BatteryNamed,
     /// The scores were imported.
     #[error(
         "the battery asks the judge about edited answers, and these scores were imported: nobody can be asked"

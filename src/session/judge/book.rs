@@ -247,6 +247,7 @@ fn planned(
     let request = IntakeRequest {
         ask,
         format: ImportFormat::Cje,
+        label_scale: None,
         reveal_by: None,
         to: None,
     };

@@ -76,6 +76,14 @@ pub enum JudgingError {
         /// Its item.
         item: ItemId,
     },
+    /// The built-in judge is asked about rows without texts.
+    #[error(
+        "the built-in judge reads texts, and {item} was taken in without: a program that knows them can judge it"
+    )]
+    Textless {
+        /// The first of them.
+        item: ItemId,
+    },
     /// The judge is not registered.
     #[error("judge: {judge} is not registered in {experiment}")]
     NotRegistered {

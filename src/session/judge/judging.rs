@@ -145,6 +145,12 @@ pub fn run(
         Ok::<_, JudgingError>((row, reading))
     });
     let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    if assignment.registration.port == JudgePort::Builtin
+        && let Some((row, _)) = rows.iter().find(|(row, _)| row.is_named())
+    {
+        let item = row.item.clone();
+        return Err(JudgingError::Textless { item }.into());
+    }
     let registered = match assignment.standing(ledger)? {
         Some(_) => Some(assignment.registered(ledger)?),
         None => None,

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::stats::boundary;
 use crate::stats::boundary::Card;
 use crate::stats::direct::Scale;
+use crate::stats::ranking::RankInterval;
 use crate::stats::transport::Width;
 use crate::view::analysis::AnalysisShown;
 use crate::view::analysis::EXPLORATORY;
@@ -16,7 +17,9 @@ use crate::view::answer::BestPolicy;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
 use crate::view::values::Pair;
+use crate::view::values::WeightFacts;
 use crate::view::values::ends;
+use crate::view::values::rank_ends;
 use crate::workflow::analyze::Calibration;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::Status;
@@ -140,6 +143,8 @@ pub struct FittedFacts {
 pub struct PolicyAnalysis {
     /// Its name.
     pub policy: String,
+    /// Best and worst place that it may take, from 1; `null` where it has no rank.
+    pub rank: Option<[u64; 2]>,
     /// Its value.
     pub estimate: f64,
     /// Standard error; `null` where there is none.
@@ -192,16 +197,6 @@ pub struct PolicyAnalysis {
     pub bounds: Option<Ends>,
     /// Whether calibration holds for it on held-out labels.
     pub transport: TransportFacts,
-}
-
-/// A weight and why it is what it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct WeightFacts {
-    /// The weight.
-    pub value: f64,
-    /// Why.
-    pub reason: &'static str,
 }
 
 /// How far scores reach past the labelled ones.
@@ -313,7 +308,8 @@ impl AnalysisShown<'_> {
     /// Everything, for programs.
     pub(super) fn facts(&self) -> AnalysisFacts {
         let found = self.analysis;
-        let policies = found.policies.iter().map(|of| self.policy_facts(of));
+        let policies = found.policies.iter().zip(self.ranks());
+        let policies = policies.map(|(of, rank)| self.policy_facts(of, rank));
         AnalysisFacts {
             answer: self.answer(),
             record: EXPLORATORY,
@@ -366,12 +362,13 @@ impl AnalysisShown<'_> {
         pairs.collect()
     }
 
-    fn policy_facts(&self, policy: &PolicyResult) -> PolicyAnalysis {
+    fn policy_facts(&self, policy: &PolicyResult, rank: Option<RankInterval>) -> PolicyAnalysis {
         let (low, high) = self.analysis.output_scale.ends();
         let spread = policy.spread.ok();
         let alone = policy.labels_alone();
         PolicyAnalysis {
             policy: policy.name.clone(),
+            rank: rank_ends(rank),
             estimate: policy.estimate,
             se: se(policy),
             interval: interval(policy).map(ends),
@@ -387,10 +384,7 @@ impl AnalysisShown<'_> {
             route: policy.route.name(),
             plug_in: policy.plug_in,
             correction: policy.correction,
-            weight: policy.weight.map(|(value, reason)| WeightFacts {
-                value,
-                reason: reason.name(),
-            }),
+            weight: policy.weight.map(WeightFacts::from),
             rows: policy.rows as u64,
             prompts: policy.clusters as u64,
             labels: policy.labelled as u64,

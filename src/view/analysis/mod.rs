@@ -13,6 +13,7 @@ use crate::stats::boundary::Support;
 use crate::stats::direct::Route;
 use crate::stats::direct::Scale;
 use crate::stats::inference::Interval;
+use crate::stats::ranking::RankInterval;
 use crate::stats::transport::AuditState;
 use crate::stats::transport::Width;
 use crate::view::View;
@@ -21,7 +22,6 @@ use crate::view::answer::BestPolicy;
 use crate::view::answer::OrderStanding;
 use crate::view::answer::Question;
 use crate::view::answer::Standing;
-use crate::view::text::cut;
 use crate::view::text::escape;
 use crate::view::text::thousands;
 use crate::view::values;
@@ -222,6 +222,32 @@ impl AnalysisShown<'_> {
         view.table(&head, rows);
     }
 
+    /// The ranks that told-apart pairs leave to policies; `None` for one that nobody checked, or whose level is withheld.
+    fn ranks(&self) -> Vec<Option<RankInterval>> {
+        let found = self.analysis;
+        let all: Vec<usize> = (0..found.policies.len()).collect();
+        let told = |pair: &&Difference| found.reading(pair) == Reading::ToldApart;
+        let apart = found.differences.iter().filter(told);
+        let apart = apart.map(|pair| values::ordered((pair.first, pair.second), pair.difference));
+        let claimable = |at: &usize| standing(&found.policies[*at]) == Standing::Claimable;
+        values::ranks(&all, claimable, apart)
+    }
+
+    /// The ranks of several policies that were checked, in words.
+    fn ranked(&self) -> Option<String> {
+        let policies = self.analysis.policies.iter().zip(self.ranks());
+        let ranked = policies.filter(|(_, rank)| rank.is_some());
+        let ranked: Vec<String> = ranked
+            .map(|(policy, rank)| format!("{} {}", policy.name, values::rank(rank)))
+            .collect();
+        (ranked.len() > 1).then(|| {
+            format!(
+                "ranks  {}: what the pairs told apart by p (BH) leave",
+                ranked.join(", ")
+            )
+        })
+    }
+
     /// Which policy is best.
     fn answer(&self) -> BestPolicy {
         let found = self.analysis;
@@ -308,7 +334,7 @@ impl AnalysisShown<'_> {
     }
 
     fn pair(&self, pair: &Difference) -> String {
-        let name = |policy: usize| cut(&escape(&self.analysis.policies[policy].name), 24);
+        let name = |policy: usize| escape(&self.analysis.policies[policy].name);
         format!("{} - {}", name(pair.first), name(pair.second))
     }
 
@@ -402,6 +428,7 @@ impl AnalysisShown<'_> {
                 found.differences.len()
             ));
         }
+        remarks.extend(self.ranked());
         remarks
     }
 
@@ -425,7 +452,7 @@ impl AnalysisShown<'_> {
 
     fn policy_remarks(&self, policy: &PolicyResult) -> Vec<String> {
         let name = &policy.name;
-        let mut remarks = Vec::new();
+        let mut remarks: Vec<String> = values::weighed(policy).into_iter().collect();
         if let Some(support) = policy.support.filter(|support| support.refuse_level) {
             let bounds = policy.bounds.map_or(String::new(), |bounds| {
                 format!(

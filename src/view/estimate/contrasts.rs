@@ -14,6 +14,7 @@ use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::inference::Interval;
 use crate::stats::multiplicity::MultiplicityCorrection;
+use crate::stats::ranking::RankInterval;
 use crate::view::View;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
@@ -21,10 +22,7 @@ use crate::view::estimate::digits;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::estimate::ends;
-use crate::view::estimate::rank;
-use crate::view::estimate::rank_ends;
 use crate::view::estimate::ranks;
-use crate::view::text::cut;
 use crate::view::values;
 use crate::view::values::Pair;
 use crate::view::values::bracket;
@@ -111,8 +109,7 @@ fn is_wider(wide: &IntervalEnds, than: &IntervalEnds) -> bool {
 }
 
 fn pair(of: &ContrastRecorded) -> String {
-    let name = |id: &str| cut(id, 24);
-    format!("{} - {}", name(of.first.as_str()), name(of.second.as_str()))
+    format!("{} - {}", of.first, of.second)
 }
 
 fn reading(of: &ContrastRecorded) -> &'static str {
@@ -197,7 +194,7 @@ impl Contrasts<'_> {
     /// Who is told apart from whom, best first; those whose failed audit stands come last.
     fn matrix(&self, view: &mut View) {
         let places = ranks((self.found, self.experiment), self.places, self.pairs);
-        let mut order: Vec<(usize, Option<(usize, usize)>)> =
+        let mut order: Vec<(usize, Option<RankInterval>)> =
             self.places.iter().copied().zip(places).collect();
         let value = |policy: usize| self.found.analysis.policies[policy].estimate;
         order.sort_by(|(a, of_a), (b, of_b)| {
@@ -210,7 +207,7 @@ impl Contrasts<'_> {
             let mut cells = vec![
                 (at + 1).to_string(),
                 self.found.analysis.policies[*policy].name.clone(),
-                rank(*place),
+                values::rank(*place),
             ];
             cells.extend(
                 order
@@ -249,6 +246,12 @@ impl Contrasts<'_> {
             values::correction(self.correction()),
             values::promise(self.correction()),
         )];
+        if self.places.len() > 2 {
+            remarks.push(values::ranks_together(
+                self.correction(),
+                self.found.analysis.alpha,
+            ));
+        }
         let names: Vec<&str> = self
             .places
             .iter()
@@ -341,7 +344,7 @@ impl Contrasts<'_> {
             .zip(places)
             .map(|(policy, place)| Ranked {
                 policy: self.found.analysis.policies[*policy].name.clone(),
-                rank: rank_ends(place),
+                rank: values::rank_ends(place),
             });
         ContrastsFacts {
             answer: Asked {

@@ -22,6 +22,7 @@ use crate::view::answer::Question;
 use crate::view::answer::Standing;
 use crate::view::estimate::digits;
 use crate::view::estimate::ends;
+use crate::view::estimate::shown_interval;
 use crate::view::estimate::standing;
 use crate::view::values;
 use crate::view::values::bracket;
@@ -101,7 +102,7 @@ impl Asked<'_> {
             .map(|row| answer::Policy {
                 name: row.policy.to_string(),
                 value: row.estimate.value(),
-                interval: row.interval.map(ends),
+                interval: shown_interval(row).map(ends),
                 standing: self.standing(row),
             })
             .collect();

@@ -10,6 +10,7 @@ pub use contrasts::ContrastsFacts;
 use serde::Serialize;
 
 use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::environment::EnvironmentScope;
 use crate::event::payload::estimate::ContrastRecorded;
@@ -22,8 +23,10 @@ use crate::event::payload::estimated::TransportState;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
+use crate::num::Micro;
 use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
+use crate::stats::ranking::RankInterval;
 use crate::view::View;
 use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
@@ -33,6 +36,7 @@ use crate::view::regime;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
+use crate::view::values::WeightFacts;
 use crate::view::values::bracket;
 use crate::view::values::doubted;
 use crate::view::values::plotted;
@@ -75,6 +79,8 @@ pub struct PolicyFacts {
     pub labels: Count,
     /// How labels and calibrator make the value.
     pub route: String,
+    /// Weight on the prediction inside the correction; `null` without a correction by own labels.
+    pub weight: Option<WeightFacts>,
     /// What its own labels say without a judge.
     pub labels_only: Option<LabelsAlone>,
     /// Mean judge score, as recorded.
@@ -193,25 +199,16 @@ fn ranks(
     (found, experiment): (&Found, &ExperimentId),
     rows: &[usize],
     contrasts: &[ContrastRecorded],
-) -> Vec<Option<(usize, usize)>> {
+) -> Vec<Option<RankInterval>> {
     let standing = |policy: usize| found.standing(experiment, policy);
     let is_ranked = |policy: &usize| found.claim(*policy, standing(*policy)).is_checked();
-    let ranked: Vec<usize> = rows.iter().copied().filter(is_ranked).collect();
-    let place = |policy: usize| {
-        let name = &found.analysis.policies[policy].name;
-        let (mut better, mut worse) = (0, 0);
-        for pair in contrasts.iter().filter(|pair| pair.told_apart) {
-            let up = pair.difference.value() > 0.0;
-            if pair.first.as_str() == name {
-                *(if up { &mut worse } else { &mut better }) += 1;
-            } else if pair.second.as_str() == name {
-                *(if up { &mut better } else { &mut worse }) += 1;
-            }
-        }
-        (1 + better, ranked.len() - worse)
-    };
-    let of = |&policy: &usize| ranked.contains(&policy).then(|| place(policy));
-    rows.iter().map(of).collect()
+    let place = |id: &PolicyId| found.gathered.policy(id.as_str());
+    let apart = contrasts.iter().filter(|pair| pair.told_apart);
+    let apart = apart.filter_map(|pair| {
+        let (first, second) = (place(&pair.first)?, place(&pair.second)?);
+        Some(values::ordered((first, second), pair.difference.value()))
+    });
+    values::ranks(rows, is_ranked, apart)
 }
 
 fn standing(row: &EstimateRecorded) -> Standing {
@@ -241,20 +238,6 @@ fn standing(row: &EstimateRecorded) -> Standing {
     }
 }
 
-/// A rank in a table.
-fn rank(of: Option<(usize, usize)>) -> String {
-    match of {
-        None => "-".to_owned(),
-        Some((best, worst)) if best == worst => best.to_string(),
-        Some((best, worst)) => format!("{best}-{worst}"),
-    }
-}
-
-/// A rank in an answer.
-fn rank_ends(of: Option<(usize, usize)>) -> Option<[u64; 2]> {
-    of.map(|(best, worst)| [best as u64, worst as u64])
-}
-
 /// How labels are used, in words.
 pub fn label_words(labels: LabelUse) -> &'static str {
     match labels {
@@ -266,12 +249,31 @@ pub fn label_words(labels: LabelUse) -> &'static str {
     }
 }
 
+/// The interval that people read: where labels have a declared scale, none reaches beyond it.
+pub(super) fn shown_interval(row: &EstimateRecorded) -> Option<IntervalEnds> {
+    row.interval.map(|of| on_scale(row, of))
+}
+
+/// An interval without what lies beyond the declared scale of labels, where there is one.
+fn on_scale(row: &EstimateRecorded, of: IntervalEnds) -> IntervalEnds {
+    let Some(scale) = row.terms.label_scale else {
+        return of;
+    };
+    let unit = |micro: Micro| micro.value() as f64 / 1e6;
+    let (low, high) = (unit(scale.low_micro), unit(scale.high_micro));
+    let within = |value: Finite| Finite::new(value.value().clamp(low, high)).unwrap_or(value);
+    IntervalEnds {
+        high: within(of.high),
+        low: within(of.low),
+    }
+}
+
 impl Estimates<'_> {
     fn is_withheld(&self, row: &EstimateRecorded) -> bool {
         row.claim == Claim::Refused && !self.raw
     }
 
-    fn ranks(&self) -> Vec<Option<(usize, usize)>> {
+    fn ranks(&self) -> Vec<Option<RankInterval>> {
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
         ranks((self.found, self.experiment), &places, self.contrasts)
     }
@@ -315,14 +317,14 @@ impl Estimates<'_> {
         let number = |value: f64| format!("{value:.digits$}");
         let rows = self.rows.iter().zip(self.ranks());
         let rows = rows.map(|((_, row), place)| {
-            let shown = row
-                .interval
-                .map_or("none".to_owned(), |of| bracket(ends(of), digits));
+            let shown =
+                shown_interval(row).map_or("none".to_owned(), |of| bracket(ends(of), digits));
             let withheld = self.is_withheld(row);
             // Labels of unequal probabilities say nothing alone, unless they are weighted.
             let is_weighted = row.terms.labels != LabelUse::Targeted;
             let alone = row.labels_only.filter(|_| is_weighted);
             let alone = alone.and_then(|of| of.interval);
+            let alone = alone.map(|of| on_scale(row, of));
             let is_doubted = matches!(row.claim, Claim::BorrowedUnchecked | Claim::Uncalibrated);
             vec![
                 row.policy.to_string(),
@@ -332,7 +334,7 @@ impl Estimates<'_> {
                     doubted(number(row.estimate.value()), is_doubted)
                 },
                 if withheld { "-".to_owned() } else { shown },
-                rank(place),
+                values::rank(place),
                 alone.map_or("-".to_owned(), |of| bracket(ends(of), digits)),
                 number(row.raw_mean.value()),
                 claim(row).to_owned(),
@@ -389,6 +391,7 @@ impl Estimates<'_> {
             charts::unvaried(row, self.found.analysis.policies[*at].is_widened())
         }));
         for (policy, row) in self.rows {
+            remarks.extend(values::weighed(&self.found.analysis.policies[*policy]));
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));
         }
@@ -483,7 +486,7 @@ impl Estimates<'_> {
         let rows = shown.map(|(_, row)| ForestRow {
             label: row.policy.as_str().to_owned(),
             estimate: row.estimate.value(),
-            interval: row.interval.map(|of| (of.low.value(), of.high.value())),
+            interval: shown_interval(row).map(|of| (of.low.value(), of.high.value())),
             hollow: !matches!(row.claim, Claim::OwnLabels | Claim::BorrowedChecked),
             note: noted(format!("{:.digits$}", row.estimate.value()), failed_of(row)),
         });
@@ -516,7 +519,7 @@ impl Estimates<'_> {
         &self,
         policy: usize,
         row: &EstimateRecorded,
-        place: Option<(usize, usize)>,
+        place: Option<RankInterval>,
     ) -> PolicyFacts {
         let detail = self.found.analysis.policies[policy].detail.as_ref();
         let shares = detail.map(|of| {
@@ -540,10 +543,13 @@ impl Estimates<'_> {
         PolicyFacts {
             policy: row.policy.to_string(),
             claim: row.claim,
-            rank: rank_ends(place),
+            rank: values::rank_ends(place),
             rows: row.rows,
             labels: row.labels,
             route: row.route.as_str().to_owned(),
+            weight: self.found.analysis.policies[policy]
+                .weight
+                .map(WeightFacts::from),
             labels_only: row.labels_only.map(|of| LabelsAlone {
                 mean: of.mean.value(),
                 interval: of.interval.map(ends),

@@ -109,7 +109,10 @@ pub fn lacks(of: &reach::Reach) -> Vec<String> {
             .map(|unmet| format!("cannot be met: {unmet}")),
     );
     if let Some(pause) = of.pause.filter(|_| of.pauses_for_good()) {
-        lacks.push(format!("it will pause for labels: {}", never(&pause)));
+        lacks.push(format!(
+            "by its fit labels it will pause for labels: {}",
+            never(&pause)
+        ));
     }
     if !lacks.is_empty() {
         let way = "a plan of what is there: clover prereg new --template iteration --from-data; or take in more rows, and \
@@ -219,7 +222,7 @@ mod tests {
         let words = lacks(&of).join("\n");
         for part in [
             "fit has 497 rows of 4,000 planned, confirm has 256 rows of 3,000 planned",
-            "it will pause for labels: with a label on each of its 497 fit rows",
+            "by its fit labels it will pause for labels: with a label on each of its 497 fit rows",
             "would still cause 0.6 of the variance",
             "a gain of 0.001 in sight",
             "clover prereg new --template iteration --from-data",

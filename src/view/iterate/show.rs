@@ -14,6 +14,7 @@ use crate::event::payload::predicate::GateSplit;
 use crate::ground::digest::Digest;
 use crate::num::Micro;
 use crate::projection::iterations::record::IterationRecord;
+use crate::report::shown;
 use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::Answer;
@@ -122,7 +123,7 @@ pub fn show(record: &IterationRecord, course: Option<&Course>) -> View {
     if let Some(closed) = &record.closed {
         view.gap();
         let (outcome, seq) = (word(&closed.said.outcome), closed.seq);
-        let reason = closed.said.reason.as_str();
+        let reason = shown::reason(closed.said.reason.as_str());
         view.sentence(match closed.said.outcome {
             // What is said of the pause above tells what labels could do.
             IterationOutcome::PausedForLabels => format!("{outcome}  seq {seq}"),

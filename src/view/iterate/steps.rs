@@ -10,6 +10,7 @@ use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::predicate::PatchAccepted;
 use crate::ground::shell;
 use crate::ledger::AppendedEvent;
+use crate::report::shown;
 use crate::session::SessionError;
 use crate::session::iterate::Bench;
 use crate::session::iterate::end::Acceptance;
@@ -264,7 +265,7 @@ fn ended(view: &mut View, id: &IterationId, of: &IterationEnd) -> IterationClosi
     for (patch, words) in &of.not_accepted {
         view.sentence(format!("{patch} not accepted: {words}"));
     }
-    let (outcome, reason) = (word(&of.outcome), of.reason.as_str());
+    let (outcome, reason) = (word(&of.outcome), shown::reason(of.reason.as_str()));
     if of.outcome == IterationOutcome::PausedForLabels {
         // What the labels could do stands with the audit: by themselves their number promises too much.
         view.line(format!(

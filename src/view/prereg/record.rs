@@ -219,6 +219,14 @@ fn pairs(
             );
             rows.push(("family", text));
         }
+        if let Some(of) = &manifest.estimates {
+            let correction = of
+                .correction
+                .map(|said| format!("differences corrected by {said}"));
+            let weight = of.weight.map(|said| format!("weight {said}"));
+            let said: Vec<String> = correction.into_iter().chain(weight).collect();
+            rows.push(("estimates", said.join(", ")));
+        }
         if let Some(data) = &manifest.data {
             let text = format!(
                 "{} of {} units in {} of at most {} exposures",

@@ -19,6 +19,8 @@ use clover_stats::inference::Interval;
 use clover_stats::multiplicity;
 use clover_stats::multiplicity::MultiplicityCorrection;
 use clover_stats::quantile;
+use clover_stats::reliability;
+use clover_stats::reliability::CalibrationLine;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
@@ -76,7 +78,21 @@ impl ResultInputs<'_> {
             folds,
             score_range: (recorded(low), recorded(high)),
             slopes: boundary::slopes(points, values),
+            line: self.line(calibrator)?,
         })
+    }
+
+    /// The line of labels on out-of-fold predictions; `None` where predictions are all one value, or too few.
+    fn line(&self, calibrator: &Calibrator) -> Result<Option<CalibrationLine>, AnalyzeError> {
+        let labels: Vec<f64> = self.unit.labelled.iter().map(|of| of.1).collect();
+        let prompts = Clusters::of(self.unit.labelled.iter().map(|of| of.2))?;
+        let predicted = Values::new("predictions", &calibrator.out_of_fold)?;
+        let labels = Values::new("labels", &labels)?;
+        match reliability::calibration_line(predicted, labels, &prompts) {
+            Ok(line) => Ok(line),
+            Err(Unfit::Thin(_)) => Ok(None),
+            Err(Unfit::Invalid(error)) => Err(error.into()),
+        }
     }
 
     /// Scores of the labelled rows, on the unit scale.

@@ -14,6 +14,7 @@ use clover_stats::direct::Unavailable;
 use clover_stats::direct::WeightReason;
 use clover_stats::inference::Interval;
 use clover_stats::oua::Share;
+use clover_stats::reliability::CalibrationLine;
 use clover_stats::sample::Thin;
 use clover_stats::transport::AuditState;
 use clover_stats::transport::TransportAudit;
@@ -75,6 +76,8 @@ pub struct Calibration {
     pub score_range: (f64, f64),
     /// Slopes at the ends of the labelled scores, on the unit scale.
     pub slopes: Slopes,
+    /// Labels on out-of-fold predictions, on the unit scale; `None` where predictions are all one value, or too few.
+    pub line: Option<CalibrationLine>,
 }
 
 /// One policy's estimate.

@@ -9,6 +9,7 @@ use clover_event::payload::estimated::CalibratorKind;
 use clover_event::payload::estimated::CalibratorMode;
 use clover_event::payload::estimated::IntervalEnds;
 use clover_event::payload::estimated::LabelUse;
+use clover_event::payload::estimated::PredictionWeight;
 use clover_event::payload::estimated::Resampling;
 use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::estimated::TransportState;
@@ -18,6 +19,7 @@ use clover_num::Finite;
 use clover_num::Micro;
 use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::calibrator::Mode;
+use clover_stats::direct::Correction;
 use clover_stats::direct::Exponential;
 use clover_stats::direct::LabelDesign;
 use clover_stats::direct::Scale;
@@ -53,6 +55,7 @@ pub fn usual(judge: JudgeId, covariates: Vec<FieldId>) -> EstimateTerms {
         label_scale: None,
         labels: LabelUse::Representative,
         mode: CalibratorMode::Auto,
+        weight: None,
     }
 }
 
@@ -112,6 +115,10 @@ pub(super) fn request(terms: &EstimateTerms) -> Request<'static> {
         CalibratorMode::TwoStage => Mode::TwoStage,
     };
     request.options.alpha = unit(terms.alpha_micro);
+    request.options.correction = match terms.weight {
+        None | Some(PredictionWeight::One) => Correction::One,
+        Some(PredictionWeight::Tuned) => Correction::Tuned,
+    };
     request.options.design = match terms.labels {
         LabelUse::Representative => LabelDesign::Representative,
         LabelUse::Targeted => LabelDesign::TargetedUnknown,

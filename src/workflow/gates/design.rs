@@ -9,6 +9,7 @@ use clover_event::payload::manifest::Metric;
 use clover_event::payload::manifest::MetricDirection as Better;
 use clover_event::payload::manifest::Prediction;
 use clover_event::payload::manifest::Test;
+use clover_ledger::Code;
 use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
@@ -56,25 +57,25 @@ impl From<DesignError> for Untestable {
         match error {
             DesignError::Term { name, expected } => Self {
                 expected: format!("{name}: {expected}"),
-                found: format!("another ({})", code(name)),
+                found: code(name).of("another"),
             },
             DesignError::Horizon { max_n, needed } => Self {
                 expected: format!("test.n_max of at least {needed}: the best units need as many"),
-                found: format!("{max_n} (E_HORIZON)"),
+                found: Code::Horizon.of(max_n),
             },
         }
     }
 }
 
-fn code(term: &str) -> &'static str {
+fn code(term: &str) -> Code {
     match term {
-        "alpha" | "alpha_kill" | "beta" => "E_ALPHA",
-        "bettor" | "fractions" | "max_bet" | "share" => "E_BETTOR",
-        "designed effect" | "guardrail" | "margin" => "E_MARGIN",
-        "scale" => "E_SCALE",
-        "stop_e" => "E_FAMILY_BUDGET",
-        "control_variate" => "E_UNREGISTERED_RULE",
-        _ => "E_N",
+        "alpha" | "alpha_kill" | "beta" => Code::Alpha,
+        "bettor" | "fractions" | "max_bet" | "share" => Code::Bettor,
+        "designed effect" | "guardrail" | "margin" => Code::Margin,
+        "scale" => Code::Scale,
+        "stop_e" => Code::FamilyBudget,
+        "control_variate" => Code::UnregisteredRule,
+        _ => Code::Number,
     }
 }
 
@@ -182,7 +183,7 @@ fn claim(manifest: &Manifest, test: &Test) -> Result<Claim, Untestable> {
         HypothesisKind::Equivalent if margin <= 0 => {
             return Err(Untestable {
                 expected: "test.null_margin_micro above 0 for equivalence: how far off either way is the same".to_owned(),
-                found: format!("{margin} (E_MARGIN)"),
+                found: Code::Margin.of(margin),
             });
         }
         HypothesisKind::Noninferior if margin >= 0 => {
@@ -190,14 +191,14 @@ fn claim(manifest: &Manifest, test: &Test) -> Result<Claim, Untestable> {
                 expected:
                     "test.null_margin_micro below 0 for noninferiority: how much worse is not worse"
                         .to_owned(),
-                found: format!("{margin} (E_MARGIN)"),
+                found: Code::Margin.of(margin),
             });
         }
         HypothesisKind::Equivalent => Claim::Equivalent { margin },
         HypothesisKind::Kill if margin != 0 => {
             return Err(Untestable {
                 expected: "test.null_margin_micro 0 to kill".to_owned(),
-                found: format!("{margin} (E_MARGIN)"),
+                found: Code::Margin.of(margin),
             });
         }
         HypothesisKind::Kill => Claim::Harmful,

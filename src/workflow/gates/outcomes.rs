@@ -1,5 +1,6 @@
 //! Outcomes of units as a file holds them, one unit of one metric a line, and the scores that they are.
 
+use clover_ledger::Code;
 use std::collections::BTreeMap;
 
 use clover_event::id::ItemId;
@@ -262,11 +263,11 @@ pub fn scores(
     for outcome in outcomes {
         let line = outcome.line;
         let Some(place) = places.get(&outcome.unit).copied() else {
-            let found = format!("{} (E_ORDER)", outcome.unit);
+            let found = Code::Order.of(&outcome.unit);
             return Err(wrong(line, "unit", "a unit of the gate's order", found));
         };
         if place >= of.record.units {
-            let found = format!("{} at place {} (E_EXPOSURE)", outcome.unit, place + 1);
+            let found = Code::Exposure.of(format_args!("{} at place {}", outcome.unit, place + 1));
             let expected = format!("one of the {} units exposed", of.record.units);
             return Err(wrong(line, "unit", expected, found));
         }
@@ -284,7 +285,10 @@ pub fn scores(
             return Err(wrong(line, "metric", format!("one of {names}"), found));
         };
         if let Some(earlier) = sorted.insert((place, metric), outcome) {
-            let found = format!("{} on line {} too (E_DUP_UNIT)", outcome.unit, earlier.line);
+            let found = Code::DuplicateUnit.of(format_args!(
+                "{} on line {} too",
+                outcome.unit, earlier.line
+            ));
             return Err(wrong(line, "unit", "each unit once", found));
         }
     }
@@ -341,12 +345,7 @@ fn of_outcome(
                     "values from {} to {}",
                     terms.scale_lo_micro, terms.scale_hi_micro
                 );
-                return Err(wrong(
-                    line,
-                    field,
-                    expected,
-                    format!("{score_micro} (E_SCALE)"),
-                ));
+                return Err(wrong(line, field, expected, Code::Scale.of(score_micro)));
             }
             let score = ScoreRecorded {
                 draw,

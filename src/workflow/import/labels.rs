@@ -50,6 +50,8 @@ pub struct FileLabel {
 pub struct FileLabels {
     /// In order of the file.
     pub labels: Vec<FileLabel>,
+    /// The scale that its lines say, where they do.
+    pub scale: Option<(Micro, Micro)>,
     /// Records without a label.
     pub unlabelled: u64,
 }
@@ -74,8 +76,8 @@ fn beside<'r>(row: &'r ImportRow, name: &str) -> Option<&'r str> {
 /// is empty is counted.
 ///
 /// # Errors
-/// [`ImportError`] at the first that is wrong: a name, a time that is none or lies after `now`, a value off its own scale,
-/// or a second label of one rater for one draw.
+/// [`ImportError`] at the first that is wrong: a name, a time that is none or lies after `now`, a scale that is none or
+/// another than that of the lines before, a value off it, or a second label of one rater for one draw.
 pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabels, ImportError> {
     let mut found = FileLabels::default();
     let mut seen: BTreeMap<(Draw, RaterId), u64> = BTreeMap::new();
@@ -96,8 +98,10 @@ pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabe
                 .map_err(|error| wrong(RATER, format!("{error}, found {text:?}")))?,
         };
         if let Some(text) = beside(row, TIME) {
-            let at = Timestamp::parse_rfc3339(text).ok_or_else(|| {
-                let what = format!("expected an RFC 3339 time, found {text:?}");
+            let at = Timestamp::parse_written(text).ok_or_else(|| {
+                let what = format!(
+                    "expected a day such as 2027-01-31 or an RFC 3339 time, found {text:?}"
+                );
                 wrong(TIME, what)
             })?;
             if at > now {
@@ -106,16 +110,18 @@ pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabe
             }
         }
         if let Some(text) = beside(row, SCALE) {
-            let (low, high) = scale(text).ok_or_else(|| {
+            let own = scale(text).ok_or_else(|| {
                 wrong(
                     SCALE,
                     format!("expected LOW:HIGH such as 1:5, found {text:?}"),
                 )
             })?;
-            if value < low || value > high {
-                let what =
-                    format!("expected {low} to {high}, the scale of its line, found {value}");
-                return Err(wrong(ORACLE_LABEL, what));
+            let (low, high) = *found.scale.get_or_insert(own);
+            if own != (low, high) {
+                let what = format!(
+                    "expected {low}:{high}, the scale of the lines before, found {text:?}; labels of one experiment have one scale"
+                );
+                return Err(wrong(SCALE, what));
             }
         }
         let draw = (row.policy.clone(), row.item.clone(), row.draw);
@@ -128,6 +134,22 @@ pub fn of(rows: &ImportRows, rater: &RaterId, now: Timestamp) -> Result<FileLabe
         }
         let row = row.clone();
         found.labels.push(FileLabel { row, value, rater });
+    }
+    if let Some((low, high)) = found.scale
+        && let Some(off) = found
+            .labels
+            .iter()
+            .find(|of| of.value < low || of.value > high)
+    {
+        return Err(ImportError {
+            file: rows.file.clone(),
+            line: off.row.line,
+            field: Some(ORACLE_LABEL.to_owned()),
+            what: format!(
+                "expected {low} to {high}, the scale of its line, found {}",
+                off.value
+            ),
+        });
     }
     if found.labels.is_empty() {
         return Err(ImportError {

@@ -22,6 +22,7 @@ use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::payload::judge::TargetLogprob;
+use clover_event::payload::label::row_of_draw;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
@@ -151,6 +152,33 @@ impl ImportRow {
             logprobs: None,
             fields: BTreeMap::new(),
         }
+    }
+}
+
+/// What stands in place of the response of a draw whose texts are kept elsewhere: its name, as sealed rows have it.
+fn name_of((policy, item, draw): (&PolicyId, &ItemId, Count)) -> String {
+    row_of_draw(policy, item, draw)
+}
+
+/// Whether a response is no text of anybody's, but the name of its draw.
+pub fn is_named((policy, item, draw): (&PolicyId, &ItemId, Count), response: &str) -> bool {
+    name_of((policy, item, draw)) == response
+}
+
+impl ImportRow {
+    /// The row with its names in place of the texts that it lacks: who is asked about it has to know its texts by them.
+    #[must_use]
+    pub fn named(mut self) -> Self {
+        let response = name_of((&self.policy, &self.item, self.draw));
+        self.prompt = Some(self.item.to_string());
+        self.response = Some(response);
+        self
+    }
+
+    /// Whether its names stand in place of its texts.
+    pub fn is_named(&self) -> bool {
+        let response = self.response.as_deref();
+        response.is_some_and(|text| is_named((&self.policy, &self.item, self.draw), text))
     }
 }
 

@@ -349,9 +349,9 @@ fn id<T>(
 }
 
 fn sampled_at(text: &str) -> Result<Timestamp, FieldError> {
-    Timestamp::parse_rfc3339(text).ok_or_else(|| {
+    Timestamp::parse_written(text).ok_or_else(|| {
         let what = format!(
-            "expected an RFC 3339 time with at most six decimals, found {}",
+            "expected a day such as 2027-01-31 or an RFC 3339 time with at most six decimals, found {}",
             short(text)
         );
         (SAMPLED_AT.to_owned(), what)

@@ -178,6 +178,7 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::LogprobRecorded
         | Kind::ScoreConflict
         | Kind::LabelDesignRegistered
+        | Kind::LabelScaleDeclared
         | Kind::QualificationRecorded
         | Kind::FamilyOpened
         | Kind::ManifestRegistered

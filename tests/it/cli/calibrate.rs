@@ -78,6 +78,48 @@ fn a_score_becomes_the_mean_label_of_its_like() {
     );
 }
 
+/// The slope of labels on what a calibrator predicts of rows that it was not fitted on.
+#[test]
+fn a_calibrator_is_shown_with_its_slope() {
+    let mut desk = desk();
+    desk.ok("estimate base --mode monotone --scale 0:100");
+    let slope = |desk: &mut Desk| desk.ok("calibrate show --json").json()["data"]["slope"].clone();
+    let found = slope(&mut desk);
+    let value = found["value"].as_f64().unwrap();
+    let ends = [0, 1].map(|end| found["interval"][end].as_f64().unwrap());
+    // Labels lie 8 to either side of means 26.8 apart (root mean square): the slope is 1 within 8 / (26.8 sqrt 200) = .021
+    // each way, and 1.97 of that is the reach of the interval. Means by fold move it a little.
+    assert!((value - 1.0).abs() < 0.06, "{found}");
+    assert!((ends[1] - value - 1.97 * 0.021).abs() < 0.01, "{found}");
+    assert!(
+        ((value - ends[0]) - (ends[1] - value)).abs() < 1e-9,
+        "{found}"
+    );
+    let page = desk.ok("calibrate show").out;
+    assert!(
+        page.contains("of labels on predictions, out of fold"),
+        "{page}"
+    );
+}
+
+/// Predictions of one value have no slope.
+#[test]
+fn a_flat_calibrator_has_no_slope() {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler,arbiter");
+    desk.ok("experiment register exp-1 --title Calibration --purpose testing");
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    let mut rows = "prompt_id,judge_score,oracle_label\n".to_owned();
+    for at in 0..40_u32 {
+        writeln!(rows, "p-{at},{},50", 10 + at).unwrap();
+    }
+    desk.file("rows.csv", &rows);
+    desk.ok("import csv rows.csv --policy base --labels --scale 0:100");
+    desk.ok("estimate base --mode monotone --scale 0:100");
+    let found = desk.ok("calibrate show --json").json();
+    assert!(found["data"]["slope"].is_null(), "{found}");
+}
+
 #[test]
 fn what_cannot_be_calibrated_says_what_was_expected() {
     let mut desk = desk();

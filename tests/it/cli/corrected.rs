@@ -1,9 +1,23 @@
 //! How a family of differences is corrected: by hand on the p-values, computed again, and not chosen after the fact.
 
 use serde_json::Value;
+use serde_json::json;
 
+use super::Desk;
+use super::Ran;
+use super::doubts;
 use super::estimate::Sample;
 use super::estimate::desk;
+use super::estimate::policy;
+
+/// The page says these, wherever its lines break.
+fn prints(ran: &Ran, parts: &[&str]) {
+    let words: Vec<&str> = ran.out.split_whitespace().collect();
+    let text = words.join(" ");
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in:\n{}", ran.out);
+    }
+}
 
 /// p of each pair, and the same corrected.
 fn family(answer: &Value) -> Vec<(f64, f64)> {
@@ -59,4 +73,151 @@ fn the_correction_is_not_chosen_after_the_fact() {
     let found = data["outcomes"].to_string();
     assert!(!found.contains("differ"), "{found}");
     desk.refused(&["compare", "--all"], 11, &["contrast.recorded"]);
+}
+
+/// A plan that says how policies are compared and estimated.
+fn plan(estimates: &str) -> String {
+    format!(
+        "template: transport\nversion: 1\nmanifest: m-compare\nexperiment: arena\ntitle: Comparison\nhypothesis:\n  \
+         claim: one of them is best\n  kind: measure\nestimates:\n{estimates}transport:\n  margin_micro: 50000\n  \
+         alpha_micro: 50000\n  family_size: 1\n  power_micro: 800000\n  residual_sd_micro: 200000\n  bias_micro: 0\n  \
+         clusters_min: 20\n  labels_per_cluster: 1\n  environments:\n    - environment: clone\n      clusters: 200\n      \
+         required: true\n"
+    )
+}
+
+/// The sample under such a plan.
+fn planned(estimates: &str) -> Desk {
+    let mut desk = desk(&Sample::kept());
+    desk.file("plan.yaml", &plan(estimates));
+    desk.ok("prereg sign plan.yaml --key owner");
+    desk
+}
+
+/// A plan chooses the correction; nobody does once numbers are there.
+#[test]
+fn a_comparison_follows_its_plan() {
+    let mut desk = planned("  correction: holm\n");
+    for other in ["bh", "by", "bonferroni"] {
+        let words = ["compare", "--all", "--dry-run", "--correction", other];
+        desk.refused(&words, 11, &["m-compare binds holm", "--correction"]);
+    }
+    let before = desk.ok("log --kind contrast.recorded --json").json();
+    assert_eq!(before["data"]["entries"].as_array().unwrap().len(), 0);
+    let found = desk.ok("compare --all --json").json();
+    assert_eq!(found["data"]["correction"], "Holm");
+    let mut sorted = family(&found);
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!((sorted[0].1 - (6.0 * sorted[0].0).min(1.0)).abs() < 1e-12);
+    let page = desk.ok("compare --all --correction holm");
+    prints(
+        &page,
+        &["p (Holm)", "all of them hold together with 95 % confidence"],
+    );
+    let outcomes = desk.replayed("")["outcomes"].to_string();
+    assert!(!outcomes.contains("differ"), "{outcomes}");
+}
+
+/// Four policies with labels of their own: one above all, one below all, and two between that nobody tells apart.
+#[test]
+fn ranks_are_what_told_apart_pairs_leave() {
+    let all = 0..80;
+    let levels = [("a", 0.4), ("b", 0.5), ("c", 0.5001), ("d", 0.6)];
+    let policies = levels.map(|(name, level)| (name, all.clone(), level));
+    let mut desk = doubts::desk("1", &policies);
+    desk.file("plan.yaml", &plan("  correction: bonferroni\n"));
+    desk.ok("prereg sign plan.yaml");
+    let expected = [("a", [4, 4]), ("b", [2, 3]), ("c", [2, 3]), ("d", [1, 1])];
+    let found = desk.ok("compare --all --json").json();
+    assert_eq!(found["data"]["correction"], "Bonferroni");
+    let ranking = found["data"]["ranking"].as_array().unwrap();
+    for (of, (name, rank)) in ranking.iter().zip(expected) {
+        assert_eq!((&of["policy"], &of["rank"]), (&json!(name), &json!(rank)));
+    }
+    let page = desk.ok("compare --all");
+    prints(
+        &page,
+        &["2-3", "all of them hold together with 95 % confidence"],
+    );
+    // Values have the same ranks, and so has the file.
+    let values = desk.ok("estimate --json").json();
+    let lines: String = levels
+        .iter()
+        .map(|(name, _)| {
+            let rows = desk.at.join(format!("{name}_responses.jsonl"));
+            std::fs::read_to_string(rows)
+                .unwrap()
+                .replace('{', &format!("{{\"target_policy\":\"{name}\","))
+        })
+        .collect();
+    desk.file("all.jsonl", &lines);
+    let of_file = desk.ok("analyze all.jsonl --json").json();
+    for (name, rank) in expected {
+        assert_eq!(policy(&values["data"], name)["rank"], json!(rank));
+        assert_eq!(policy(&of_file["data"], name)["rank"], json!(rank));
+    }
+    prints(
+        &desk.ok("analyze all.jsonl"),
+        &["ranks  a 4, b 2-3, c 2-3, d 1"],
+    );
+}
+
+/// The weight is the slope of labels on out-of-fold predictions: the same by ledger and by file, recorded and replayed.
+#[test]
+fn a_tuned_weight_is_asked_for_recorded_and_replayed() {
+    let mut desk = desk(&Sample::kept());
+    let one = desk.ok("estimate --dry-run --json").json();
+    let tuned = desk.ok("estimate --weight tuned --json").json();
+    assert_eq!(one["data"]["terms"]["weight"], Value::Null);
+    assert_eq!(tuned["data"]["terms"]["weight"], "tuned");
+    let folder = Sample::kept().path("fresh_draws");
+    let of_file = desk
+        .ok(&format!("analyze {folder} --weight tuned --json"))
+        .json();
+    let mut moved = 0;
+    for of in tuned["data"]["policies"].as_array().unwrap() {
+        let name = of["policy"].as_str().unwrap();
+        let (file, whole) = (policy(&of_file["data"], name), policy(&one["data"], name));
+        assert_eq!(of["weight"], file["weight"], "{name}");
+        if of["weight"].is_null() {
+            continue;
+        }
+        assert_eq!(whole["weight"]["reason"], "rule_one");
+        assert_eq!(of["weight"]["reason"], "tuned");
+        let value = |of: &Value| of["level"]["estimate"].as_f64().unwrap();
+        let weight = of["weight"]["value"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&weight), "{name}: {weight}");
+        assert!((value(of) - file["estimate"].as_f64().unwrap()).abs() < 1e-12);
+        // The estimate is a line in the weight, through the mean label at 0 and the usual estimate at 1.
+        let alone = of["labels_only"]["mean"].as_f64().unwrap();
+        let line = alone + weight * (value(whole) - alone);
+        assert!(
+            (value(of) - line).abs() < 1e-9,
+            "{name}: {} {line}",
+            value(of)
+        );
+        moved += u32::from(weight < 1.0);
+    }
+    assert!(moved > 0, "{tuned}");
+    prints(
+        &desk.ok("estimate --weight tuned --dry-run"),
+        &["by the slope of its labels"],
+    );
+    let outcomes = desk.replayed("")["outcomes"].to_string();
+    assert!(!outcomes.contains("differ"), "{outcomes}");
+}
+
+/// A plan chooses the weight too.
+#[test]
+fn an_estimate_follows_its_plan() {
+    let mut desk = planned("  weight: tuned\n");
+    desk.refused(
+        &["estimate", "--weight", "one"],
+        11,
+        &["m-compare binds tuned", "found one"],
+    );
+    let found = desk.ok("estimate --json").json();
+    assert_eq!(found["data"]["terms"]["weight"], "tuned");
+    let found = desk.ok("compare --all --json").json();
+    assert_eq!(found["data"]["terms"]["weight"], "tuned");
 }

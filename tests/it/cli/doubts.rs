@@ -20,7 +20,7 @@ fn responses(prompts: std::ops::Range<u64>, level: f64) -> String {
 }
 
 /// A ledger with labels of these policies, drawn at a rate.
-fn desk(rate: &str, policies: &[(&str, std::ops::Range<u64>, f64)]) -> Desk {
+pub(super) fn desk(rate: &str, policies: &[(&str, std::ops::Range<u64>, f64)]) -> Desk {
     let mut desk = Desk::new();
     desk.ok("init --holder Ada --roles all");
     desk.ok("experiment register arena --title One --purpose testing");

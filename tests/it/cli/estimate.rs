@@ -50,7 +50,7 @@ impl Sample {
         (found.arena.is_dir() && found.stats.is_dir()).then_some(found)
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(super) fn path(&self, name: &str) -> String {
         self.arena.join(name).display().to_string()
     }
 }

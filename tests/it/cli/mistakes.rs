@@ -491,3 +491,32 @@ fn a_split_sees_the_rows_that_a_judge_was_given() {
         "already_recorded"
     );
 }
+
+/// A split by hash is of both: rows of files, and rows that a judge was given by name.
+#[test]
+fn a_split_takes_judged_rows_beside_those_of_files() {
+    let mut desk = Desk::with_ledger();
+    desk.ok("key new arb --role arbiter");
+    let lines = |from: u32| -> String {
+        (from..from + 40)
+            .map(|at| row(&format!("q{at:02}"), "0.5"))
+            .collect()
+    };
+    desk.file("base_responses.jsonl", &lines(0));
+    desk.file("clone_responses.jsonl", &lines(20));
+    desk.ok("import rows base_responses.jsonl");
+    desk.ok("judge run --judge own --builtin --rows clone_responses.jsonl");
+    let clusters = |answer: &Value| -> u64 {
+        let parts = ["fit", "dev", "confirm"].iter();
+        parts
+            .map(|part| answer["data"][part]["count"].as_u64().unwrap())
+            .sum()
+    };
+    let dry = desk
+        .ok("experiment split exp-1 --seed 1 --hashed --dry-run --json")
+        .json();
+    assert_eq!(clusters(&dry), 60, "{dry}");
+    let formed = desk.ok("experiment split exp-1 --seed 1 --hashed");
+    assert!(formed.err.contains("took in 20 rows"), "{}", formed.err);
+    desk.ok("verify");
+}

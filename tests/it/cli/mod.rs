@@ -69,6 +69,7 @@ mod signed;
 mod simulate;
 mod sizes;
 mod stratified;
+mod summarised;
 mod synced;
 mod synced_killed;
 mod taken_in;

@@ -31,6 +31,15 @@ fn vectors(kind: &str, cases: &[Value]) -> String {
     .to_string()
 }
 
+/// A family of one test, which no correction changes: its p is its own adjusted p.
+fn alone(p: f64) -> Value {
+    let same = json!({"p_adjusted": [p], "reject": [true]});
+    json!({
+        "name": "one", "input": {"alpha": 0.1, "p": [p]},
+        "expected": {"bonferroni": same, "fdr_bh": same, "fdr_by": same, "holm": same},
+    })
+}
+
 /// What a run says of the last file that it was given.
 fn last_file(ran: &Ran) -> Value {
     let answer = ran.json();
@@ -54,7 +63,7 @@ fn not_run(desk: &mut Desk, name: &str, text: &str, parts: &[&str]) {
 fn a_file_that_cannot_be_read_is_not_run_and_the_others_are() {
     let mut desk = Desk::new();
     let folder = folder(&desk);
-    let good = reference("stats/rogan_gladen.json");
+    let good = reference("stats/multipletests.json");
     std::fs::write(folder.join("a.json"), &good[..good.len() / 2]).unwrap();
     std::fs::write(folder.join("b.json"), [0xff, 0xfe, b'{']).unwrap();
     std::fs::create_dir(folder.join("c.json")).unwrap();
@@ -84,7 +93,7 @@ fn a_file_that_cannot_be_read_is_not_run_and_the_others_are() {
     // A failure outweighs it.
     std::fs::write(
         folder.join("d.json"),
-        good.replace("0.8017615", "0.8017616"),
+        good.replace("0.0495757", "0.0495758"),
     )
     .unwrap();
     assert_eq!(desk.run("qualify --vectors vectors").code, 3);
@@ -95,14 +104,13 @@ fn failures_beyond_the_first_are_counted_and_can_be_listed() {
     let mut desk = Desk::new();
     let cases: Vec<Value> = (0..25)
         .map(|at| {
-            json!({
-                "name": format!("case-{at}"),
-                "input": {"p_hat": 0.5, "sensitivity": 0.9, "specificity": 0.9},
-                "expected": {"theta": 0.4, "youden_J": 0.8},
-            })
+            let mut case = alone(0.03);
+            case["name"] = format!("case-{at}").into();
+            case["expected"]["holm"]["p_adjusted"] = json!([0.04]);
+            case
         })
         .collect();
-    let text = vectors("rogan_gladen", &cases);
+    let text = vectors("multipletests", &cases);
     std::fs::write(folder(&desk).join("many.json"), text).unwrap();
     let count = |ran: &Ran| ran.out.matches("FAIL vectors/many.json case-").count();
     let ran = desk.run("qualify --vectors vectors");
@@ -182,13 +190,11 @@ fn options_are_honoured_or_the_case_is_not_run() {
         not_run(&mut desk, "arena.json", &sample(&options), &parts);
     }
     // A runner that never asks for an option would run the case as if it were not there, to the same numbers.
-    let case = json!({
-        "name": "one", "input": {"p_hat": 0.5, "sensitivity": 0.9, "specificity": 0.9, "winsorize": 0.01},
-        "expected": {"theta": 0.5, "youden_J": 0.8},
-    });
-    let text = vectors("rogan_gladen", &[case]);
+    let mut case = alone(0.03);
+    case["input"]["winsorize"] = 0.01.into();
+    let text = vectors("multipletests", &[case]);
     let parts = ["input.winsorize", "does not know"];
-    not_run(&mut desk, "rogan_gladen.json", &text, &parts);
+    not_run(&mut desk, "multipletests.json", &text, &parts);
     let draws = |more: &Value| {
         let row = |at: i32| {
             let score = f64::from(at) / 20.0;

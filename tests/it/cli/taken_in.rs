@@ -104,6 +104,99 @@ fn labels_come_beside_rows_that_the_ledger_holds() {
     desk.head();
 }
 
+/// Scores from 0 to 100 and labels from 1 to 5, most of which are the best there is.
+fn ratings(desk: &mut Desk) {
+    let mut rows = "prompt_id,judge_score\n".to_owned();
+    let mut labels = "item,label,time\n".to_owned();
+    for i in 0..120 {
+        rows += &format!("q{i},{}\n", (i * 37) % 101);
+        if i < 40 {
+            let label = match (i % 20, i % 3) {
+                (0, _) => "1",
+                (_, 0) => "4.98",
+                _ => "5",
+            };
+            let time = ["2026-01-31", "2026-01-31T00:00:00Z"][i % 2];
+            labels += &format!("q{i},{label},{time}\n");
+        }
+    }
+    desk.file("rows.csv", &rows);
+    desk.file("labels.csv", &labels);
+    desk.ok("import csv rows.csv --policy base --scale 0:100");
+}
+
+#[test]
+fn the_scale_of_labels_comes_from_the_record() {
+    let mut desk = bare();
+    ratings(&mut desk);
+    desk.ok("import labels labels.csv --policy base --scale 1:5");
+    let kind = "label.scale_declared";
+    let declared = entries(&mut desk, kind);
+    assert_eq!(declared.len(), 1);
+    assert_eq!(
+        declared[0]["body"]["data"],
+        serde_json::json!({"high_micro": 5_000_000, "low_micro": 1_000_000})
+    );
+    // Said once, it need not be said again, and nothing else can be said.
+    let again = desk
+        .ok("import labels labels.csv --policy base --json")
+        .json();
+    assert_eq!(again["verdict"], "already_recorded");
+    let before = desk.head();
+    refused(
+        &mut desk,
+        "import labels labels.csv --policy base --scale 0:10",
+        11,
+        &["scale: expected 1:5", "found 0:10"],
+    );
+    assert_eq!(desk.head(), before);
+    // Scores have a scale of their own, and no interval reaches beyond that of labels.
+    for line in ["estimate --json", "estimate --scale 0:100 --json"] {
+        let found = desk.ok(line).json();
+        let scale = serde_json::json!({"high_micro": 5_000_000, "low_micro": 1_000_000});
+        assert_eq!(found["data"]["terms"]["label_scale"], scale, "{found}");
+        let level = &found["data"]["policies"][0]["level"];
+        assert!(level["interval"][1].as_f64().unwrap() > 5.0, "{found}");
+        assert_eq!(level["interval_clipped"][1], 5.0, "{found}");
+    }
+    let text = desk.ok("estimate --dry-run").out;
+    assert!(text.contains(", 5.00])."), "{text}");
+    desk.ok("verify --recompute");
+}
+
+#[test]
+fn a_file_of_labels_has_one_scale_and_so_has_an_experiment() {
+    let mut desk = desk();
+    desk.file(
+        "labels.csv",
+        "item,policy,label,scale\np1,base,4,1:5\np2,base,7,0:10\n",
+    );
+    refused(
+        &mut desk,
+        "import labels labels.csv",
+        4,
+        &["labels.csv:3: scale", "expected 1:5", "found \"0:10\""],
+    );
+    desk.file("labels.csv", "item,policy,label,scale\np1,base,4,1:5\n");
+    refused(
+        &mut desk,
+        "import labels labels.csv --scale 0:10",
+        2,
+        &["--scale 0:10", "expected 1:5"],
+    );
+    // A label that is on record already lies off the scale that a later import says.
+    desk.file("labels.csv", "item,policy,label\np1,base,0.5\n");
+    desk.ok("import labels labels.csv");
+    desk.file("labels.csv", "item,policy,label,scale\np2,base,4,1:5\n");
+    refused(
+        &mut desk,
+        "import labels labels.csv",
+        11,
+        &["every label from 1 to 5", "found 0.5 recorded at seq"],
+    );
+    assert!(entries(&mut desk, "label.scale_declared").is_empty());
+}
+
 #[test]
 fn labels_of_no_row_and_wrong_ones_are_refused_with_their_line() {
     let mut desk = desk();
@@ -629,4 +722,70 @@ fn several_files_are_taken_in_whole_or_not_at_all() {
         &desk.run("import cje a.jsonl --policy third"),
         &["were erased"],
     );
+}
+
+/// Answers by the name of a row alone: no text reaches it.
+const BY_NAME: &str = r#"while read -r line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  case $line in *'"response":"base/p1/0"'*) score=0.5 ;; *) score=0.25 ;; esac
+  echo "{\"id\":$id,\"score\":$score}"
+done
+"#;
+
+#[test]
+fn rows_without_texts_are_judged_by_a_program_that_knows_them() {
+    let mut desk = bare();
+    desk.file(
+        "base_responses.jsonl",
+        "{\"prompt_id\":\"p1\",\"words\":3}\n{\"prompt_id\":\"p2\",\"words\":4}\n",
+    );
+    let before = desk.head();
+    refused(
+        &mut desk,
+        "import rows base_responses.jsonl",
+        11,
+        &["base_responses.jsonl:1: row", "--without-texts"],
+    );
+    assert_eq!(desk.head(), before);
+    let words = "import rows base_responses.jsonl --without-texts --field words --json";
+    let taken = desk.ok(words).json();
+    assert!(
+        taken["warnings"].to_string().contains("no texts"),
+        "{taken}"
+    );
+    assert_eq!(desk.ok(words).json()["verdict"], "already_recorded");
+    refused(
+        &mut desk,
+        "judge run --judge own --builtin",
+        4,
+        &["the built-in judge reads texts, and p1 was taken in without"],
+    );
+    desk.file("judge.sh", BY_NAME);
+    desk.ok("judge run --judge llm -- sh judge.sh");
+    let scores: Vec<_> = entries(&mut desk, "score.recorded")
+        .iter()
+        .map(|of| {
+            (
+                of["body"]["data"]["item"].clone(),
+                of["body"]["data"]["score_micro"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(scores.len(), 2);
+    assert!(
+        scores.contains(&("p1".into(), 500_000.into())),
+        "{scores:?}"
+    );
+    assert!(
+        scores.contains(&("p2".into(), 250_000.into())),
+        "{scores:?}"
+    );
+    desk.file("clone_responses.jsonl", &scored("p1", 5));
+    refused(
+        &mut desk,
+        "import rows clone_responses.jsonl --without-texts",
+        2,
+        &["this row has a text"],
+    );
+    desk.ok("verify");
 }

@@ -4,9 +4,11 @@
 //! same for all policies. Two policies have labels of their own (augmented route), two borrow the calibrator (plug-in
 //! route); the pairs (0, 1) and (2, 3) have the same true value, so that their differences show the level.
 
+use clover::stats::direct::Correction;
 use clover::stats::direct::Exponential;
 use clover::stats::direct::Route;
 use clover::stats::direct::Scale;
+use clover::stats::direct::WeightReason;
 use clover::stats::distribution;
 use clover::stats::inference::Interval;
 use clover::workflow::analyze;
@@ -44,6 +46,8 @@ struct Design {
     noise: Noise,
     /// Whether labels also depend on a recorded covariate.
     covariate: bool,
+    /// How far a prediction is trusted where labels correct it.
+    correction: Correction,
 }
 
 const PLAIN: Design = Design {
@@ -55,6 +59,7 @@ const PLAIN: Design = Design {
     tie: 0.0,
     noise: Noise::Shared,
     covariate: false,
+    correction: Correction::One,
 };
 
 /// Where the scores of a policy start, and how far they reach: within those of the labelled policies, which overlap.
@@ -166,7 +171,7 @@ impl Design {
         let mut seed = [self.seed; 32];
         seed[..8].copy_from_slice(&number.to_le_bytes());
         let weights = replicates.map(|replicates| Exponential { seed, replicates });
-        let request = Request {
+        let mut request = Request {
             judge_scale: Some(Scale::UNIT),
             label_scale: Some(Scale::UNIT),
             replicates: weights.as_ref().map(|weights| Replicates {
@@ -175,6 +180,7 @@ impl Design {
             }),
             ..Request::default()
         };
+        request.options.correction = self.correction;
         analyze::analyze(&dataset, &prompts, &request).unwrap()
     }
 }
@@ -382,6 +388,37 @@ fn analytic_intervals_cover() {
             let most = if kind >= NULL_AUGMENTED { 1.0 } else { 0.97 };
             cover.within(&design, NAMES[kind], 0.93, most);
         }
+    }
+}
+
+/// The weight is fitted on the labels that it then weighs: intervals by it hold the truth as often as those of weight one.
+#[test]
+fn intervals_by_tuned_weights_cover() {
+    let tuned = |design: Design, name, seed| Design {
+        name,
+        seed,
+        correction: Correction::Tuned,
+        ..design
+    };
+    let few = Design {
+        labels: 60,
+        ..PLAIN
+    };
+    let binary = Design {
+        noise: Noise::Binary,
+        ..few
+    };
+    head("world, tuned weights");
+    for design in [
+        tuned(PLAIN, "smooth, tuned", 48),
+        tuned(few, "smooth, 60 + 60 labels, tuned", 49),
+        tuned(binary, "labels 0 or 1, 60 + 60 labels, tuned", 50),
+    ] {
+        let (_, fitted) = design.analysis(0, None).policies[0].weight.unwrap();
+        assert_eq!(fitted, WeightReason::Tuned, "{}", design.name);
+        let covers = covered(&design, worlds(8, 4_000), None);
+        covers[AUGMENTED].within(&design, NAMES[AUGMENTED], 0.93, 0.97);
+        covers[NULL_AUGMENTED].within(&design, NAMES[NULL_AUGMENTED], 0.93, 1.0);
     }
 }
 

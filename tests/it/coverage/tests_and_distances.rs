@@ -1,19 +1,12 @@
 //! Levels of tests, error rates of families of tests, coverage of intervals, and run lengths of control charts.
 
-use clover::stats::blocks;
-use clover::stats::blocks::Scheme;
 use clover::stats::distance;
 use clover::stats::distance::Method;
-use clover::stats::inference::Interval;
 use clover::stats::monitor::Cusum;
 use clover::stats::monitor::InControl;
 use clover::stats::multiplicity;
 use clover::stats::multiplicity::MultiplicityCorrection;
 use clover::stats::multiplicity::PValues;
-use clover::stats::ppi::Trust;
-use clover::stats::ppi::ppi_mean;
-use clover::stats::prevalence::RateRows;
-use clover::stats::prevalence::rogan_gladen;
 use clover::stats::rank;
 use clover::stats::sample::Clusters;
 use clover::stats::sample::Values;
@@ -29,11 +22,6 @@ const LEVEL: f64 = 0.05;
 impl World {
     fn column(&mut self, rows: usize, draw: impl Fn(&mut Self) -> f64) -> Vec<f64> {
         (0..rows).map(|_| draw(self)).collect()
-    }
-
-    fn share(&mut self, rows: u32, rate: f64) -> f64 {
-        let hits = (0..rows).filter(|_| self.uniform() < rate).count();
-        hits as f64 / f64::from(rows)
     }
 }
 
@@ -78,10 +66,6 @@ impl Tally {
 
 fn values(x: &[f64]) -> Values<'_> {
     Values::new("x", x).unwrap()
-}
-
-fn holds(interval: Option<Interval>, truth: f64) -> bool {
-    interval.is_some_and(|interval| interval.contains(truth))
 }
 
 /// 20 slices of 25 rows, the first 5 with a mean of 0.8 deviations; `shared` is the correlation between slices.
@@ -231,85 +215,6 @@ fn rank_drift_holds_its_level_and_finds_a_reversal() {
     }
     level.within("rank drift level 0.05, a shift of all", 0.0, LEVEL);
     power.within("rank drift power, ranking reversed", 0.5, 1.0);
-}
-
-#[test]
-fn intervals_of_corrected_and_powered_means_cover() {
-    let (mut corrected, mut tuned, mut judge_only) =
-        (Tally::default(), Tally::default(), Tally::default());
-    let mut width = Tally::default();
-    for number in 0..worlds(400, 4000) {
-        let mut world = World::new(5, number);
-        let (truth, sensitivity, specificity) = (0.3, 0.85, 0.8);
-        let positive = truth * sensitivity + (1.0 - truth) * (1.0 - specificity);
-        let rows = RateRows {
-            classified: 800,
-            positive: 200,
-            negative: 200,
-        };
-        let p = world.share(800, positive);
-        let (se, sp) = (world.share(200, sensitivity), world.share(200, specificity));
-        let interval = rogan_gladen(p, se, sp)
-            .unwrap()
-            .interval(rows, 0.95)
-            .unwrap();
-        corrected.count(holds(interval, truth));
-        // A judge that is 0.1 too high and right up to noise.
-        let row = |world: &mut World| {
-            let label = world.uniform();
-            (label, label + 0.1 + 0.2 * world.normal())
-        };
-        let labelled: Vec<(f64, f64)> = (0..120).map(|_| row(&mut world)).collect();
-        let (y, f): (Vec<f64>, Vec<f64>) = labelled.into_iter().unzip();
-        let u = world.column(1200, |world| row(world).1);
-        let estimate = |trust| ppi_mean(values(&y), values(&f), values(&u), trust).unwrap();
-        let (powered, labels) = (estimate(Trust::Tuned), estimate(Trust::Fixed(0.0)));
-        tuned.count(holds(powered.interval(0.95).unwrap(), 0.5));
-        width.add((powered.variance / labels.variance).sqrt());
-        let naive = student::one_sample(values(&u)).unwrap();
-        judge_only.count(holds(
-            Some(naive.interval(0.95, Alternative::TwoSided).unwrap()),
-            0.5,
-        ));
-    }
-    corrected.within("Rogan-Gladen coverage 0.95", 0.94, 0.96);
-    tuned.within("PPI++ coverage 0.95, 120 labels", 0.935, 0.955);
-    width.within("PPI++ width over labels alone", 0.6, 0.85);
-    judge_only.within("judge mean coverage 0.95: wrong", 0.0, 0.05);
-}
-
-#[test]
-fn block_bootstraps_cover_a_dependent_mean() {
-    let (mut stationary, mut circular, mut rows) =
-        (Tally::default(), Tally::default(), Tally::default());
-    for number in 0..worlds(60, 2000) {
-        let mut world = World::new(6, number);
-        let mut x = world.normal() / 0.75_f64.sqrt();
-        let series: Vec<f64> = (0..400)
-            .map(|_| {
-                x = 0.5 * x + world.normal();
-                x
-            })
-            .collect();
-        let found = blocks::dependence(values(&series)).unwrap().unwrap();
-        let run = |scheme| {
-            let result = blocks::bootstrap_mean(values(&series), scheme, 0.95, [8; 32], 199);
-            holds(Some(result.unwrap().interval), 0.0)
-        };
-        stationary.count(run(Scheme::Stationary(found.stationary)));
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a length of at least 1"
-        )]
-        let length = found.circular.ceil() as usize;
-        circular.count(run(Scheme::Circular(length)));
-        rows.count(run(Scheme::Circular(1)));
-    }
-    // Blocks cut the dependence: both are known to fall a little short.
-    stationary.within("stationary bootstrap coverage 0.95, AR 0.5", 0.88, 0.95);
-    circular.within("circular bootstrap coverage 0.95, AR 0.5", 0.88, 0.95);
-    rows.within("row bootstrap coverage 0.95, AR 0.5: wrong", 0.65, 0.83);
 }
 
 #[test]

@@ -16,6 +16,8 @@ use super::world::SOLO;
 use super::world::World;
 use super::world::tell;
 use super::world::tell_all;
+use crate::support::planned;
+use crate::support::score;
 use crate::support::signer;
 use crate::support::text;
 use crate::support::valued;
@@ -552,6 +554,146 @@ fn a_withheld_level_is_refused_beside_logged_responses() {
             &["direct refused for claim refused", "admissible"],
             &owner(),
             diagnosed(4, "refused", "admissible"),
+            EXP,
+        );
+    });
+}
+
+/// A plan that says how policies are compared and estimated.
+fn plan(id: &str, estimates: &Value) -> Value {
+    let mut value = planned::audits("exp-1", id);
+    value["estimates"] = estimates.clone();
+    value
+}
+
+/// The experiment under rulebook 22, with these plans in their order.
+fn begin_planned(world: &mut dyn World, plans: &[Value]) {
+    begin(world);
+    let version = Count::new(22).unwrap();
+    world.say(&owner(), RulebookAdopted { version }.into(), None);
+    for plan in plans {
+        world.say(&owner(), planned::registered(plan), EXP);
+    }
+}
+
+/// A difference by a correction and a weight.
+fn compared(through: u64, correction: Option<&str>, weight: Option<&str>) -> Payload {
+    let mut data = claimed("borrowed_unchecked", "unchecked");
+    data["through_seq"] = through.into();
+    if let Some(correction) = correction {
+        data["correction"] = correction.into();
+    }
+    if let Some(weight) = weight {
+        data["terms"]["weight"] = weight.into();
+    }
+    payload(Kind::ContrastRecorded, &data)
+}
+
+/// A difference that a plan does not allow is found by every verifier; what the plan says may be said.
+fn held_to_plan(
+    plans: &[Value],
+    (right, wrong): ([Option<&str>; 2], [Option<&str>; 2]),
+    parts: &[&str],
+) {
+    tell_all(SOLO, "thresholds", |world| {
+        begin_planned(world, plans);
+        let [correction, weight] = right;
+        world.say(&owner(), compared(3, correction, weight), EXP);
+        let [correction, weight] = wrong;
+        let said = compared(4, correction, weight);
+        world.refuse_saying("thresholds", parts, &owner(), said, EXP);
+    });
+}
+
+#[test]
+fn a_comparison_has_the_correction_of_the_plan_that_was_in_force_first() {
+    let plans = [
+        plan("m-2", &json!({"correction": "holm"})),
+        plan("m-1", &json!({"correction": "bonferroni"})),
+    ];
+    let parts = ["correction holm, as m-2 says", "correction bonferroni"];
+    let pair = ([Some("holm"), None], [Some("bonferroni"), None]);
+    held_to_plan(&plans, pair, &parts);
+    // The usual one is as much another as any.
+    let parts = [
+        "correction holm, as m-2 says",
+        "correction benjamini_hochberg",
+    ];
+    held_to_plan(&plans[..1], ([Some("holm"), None], [None, None]), &parts);
+    // A plan may bind the usual one too.
+    let usual = [plan("m-3", &json!({"correction": "benjamini_hochberg"}))];
+    let parts = [
+        "correction benjamini_hochberg, as m-3 says",
+        "correction holm",
+    ];
+    held_to_plan(&usual, ([None, None], [Some("holm"), None]), &parts);
+}
+
+#[test]
+fn a_comparison_has_the_weight_of_its_plan() {
+    let plans = [plan("m-1", &json!({"weight": "tuned"}))];
+    let pair = ([Some("holm"), Some("tuned")], [Some("holm"), None]);
+    held_to_plan(&plans, pair, &["weight tuned, as m-1 says", "weight one"]);
+}
+
+#[test]
+fn an_estimate_has_the_weight_of_its_plan() {
+    tell_all(SOLO, "thresholds", |world| {
+        begin_planned(world, &[plan("m-1", &json!({"weight": "one"}))]);
+        world.say(&owner(), estimate(5, 3, "own_labels", None), EXP);
+        let mut data = valued::estimate(5, None);
+        data["off_mode"] = 3.into();
+        data["terms"]["weight"] = "tuned".into();
+        world.refuse_saying(
+            "thresholds",
+            &["weight one, as m-1 says", "weight tuned"],
+            &owner(),
+            payload(Kind::EstimateRecorded, &data),
+            EXP,
+        );
+    });
+}
+
+/// Before outcomes a plan may be superseded, and the new one binds; after them the old one goes on to.
+#[test]
+fn a_plan_that_outcomes_were_seen_under_binds_for_good() {
+    let first = plan("m-1", &json!({"correction": "holm"}));
+    let mut later = plan("m-2", &json!({"correction": "bonferroni"}));
+    later["supersedes"] = json!(planned::manifest(&first).digest());
+    for (seen, binds, other) in [(false, "bonferroni", "holm"), (true, "holm", "bonferroni")] {
+        tell_all(SOLO, "thresholds", |world| {
+            begin_planned(world, std::slice::from_ref(&first));
+            if seen {
+                world.say(&owner(), score(1).payload, EXP);
+            }
+            world.say(&owner(), planned::registered(&later), EXP);
+            world.say(&owner(), compared(3, Some(binds), None), EXP);
+            world.refuse_saying(
+                "thresholds",
+                &[&format!("correction {binds}")],
+                &owner(),
+                compared(4, Some(other), None),
+                EXP,
+            );
+        });
+    }
+}
+
+/// A plan that comes after outcomes binds what comes after it.
+#[test]
+fn a_plan_after_outcomes_binds_from_there_on() {
+    tell_all(SOLO, "thresholds", |world| {
+        begin_planned(world, &[]);
+        world.say(&owner(), score(1).payload, EXP);
+        world.say(&owner(), compared(3, None, None), EXP);
+        let plan = plan("m-1", &json!({"correction": "holm"}));
+        world.say(&owner(), planned::registered(&plan), EXP);
+        world.say(&owner(), compared(4, Some("holm"), None), EXP);
+        world.refuse_saying(
+            "thresholds",
+            &["correction holm, as m-1 says"],
+            &owner(),
+            compared(5, None, None),
             EXP,
         );
     });

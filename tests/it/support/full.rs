@@ -46,6 +46,7 @@ use clover::event::payload::label::LabelDesignRegistered;
 use clover::event::payload::label::LabelPurpose;
 use clover::event::payload::label::LabelRecorded;
 use clover::event::payload::label::LabelRevealed;
+use clover::event::payload::label::LabelScaleDeclared;
 use clover::event::payload::label::LabelSealed;
 use clover::event::payload::label::SealAccepted;
 use clover::event::payload::record::AuditAttested;
@@ -320,7 +321,12 @@ fn intake(test: &mut TestLedger, scored: EventId) {
     test.append(&batch).unwrap();
     test.register("exp-9");
     let designed = Command::new(design, Some("exp-9".parse().unwrap()));
-    test.append(&[designed]).unwrap();
+    let scale = LabelScaleDeclared {
+        high_micro: Micro::new(5_000_000).unwrap(),
+        low_micro: Micro::new(1_000_000).unwrap(),
+    };
+    let scaled = Command::new(scale, Some("exp-9".parse().unwrap()));
+    test.append(&[designed, scaled]).unwrap();
 }
 
 /// A judge by its name, what was found in what it scored, and a re-score.

@@ -1,10 +1,12 @@
 //! Samples around what estimates and comparisons claim under rulebook 18, and how labels count that were drawn by stratum
-//! under rulebook 21.
+//! under rulebook 21, and how they follow a plan under rulebook 22.
 
 use serde_json::Value;
 use serde_json::json;
 
 use super::forger::World;
+use super::planned;
+use super::samples::ADA;
 use super::samples::ARBITER;
 use super::samples::ARENA;
 use super::samples::good;
@@ -94,10 +96,80 @@ fn drawn() -> Vec<Sample> {
     ]
 }
 
+/// The good ledger with plans that say how policies are compared and estimated, and then what was said.
+fn after_plans(rulebook: u64, plans: &[Value], kind: &str, data: Value) -> (World, usize) {
+    let mut world = World::of(&good().lines);
+    tampered_chosen::adopt(&mut world, rulebook);
+    for (at, estimates) in plans.iter().enumerate() {
+        let mut value = planned::audits(ARENA, &format!("compared-{at}"));
+        value["estimates"] = estimates.clone();
+        let said = serde_json::to_value(planned::registered(&value)).unwrap();
+        world.say(ADA, "manifest.registered", 1, ARENA.into(), said);
+    }
+    let at = world.say(ARBITER, kind, 1, ARENA.into(), data);
+    (world, at)
+}
+
+/// What a plan says of estimates and comparisons, and what was recorded under it.
+fn by_plan() -> Vec<Sample> {
+    let sample = |name, done, (world, at): (World, usize), broken: bool| {
+        tampered_names::sample(name, done, &world, broken.then_some((at, "thresholds")))
+    };
+    let compared = |rulebook, plans: &[Value], correction: Option<&str>| {
+        let mut data = contrast(Some(("borrowed_unchecked", "unchecked")));
+        data["terms"]["labels"] = "targeted".into();
+        if let Some(correction) = correction {
+            data["correction"] = correction.into();
+        }
+        after_plans(rulebook, plans, "contrast.recorded", data)
+    };
+    let estimated = |weight: &str| {
+        let mut data = counted("targeted");
+        data["terms"]["weight"] = weight.into();
+        let plan = json!({"weight": "one"});
+        after_plans(22, &[plan], "estimate.recorded", data)
+    };
+    let holm = json!({"correction": "holm"});
+    let plans = [holm.clone(), json!({"correction": "bonferroni"})];
+    vec![
+        sample(
+            "comparison-under-another-correction",
+            "A plan binds comparisons to Holm's correction, and a comparison was corrected in the usual, weaker way.",
+            compared(22, std::slice::from_ref(&holm), None),
+            true,
+        ),
+        sample(
+            "comparison-under-another-correction-unasked",
+            "The same under an older rulebook, which did not ask: the verdict says so.",
+            compared(21, &[holm], None),
+            false,
+        ),
+        sample(
+            "comparison-by-the-second-plan",
+            "Two plans bind comparisons, and one was corrected as the later of them says.",
+            compared(22, &plans, Some("bonferroni")),
+            true,
+        ),
+        sample(
+            "good-comparison-as-planned",
+            "Nothing. Two plans bind comparisons, and one was corrected as the first of them says.",
+            compared(22, &plans, Some("holm")),
+            false,
+        ),
+        sample(
+            "estimate-by-another-weight",
+            "A plan binds estimates to whole predictions, and an estimate trusts them by a weight that it tuned on its labels.",
+            estimated("tuned"),
+            true,
+        ),
+    ]
+}
+
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
     let mut found = claims();
     found.extend(drawn());
+    found.extend(by_plan());
     found
 }
 

@@ -48,6 +48,7 @@ pub use plan::TransportPlan;
 pub use plan::WorkflowPlan;
 pub use terms::Analysis;
 pub use terms::DiagnosticsPlan;
+pub use terms::EstimatePlan;
 pub use terms::Expiry;
 pub use terms::RoleBinding;
 pub use test::Beacon;
@@ -163,6 +164,9 @@ pub struct Manifest {
     /// What is estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimand: Option<Estimand>,
+    /// How policies are estimated and compared, for the whole experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimates: Option<EstimatePlan>,
     /// The experiment that it belongs to.
     pub experiment: ExperimentId,
     /// When the work may start.

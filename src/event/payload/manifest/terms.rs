@@ -9,6 +9,8 @@ use serde::Serialize;
 
 use crate::id::Text;
 use crate::payload::drift::DriftPlan;
+use crate::payload::estimated::PlannedCorrection;
+use crate::payload::estimated::PredictionWeight;
 use crate::payload::overlap::OverlapThresholds;
 
 /// What will be run.
@@ -79,4 +81,17 @@ pub struct DiagnosticsPlan {
     /// Gates of overlap (CJE paper, table 9).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<OverlapThresholds>,
+}
+
+/// How policies are estimated and compared, for the whole experiment; what is absent is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EstimatePlan {
+    /// How the p-values of a family of differences are corrected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<PlannedCorrection>,
+    /// How far a prediction is trusted where own labels correct it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<PredictionWeight>,
 }

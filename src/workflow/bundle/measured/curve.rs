@@ -1,6 +1,8 @@
 //! How far calibrated rewards lie from labels, and the curve that takes scores to rewards.
 
 use clover_event::payload::report::ReportPart;
+use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 use clover_num::math;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Plot;
@@ -11,26 +13,37 @@ use clover_stats::quantile::Edges;
 use clover_stats::reliability;
 use clover_stats::residuals;
 use clover_stats::sample::SampleError;
+use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
+use clover_stats::student::Alternative;
 
 use crate::bundle::measured::BundleMeasurement;
 use crate::bundle::measured::CalibratedRubric;
 use crate::bundle::measured::PartRows;
 use crate::bundle::measured::count;
 use crate::bundle::measured::interval;
+use crate::bundle::measured::number;
 use crate::iterate::compute::rows::pick;
 
 /// Bins of the calibration error.
 const BINS: usize = 10;
+/// Level of the intervals of slopes.
+const LEVEL: f64 = 0.95;
 /// Distinct scores up to which each is a point of the curve; above it, tenths are.
 const ATOMS: usize = 20;
 
-/// Errors before and after, and a curve for each rubric.
-pub(super) fn calibration(measured: &BundleMeasurement) -> Section {
+/// Errors before and after, slopes from rulebook 22 on, and a curve for each rubric.
+pub(super) fn calibration(measured: &BundleMeasurement, state: &State) -> Section {
     let mut part = Section::new(ReportPart::Calibration, "");
     match errors(measured) {
         Ok(table) => part.table(table),
         Err(error) => part.lacks("root mean squared errors", error.to_string()),
+    }
+    if state.asks(Question::ReportedSlope) {
+        match slopes(measured) {
+            Ok(table) => part.table(table),
+            Err(error) => part.lacks("calibration slopes", error.to_string()),
+        }
     }
     for judge in measured.dev.judges() {
         match curve(&measured.dev, judge) {
@@ -96,6 +109,66 @@ fn error_row(
             Cell::number(ece.patched),
             Cell::number(math::mean(after)),
             Cell::number(math::mean(labels)),
+        ],
+    );
+    Ok(())
+}
+
+/// Least-squares lines of labels on calibrated rewards, out of fold and on rows that no calibrator saw.
+fn slopes(measured: &BundleMeasurement) -> Result<Table, SampleError> {
+    let mut table = Table::new(
+        "slopes",
+        "Calibration slopes: of labels on calibrated rewards. 1 is right; below 1 rewards lie too far apart, above 1 too close",
+        &[
+            ("rubric", "rubric"),
+            ("rows_of", "on"),
+            ("rows", "labelled rows"),
+            ("slope", "slope"),
+            ("slope_interval", "95 % interval"),
+        ],
+    );
+    let dev = &measured.dev;
+    for judge in dev.judges() {
+        let of = (&judge.fitted.rows[..], &judge.fitted.out_of_fold[..]);
+        slope_row(&mut table, judge, "fit, out of fold", dev, of)?;
+    }
+    for side in measured.sides() {
+        let rows = side.labelled();
+        for judge in side.judges() {
+            let rewards = pick(&judge.fitted.rewards, &rows);
+            slope_row(&mut table, judge, side.word(), side, (&rows, &rewards))?;
+        }
+    }
+    Ok(table)
+}
+
+fn slope_row(
+    table: &mut Table,
+    judge: &CalibratedRubric,
+    on: &str,
+    side: &PartRows,
+    (rows, rewards): (&[usize], &[f64]),
+) -> Result<(), SampleError> {
+    let labels = side.table().labels(rows);
+    let line = reliability::calibration_line(
+        Values::new("rewards", rewards)?,
+        Values::new("labels", &labels)?,
+        &side.table().clusters(rows)?,
+    );
+    let slope = match line {
+        Ok(line) => line.map(|line| line.slope),
+        Err(Unfit::Thin(_)) => None,
+        Err(Unfit::Invalid(error)) => return Err(error),
+    };
+    let within = slope.map(|slope| slope.interval(LEVEL, Alternative::TwoSided));
+    table.row_of(
+        judge.events.clone(),
+        vec![
+            Cell::text(judge.name.as_str()),
+            Cell::text(on),
+            count(labels.len()),
+            number(slope.map(|slope| slope.mean)),
+            interval(within.transpose()?),
         ],
     );
     Ok(())

@@ -318,7 +318,7 @@ impl BundleMeasurement {
         state: &State,
     ) -> Result<Vec<Section>, LedgerError> {
         let mut parts = vec![
-            curve::calibration(self),
+            curve::calibration(self, state),
             slices::after(self),
             slices::segments(self),
             tenths::residuals(self),

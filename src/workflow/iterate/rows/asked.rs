@@ -16,6 +16,7 @@ use clover_projection::iterations::rows::RowLog;
 
 use crate::iterate::rows::IterationRowsError;
 use crate::iterate::rows::RowName;
+use crate::iterate::rows::judge_of;
 use crate::iterate::rows::records;
 use crate::judge::run::RawRecord;
 
@@ -38,7 +39,8 @@ fn anchors(log: &RowLog) -> BTreeSet<&PolicyId> {
         .collect()
 }
 
-/// What a judge is asked for in an iteration: rows of the clusters of its split, and of its anchors.
+/// What a judge is asked for in an iteration: rows of the clusters of its split, of its anchors, and each row that the judge
+/// of the iteration scored.
 ///
 /// # Errors
 /// [`IterationRowsError`].
@@ -59,13 +61,19 @@ pub fn asked(
     let opened = log.opening.as_ref().map_or(0, |of| of.seq);
     let split = log.split(iteration, opened);
     let parts = split.and_then(|of| log.parts.get(&of.split));
-    let is_wanted = |(policy, item, draw): &Key| {
-        let mine = anchors.contains(policy) || parts.is_some_and(|of| of.contains_key(item));
+    // Rows that the split leaves out are rows of the iteration too, where its judge scored them: whoever judges under another
+    // prompt is asked about each of them, or the patch could not be computed.
+    let design = log.opening.as_ref().and_then(|of| of.plan.design.as_ref());
+    let first = design.and_then(|design| judge_of(&log, design.judge.as_ref()).ok());
+    let first = first.filter(|first| first != judge);
+    let is_wanted = |by: &JudgeId, (policy, item, draw): &Key| {
+        let in_split = parts.is_some_and(|of| of.contains_key(item));
+        let mine = anchors.contains(policy) || in_split || first.as_ref() == Some(by);
         mine && !done.contains(&(policy, item.as_str(), *draw))
     };
     let mut wanted: BTreeMap<&Key, (u64, Vec<JudgeId>)> = BTreeMap::new();
     for (by, scores) in &log.scores {
-        for score in scores.iter().filter(|score| is_wanted(&score.key)) {
+        for score in scores.iter().filter(|score| is_wanted(by, &score.key)) {
             let of = wanted.entry(&score.key).or_insert((score.seq, Vec::new()));
             of.0 = of.0.min(score.seq);
             of.1.push(by.clone());
