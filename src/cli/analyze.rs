@@ -192,6 +192,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         seed: args.seed,
         draws: &args.draws,
         declared: (args.judge_scale.is_some(), args.label_scale.is_some()),
+        gaps: dataset.gaps(&(0..dataset.policies.len()).collect::<Vec<_>>()),
     };
     for (path, format) in args.out.iter().zip(kinds) {
         let text = shown.file(format);

@@ -36,7 +36,7 @@ pub struct BestPolicy {
     /// The policies that may be the best, in the order that was given: one where it is told apart from each other one;
     /// empty where that cannot be said.
     pub best: Vec<String>,
-    /// The policies whose own values may be claimed, in the order that was given.
+    /// The policies whose own values may be claimed, in the order that was given: none where nothing is on record.
     pub claimable: Vec<String>,
 }
 
@@ -179,7 +179,7 @@ impl Question<'_> {
                 .collect(),
             claimable: claimable
                 .into_iter()
-                .filter(|_| is_open)
+                .filter(|_| is_open && self.on_record)
                 .map(name)
                 .collect(),
         }

@@ -18,6 +18,7 @@ use crate::view::View;
 use crate::view::appended::Stands;
 use crate::workflow::analyze::Calibration;
 use crate::workflow::analyze::PolicyResult;
+use crate::workflow::analyze::dataset::PromptGap;
 
 /// Low and high end of an interval, in label units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -91,6 +92,15 @@ pub struct OnRecord<T> {
     /// Where its events stand; absent where nothing was to be appended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Stands>,
+}
+
+/// What is said of a policy that has no score for some prompts.
+pub fn lacking(policy: &str, gap: PromptGap) -> String {
+    format!(
+        "{policy} has no score for {} of {} prompts: it is above or below another only where the worst scores there would \
+         not change that.",
+        gap.first, gap.all
+    )
 }
 
 /// Adds to a view of what was computed where it stands, by the view of its append; without one it ends with `unrecorded`.

@@ -12,9 +12,14 @@ use crate::view::Exit;
 /// A wrong command line inside of another.
 pub(in crate::cli) fn usage(error: &clap::Error) -> CliError {
     let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default();
-    let message = message.strip_prefix("error: ").unwrap_or(message);
-    CliError::usage(message, "clover --help")
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    // What is missing is listed below, up to an empty line.
+    let listed = lines.map(str::trim).take_while(|line| !line.is_empty());
+    let listed: Vec<&str> = listed.filter(|_| first.ends_with(':')).collect();
+    let message = format!("{first} {}", listed.join(", "));
+    CliError::usage(message.trim_end(), "clover --help")
 }
 
 /// The words of the verb that a wrong command line begins with.

@@ -33,6 +33,8 @@ use crate::workflow::analyze::Method;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::Probe;
 use crate::workflow::analyze::dataset::Dataset;
+use crate::workflow::analyze::dataset::PromptGap;
+use crate::workflow::analyze::dataset::PromptGaps;
 
 /// What the command records.
 const EXPLORATORY: &str = "exploratory: not on the record";
@@ -56,6 +58,8 @@ pub struct AnalysisShown<'a> {
     pub draws: &'a str,
     /// Whether the scales of judge scores and of labels were declared.
     pub declared: (bool, bool),
+    /// Prompts that some of the policies have scores of and others not.
+    pub gaps: PromptGaps,
 }
 
 /// The interval that is in force: of the bootstrap where one ran, widened where labels hardly vary.
@@ -222,11 +226,38 @@ impl AnalysisShown<'_> {
         view.table(&head, rows);
     }
 
+    /// How a difference is to be read: two policies that have not the same prompts are told apart only where the worst scores
+    /// of what is missing would not change that.
+    fn stands(&self, pair: &Difference) -> Reading {
+        let found = self.analysis;
+        let reading = found.reading(pair);
+        let Some(gap) = self.gaps.between(pair.first, pair.second) else {
+            return reading;
+        };
+        let sides = [pair.first, pair.second].map(|at| &found.policies[at]);
+        let margins: f64 = sides.iter().map(|side| side.audited_margin()).sum();
+        let widest = margins + gap.worst(found.output_scale.span());
+        let base = pair.widest().unwrap_or(pair.interval);
+        let holds = base.low - widest > 0.0 || base.high + widest < 0.0;
+        if reading == Reading::ToldApart && !holds {
+            return Reading::NotToldApart;
+        }
+        reading
+    }
+
+    /// Prompts of which some policies have no score.
+    fn lacking(&self) -> Vec<String> {
+        let of = |(policy, gap): (usize, PromptGap)| {
+            values::lacking(&self.analysis.policies[policy].name, gap)
+        };
+        self.gaps.largest().into_iter().map(of).collect()
+    }
+
     /// The ranks that told-apart pairs leave to policies; `None` for one that nobody checked, or whose level is withheld.
     fn ranks(&self) -> Vec<Option<RankInterval>> {
         let found = self.analysis;
         let all: Vec<usize> = (0..found.policies.len()).collect();
-        let told = |pair: &&Difference| found.reading(pair) == Reading::ToldApart;
+        let told = |pair: &&Difference| self.stands(pair) == Reading::ToldApart;
         let apart = found.differences.iter().filter(told);
         let apart = apart.map(|pair| values::ordered((pair.first, pair.second), pair.difference));
         let claimable = |at: &usize| standing(&found.policies[*at]) == Standing::Claimable;
@@ -262,7 +293,7 @@ impl AnalysisShown<'_> {
             })
             .collect();
         let order = |first: usize, second: usize| {
-            let told = |of: &&Difference| found.reading(of) == Reading::ToldApart;
+            let told = |of: &&Difference| self.stands(of) == Reading::ToldApart;
             found.differences.iter().filter(told).find_map(|of| {
                 let sign = of.difference.total_cmp(&0.0);
                 if (of.first, of.second) == (first, second) {
@@ -279,7 +310,7 @@ impl AnalysisShown<'_> {
             digits: self.digits(),
             on_record: false,
             obstacles: &[],
-            remarks: &[],
+            remarks: &self.lacking(),
             order_standing: OrderStanding::Asked,
         }
         .answer()
@@ -381,7 +412,7 @@ impl AnalysisShown<'_> {
 
     /// A difference in words.
     fn reading(&self, pair: &Difference) -> &'static str {
-        match self.analysis.reading(pair) {
+        match self.stands(pair) {
             Reading::Unchecked => "unchecked",
             Reading::ToldApart => "told apart",
             Reading::NotToldApart => "not told apart",

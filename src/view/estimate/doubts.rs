@@ -176,11 +176,7 @@ impl Asked<'_> {
     /// Prompts of which some policies have no score.
     fn lacking(&self, gaps: &PromptGaps) -> Vec<String> {
         let sentence = |(policy, gap): (usize, PromptGap)| {
-            format!(
-                "{} has no score for {} of {} prompts: it is above or below another only where the worst scores there would \
-                 not change that.",
-                self.found.analysis.policies[policy].name, gap.first, gap.all
-            )
+            values::lacking(&self.found.analysis.policies[policy].name, gap)
         };
         gaps.largest().into_iter().map(sentence).collect()
     }

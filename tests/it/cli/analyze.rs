@@ -704,3 +704,39 @@ fn vectors_that_are_none() {
         .fails(5, &["empty", "no vector files"]);
     desk.run("qualify --vectors nowhere").fails(5, &["nowhere"]);
 }
+
+/// Rows of a policy: the value of a prompt is its place, and every one is labelled.
+fn rows_of(places: std::ops::Range<u32>, above: f64) -> String {
+    let row = |place: u32| {
+        let value = 0.25 + 0.5 * f64::from(place) / 400.0 + above;
+        // A label is off its score, now above and now below.
+        let label = value + if place.is_multiple_of(2) { 0.04 } else { -0.04 };
+        format!(
+            "{}\n",
+            json!({"prompt_id": format!("p{place}"), "judge_score": value, "oracle_label": label})
+        )
+    };
+    places.map(row).collect()
+}
+
+#[test]
+fn who_lacks_the_hardest_prompts_is_not_the_best_for_that() {
+    let mut desk = Desk::new();
+    std::fs::create_dir(desk.at.join("given")).unwrap();
+    // Given two policies that are the same, of which one was not asked the fifth of the prompts that are hardest.
+    desk.file("given/m0_responses.jsonl", &rows_of(0..400, 0.0));
+    desk.file("given/m1_responses.jsonl", &rows_of(80..400, 0.0));
+    let ran = desk.ok("analyze given");
+    says(
+        &ran,
+        &["m1 has no score for 80 of 400 prompts", "not told apart"],
+    );
+    let found = desk.ok("analyze given --json").json();
+    assert_eq!(found["data"]["differences"][0]["reading"], "not told apart");
+    assert_ne!(found["data"]["answer"]["best"], json!(["m1"]), "{found:#}");
+    // Given one prompt less, and one policy that is far above the other, then no score of that prompt would change it.
+    desk.file("given/m1_responses.jsonl", &rows_of(1..400, 0.2));
+    let found = desk.ok("analyze given --json").json();
+    assert_eq!(found["data"]["differences"][0]["reading"], "told apart");
+    assert_eq!(found["data"]["answer"]["best"], json!(["m1"]));
+}

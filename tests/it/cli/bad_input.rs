@@ -590,3 +590,15 @@ fn nobody_is_told_in_the_words_of_the_reader() {
         }
     }
 }
+
+#[test]
+fn a_program_is_told_which_options_are_missing() {
+    let mut desk = Desk::with_ledger();
+    let ran = desk.run("confirm unseal probes --json");
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    let message = ran.json()["data"]["message"].clone();
+    assert!(
+        message.as_str().unwrap().contains("--for <TEXT>"),
+        "{message}"
+    );
+}
