@@ -219,7 +219,7 @@ impl PolicyResult {
     }
 
     /// How far its calibration may be off by the audit that it rests on; 0 where own labels correct it.
-    fn audited_margin(&self) -> f64 {
+    pub fn audited_margin(&self) -> f64 {
         let audit = self.transport.as_ref();
         let audit = audit.filter(|_| !self.route.uses_own_labels());
         audit.and_then(|result| result.margin).unwrap_or(0.0)
