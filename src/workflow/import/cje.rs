@@ -190,16 +190,7 @@ fn members<'b>(
             return Err(reader.error(line, Some(field), what));
         }
     }
-    let metadata = match record.get("metadata") {
-        Some(raw) if raw.get().starts_with('{') => {
-            let inner = serde_json::from_str(raw.get());
-            Some(inner.map_err(|error| {
-                let what = format!("expected members, each once: {error}");
-                reader.error(line, Some("metadata"), what)
-            })?)
-        }
-        _ => None,
-    };
+    let metadata = reader.metadata(line, &record)?;
     Ok(Some(CjeRecord {
         record,
         metadata,

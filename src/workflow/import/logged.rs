@@ -380,16 +380,7 @@ fn taken(
         return Ok(None);
     }
     let record = record(text).map_err(|what| reader.error(line, None, what))?;
-    let metadata = match record.get("metadata") {
-        Some(raw) if raw.get().starts_with('{') => {
-            let inner = serde_json::from_str(raw.get());
-            Some(inner.map_err(|error| {
-                let what = format!("expected members, each once: {error}");
-                reader.error(line, Some("metadata"), what)
-            })?)
-        }
-        _ => None,
-    };
+    let metadata = reader.metadata(line, &record)?;
     let members = LoggedRecord { record, metadata };
     let forced =
         forced(&members).map_err(|(field, what)| reader.error(line, Some(&field), what))?;

@@ -12,6 +12,7 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
 
+use crate::analyze::read::Record;
 use crate::import::Brings;
 use crate::import::How;
 use crate::import::ImportError;
@@ -125,6 +126,25 @@ impl<'a> Reader<'a> {
     /// An error at a line.
     pub(super) fn error(&self, line: u64, field: Option<&str>, what: String) -> ImportError {
         ImportError::new(&self.out.file, line, field, what)
+    }
+
+    /// The members of a record's `metadata`, where it has some.
+    pub(super) fn metadata<'r>(
+        &self,
+        line: u64,
+        record: &Record<'r>,
+    ) -> Result<Option<Record<'r>>, ImportError> {
+        let Some(raw) = record
+            .get("metadata")
+            .filter(|raw| raw.get().starts_with('{'))
+        else {
+            return Ok(None);
+        };
+        let inner = serde_json::from_str(raw.get());
+        inner.map(Some).map_err(|error| {
+            let what = format!("expected members, each once: {error}");
+            self.error(line, Some("metadata"), what)
+        })
     }
 
     /// Notes a wrong line, so that others are named beside it.
