@@ -30,6 +30,7 @@ pub mod said;
 pub mod seals;
 pub mod splits;
 pub mod tallies;
+pub mod timely;
 pub mod trail;
 
 use clover_event::Kind;
@@ -201,6 +202,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "tallies",
         reads: tallies::READS,
         make: || Box::<tallies::Tallies>::default(),
+    },
+    FoldEntry {
+        name: "timely",
+        reads: timely::READS,
+        make: || Box::<timely::TimelyRows>::default(),
     },
     // The next fold goes here.
 ];

@@ -103,6 +103,15 @@ pub fn lacking(policy: &str, gap: PromptGap) -> String {
     )
 }
 
+/// What is said of rows that do not count.
+pub fn scored_late(policy: &str, rows: u64) -> String {
+    let (rows, verb, pronoun) = match rows {
+        1 => ("1 row".to_owned(), "was", "it does"),
+        rows => (format!("{rows} rows"), "were", "they do"),
+    };
+    format!("{rows} of {policy} {verb} scored after its labels could be read: {pronoun} not count.")
+}
+
 /// Adds to a view of what was computed where it stands, by the view of its append; without one it ends with `unrecorded`.
 ///
 /// # Panics

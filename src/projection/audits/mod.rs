@@ -46,6 +46,7 @@ use serde::Serialize;
 
 use crate::designs::Designs;
 use crate::said;
+use crate::timely;
 
 /// Algorithm of an audit whose width reaches as far as the bound of nearly constant labels; asked for from rulebook 18 on.
 pub const BOUNDED_AUDIT: &str = "transport/2";
@@ -264,6 +265,7 @@ impl Rule for Transport {
         if let Some(terms) = terms {
             let checked = said::check_terms(state, experiment, terms);
             breaches.take(RuleName::Transport, checked);
+            breaches.take(RuleName::Transport, timely::check_terms(state, terms));
         }
         let checked = match &event.event.payload {
             Payload::TransportTested(tested) => check_probes(state, experiment, tested),
@@ -411,7 +413,8 @@ fn check_contrast(
             "told apart"
         );
     }
-    claims::check_contrast(state, experiment, contrast)
+    claims::check_contrast(state, experiment, contrast)?;
+    timely::check_contrast(state, experiment, contrast)
 }
 
 /// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.
@@ -467,5 +470,6 @@ fn check_estimate(
         ),
         format!("claim {}", estimate.claim)
     );
-    claims::check_estimate(state, experiment, estimate)
+    claims::check_estimate(state, experiment, estimate)?;
+    timely::check_estimate(state, experiment, estimate)
 }

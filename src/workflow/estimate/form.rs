@@ -1,5 +1,6 @@
 //! The form of what is recorded, by rulebook.
 
+use clover_event::payload::estimated::RowUse;
 use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 
@@ -10,6 +11,12 @@ pub enum Form {
     Bare,
     /// From rulebook 18 on: nothing is told apart unless both sides are checked, and equal labels give no width of zero.
     Claimed,
+}
+
+/// Which rows are read, by the rulebook in force.
+pub fn use_of_rows(state: &State) -> Option<RowUse> {
+    let asks = state.asks(Question::RowsBefore);
+    asks.then_some(RowUse::ScoredBefore)
 }
 
 impl Form {

@@ -54,6 +54,7 @@ pub fn usual(judge: JudgeId, covariates: Vec<FieldId>) -> EstimateTerms {
         label_scale: None,
         labels: LabelUse::Representative,
         mode: CalibratorMode::Auto,
+        rows: None,
         weight: None,
     }
 }

@@ -102,6 +102,7 @@ pub fn compared(
             covariates: &[],
             fields: &[],
             strata: false,
+            use_of_rows: None,
             rows_below: below,
             audits_below: below,
         };

@@ -51,6 +51,7 @@ impl Context<'_> {
             covariates: &terms.covariates,
             fields: &[],
             strata: terms.labels == LabelUse::Weighted,
+            use_of_rows: terms.rows,
             rows_below: through.saturating_add(1),
             audits_below: 0,
         };

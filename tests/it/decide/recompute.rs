@@ -54,6 +54,7 @@ fn story() -> Vec<Payload> {
             inclusion_micro: micro(500_000),
             protocol: "sdp-1".parse().unwrap(),
             purpose: DesignPurpose::Calibrate,
+            use_of_rows: terms.rows,
             strata: None,
         }
         .into(),
@@ -105,10 +106,11 @@ fn told() -> TestLedger {
 }
 
 fn found(test: &TestLedger) -> Found {
-    let (experiment, terms) = (
+    let (experiment, mut terms) = (
         EXP.parse().unwrap(),
         terms::usual("judge".parse().unwrap(), Vec::new()),
     );
+    terms.rows = form::use_of_rows(test.ledger.state());
     let which = Which {
         experiment: &experiment,
         judge: &terms.judge,
