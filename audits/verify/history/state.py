@@ -89,6 +89,7 @@ class State:
         self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
         self.scored_at = {}                       # experiment -> judge -> row -> seq of its score
+        self.prompts = {}                         # experiment -> judge -> policy -> draw -> items with a score
         self.anew = {}                            # (iteration, candidate) -> judge that was asked anew
         self.drifts = {}                          # (experiment, judge) -> (newest failed check, if the newest failed)
 

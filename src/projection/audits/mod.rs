@@ -3,6 +3,7 @@
 
 mod claims;
 pub mod probes;
+mod prompts;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -411,7 +412,8 @@ fn check_contrast(
             "told apart"
         );
     }
-    claims::check_contrast(state, experiment, contrast)
+    claims::check_contrast(state, experiment, contrast)?;
+    prompts::check_missing(state, experiment, contrast)
 }
 
 /// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.

@@ -12,6 +12,7 @@ pub mod covariates;
 pub mod drawn;
 pub mod form;
 mod labels;
+mod missing;
 pub(crate) mod model;
 pub mod planning;
 pub mod probes;
