@@ -6,6 +6,7 @@
 mod jsonl;
 pub mod publish;
 pub mod source;
+mod stage;
 mod tiles;
 
 use std::io;
