@@ -99,7 +99,7 @@ pub(super) struct JudgeArgs {
     )]
     pub builtin: bool,
     /// Seconds for one answer of a command
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, hide = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub timeout: u64,
     /// Children that are asked side by side
     #[arg(short = 'j', value_name = "N", default_value_t = 1)]
