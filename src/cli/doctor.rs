@@ -1,6 +1,8 @@
 //! `clover doctor`: what surrounds a ledger, checked one by one.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
@@ -32,13 +34,21 @@ pub(super) type DoctorCheck = (&'static str, CheckResult, String);
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut checks = environment(ctx);
     let found = home::find(ctx);
-    let around = found.as_ref().ok().and_then(|home| home.folder().parent());
-    let around = around.map_or_else(|| ctx.path(Path::new(".")), Path::to_path_buf);
+    let home = found.as_ref().ok();
+    let beside = home.and_then(|home| home.folder().parent());
+    let here = ctx.folder();
+    let around: BTreeSet<PathBuf> = beside
+        .into_iter()
+        .chain([here])
+        .map(Path::to_path_buf)
+        .collect();
     match found {
         Ok(home) => files(ctx, &home, &mut checks)?,
         Err(error) => checks.push(("ledger", CheckResult::Remark, error.message)),
     }
-    left(&around, &mut checks)?;
+    for folder in around {
+        left(&folder, &mut checks)?;
+    }
     keys(ctx, &mut checks)?;
     if args.selftest {
         checks.extend(selftest::run(ctx)?);

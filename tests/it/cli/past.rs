@@ -10,6 +10,7 @@ use super::Desk;
 use crate::support::decided;
 use crate::support::deployed;
 use crate::support::forger;
+use crate::support::forger::World;
 use crate::support::gated;
 use crate::support::iterated;
 use crate::support::labelled;
@@ -33,8 +34,10 @@ fn desk(story: &Story, size: u64) -> Desk {
     let mut desk = Desk::new();
     let folder = desk.at.join("export");
     std::fs::create_dir_all(folder.join("blobs")).unwrap();
-    let lines = forger::file(&story.lines[..usize::try_from(size).unwrap()]);
-    let text = String::from_utf8_lossy(&lines).into_owned();
+    let told = &story.lines[..usize::try_from(size).unwrap()];
+    let bodies = World::of(told).items.into_iter();
+    let text: String = bodies.map(|item| item.body.to_string()).collect();
+    let lines = forger::file(told);
     let kept = story.checkpoints.range(..=size).map(|(_, note)| {
         let note = String::from_utf8(note.clone()).unwrap();
         json!({"note": note}).to_string() + "\n"

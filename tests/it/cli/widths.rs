@@ -60,7 +60,7 @@ const VERBS: &[&str] = &[
     "label design list",
     "log",
     "plan audit 0.2 --dry-run",
-    "plan labels 0.05 --dry-run",
+    "plan labels 0.05 --score-price 0.01 --label-price 2 --dry-run",
     "replay --all",
     "rulebook show",
     "schema",
