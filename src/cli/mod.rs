@@ -449,7 +449,8 @@ fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
 
 /// The same. Help that was asked for fits so many columns.
 fn parse_in(args: &[OsString], columns: u16) -> Result<(Cli, String), clap::Error> {
-    let matches = command_in(columns).try_get_matches_from(args);
+    let command = command().term_width(columns.min(COLUMNS).into());
+    let matches = command.try_get_matches_from(args);
     let matches = matches.map_err(|error| without_those_for_good(error, args))?;
     let mut path = Vec::new();
     let mut at = &matches;
@@ -462,11 +463,7 @@ fn parse_in(args: &[OsString], columns: u16) -> Result<(Cli, String), clap::Erro
 
 /// The parser of command lines.
 fn command() -> clap::Command {
-    command_in(COLUMNS)
-}
-
-fn command_in(columns: u16) -> clap::Command {
-    with_negatives(Cli::command().term_width(columns.min(COLUMNS).into()))
+    with_negatives(Cli::command().term_width(COLUMNS.into()))
 }
 
 /// A number below 0 after an option is its value, which the message then names, and no option of its own.

@@ -175,7 +175,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
             vec![planned.clone().into()],
         )?)
     };
-    Ok(plans::show(&found, planned, recorded))
+    let view = plans::show(&found, planned, recorded);
+    Ok(match ctx.as_of {
+        Some(_) => view.with_verdict(estimate::unrecorded(ctx)),
+        None => view,
+    })
 }
 
 fn unplanned(error: &PlanError) -> CliError {
