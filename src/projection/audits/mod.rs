@@ -2,6 +2,7 @@
 //! `calibrator` and `transport`, by which an audit is run once and a failure marks every estimate of its policy.
 
 mod claims;
+pub mod environments;
 pub mod probes;
 
 use std::collections::BTreeMap;
@@ -10,11 +11,15 @@ use std::collections::BTreeSet;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
+use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
+use clover_event::payload::Verdict;
 use clover_event::payload::audit::TransportStanding;
 use clover_event::payload::audit::TransportTested;
+use clover_event::payload::environment::EnvironmentScope;
+use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
@@ -44,6 +49,8 @@ use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::audits::environments::EnvironmentRecord;
+use crate::audits::environments::Environments;
 use crate::designs::Designs;
 use crate::said;
 
@@ -51,7 +58,12 @@ use crate::said;
 pub const BOUNDED_AUDIT: &str = "transport/2";
 
 /// Kinds that move it.
-pub const READS: &[Kind] = &[Kind::CalibratorFitted, Kind::TransportTested];
+pub const READS: &[Kind] = &[
+    Kind::CalibratorFitted,
+    Kind::EnvironmentsTested,
+    Kind::RegimeSelected,
+    Kind::TransportTested,
+];
 
 /// The newest audit of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,14 +110,44 @@ impl PolicyAudits {
     }
 }
 
-/// The audits of one experiment, by judge and policy.
+/// Audits and fits over the same rows: all of an experiment, or those of one environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ExperimentAudits {
+pub struct ScopeAudits {
     /// By judge, then policy.
     pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, PolicyAudits>>,
     /// Policies with labels in each fitted calibrator, by judge.
     pub labelled: BTreeMap<JudgeId, BTreeMap<Digest, BTreeSet<PolicyId>>>,
+    /// Labels of each fitted calibrator, by judge.
+    pub labels: BTreeMap<JudgeId, BTreeMap<Digest, u64>>,
+}
+
+/// The audits of one experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentAudits {
+    /// Environments that were tested, by judge.
+    pub environments: Environments,
+    /// Over the rows of an environment, by its key; over all rows under none.
+    pub scopes: BTreeMap<String, ScopeAudits>,
+}
+
+/// The key of a scope; empty for all rows.
+fn scope_key(environment: Option<&EnvironmentScope>) -> String {
+    environment.map_or_else(String::new, EnvironmentScope::key)
+}
+
+/// What an audit is about.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditSubject<'a> {
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+    /// Whose scores.
+    pub judge: &'a JudgeId,
+    /// The environment whose rows alone are read; `None` for all rows.
+    pub environment: Option<&'a EnvironmentScope>,
+    /// The policy.
+    pub policy: &'a PolicyId,
 }
 
 /// Audits by experiment.
@@ -117,47 +159,103 @@ pub struct Audits {
 }
 
 impl Audits {
-    /// The audit that stands for or against an estimate.
+    fn scope(
+        &self,
+        experiment: &ExperimentId,
+        environment: Option<&EnvironmentScope>,
+    ) -> Option<&ScopeAudits> {
+        let of = self.by_experiment.get(experiment)?;
+        of.scopes.get(&scope_key(environment))
+    }
+
+    fn of_policy(&self, of: &AuditSubject<'_>) -> Option<&PolicyAudits> {
+        let scope = self.scope(of.experiment, of.environment)?;
+        scope.by_judge.get(of.judge)?.get(of.policy)
+    }
+
+    /// The audit that stands for or against an estimate: of its policy, or the failed test of an environment that its rows
+    /// are in and that withholds its level.
     pub fn standing(
+        &self,
+        of: &AuditSubject<'_>,
+        calibrator: Option<Digest>,
+    ) -> Option<TransportStanding> {
+        let own = self.of_policy(of);
+        let own = own.and_then(|own| own.standing(calibrator));
+        if own.is_some_and(|own| own.state == TransportState::Fail) {
+            return own;
+        }
+        let experiment = self.by_experiment.get(of.experiment);
+        let records = experiment.and_then(|all| all.environments.get(of.judge));
+        match of.environment {
+            None => environments::withholding(records, None).or(own),
+            Some(scope) => {
+                let record = records.and_then(|all| all.get(&scope.key()));
+                let inside = environments::inside(record, calibrator, own);
+                environments::withholding(records, Some(scope)).or(inside)
+            }
+        }
+    }
+
+    /// What tests found of an environment.
+    pub fn environment(
         &self,
         experiment: &ExperimentId,
         judge: &JudgeId,
-        policy: &PolicyId,
-        calibrator: Option<Digest>,
-    ) -> Option<TransportStanding> {
-        let of = self.by_experiment.get(experiment)?.by_judge.get(judge)?;
-        of.get(policy)?.standing(calibrator)
+        scope: &EnvironmentScope,
+    ) -> Option<&EnvironmentRecord> {
+        let of = self.by_experiment.get(experiment)?;
+        of.environments.get(judge)?.get(&scope.key())
+    }
+
+    /// Every environment of an experiment that was tested under a judge, in the order of their keys.
+    pub fn environments(
+        &self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+    ) -> impl Iterator<Item = &EnvironmentRecord> {
+        let of = self.by_experiment.get(experiment);
+        let of = of.and_then(|of| of.environments.get(judge));
+        of.into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// Labels that a calibrator was fitted on, of an environment alone.
+    pub fn local_labels(
+        &self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+        scope: &EnvironmentScope,
+        calibrator: &Digest,
+    ) -> Option<u64> {
+        let of = self.scope(experiment, Some(scope))?;
+        of.labels.get(judge)?.get(calibrator).copied()
     }
 
     /// The margin of the newest audit of a policy, in label units.
-    pub fn margin(
-        &self,
-        experiment: &ExperimentId,
-        judge: &JudgeId,
-        policy: &PolicyId,
-    ) -> Option<Micro> {
-        let of = self.by_experiment.get(experiment)?.by_judge.get(judge)?;
-        Some(of.get(policy)?.newest.as_ref()?.margin_micro)
+    pub fn margin(&self, of: &AuditSubject<'_>) -> Option<Micro> {
+        Some(self.of_policy(of)?.newest.as_ref()?.margin_micro)
     }
 
     /// Whether a calibrator was fitted on labels of a policy.
-    fn is_labelled(
-        &self,
-        experiment: &ExperimentId,
-        judge: &JudgeId,
-        policy: &PolicyId,
-        calibrator: &Digest,
-    ) -> bool {
-        let of = self.by_experiment.get(experiment);
-        let fits = of.and_then(|of| of.labelled.get(judge));
+    fn is_labelled(&self, of: &AuditSubject<'_>, calibrator: &Digest) -> bool {
+        let scope = self.scope(of.experiment, of.environment);
+        let fits = scope.and_then(|scope| scope.labelled.get(of.judge));
         let policies = fits.and_then(|fits| fits.get(calibrator));
-        policies.is_some_and(|policies| policies.contains(policy))
+        policies.is_some_and(|policies| policies.contains(of.policy))
     }
 
     /// Takes in what an event of an experiment says.
     pub fn take(&mut self, experiment: &ExperimentId, seq: u64, payload: &Payload) {
         match payload {
             Payload::CalibratorFitted(fitted) => self.fitted(experiment, fitted),
+            Payload::EnvironmentsTested(said) => {
+                let of = self.by_experiment.entry(experiment.clone()).or_default();
+                environments::tested(&mut of.environments, seq, said);
+            }
+            Payload::RegimeSelected(said) => {
+                let of = self.by_experiment.entry(experiment.clone()).or_default();
+                environments::selected(&mut of.environments, seq, said);
+            }
             Payload::TransportTested(tested) => self.tested(experiment, seq, tested),
             _ => {}
         }
@@ -167,10 +265,11 @@ impl Audits {
     pub fn answer(
         &mut self,
         experiment: &ExperimentId,
-        judge: &JudgeId,
+        (judge, environment): (&JudgeId, Option<&EnvironmentScope>),
         newest: impl IntoIterator<Item = (PolicyId, u64)>,
     ) {
         let of = self.by_experiment.get_mut(experiment);
+        let of = of.and_then(|of| of.scopes.get_mut(&scope_key(environment)));
         let Some(policies) = of.and_then(|of| of.by_judge.get_mut(judge)) else {
             return;
         };
@@ -186,18 +285,24 @@ impl Audits {
     fn fitted(&mut self, experiment: &ExperimentId, fitted: &CalibratorFitted) {
         let labels = fitted.labels_by_policy.iter();
         let newest = labels.map(|of| (of.policy.clone(), of.newest_seq.value()));
-        self.answer(experiment, &fitted.terms.judge, newest);
+        let (judge, environment) = (&fitted.terms.judge, fitted.terms.environment.as_ref());
+        self.answer(experiment, (judge, environment), newest);
         if fitted.labels_by_policy.is_empty() {
             return;
         }
         let of = self.by_experiment.entry(experiment.clone()).or_default();
-        let fits = of.labelled.entry(fitted.terms.judge.clone()).or_default();
+        let of = of.scopes.entry(scope_key(environment)).or_default();
+        let counts = of.labels.entry(judge.clone()).or_default();
+        counts.insert(fitted.calibrator, fitted.labels.value());
+        let fits = of.labelled.entry(judge.clone()).or_default();
         let policies = fitted.labels_by_policy.iter().map(|of| of.policy.clone());
         fits.entry(fitted.calibrator).or_default().extend(policies);
     }
 
     fn tested(&mut self, experiment: &ExperimentId, seq: u64, tested: &TransportTested) {
         let of = self.by_experiment.entry(experiment.clone()).or_default();
+        let key = scope_key(tested.terms.environment.as_ref());
+        let of = of.scopes.entry(key).or_default();
         let of = of.by_judge.entry(tested.terms.judge.clone()).or_default();
         let audited = of.entry(tested.policy.clone()).or_default();
         audited.newest = Some(Newest {
@@ -234,9 +339,16 @@ fn fitted(experiment: Option<&ExperimentId>, judge: &JudgeId, calibrator: &Diges
     canon::digest("clover/fitted/v1", &(experiment, judge, calibrator))
 }
 
-/// Digest under which it is known that a policy was audited by the probes of a design.
-pub fn audited(experiment: &ExperimentId, design: &DesignId, policy: &PolicyId) -> Digest {
-    canon::digest("clover/audited/v1", &(experiment, design, policy))
+/// Digest under which it is known that a policy was audited by the probes of a design, over all rows or in one environment.
+pub fn audited(
+    experiment: &ExperimentId,
+    design: &DesignId,
+    (policy, environment): (&PolicyId, Option<&EnvironmentScope>),
+) -> Digest {
+    match environment {
+        None => canon::digest("clover/audited/v1", &(experiment, design, policy)),
+        Some(scope) => canon::digest("clover/audited/v2", &(experiment, design, policy, scope)),
+    }
 }
 
 /// The rules `calibrator` and `transport`.
@@ -253,6 +365,7 @@ impl Rule for Transport {
             Payload::CalibratorFitted(said) => Some(&said.terms),
             Payload::ContrastRecorded(said) => Some(&said.terms),
             Payload::CoverageChecked(said) => Some(&said.terms),
+            Payload::EnvironmentsTested(said) => Some(&said.terms),
             Payload::EstimateRecorded(said) => Some(&said.terms),
             Payload::OpeDiagnosed(said) => Some(&said.terms.estimate),
             Payload::OpeEstimated(said) => Some(&said.terms.estimate),
@@ -264,9 +377,17 @@ impl Rule for Transport {
         if let Some(terms) = terms {
             let checked = said::check_terms(state, experiment, terms);
             breaches.take(RuleName::Transport, checked);
+            let checked = environments::check_window(state, experiment, terms);
+            breaches.take(RuleName::Transport, checked);
         }
         let checked = match &event.event.payload {
-            Payload::TransportTested(tested) => check_probes(state, experiment, tested),
+            Payload::CalibratorFitted(fit) => {
+                breaches.take(RuleName::Calibrator, environments::check_local(fit));
+                return;
+            }
+            Payload::EnvironmentsTested(tested) => check_environments(state, experiment, tested),
+            Payload::RegimeSelected(said) => environments::check_regime(state, experiment, said),
+            Payload::TransportTested(tested) => check_audited(state, experiment, tested),
             Payload::EstimateRecorded(estimate) => check_estimate(state, experiment, estimate),
             Payload::ContrastRecorded(contrast) => check_contrast(state, experiment, contrast),
             Payload::OpeDiagnosed(said) => claims::check_diagnosed(state, experiment, said),
@@ -302,6 +423,16 @@ impl Rule for Transport {
             }
             Payload::OuaEstimated(said) => needs(&said.terms.judge, &said.calibrator),
             Payload::CoverageChecked(said) => needs(&said.terms.judge, &said.calibrator),
+            Payload::EnvironmentsTested(said) => {
+                needs(&said.terms.judge, &said.calibrator);
+                if let Some(charge) = &said.charge {
+                    facts.push(Fact::Needs {
+                        digest: charge.0,
+                        before: event.seq,
+                        rule: RuleName::Refs,
+                    });
+                }
+            }
             Payload::TransportTested(said) => {
                 needs(&said.terms.judge, &said.calibrator);
                 if let Some(charge) = &said.charge {
@@ -312,7 +443,8 @@ impl Rule for Transport {
                     });
                 }
                 if let Some(experiment) = experiment {
-                    let digest = audited(experiment, &said.design, &said.policy);
+                    let environment = said.terms.environment.as_ref();
+                    let digest = audited(experiment, &said.design, (&said.policy, environment));
                     facts.push(Fact::Gives { digest, once: None });
                     facts.push(Fact::Forbids {
                         digest,
@@ -325,25 +457,47 @@ impl Rule for Transport {
     }
 }
 
+fn check_audited(state: &State, experiment: &ExperimentId, tested: &TransportTested) -> RuleAnswer {
+    let passes = tested.state == TransportState::Pass;
+    check_probes(state, experiment, (&tested.design, tested.charge), passes)?;
+    claims::check_audit(state, tested)?;
+    probes::check_timely(state, experiment, tested)
+}
+
+/// A family of environments is tested on probes, by a calibrator of all rows.
+fn check_environments(
+    state: &State,
+    experiment: &ExperimentId,
+    tested: &EnvironmentsTested,
+) -> RuleAnswer {
+    let mut verdicts = tested.environments.iter().map(|of| of.verdict);
+    let passes = verdicts.any(|verdict| verdict == Verdict::Pass);
+    check_probes(state, experiment, (&tested.design, tested.charge), passes)?;
+    environments::check_whole(&tested.terms)?;
+    probes::check_all_timely(state, experiment, tested)
+}
+
 /// Probes belong to a registered audit design; sealed ones were opened all together, under a charge.
-fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTested) -> RuleAnswer {
+fn check_probes(
+    state: &State,
+    experiment: &ExperimentId,
+    (named, charge): (&DesignId, Option<EventId>),
+    passes: bool,
+) -> RuleAnswer {
     let design = state
         .fold::<Designs>()
-        .design(experiment, &tested.design)
+        .design(experiment, named)
         .filter(|design| {
             let registered = design.registered.as_ref();
             registered.is_some_and(|of| of.purpose == DesignPurpose::Audit)
         });
     let Some(design) = design else {
-        let found = format!("{}, which is none", tested.design);
+        let found = format!("{named}, which is none");
         return unmet("a registered label design for audit", found);
     };
     ensure!(
         design.sealed <= design.revealed,
-        format!(
-            "all {} sealed labels of {} open",
-            design.sealed, tested.design
-        ),
+        format!("all {} sealed labels of {} open", design.sealed, named),
         format!("{} open", design.revealed)
     );
     let has_strata = design
@@ -351,23 +505,19 @@ fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTest
         .as_ref()
         .is_some_and(|of| !of.strata.is_empty());
     ensure!(
-        !has_strata || tested.state != TransportState::Pass || !state.asks(Question::EvenProbes),
+        !has_strata || !passes || !state.asks(Question::EvenProbes),
         format!(
-            "no pass by {}, which draws by stratum: an audit counts each of its probes alike",
-            tested.design
+            "no pass by {named}, which draws by stratum: an audit counts each of its probes alike"
         ),
         "a pass"
     );
-    match (design.sealed > 0, tested.charge) {
+    match (design.sealed > 0, charge) {
         (true, None) => unmet("the charge that opened the sealed probes", "none"),
         (false, Some(charge)) => unmet(
             "no charge for probes that were open from the start",
             charge.to_string(),
         ),
-        (true, Some(_)) | (false, None) => {
-            claims::check_audit(state, tested)?;
-            probes::check_timely(state, experiment, tested)
-        }
+        (true, Some(_)) | (false, None) => Ok(()),
     }
 }
 
@@ -390,7 +540,15 @@ fn check_contrast(
         (&contrast.first, contrast.first_transport),
         (&contrast.second, contrast.second_transport),
     ] {
-        let standing = audits.standing(experiment, judge, policy, None);
+        let subject = AuditSubject {
+            experiment,
+            judge,
+            environment: contrast.terms.environment.as_ref(),
+            policy,
+        };
+        let standing = audits
+            .standing(&subject, contrast.calibrator)
+            .filter(|of| of.state == TransportState::Fail);
         ensure!(
             said == standing,
             format!(
@@ -420,9 +578,15 @@ fn check_off_policy(
     experiment: &ExperimentId,
     estimate: &OpeEstimated,
 ) -> RuleAnswer {
-    let judge = &estimate.terms.estimate.judge;
+    environments::check_whole(&estimate.terms.estimate)?;
     let audits = state.fold::<Audits>();
-    let standing = audits.standing(experiment, judge, &estimate.policy, None);
+    let subject = AuditSubject {
+        experiment,
+        judge: &estimate.terms.estimate.judge,
+        environment: None,
+        policy: &estimate.policy,
+    };
+    let standing = audits.standing(&subject, None);
     ensure!(
         estimate.transport == standing,
         format!("the audit that stands against it: {}", words(standing)),
@@ -446,12 +610,15 @@ fn check_estimate(
     experiment: &ExperimentId,
     estimate: &EstimateRecorded,
 ) -> RuleAnswer {
-    let standing = state.fold::<Audits>().standing(
+    let subject = AuditSubject {
         experiment,
-        &estimate.terms.judge,
-        &estimate.policy,
-        estimate.calibrator,
-    );
+        judge: &estimate.terms.judge,
+        environment: estimate.terms.environment.as_ref(),
+        policy: &estimate.policy,
+    };
+    let standing = state
+        .fold::<Audits>()
+        .standing(&subject, estimate.calibrator);
     ensure!(
         estimate.transport == standing,
         format!("the audit that stands: {}", words(standing)),
