@@ -409,7 +409,6 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     // What a manifest binds is held to before anything is opened.
     let (mut terms, manifest) = graded(ctx, &read, &design, args)?;
     let plan = manifest.as_ref().zip(terms.manifest);
-    let plan = plan.filter(|_| args.policies.is_empty());
     let untested = UntestedFamilies::of(&read, &design, plan)?;
     read.places.extend(untested.fields());
     if !untested.is_empty() {
@@ -455,7 +454,8 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let of_environments = environments.iter().cloned().map(Payload::from);
     let events = tested.iter().cloned().map(Payload::from);
-    let events = events.chain(of_environments).collect();
+    // A policy is audited by probes that have tested every family before.
+    let events = of_environments.chain(events).collect();
     let recorded = if args.fit.dry_run {
         None
     } else {

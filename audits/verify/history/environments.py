@@ -68,6 +68,7 @@ def inside(environment, calibrator, own):
 def environments_tested(state, entry, data):
     state.probes.pop((entry.experiment, data["design"]), None)
     if entry.experiment is not None:
+        state.families_tested.add((entry.experiment, data["design"], data["family"]))
         known = state.environments.setdefault((entry.experiment, data["terms"]["judge"]), {})
         for outcome in data["environments"]:
             new = Environment(entry.position, outcome["scope"])

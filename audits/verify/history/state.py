@@ -89,6 +89,7 @@ class State:
         self.audited = {}                         # (experiment, design, policy, key of the scope) -> seq of its audit
         self.failed, self.newest = {}, {}         # (experiment, judge, policy, key) -> seq; -> (calibrator, seq, state)
         self.environments = {}                    # (experiment, judge) -> key of the scope -> Environment
+        self.families_tested = set()              # (experiment, design, family)
         self.local = {}                           # (experiment, judge, key of the scope, calibrator) -> labels
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
         self.scored_at = {}                       # experiment -> judge -> row -> seq of its score

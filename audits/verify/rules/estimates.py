@@ -326,7 +326,7 @@ def audit_grades(state, e):
             return "the digest %s of the plan that was in force first" % current.digest, str(audit.get("manifest"))
         numbers = {name: current.manifest["transport"][name] for name in GRADED}
         same = numbers == {name: audit.get(name) for name in GRADED}
-        return None if same else ("the thresholds that it registers", "others")
+        return families_problem(state, e, current) if same else ("the thresholds that it registers", "others")
     if audit.get("manifest") is not None:
         return "no manifest: none that is in force planned audits before a probe was open", audit["manifest"]
     if record_ is not None:
@@ -340,9 +340,17 @@ def audit_grades(state, e):
         return "the usual numbers or stricter ones, and a family of at least %d" % least, "others"
 
 
+def families_problem(state, e, current):
+    """A policy is audited by probes that tested every family of the plan before: who drops a family drops the audit."""
+    named = (of["family"] for of in current.manifest["transport"]["environments"] if "family" in of)
+    tested = ((e.experiment, e.data["design"], family) in state.families_tested for family in named)
+    if "environment" not in e.data["terms"] and not all(tested):
+        return "a test of every family that the plan names, before this audit", "none of one"
+
+
 def environments_grades(state, e):
     """A family of environments is tested as the plan has it that was in force first: all of it, at its level."""
-    opened = state.first_open.get((e.experiment, e.data["design"]))
+    opened = state.opened(e.experiment, e.data["design"])
     if opened is None:
         return "a label of the design that is open", "none"
     record_, stands = first_plan(state, e, opened)

@@ -13,6 +13,7 @@ use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
+use clover_event::id::FamilyId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::payload::Verdict;
@@ -128,6 +129,8 @@ pub struct ScopeAudits {
 pub struct ExperimentAudits {
     /// Environments that were tested, by judge.
     pub environments: Environments,
+    /// Families that were tested, by design.
+    pub families: BTreeMap<DesignId, BTreeSet<FamilyId>>,
     /// Over the rows of an environment, by its key; over all rows under none.
     pub scopes: BTreeMap<String, ScopeAudits>,
 }
@@ -197,6 +200,18 @@ impl Audits {
         }
     }
 
+    /// Whether the probes of a design tested a family of environments.
+    pub fn has_family(
+        &self,
+        experiment: &ExperimentId,
+        design: &DesignId,
+        family: &FamilyId,
+    ) -> bool {
+        let of = self.by_experiment.get(experiment);
+        let tested = of.and_then(|of| of.families.get(design));
+        tested.is_some_and(|families| families.contains(family))
+    }
+
     /// What tests found of an environment.
     pub fn environment(
         &self,
@@ -250,6 +265,8 @@ impl Audits {
             Payload::CalibratorFitted(fitted) => self.fitted(experiment, fitted),
             Payload::EnvironmentsTested(said) => {
                 let of = self.by_experiment.entry(experiment.clone()).or_default();
+                let families = of.families.entry(said.design.clone()).or_default();
+                families.insert(said.family.clone());
                 environments::tested(&mut of.environments, seq, said);
             }
             Payload::RegimeSelected(said) => {

@@ -2,6 +2,7 @@
 
 use clover_event::id::ExperimentId;
 use clover_event::id::FamilyId;
+use clover_event::payload::audit::TransportTested;
 use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::manifest::TransportPlan;
@@ -12,10 +13,11 @@ use clover_ledger::ensure;
 use clover_ledger::unmet;
 use clover_num::Micro;
 
-use crate::designs::Designs;
+use crate::audits::Audits;
 use crate::drifts::AuditPlan;
 use crate::drifts::USUAL_Q;
 use crate::drifts::audit_plan;
+use crate::drifts::probe_opened;
 use crate::manifests::Manifests;
 
 /// A family of environments is tested as the plan has it that was in force first, before a probe was open: all of it, at its
@@ -25,8 +27,7 @@ pub(super) fn check(
     experiment: &ExperimentId,
     said: &EnvironmentsTested,
 ) -> RuleAnswer {
-    let design = state.fold::<Designs>().design(experiment, &said.design);
-    let opened = design.and_then(|design| design.first_open_seq);
+    let opened = probe_opened(state, experiment, &said.design);
     let opened = opened.required("a label of the design that is open")?;
     let wanted = "a plan of audits that was in force before a probe was open and still is, and names the environments";
     let plan = audit_plan(state.fold::<Manifests>(), experiment, opened);
@@ -61,6 +62,28 @@ pub(super) fn check(
         "others"
     );
     Ok(())
+}
+
+/// A policy is audited by probes that tested every family of the plan before: whoever drops a family drops the audit.
+pub(super) fn check_families(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &TransportTested,
+    plan: &TransportPlan,
+) -> RuleAnswer {
+    if said.terms.environment.is_some() {
+        return Ok(());
+    }
+    let tested = state.fold::<Audits>();
+    let mut named = plan.environments.iter().filter_map(|of| of.family.as_ref());
+    let untested = named.find(|family| !tested.has_family(experiment, &said.design, family));
+    match untested {
+        None => Ok(()),
+        Some(family) => unmet(
+            format!("a test of the family {family} that the plan names, by {}, before this audit", said.design),
+            "none",
+        ),
+    }
 }
 
 /// The environments of a family that a plan names, each with whether a claim needs it to pass.

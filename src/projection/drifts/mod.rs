@@ -437,6 +437,9 @@ fn check_first_plan(
                 format!("the thresholds that {id} registers"),
                 "others"
             );
+            if let Some(plan) = &version.manifest.transport {
+                environments::check_families(state, experiment, said, plan)?;
+            }
         }
         AuditPlan::Withdrawn(id) => {
             check_no_plan(said)?;
