@@ -180,7 +180,11 @@ pub(super) fn check_timely(
     let all = probes.map_or(0, |of| of.open.len() as u64);
     let counted = said.rows.value().saturating_add(late.value());
     // An environment holds some of the probes; those that are late count against it wherever they are.
-    let is_whole = if is_part { counted <= all } else { counted == all };
+    let is_whole = if is_part {
+        counted <= all
+    } else {
+        counted == all
+    };
     ensure!(
         is_whole,
         format!("all {all} probes of {}, counted or late", said.policy),

@@ -80,7 +80,10 @@ pub(super) fn check_families(
     match untested {
         None => Ok(()),
         Some(family) => unmet(
-            format!("a test of the family {family} that the plan names, by {}, before this audit", said.design),
+            format!(
+                "a test of the family {family} that the plan names, by {}, before this audit",
+                said.design
+            ),
             "none",
         ),
     }

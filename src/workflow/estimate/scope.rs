@@ -107,7 +107,9 @@ impl Places {
         all.retain(|_, rows| !rows.items.is_empty());
         let mut first: BTreeMap<(DesignId, Key), u64> = BTreeMap::new();
         for label in labels.all.iter().filter(|label| label.is_probe) {
-            first.entry((label.design.clone(), key(label))).or_insert(label.seq);
+            first
+                .entry((label.design.clone(), key(label)))
+                .or_insert(label.seq);
         }
         let mut uncounted = UncountedProbes::new();
         for ((design, key), readable) in first {

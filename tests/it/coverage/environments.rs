@@ -149,7 +149,11 @@ fn fair_environments_rarely_fail_under_any_correction() {
         }
     }
     for (any, (_, name)) in any.into_iter().zip(corrections) {
-        any.within(&format!("any of four fair environments fails, {name}"), 0.0, 0.1);
+        any.within(
+            &format!("any of four fair environments fails, {name}"),
+            0.0,
+            0.1,
+        );
     }
     held.within("a fair environment passes", 0.9, 1.0);
     covered.within("an interval of a fair environment holds 0", 0.93, 0.98);

@@ -216,14 +216,16 @@ impl Desk {
     fn planned_again(mut self, family: &'static str, window: Option<Value>) -> Self {
         let mut plan = self.plan.clone();
         plan["manifest"] = "audits-2".into();
-        let mut named = json!({"clusters": 130, "environment": "first", "family": family, "required": true});
+        let mut named =
+            json!({"clusters": 130, "environment": "first", "family": family, "required": true});
         if let Some(window) = &window {
             named["window"] = window.clone();
         }
         plan["transport"]["environments"] = json!([plan["transport"]["environments"][0], named]);
         let said = serde_json::to_value(planned::registered(&plan)).unwrap();
         self.manifest = said["digest"].clone();
-        self.world.say(ADA, "manifest.registered", 1, ARENA.into(), said);
+        self.world
+            .say(ADA, "manifest.registered", 1, ARENA.into(), said);
         self.family = (family, window);
         self
     }
@@ -239,12 +241,15 @@ impl Desk {
         let design = json!({
             "design": "calibrate-2", "inclusion_micro": 50_000, "protocol": "sdp-1", "purpose": "calibrate",
         });
-        self.world.say(LENA, "label.design_registered", 1, ARENA.into(), design);
+        self.world
+            .say(LENA, "label.design_registered", 1, ARENA.into(), design);
         let label = json!({
             "design": "calibrate-2", "draw": 0, "item": "item-z", "policy": "base", "purpose": "calibrate",
             "rater": "Lena", "value_micro": 0,
         });
-        self.at = self.world.say(LENA, "label.recorded", 1, ARENA.into(), label);
+        self.at = self
+            .world
+            .say(LENA, "label.recorded", 1, ARENA.into(), label);
         self
     }
 
