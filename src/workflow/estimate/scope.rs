@@ -183,3 +183,105 @@ pub(super) fn check_local(gathered: &Gathered, of: &EstimateTerms) -> Result<(),
         labels,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use clover_event::payload::label::LabelPurpose;
+    use clover_event::payload::label::LabelRecorded;
+
+    use super::*;
+
+    fn row(item: &str) -> Key {
+        ("base".parse().unwrap(), item.parse().unwrap(), 0)
+    }
+
+    fn law() -> EnvironmentScope {
+        EnvironmentScope {
+            environment: "law".parse().unwrap(),
+            family: "domain".parse().unwrap(),
+            window: None,
+        }
+    }
+
+    /// Rows by item, with the domain of each and the entry of its score.
+    fn rows(of: &[(&str, u64)]) -> BTreeMap<PolicyId, Rows> {
+        let rows = Rows {
+            items: of.iter().map(|(item, _)| item.parse().unwrap()).collect(),
+            draws: vec![0; of.len()],
+            scores: vec![500_000; of.len()],
+            scored: of.iter().map(|(_, seq)| *seq).collect(),
+            covariates: Vec::new(),
+        };
+        BTreeMap::from([("base".parse().unwrap(), rows)])
+    }
+
+    fn labels(of: &[(&str, u64, LabelPurpose)]) -> LabelList {
+        let mut labels = LabelList::default();
+        for (item, seq, purpose) in of {
+            let label = LabelRecorded {
+                design: "design-1".parse().unwrap(),
+                draw: clover_num::Count::default(),
+                item: item.parse().unwrap(),
+                policy: "base".parse().unwrap(),
+                purpose: *purpose,
+                rater: "Lena".parse().unwrap(),
+                value_micro: clover_num::Micro::default(),
+            };
+            labels.recorded(*seq, &label);
+        }
+        labels
+    }
+
+    fn places(of: &[(&str, &str)], late: &[&str]) -> Places {
+        let word = |(item, domain): &(&str, &str)| {
+            let words = BTreeMap::from([("domain".parse().unwrap(), (*domain).to_owned())]);
+            (row(item), words)
+        };
+        Places {
+            words: of.iter().map(word).collect(),
+            late: late.iter().map(|item| row(item)).collect(),
+        }
+    }
+
+    /// Given probes of an environment and of another, when the rows of one are read, then probes that were scored or placed once
+    /// their label could be read are given back wherever they are, and the others count where they are.
+    #[test]
+    fn late_probes_are_given_back_wherever_they_are() {
+        use LabelPurpose::Audit;
+        let places = places(
+            &[("timely", "law"), ("other", "medicine"), ("after", "medicine")],
+            &["moved"],
+        );
+        let scored = [("timely", 1), ("other", 1), ("after", 9), ("moved", 1)];
+        let mut rows = rows(&scored);
+        let each = ["timely", "other", "after", "moved", "never"];
+        let mut labels = labels(&each.map(|item| (item, 5, Audit)));
+        let uncounted = places.narrow(&law(), &mut rows, &mut labels).unwrap();
+        let found: Vec<&str> = uncounted
+            .values()
+            .flat_map(BTreeMap::values)
+            .flatten()
+            .map(|(item, _)| item.as_str())
+            .collect();
+        assert_eq!(found, ["after", "moved", "never"]);
+        let left: Vec<&str> = labels.all.iter().map(|label| label.item.as_str()).collect();
+        assert_eq!(left, ["timely"]);
+        assert_eq!(rows.values().map(|of| of.items.len()).sum::<usize>(), 1);
+    }
+
+    /// Given a labelled row whose field was said once its label could be read, when the rows of an environment are read, then
+    /// nothing is: whoever said it chose whether the row is in it.
+    #[test]
+    fn a_row_that_was_placed_after_its_label_lets_nothing_be_fitted() {
+        let labelled = [("moved", 5, LabelPurpose::Calibrate)];
+        let scored = [("moved", 1), ("timely", 1)];
+        let words = [("timely", "law")];
+        let read = |late: &[&str]| {
+            let places = places(&words, late);
+            places.narrow(&law(), &mut rows(&scored), &mut labels(&labelled))
+        };
+        assert!(read(&[]).is_ok());
+        let refused = read(&["moved"]).unwrap_err().to_string();
+        assert!(refused.contains("the first base/moved/0"), "{refused}");
+    }
+}

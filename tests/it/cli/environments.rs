@@ -75,6 +75,8 @@ transport:
     - {environment: tuned, clusters: 50, required: true}
     - {family: domain, environment: law, clusters: 126, required: true}
     - {family: domain, environment: medicine, clusters: 126, required: false}
+    - {family: policy, environment: base, clusters: 126, required: false}
+    - {family: policy, environment: tuned, clusters: 126, required: false}
     - {family: quarter, environment: first, window: {from: 2027-01-01, to: 2027-04-01}, clusters: 126, required: false}
     - {family: quarter, environment: second, window: {from: 2027-04-01, to: 2027-07-01}, clusters: 126, required: false}
 ";
@@ -133,7 +135,7 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     );
     let rows = |name: &str| outcome(data, name)["rows"].as_u64().unwrap();
     let families = data["environments"].as_array().unwrap();
-    let (domain, quarter) = (&families[0], &families[1]);
+    let [domain, policies, quarter] = [&families[0], &families[1], &families[2]];
     let all: u64 = 2 * (0..1600).filter(|at| at % 16 == 8 || at % 40 == 3).count() as u64;
     assert_eq!(
         rows("law") + rows("medicine") + domain["without"].as_u64().unwrap(),
@@ -143,6 +145,13 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
         (rows("first") + rows("second"), &quarter["without"]),
         (all, &json!(0))
     );
+    assert_eq!(
+        (rows("base") + rows("tuned"), &policies["without"]),
+        (all, &json!(0))
+    );
+    for family in families {
+        assert_eq!((&family["probes"], &family["late"]), (&json!(all), &json!(0)));
+    }
     let answer = data["answer"]["text"].as_str().unwrap();
     assert!(
         answer.contains("The calibrator is biased in domain=law"),
@@ -221,6 +230,9 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
         claims(&found["data"]),
         [json!("own_labels"), json!("own_labels")]
     );
+    let ran = desk.ok_words(&["compare", "--all", "--environment", "domain=law", "--json"]);
+    let scope = r#""environment":{"environment":"law","family":"domain"}"#;
+    assert!(ran.out.replace(": ", ":").contains(scope), "{}", ran.out);
     // A local calibrator says nothing of all rows.
     let found = desk.ok("estimate --json").json();
     assert_eq!(claims(&found["data"]), [json!("refused"), json!("refused")]);
@@ -240,6 +252,30 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
         "reproduced"
     );
     desk.ok("verify --recompute");
+    holds(&mut desk);
+}
+
+/// Given rows whose labels can be read, when an import says their domain, then no level inside a domain is read: whoever said
+/// it could choose which rows are in it. A window is read only once a family with it was tested.
+#[test]
+fn whoever_knows_labels_draws_no_environment() {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler,arbiter");
+    desk.ok("key new cem --role custodian --seal");
+    desk.ok("experiment register arena --title Arena --purpose testing --key owner");
+    desk.ok("label design new calib --purpose calibrate --probability 0.9");
+    std::fs::create_dir_all(desk.at.join("rows")).unwrap();
+    std::fs::create_dir_all(desk.at.join("probes")).unwrap();
+    rows(&mut desk);
+    desk.ok("import cje rows --labels");
+    desk.ok("import cje rows --field domain");
+    let late = ["estimate", "--environment", "domain=law"];
+    let parts = ["had no domain before their labels could be read"];
+    desk.refused(&late, 11, &parts);
+    desk.file("plan.yaml", PLAN);
+    desk.ok("prereg sign plan.yaml --key owner");
+    let window = ["estimate", "--environment", "quarter=first"];
+    desk.refused(&window, 11, &["a test of quarter=first from 2027-01-01"]);
     holds(&mut desk);
 }
 
