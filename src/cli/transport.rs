@@ -262,7 +262,7 @@ fn on_record(read: &Estimation, design: &DesignId, policy: &str) -> Result<Optio
         return Ok(None);
     };
     let environment = read.terms.environment.as_ref();
-    let digest = audits::audited(&read.experiment, design, (&policy, environment));
+    let digest = audits::rules::audited(&read.experiment, design, (&policy, environment));
     Ok(read.ledger.giver(&digest)?)
 }
 

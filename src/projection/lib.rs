@@ -58,7 +58,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &manifests::Prereg,
         &access::Gateway,
         &assumptions::Bridge,
-        &audits::Transport,
+        &audits::rules::Transport,
         &drifts::DriftRules,
         &iterations::IterationRule,
         &judges::JudgeRule,

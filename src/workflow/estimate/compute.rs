@@ -31,7 +31,6 @@ use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_num::math;
-use clover_projection::audits::AuditSubject;
 use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
 use clover_stats::direct::Route;
@@ -252,20 +251,10 @@ impl Found {
             audits.answer(experiment, of, newest);
         }
         let name = self.name(policy);
-        audits.standing(&self.subject(experiment, &name), self.digest())
-    }
-
-    fn subject<'a>(
-        &'a self,
-        experiment: &'a ExperimentId,
-        policy: &'a PolicyId,
-    ) -> AuditSubject<'a> {
-        AuditSubject {
-            experiment,
-            judge: &self.terms.judge,
-            environment: self.terms.environment.as_ref(),
-            policy,
-        }
+        audits.standing(
+            &scope::subject(&self.terms, experiment, &name),
+            self.digest(),
+        )
     }
 
     /// The failed audit that stands against a policy, whatever the calibrator.
@@ -518,7 +507,7 @@ impl Found {
             return 0.0;
         }
         let (audits, name) = (&self.gathered.audits, self.name(policy));
-        let margin = audits.margin(&self.subject(experiment, &name));
+        let margin = audits.margin(&scope::subject(&self.terms, experiment, &name));
         margin.map_or(0.0, terms::unit)
     }
 

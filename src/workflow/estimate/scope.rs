@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use clover_event::Payload;
 use clover_event::id::DesignId;
+use clover_event::id::ExperimentId;
 use clover_event::id::FieldId;
 use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
@@ -12,6 +13,7 @@ use clover_event::id::PolicyId;
 use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_ledger::History;
+use clover_projection::audits::AuditSubject;
 use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::iterations::rows::Key;
 use clover_stats::environment::LOCAL_LABELS_MIN;
@@ -161,6 +163,20 @@ pub(crate) fn audited(payload: &Payload) -> Option<&JudgeId> {
     }
 }
 
+/// What an audit of a policy is about under these terms.
+pub(super) fn subject<'a>(
+    terms: &'a EstimateTerms,
+    experiment: &'a ExperimentId,
+    policy: &'a PolicyId,
+) -> AuditSubject<'a> {
+    AuditSubject {
+        experiment,
+        judge: &terms.judge,
+        environment: terms.environment.as_ref(),
+        policy,
+    }
+}
+
 /// Leaves what is inside.
 fn retain<T>(values: &mut Vec<T>, inside: &[bool]) {
     let mut inside = inside.iter();
@@ -249,7 +265,11 @@ mod tests {
     fn late_probes_are_given_back_wherever_they_are() {
         use LabelPurpose::Audit;
         let places = places(
-            &[("timely", "law"), ("other", "medicine"), ("after", "medicine")],
+            &[
+                ("timely", "law"),
+                ("other", "medicine"),
+                ("after", "medicine"),
+            ],
             &["moved"],
         );
         let scored = [("timely", 1), ("other", 1), ("after", 9), ("moved", 1)];

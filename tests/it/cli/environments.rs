@@ -150,7 +150,10 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
         (all, &json!(0))
     );
     for family in families {
-        assert_eq!((&family["probes"], &family["late"]), (&json!(all), &json!(0)));
+        assert_eq!(
+            (&family["probes"], &family["late"]),
+            (&json!(all), &json!(0))
+        );
     }
     let answer = data["answer"]["text"].as_str().unwrap();
     assert!(
