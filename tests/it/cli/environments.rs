@@ -12,7 +12,6 @@ use serde_json::json;
 use super::Desk;
 use super::claims::holds;
 use super::estimate::policy;
-use super::says;
 
 /// How far labels of one domain lie below what the judge says there.
 const GAP: f64 = 0.25;
@@ -168,13 +167,10 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     assert_eq!(claims(&found["data"]), [json!("refused"), json!("refused")]);
     let shown = desk.ok("assume show S2 --experiment arena --json").json();
     assert_eq!(shown["data"]["rows"][0]["status"], "fail", "{shown}");
-    says(
-        &desk.ok("estimate"),
-        &[
-            "environment domain=law  FAIL at seq",
-            "every level is withheld",
-        ],
-    );
+    let shown = desk.ok("estimate").out;
+    for part in ["environment domain=law  FAIL at seq", "every level is withheld"] {
+        assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
+    }
 
     let listed = desk.ok("regime list --json").json();
     let law = &listed["data"]["environments"][0];

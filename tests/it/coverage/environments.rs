@@ -155,8 +155,8 @@ fn fair_environments_rarely_fail_under_any_correction() {
             0.1,
         );
     }
-    held.within("a fair environment passes", 0.9, 1.0);
     covered.within("an interval of a fair environment holds 0", 0.93, 0.98);
+    held.within("a fair environment passes", 0.8, 1.0);
 }
 
 /// Given a judge that overrates one of four environments, when 200 probes of each are tested at .10, then a bias of .06 is
