@@ -161,6 +161,8 @@ pub(super) struct EstimateCompareArgs {
 }
 
 const HELP: &str = "clover estimate --help";
+/// How `compare` is called.
+pub(super) const COMPARE: &str = "clover compare [OPTIONS] POLICY POLICY...   (all their pairs)\n       clover compare [OPTIONS] --all";
 
 /// `LOW:HIGH`, exact to the millionth.
 fn scale(text: &str) -> Result<ScaleEnds, String> {

@@ -268,10 +268,7 @@ enum Verb {
     #[command(help_template = CLOSE, override_usage = "clover estimate [OPTIONS] [POLICY]...   (default all policies)", after_help = "Example:\n  clover estimate --plot values.svg")]
     Estimate(estimate::EstimateEstimateArgs),
     /// Which differences of policies are real, on the record
-    #[command(
-        override_usage = "clover compare [OPTIONS] POLICY POLICY...   (all their pairs)\n       clover compare [OPTIONS] --all",
-        after_help = "Example:\n  clover compare --all"
-    )]
+    #[command(override_usage = estimate::COMPARE, after_help = "Example:\n  clover compare --all")]
     Compare(estimate::EstimateCompareArgs),
     /// Calibrators on record, and what new scores become
     #[command(subcommand)]

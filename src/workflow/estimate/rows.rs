@@ -47,7 +47,7 @@ use crate::estimate::labels;
 use crate::estimate::labels::LabelList;
 pub use crate::estimate::probes::Probes;
 use crate::estimate::scope;
-use crate::estimate::scope::Places;
+use crate::estimate::scope::RowPlaces;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
@@ -183,7 +183,7 @@ pub struct Gathered {
     /// Fields that imports kept, of those that were asked for.
     kept: FieldWords,
     /// Which row is in which environment.
-    pub(super) places: Places,
+    pub(super) places: RowPlaces,
 }
 
 /// The name of a row's policy among its fields.
@@ -369,7 +369,7 @@ pub fn gather(
         std::mem::take(&mut walk.draws),
         std::mem::take(&mut walk.ingested),
     );
-    let places = Places::read(history, &ingested, which, &walk.labels)?;
+    let places = RowPlaces::read(history, &ingested, which, &walk.labels)?;
     if let Some(scope) = which.environment {
         walk.found.unscored_probes = places.narrow(scope, &mut walk.rows, &mut walk.labels)?;
     }

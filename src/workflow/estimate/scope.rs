@@ -35,7 +35,7 @@ pub(super) type UncountedProbes = BTreeMap<DesignId, BTreeMap<PolicyId, BTreeSet
 
 /// Which row is in which environment.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct RowPlaces {
     words: FieldWords,
     /// Rows of which a field was said once their label could be read.
     late: BTreeSet<Key>,
@@ -45,7 +45,7 @@ fn key(label: &Label) -> Key {
     (label.policy.clone(), label.item.clone(), label.draw)
 }
 
-impl Places {
+impl RowPlaces {
     /// Reads the fields that place rows, each as far as it was said before the row's label could be read.
     pub(super) fn read(
         history: &dyn History,
@@ -248,12 +248,12 @@ mod tests {
         labels
     }
 
-    fn places(of: &[(&str, &str)], late: &[&str]) -> Places {
+    fn places(of: &[(&str, &str)], late: &[&str]) -> RowPlaces {
         let word = |(item, domain): &(&str, &str)| {
             let words = BTreeMap::from([("domain".parse().unwrap(), (*domain).to_owned())]);
             (row(item), words)
         };
-        Places {
+        RowPlaces {
             words: of.iter().map(word).collect(),
             late: late.iter().map(|item| row(item)).collect(),
         }

@@ -168,15 +168,20 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     let shown = desk.ok("assume show S2 --experiment arena --json").json();
     assert_eq!(shown["data"]["rows"][0]["status"], "fail", "{shown}");
     let shown = desk.ok("estimate").out;
-    for part in ["environment domain=law  FAIL at seq", "every level is withheld"] {
+    for part in [
+        "environment domain=law  FAIL at seq",
+        "every level is withheld",
+    ] {
         assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
     }
 
     let listed = desk.ok("regime list --json").json();
-    let law = &listed["data"]["environments"][0];
+    let all = listed["data"]["environments"].as_array().unwrap();
+    let law = all.iter().find(|of| of["scope"]["environment"] == "law");
+    let law = law.unwrap();
     assert_eq!(
-        (&law["scope"]["environment"], &law["proposed"]),
-        (&json!("law"), &json!("2"))
+        (&law["newest"], &law["proposed"]),
+        (&json!("fail"), &json!("2"))
     );
     assert_eq!(law["selected"], Value::Null);
     let select = |environment: &'static str, regime: &'static str| {
