@@ -15,6 +15,7 @@ use crate::cli::experiment;
 use crate::cli::home;
 use crate::cli::key;
 use crate::cli::prompt;
+use crate::cli::regime;
 use crate::cli::report;
 use crate::cli::ui::Form;
 use crate::event::id::EventId;
@@ -27,7 +28,7 @@ pub(super) struct Args {
     /// The entry after which things are to be seen: its position, its event id, or a time at which it was the newest
     #[arg(value_name = "SEQ|HASH|TIME")]
     pub entry: String,
-    /// status, assume, budget, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, audit signers|plans|peeks|decisions|summary
+    /// status, assume, budget, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, regime list, audit signers|plans|peeks|decisions|summary
     #[arg(last = true, required = true, value_name = "VERB")]
     pub verb: Vec<OsString>,
 }
@@ -83,6 +84,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
             | Verb::Prompt(prompt::Verb::Log(_) | prompt::Verb::Show(_) | prompt::Verb::Diff(_))
             | Verb::Deploy(deploy::Verb::Status(_))
             | Verb::Calibrate(_)
+            | Verb::Regime(regime::Verb::List(_))
             | Verb::Estimate(_)
             | Verb::Audit(
                 audit::Verb::Signers
@@ -96,7 +98,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
             | Verb::Report(report::Verb::Iteration(_) | report::Verb::List)
     );
     if !reads {
-        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, audit signers|plans|peeks|decisions|summary, campaign and report iteration|list can be asked of the past";
+        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, regime list, audit signers|plans|peeks|decisions|summary, campaign and report iteration|list can be asked of the past";
         return Err(CliError::usage(message, NEXT));
     }
     ctx.as_of = Some(position(ctx, &args.entry)?);

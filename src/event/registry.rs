@@ -73,6 +73,8 @@ use crate::payload::diagnosis::IterationPausedForLabels;
 use crate::payload::diagnosis::LabelProcessAudited;
 use crate::payload::diagnosis::PrenticeChecked;
 use crate::payload::drift::JudgeDriftChecked;
+use crate::payload::environment::EnvironmentsTested;
+use crate::payload::environment::RegimeSelected;
 use crate::payload::estimate::CalibratorFitted;
 use crate::payload::estimate::ContrastRecorded;
 use crate::payload::estimate::EstimateRecorded;
@@ -538,6 +540,8 @@ registry! {
         GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n] of gate;
         LabelScaleDeclared   "label.scale_declared" 1  by Signers::Role(Labeler),   Experiment,    unique [];
         JudgeCompared        "judge.compared"       1  by Signers::Role(Arbiter),   Experiment,    unique [build, first, second, through_seq];
+        EnvironmentsTested   "environments.tested"  1  by Signers::Role(Arbiter),   Experiment,    unique [design, family];
+        RegimeSelected       "regime.selected"      1  by Signers::Role(Arbiter),   Experiment,    repeatable;
         // The next kind goes here.
     }
     retired {

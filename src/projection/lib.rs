@@ -39,7 +39,7 @@ use clover_ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 25,
+    version: 26,
     newest_since: 25,
     folds: FOLDS,
     row_models: &[
@@ -58,7 +58,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &manifests::Prereg,
         &access::Gateway,
         &assumptions::Bridge,
-        &audits::Transport,
+        &audits::rules::Transport,
         &drifts::DriftRules,
         &iterations::IterationRule,
         &judges::JudgeRule,

@@ -6,6 +6,7 @@ from events.shapes import OF_LEDGER
 from events.commitments import key_id_of
 from history.rulebooks import RULEBOOK_NEWEST, RULEBOOK_UNNAMED
 from history.records import Account, Key, Seal, Split, draw_of_row, row_of_draw
+from history.environments import scope_key
 from history.labels import matching_seals, shown_of
 from history.iteration_folds import iteration_decision
 
@@ -263,27 +264,32 @@ def splits_formed(state, entry, data):
 def calibrator_fitted(state, entry, data):
     judge = data["terms"]["judge"]
     state.fitted.add((entry.experiment, judge, data["calibrator"]))
-    if entry.experiment is not None:
+    scope = scope_key(data["terms"].get("environment"))
+    if entry.experiment is not None and not scope:
         known, of = state.deploys_of(entry.experiment).calibrators, data["terms"].get("iteration")
         rubrics = known.get(data["calibrator"], (None, 0, set()))[2] | ({of["rubric_hash"]} if of else set())
         known[data["calibrator"]] = (judge, entry.position, rubrics)
     if "iteration" in data["terms"]:
         iteration_decision(state, entry, data)
+    if data["labels_by_policy"]:
+        state.local[entry.experiment, judge, scope, data["calibrator"]] = data["labels"]
     for labels in data["labels_by_policy"]:
-        state.labelled.add((entry.experiment, judge, data["calibrator"], labels["policy"]))
-        key = (entry.experiment, judge, labels["policy"])
+        state.labelled.add((entry.experiment, judge, data["calibrator"], labels["policy"], scope))
+        key = (entry.experiment, judge, labels["policy"], scope)
         if state.failed.get(key, SAFE_INTEGER) < labels["newest_seq"]:
             del state.failed[key]
 
 
 def transport_tested(state, entry, data):
-    state.audited.setdefault((entry.experiment, data["design"], data["policy"]), entry.position)
+    scope = scope_key(data["terms"].get("environment"))
+    state.audited.setdefault((entry.experiment, data["design"], data["policy"], scope), entry.position)
     state.probes.pop((entry.experiment, data["design"]), None)
     if entry.experiment is not None:
-        key = (entry.experiment, data["terms"]["judge"], data["policy"])
+        key = (entry.experiment, data["terms"]["judge"], data["policy"], scope)
         state.newest[key] = (data["calibrator"], entry.position, data["state"])
         tested = (data["calibrator"], entry.position, data["state"])
-        state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
+        if not scope:
+            state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
         if data["state"] == "fail":
             state.failed[key] = entry.position
 

@@ -6,7 +6,7 @@ A fold decides nothing. Of two events with one natural key the first counts.
 from array import array
 
 from formats.fields import b64
-from history import evidence_folds, gate_folds, iteration_folds
+from history import environments, evidence_folds, gate_folds, iteration_folds
 
 FOLDS = {
     "ledger.created": evidence_folds.ledger_created,
@@ -39,6 +39,8 @@ FOLDS = {
     "data.read": evidence_folds.data_read,
     "calibrator.fitted": evidence_folds.calibrator_fitted,
     "transport.tested": evidence_folds.transport_tested,
+    "environments.tested": environments.environments_tested,
+    "regime.selected": environments.regime_selected,
     "judge.registered": evidence_folds.judge_registered,
     "judge.drift_checked": evidence_folds.judge_drift_checked,
     "family.opened": gate_folds.family_opened,

@@ -20,6 +20,7 @@ use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::answer::OrderStanding;
 use crate::view::answer::Question;
+use crate::view::answer::Standing;
 use crate::view::estimate::digits;
 use crate::view::estimate::ends;
 use crate::view::estimate::standing;
@@ -125,7 +126,7 @@ impl Asked<'_> {
             name: row.policy.to_string(),
             value: row.estimate.value(),
             interval: decisive((self.found, self.experiment), policy, row),
-            standing: standing(row),
+            standing: self.standing(row),
         });
         let policies: Vec<answer::Policy> = policies.collect();
         let gaps = self.found.gathered.dataset.gaps(self.places);
@@ -145,6 +146,20 @@ impl Asked<'_> {
             order_standing,
         }
         .answer()
+    }
+
+    /// How a value stands; one that an environment withholds failed no audit of its own.
+    fn standing(&self, row: &EstimateRecorded) -> Standing {
+        let found = standing(row);
+        let audits = &self.found.gathered.audits;
+        let mut records = audits.environments(self.experiment, &row.terms.judge);
+        let is_of_environment = row
+            .transport
+            .is_some_and(|of| records.any(|record| record.failed_seq == Some(of.seq.value())));
+        match found {
+            Standing::Failed if is_of_environment => Standing::Environment,
+            other => other,
+        }
     }
 
     fn rows(&self) -> Vec<EstimateRecorded> {

@@ -99,8 +99,10 @@ pub fn compared(
         let which = Which {
             experiment,
             judge,
+            environment: None,
             covariates: &[],
             fields: &[],
+            places: &[],
             strata: false,
             rows_below: below,
             audits_below: below,

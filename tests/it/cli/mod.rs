@@ -22,6 +22,7 @@ mod divergence;
 mod doubts;
 mod drafted;
 mod drawn;
+mod environments;
 mod estimate;
 mod extracts;
 mod foreign;

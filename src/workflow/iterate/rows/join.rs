@@ -21,6 +21,7 @@ use clover_rubric::Rubric;
 use clover_rubric::engine::Rules;
 use clover_rubric::evidence::Evidence;
 
+use crate::environments;
 use crate::iterate::compute::Anchor;
 use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::SliceFamily;
@@ -286,7 +287,7 @@ impl Sources<'_> {
         Ok(families)
     }
 
-    /// Families of environments are fields, and an environment is one of their words.
+    /// Families of environments are fields, and an environment is one of their words; or it is a window of time.
     pub(super) fn environments(&self, rows: &[&Score]) -> Vec<EnvironmentFamily> {
         let mut families: Vec<EnvironmentFamily> = Vec::new();
         for of in &self.design.environments {
@@ -302,9 +303,10 @@ impl Sources<'_> {
                 families.len() - 1
             });
             let family = &mut families[place];
+            let scope = of.scope();
             for (of_row, score) in family.of_row.iter_mut().zip(rows) {
                 let row = self.row(&score.key);
-                if row.word(family.id.as_str()) == Some(of.environment.as_str()) {
+                if environments::holds(&scope, |field| row.word(field)) {
                     *of_row = Some(family.environments.len());
                 }
             }

@@ -49,6 +49,7 @@ use clover_rubric::evidence::Evidence;
 use clover_rubric::prompt::Firing;
 use clover_stats::sample::SampleError;
 
+use crate::environments;
 use crate::import::kept::KeptError;
 use crate::import::kept::Unread;
 use crate::iterate::compute::ScoredRubric;
@@ -482,7 +483,7 @@ fn wanted(design: &IterationDesign, log: &RowLog) -> Vec<FieldId> {
     let mut wanted: BTreeSet<FieldId> = conditions.map(|of| of.field.clone()).collect();
     wanted.extend(design.covariates.iter().cloned());
     let families = design.environments.iter();
-    wanted.extend(families.filter_map(|of| FieldId::new(of.family.as_str()).ok()));
+    wanted.extend(families.filter_map(|of| environments::field(&of.scope())));
     if log.designs.values().any(|of| of.strata.is_some()) {
         wanted.extend(FieldId::new(STRATUM));
     }
