@@ -445,14 +445,14 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
     let rows: Vec<_> = places
         .iter()
         .map(|&policy| {
-            let row = found.estimate(&read.experiment, policy, Form::Claimed);
+            let row = found.estimate(&read.experiment, policy, Form::NEWEST);
             (policy, row)
         })
         .collect();
     let planned = estimated::correction(read.ledger.state().fold(), &read.experiment);
     let correction = planned.and_then(|plan| FamilyCorrection::of(plan.said));
     let contrasts = found
-        .contrasts(&read.experiment, &places, correction, Form::Claimed)
+        .contrasts(&read.experiment, &places, correction, Form::NEWEST)
         .map_err(|error| refused(&error))?;
     let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
     let shown = Estimates {
@@ -528,7 +528,7 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
         let found = found.contrasts(&read.experiment, &places, correction, form);
         found.map_err(|error| refused(&error))
     };
-    let contrasts = of(Form::Claimed)?;
+    let contrasts = of(Form::NEWEST)?;
     let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
     let shown = Contrasts {
         found: &found,

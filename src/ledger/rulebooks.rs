@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 22;
+pub const NEWEST: u32 = 23;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -198,6 +198,9 @@ questions! {
     /// When fields are said.
     SaidBefore "said_before" since 22 rule Transport:
         "a covariate, a slice and the strata that weight labels are said by imports before the labels can be read";
+    /// Whom a comparison tells apart where prompts lack.
+    MissingPrompts "missing_prompts" since 23 rule Transport:
+        "a comparison says which prompts both policies have scores of, and tells apart only where the worst scores of the others would not change that";
 }
 
 /// A rulebook with the entry after which it judges.

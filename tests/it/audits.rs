@@ -27,6 +27,7 @@ use crate::support::tampered_chosen;
 use crate::support::tampered_claims;
 use crate::support::tampered_drifts;
 use crate::support::tampered_environments;
+use crate::support::tampered_prompts;
 use crate::support::tuned;
 use crate::support::verifiers;
 use crate::support::verifiers::Case;
@@ -192,6 +193,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     for sample in tampered_chosen::all()
         .into_iter()
         .chain(tampered_claims::all())
+        .chain(tampered_prompts::all())
     {
         items.extend(World::of(&lines_of(&sample)).items);
     }

@@ -357,6 +357,8 @@ def score_recorded(state, entry, data):
     rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
     row = row_of_draw(data["policy"], data["item"], data["draw"])
     rows.setdefault(row, entry.position)
+    prompts = state.prompts.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
+    prompts.setdefault(data["policy"], {}).setdefault(data["draw"], set()).add(data["item"])
     for design, probes in state.open_probes.get(entry.experiment, {}).get(data["policy"], {}).items():
         if row in probes:
             key = (entry.experiment, data["policy"], design, data["judge"])

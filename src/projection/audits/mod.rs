@@ -3,6 +3,7 @@
 mod claims;
 pub mod environments;
 pub mod probes;
+mod prompts;
 pub mod rules;
 
 use std::collections::BTreeMap;

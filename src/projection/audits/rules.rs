@@ -39,6 +39,7 @@ use crate::audits::Audits;
 use crate::audits::claims;
 use crate::audits::environments;
 use crate::audits::probes;
+use crate::audits::prompts;
 use crate::designs::Designs;
 use crate::said;
 
@@ -277,7 +278,8 @@ fn check_contrast(
             "told apart"
         );
     }
-    claims::check_contrast(state, experiment, contrast)
+    claims::check_contrast(state, experiment, contrast)?;
+    prompts::check_missing(state, experiment, contrast)
 }
 
 /// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.

@@ -130,7 +130,7 @@ impl Asked<'_> {
         });
         let policies: Vec<answer::Policy> = policies.collect();
         let gaps = self.found.gathered.dataset.gaps(self.places);
-        let order = |first: usize, second: usize| self.told_apart(first, second, &gaps);
+        let order = |first: usize, second: usize| self.told_apart(first, second);
         let mut obstacles = self.basis.failing.clone();
         obstacles.extend(self.labels(&rows));
         let mut remarks = self.lacking(&gaps);
@@ -163,12 +163,12 @@ impl Asked<'_> {
     }
 
     fn rows(&self) -> Vec<EstimateRecorded> {
-        let of = |&policy: &usize| self.found.estimate(self.experiment, policy, Form::Claimed);
+        let of = |&policy: &usize| self.found.estimate(self.experiment, policy, Form::NEWEST);
         self.places.iter().map(of).collect()
     }
 
-    /// How the first of two policies stands to the second, where they are told apart and no missing score could undo it.
-    fn told_apart(&self, first: usize, second: usize, gaps: &PromptGaps) -> Option<Ordering> {
+    /// How the first of two policies stands to the second, where they are told apart.
+    fn told_apart(&self, first: usize, second: usize) -> Option<Ordering> {
         let name = |at: usize| &self.found.analysis.policies[self.places[at]].name;
         let is = |of: &ContrastRecorded, a: usize, b: usize| {
             of.told_apart && of.first.as_str() == name(a) && of.second.as_str() == name(b)
@@ -177,15 +177,8 @@ impl Asked<'_> {
             let forth = is(of, first, second).then_some((of, false));
             forth.or_else(|| is(of, second, first).then_some((of, true)))
         })?;
-        let gap = gaps.between(self.places[first], self.places[second]);
-        let worst = gap.map_or(0.0, |gap| {
-            gap.worst(self.found.analysis.output_scale.span())
-        });
-        let interval = of.conservative.unwrap_or(of.interval);
-        let (low, high) = (interval.low.value() - worst, interval.high.value() + worst);
         let sign = of.difference.value().total_cmp(&0.0);
-        let holds = gap.is_none() || low > 0.0 || high < 0.0;
-        holds.then(|| if reversed { sign.reverse() } else { sign })
+        Some(if reversed { sign.reverse() } else { sign })
     }
 
     /// Prompts of which some policies have no score.

@@ -14,6 +14,7 @@ use crate::num::Count;
 use crate::num::Probability;
 use crate::num::math;
 use crate::projection::iterations::record::IterationRecord;
+use crate::report::shown;
 use crate::stats::calibrator::CalibratorChoice;
 use crate::view::View;
 use crate::view::iterate::maybe;
@@ -209,7 +210,7 @@ fn checked(record: &IterationRecord) -> Vec<(&'static str, String)> {
             "labels (L1)",
             format!(
                 "{}: largest difference {} (0.1), {orphans} without a design",
-                word(&of.said.verdict),
+                shown::word(of.said.verdict),
                 number(worst)
             ),
         ));
@@ -219,7 +220,7 @@ fn checked(record: &IterationRecord) -> Vec<(&'static str, String)> {
             "residuals (S1)",
             format!(
                 "{}: F {} p {} (0.05), largest {}",
-                word(&of.said.verdict),
+                shown::word(of.said.verdict),
                 number(of.said.f.value()),
                 number(of.said.p.value()),
                 of.said.top_term.as_str()
