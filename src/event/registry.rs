@@ -96,6 +96,7 @@ use crate::payload::iteration::IterationOpened;
 use crate::payload::judge::LogprobRecorded;
 use crate::payload::judge::ScoreConflict;
 use crate::payload::judge::ScoreRecorded;
+use crate::payload::judge::ScoreScaleDeclared;
 use crate::payload::label::LabelDesignRegistered;
 use crate::payload::label::LabelRecorded;
 use crate::payload::label::LabelRevealed;
@@ -538,6 +539,7 @@ registry! {
         GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n] of gate;
         LabelScaleDeclared   "label.scale_declared" 1  by Signers::Role(Labeler),   Experiment,    unique [];
         JudgeCompared        "judge.compared"       1  by Signers::Role(Arbiter),   Experiment,    unique [build, first, second, through_seq];
+        ScoreScaleDeclared   "score.scale_declared" 1  by Signers::Role(Scorer),    Experiment,    unique [judge];
         // The next kind goes here.
     }
     retired {

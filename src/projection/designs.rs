@@ -18,24 +18,30 @@ use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
 use clover_event::payload::label::LabelRecorded;
+use clover_event::payload::label::LabelScaleDeclared;
 use clover_event::payload::label::LabelSealed;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::label::row_of_draw;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
+use clover_ledger::Breaches;
 use clover_ledger::Candidate;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
+use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
+use clover_ledger::ensure;
 use clover_ledger::fold;
 use clover_ledger::fold::said;
 use clover_ledger::rulebooks;
 use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
 use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -108,6 +114,12 @@ impl Design {
 pub struct ExperimentDesigns {
     /// By name.
     pub designs: BTreeMap<DesignId, Design>,
+    /// The entry of the first open label that is no probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibrated_since: Option<u64>,
+    /// The least and the greatest label that could be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labelled: Option<ScaleEnds>,
     /// The scale of labels, where it was declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScaleEnds>,
@@ -122,6 +134,23 @@ impl ExperimentDesigns {
     pub fn is_governed(&self) -> bool {
         let mut designs = self.designs.values();
         designs.any(|design| design.registered.is_some())
+    }
+
+    /// Remembers a label that can be seen.
+    fn seen(&mut self, value: Micro) {
+        let range = self.labelled.get_or_insert(ScaleEnds {
+            high_micro: value,
+            low_micro: value,
+        });
+        range.high_micro = range.high_micro.max(value);
+        range.low_micro = range.low_micro.min(value);
+    }
+
+    /// The first label of the first design that has sealed ones.
+    pub fn sealed_since(&self) -> Option<u64> {
+        let designs = self.designs.values();
+        let sealed = designs.filter(|design| design.sealed > 0);
+        sealed.filter_map(|design| design.first_label_seq).min()
     }
 
     /// Remembers of which design a draw is a probe first; two that share one count from the first open probe of both.
@@ -239,6 +268,10 @@ impl Fold for Designs {
             }
             Payload::LabelRecorded(label) => {
                 design(&label.design, |design| &mut design.open);
+                of.seen(label.value_micro);
+                if label.purpose != LabelPurpose::Audit {
+                    of.calibrated_since.get_or_insert(seq);
+                }
                 of.probe(&label.design, || Some(label.policy.clone()));
                 if let Some(design) = of.designs.get_mut(&label.design) {
                     design.raters.insert(label.rater.clone());
@@ -255,13 +288,11 @@ impl Fold for Designs {
                 });
             }
             Payload::SealAccepted(label) => design(&label.design, |design| &mut design.accepted),
-            Payload::LabelRevealed(label) => design(&label.design, |design| &mut design.revealed),
-            Payload::LabelScaleDeclared(new) if new.low_micro < new.high_micro => {
-                of.scale.get_or_insert(ScaleEnds {
-                    high_micro: new.high_micro,
-                    low_micro: new.low_micro,
-                });
+            Payload::LabelRevealed(label) => {
+                design(&label.design, |design| &mut design.revealed);
+                of.seen(label.value_micro);
             }
+            Payload::LabelScaleDeclared(new) => of.scale = of.scale.or(new.ends()),
             Payload::ScoreConflict(_) => of.score_conflicts += 1,
             _ => {}
         }
@@ -319,6 +350,14 @@ impl Rule for Purposes {
             }
             Payload::LabelRecorded(label) => {
                 open_label(designs, experiment, label, breaches);
+                breaches.extend(off_scale(state, experiment, label.value_micro));
+            }
+            Payload::LabelRevealed(label) => {
+                breaches.extend(off_scale(state, experiment, label.value_micro));
+            }
+            Payload::LabelScaleDeclared(said) if state.asks(Question::LabelsOnScale) => {
+                let of = designs.by_experiment.get(experiment);
+                breaches.take(RuleName::Design, label_scale(of, said));
             }
             Payload::LabelSealed(label) => {
                 sealed_label(designs, experiment, label, breaches);
@@ -368,6 +407,39 @@ impl Rule for Purposes {
             _ => {}
         }
     }
+}
+
+/// A label that lies off the declared scale.
+fn off_scale(state: &State, experiment: &ExperimentId, value: Micro) -> Option<Breach> {
+    let scale = state.fold::<Designs>().scale(experiment)?;
+    let breaks = !scale.holds(value) && state.asks(Question::LabelsOnScale);
+    breaks.then(|| {
+        let expected = format!("a label from {} to {}", scale.low_micro, scale.high_micro);
+        Breach::new(RuleName::Design, expected, value.to_string())
+    })
+}
+
+/// A scale is one, is said before the first sealed label, and holds every label that could be seen.
+fn label_scale(of: Option<&ExperimentDesigns>, said: &LabelScaleDeclared) -> RuleAnswer {
+    let Some(scale) = said.ends() else {
+        let found = format!("{} to {}", said.low_micro, said.high_micro);
+        return unmet("a scale whose ends are in order", found);
+    };
+    let Some(of) = of else {
+        return Ok(());
+    };
+    if let Some(seq) = of.sealed_since() {
+        let found = format!("one after labels of a design that has sealed ones, since seq {seq}");
+        return unmet("a scale that is said before a label is sealed", found);
+    }
+    if let Some(range) = of.labelled {
+        ensure!(
+            scale.holds(range.low_micro) && scale.holds(range.high_micro),
+            "a scale that holds every label on record",
+            format!("labels from {} to {}", range.low_micro, range.high_micro)
+        );
+    }
+    Ok(())
 }
 
 /// The registered design that a label names, when its experiment needs one.

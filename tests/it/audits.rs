@@ -25,6 +25,7 @@ use crate::support::tampered;
 use crate::support::tampered::Sample;
 use crate::support::tampered_chosen;
 use crate::support::tampered_claims;
+use crate::support::tampered_scales;
 use crate::support::tampered_drifts;
 use crate::support::tuned;
 use crate::support::verifiers;
@@ -190,6 +191,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     for sample in tampered_chosen::all()
         .into_iter()
         .chain(tampered_claims::all())
+        .chain(tampered_scales::all())
     {
         items.extend(World::of(&lines_of(&sample)).items);
     }

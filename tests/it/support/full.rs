@@ -46,6 +46,7 @@ use clover::event::payload::label::LabelDesignRegistered;
 use clover::event::payload::label::LabelPurpose;
 use clover::event::payload::label::LabelRecorded;
 use clover::event::payload::label::LabelRevealed;
+use clover::event::payload::judge::ScoreScaleDeclared;
 use clover::event::payload::label::LabelScaleDeclared;
 use clover::event::payload::label::LabelSealed;
 use clover::event::payload::label::SealAccepted;
@@ -327,7 +328,13 @@ fn intake(test: &mut TestLedger, scored: EventId) {
         low_micro: Micro::new(1_000_000).unwrap(),
     };
     let scaled = Command::new(scale, Some("exp-9".parse().unwrap()));
-    test.append(&[designed, scaled]).unwrap();
+    let scores = ScoreScaleDeclared {
+        high_micro: Micro::new(100_000_000).unwrap(),
+        judge: "judge-0".parse().unwrap(),
+        low_micro: Micro::new(0).unwrap(),
+    };
+    let scores = Command::new(scores, Some("exp-9".parse().unwrap()));
+    test.append(&[designed, scaled, scores]).unwrap();
 }
 
 /// A judge by its name, what was found in what it scored, and a re-score.

@@ -115,6 +115,7 @@ pub fn written() -> Vec<Sample> {
     rows.extend(super::tampered_before::all());
     rows.extend(super::tampered_undone::all());
     rows.extend(super::tampered_seen::all());
+    rows.extend(super::tampered_scales::all());
     rows
 }
 
