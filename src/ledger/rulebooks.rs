@@ -210,6 +210,9 @@ questions! {
     /// What a battery keeps.
     AnsweredBattery "answered_battery" since 23 rule Battery:
         "a battery of a judge that is a program names what the program answered, and of the built-in judge nothing";
+    /// What a report says of judges.
+    ReportedKinship "reported_kinship" since 23 rule Recompute:
+        "a report says of which policies a judge is the model, and which judges share a prompt";
     /// How an iteration reads labels.
     LabelShares "label_shares" since 23 rule Recompute:
         "an iteration reads labels as shares of the scale that was declared before it opened";

@@ -81,12 +81,13 @@ def answers_problem(state, e):
         return None                               # the rule `judge` refuses it
     if said["port"] != "command":
         return ("no answers: %s is no program" % judge, "answers of %s" % names[0]) if names else None
-    if e.data["seeds"] > 0 and names[:1] != [judge]:
-        return "answers of %s first" % judge, "none"
-    for at, name in enumerate(names[1:]):
-        root = judges.get(name, ({}, 0))[0].get("of")
-        if at > 0 or root != said.get("of", judge) or "candidate" not in e.data:
-            return "answers of %s, and of it as a candidate tells it" % judge, "answers of %s" % name
+    if e.data["seeds"] > 0 and not names:
+        return "answers of %s, which is a program" % judge, "none"
+    others = names[1:] if names[:1] == [judge] else names
+    told = [name for name in others if "candidate" in e.data
+            and judges.get(name, ({}, 0))[0].get("of") == said.get("of", judge)]
+    if len(others) > 1 or told != others:
+        return "answers of %s, and of it as a candidate tells it" % judge, "those of another"
     if any(of["records_count"] == 0 for of in e.data.get("answers", [])):
         return "at least one answer of each", "none"
 

@@ -168,40 +168,40 @@ fn check_evaluated(
 }
 
 /// What a program answered is named, the judge's own first: it, and the same judge told what a candidate changes.
-fn check_answers(
-    state: &State,
-    experiment: &ExperimentId,
-    said: &BatteryEvaluated,
-) -> RuleAnswer {
+fn check_answers(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) -> RuleAnswer {
     let judges = state.fold::<Judges>().of(experiment);
     let registered = |judge: &JudgeId| Some(&judges?.judges.get(judge)?.said);
     // The rule `judge` refuses a judge that nobody registered.
     let Some(judge) = registered(&said.judge) else {
         return Ok(());
     };
-    let is_program = judge.port == JudgePort::Command;
-    let mut names = said.answers.iter().map(|of| &of.judge);
-    if !is_program {
+    let names: Vec<&JudgeId> = said.answers.iter().map(|of| &of.judge).collect();
+    if judge.port != JudgePort::Command {
         let expected = format!("no answers: {} is no program", said.judge);
-        return match names.next() {
+        return match names.first() {
             None => Ok(()),
             Some(name) => unmet(expected, format!("answers of {name}")),
         };
     }
-    let asked = said.seeds.value() > 0;
     ensure!(
-        !asked || names.next() == Some(&said.judge),
-        format!("answers of {} first", said.judge),
+        said.seeds.value() == 0 || !names.is_empty(),
+        format!("answers of {}, which is a program", said.judge),
         "none"
     );
-    for (at, name) in names.enumerate() {
-        let is_told = registered(name).is_some_and(|of| of.of.as_ref() == Some(judge.root()));
-        ensure!(
-            at == 0 && is_told && said.candidate.is_some(),
-            format!("answers of {}, and of it as a candidate tells it", said.judge),
-            format!("answers of {name}")
-        );
-    }
+    let is_told = |name: &JudgeId| {
+        let root = registered(name).and_then(|of| of.of.as_ref());
+        said.candidate.is_some() && root == Some(judge.root())
+    };
+    let own = names.first() == Some(&&said.judge);
+    let others = &names[usize::from(own)..];
+    ensure!(
+        others.len() <= 1 && others.iter().all(|name| is_told(name)),
+        format!(
+            "answers of {}, and of it as a candidate tells it",
+            said.judge
+        ),
+        "those of another"
+    );
     let empty = said.answers.iter().find(|of| of.records_count.value() == 0);
     ensure!(empty.is_none(), "at least one answer of each", "none");
     Ok(())

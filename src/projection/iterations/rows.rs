@@ -397,7 +397,9 @@ impl RowLog {
     pub fn label_scale(&self) -> Option<(ScaleEnds, u64)> {
         let (ends, seq) = self.scale.filter(|_| self.asks_label_shares)?;
         let opened = self.opening.as_ref().map(|opening| opening.seq);
-        opened.is_none_or(|opened| seq < opened).then_some((ends, seq))
+        opened
+            .is_none_or(|opened| seq < opened)
+            .then_some((ends, seq))
     }
 
     /// The split of an iteration: the last that was formed before it opened and whose confirm block was not spent by

@@ -96,8 +96,12 @@ fn check_plan(
     let version = version.filter(|version| version.manifest.experiment == *experiment);
     let version = version.required("a plan of this experiment that is in force")?;
     let analysis = version.manifest.analysis.as_ref();
-    let all = analysis.and_then(|of| of.secondary.as_deref()).unwrap_or_default();
-    let mut named = all.iter().filter_map(|text| text.as_str().strip_prefix(NAMED));
+    let all = analysis
+        .and_then(|of| of.secondary.as_deref())
+        .unwrap_or_default();
+    let mut named = all
+        .iter()
+        .filter_map(|text| text.as_str().strip_prefix(NAMED));
     let pairs = [format!("{first} {second}"), format!("{second} {first}")];
     let count = named.clone().count() as u64;
     ensure!(
@@ -129,10 +133,7 @@ fn check_plan(
 }
 
 /// Two judges, whichever is named first.
-pub(super) fn pair(
-    first: &JudgeId,
-    second: &JudgeId,
-) -> String {
+pub(super) fn pair(first: &JudgeId, second: &JudgeId) -> String {
     let (one, other) = if first <= second {
         (first, second)
     } else {

@@ -173,7 +173,8 @@ impl Fold for Judges {
             }
             Payload::JudgeCompared(said) if said.plan.is_some() => {
                 let of = self.by_experiment.entry(experiment.clone()).or_default();
-                of.compared.insert(compared::pair(&said.first, &said.second));
+                of.compared
+                    .insert(compared::pair(&said.first, &said.second));
             }
             Payload::ScoreScaleDeclared(said) if said.low_micro < said.high_micro => {
                 let of = self.by_experiment.entry(experiment.clone()).or_default();
@@ -255,13 +256,19 @@ fn check_scale(of: Option<&ExperimentJudges>, said: &ScoreScaleDeclared) -> Rule
     };
     ensure!(
         !of.scorers.contains_key(&said.judge),
-        format!("a scale that is said before the first score of {}", said.judge),
+        format!(
+            "a scale that is said before the first score of {}",
+            said.judge
+        ),
         "one after it"
     );
     let port = of.judges.get(&said.judge).map(|judge| judge.said.port);
     ensure!(
         port.is_none_or(|port| port == JudgePort::Recorded),
-        format!("a judge whose scores are imported, as {} is not", said.judge),
+        format!(
+            "a judge whose scores are imported, as {} is not",
+            said.judge
+        ),
         port.map_or("none", JudgePort::as_str)
     );
     Ok(())

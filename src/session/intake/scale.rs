@@ -3,8 +3,8 @@
 
 use clover_event::id::ExperimentId;
 use clover_event::payload::estimated::ScaleEnds;
-use clover_event::payload::label::LabelRecorded;
 use clover_event::payload::judge::ScoreScaleDeclared;
+use clover_event::payload::label::LabelRecorded;
 use clover_event::payload::label::LabelScaleDeclared;
 use clover_ledger::Command;
 use clover_ledger::Ledger;

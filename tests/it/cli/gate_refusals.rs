@@ -149,10 +149,22 @@ fn outcomes_are_checked_before_the_order_is_drawn() {
             let first = good.lines().next().unwrap().to_owned() + "\n";
             let open = "gate open m-1 --units units.txt --judge judge-1 --from";
             for (text, says) in [
-                (good.replacen("0.5", "\"x\"", 1), ":1: candidate: expected a number"),
-                (good.replacen("unit-", "item-", 1), ":1: unit: expected a unit of the gate, found item-"),
-                (good.replacen("0.5", "1.5", 1), ":1: candidate: expected values from 0 to 1"),
-                (good.replacen("0.4", "[0.4,0.4]", 1), ":1: baseline: expected 1 draws, found 2"),
+                (
+                    good.replacen("0.5", "\"x\"", 1),
+                    ":1: candidate: expected a number",
+                ),
+                (
+                    good.replacen("unit-", "item-", 1),
+                    ":1: unit: expected a unit of the gate, found item-",
+                ),
+                (
+                    good.replacen("0.5", "1.5", 1),
+                    ":1: candidate: expected values from 0 to 1",
+                ),
+                (
+                    good.replacen("0.4", "[0.4,0.4]", 1),
+                    ":1: baseline: expected 1 draws, found 2",
+                ),
                 (good.clone() + &first, "unit: expected each unit once"),
             ] {
                 desk.file("bad.jsonl", &text);
@@ -164,7 +176,11 @@ fn outcomes_are_checked_before_the_order_is_drawn() {
             // A unit without an outcome is told, and is no error: a draw may fail.
             desk.file("some.jsonl", &good.replacen(&first, "", 1));
             let ran = desk.ok(&format!("{open} some.jsonl --dry-run"));
-            assert!(ran.err.contains("units have no outcome of the main metric"), "{}", ran.err);
+            assert!(
+                ran.err.contains("units have no outcome of the main metric"),
+                "{}",
+                ran.err
+            );
             assert_eq!(desk.head(), before);
         },
     );

@@ -59,7 +59,7 @@ fn opened(desk: &mut Desk) {
     desk.file("judge.py", JUDGE);
     desk.ok("rubric register sim/rubric.yaml --experiment sim");
     desk.ok("import rows base_responses.jsonl --field domain --field level");
-    desk.ok("judge run --judge prog --model prog-1 --scale 0:100 --rows base_responses.jsonl --rows sim/anchors --known sim/known.json -- python3 judge.py");
+    desk.ok("judge run --judge prog --model base --scale 0:100 --rows base_responses.jsonl --rows sim/anchors --known sim/known.json -- python3 judge.py");
     desk.ok("label design new calib --purpose calibrate --probability 1");
     desk.ok("label design new hold --purpose confirm --probability 1");
     desk.ok("experiment split sim --seed 1 --hashed");
@@ -75,10 +75,14 @@ fn labels_from_1_to_5_and_a_judge_from_0_to_100_reach_a_verdict() {
     let mut desk = Desk::new();
     opened(&mut desk);
     // Whoever drafts the plan reads what its numbers are shares of.
-    let words = "labels go from 1 to 5 and are read as shares of that scale: 0.01 is 0.04 of a label";
+    let words =
+        "labels go from 1 to 5 and are read as shares of that scale: 0.01 is 0.04 of a label";
     desk.ok("prereg new --template iteration --from-data -o draft.yaml");
     let draft = std::fs::read_to_string(desk.at.join("draft.yaml")).unwrap();
-    assert!(draft.contains(&format!("# In this plan {words}.")), "{draft}");
+    assert!(
+        draft.contains(&format!("# In this plan {words}.")),
+        "{draft}"
+    );
     let mut plan = iterate::plan(&mut desk);
     plan["iteration"]["confirm_separation"] = "hashed".into();
     plan["iteration"]["design"]["judge"] = "prog".into();
@@ -95,6 +99,11 @@ fn labels_from_1_to_5_and_a_judge_from_0_to_100_reach_a_verdict() {
     desk.ok("report iteration it-1 -o report.md");
     let report = std::fs::read_to_string(desk.at.join("report.md")).unwrap();
     assert!(report.contains(words), "{report}");
+    // Whoever reads the report alone reads what its judge shares with what it judges.
+    let shares = "judge prog is base, which wrote the answers of policy base";
+    assert!(report.contains(shares), "{report}");
+    let estimate = desk.ok("estimate --judge prog --dry-run").out;
+    assert!(estimate.replace('\n', " ").contains(shares), "{estimate}");
     desk.ok("verify --recompute");
 }
 
@@ -122,11 +131,21 @@ fn a_judge_has_one_scale() {
     for (line, parts) in [
         (
             "import csv second.csv --policy base --judge one",
-            ["second.csv:2: judge_score: expected 0:100, the scale of the scores of one", "found 0:1", "--scale 0:100", "--judge ID"],
+            [
+                "second.csv:2: judge_score: expected 0:100, the scale of the scores of one",
+                "found 0:1",
+                "--scale 0:100",
+                "--judge ID",
+            ],
         ),
         (
             "import csv third.csv --policy base --judge one --scale 1:5 --dry-run",
-            ["third.csv:2: judge_score: expected 0:100", "found 1:5", "a judge has one scale", "--judge ID"],
+            [
+                "third.csv:2: judge_score: expected 0:100",
+                "found 1:5",
+                "a judge has one scale",
+                "--judge ID",
+            ],
         ),
     ] {
         let ran = desk.run(line);
@@ -138,9 +157,17 @@ fn a_judge_has_one_scale() {
     desk.ok("import csv second.csv --policy base --judge two");
     let ran = desk.run("import csv third.csv --policy base --judge two --scale 1:5");
     assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
-    says(&ran, &["third.csv:2: judge_score: expected 0:1, the scale of the scores of two", "found 1:5"]);
+    says(
+        &ran,
+        &[
+            "third.csv:2: judge_score: expected 0:1, the scale of the scores of two",
+            "found 1:5",
+        ],
+    );
     // What is recorded already answers as such.
-    let again = desk.ok("import csv first.csv --policy base --judge one --scale 0:100 --json").json();
+    let again = desk
+        .ok("import csv first.csv --policy base --judge one --scale 0:100 --json")
+        .json();
     assert_eq!(again["verdict"], "already_recorded");
     desk.ok("verify");
 }
@@ -152,7 +179,11 @@ fn a_scale_of_labels_is_said_before_any_is_sealed() {
     desk.ok("experiment register own --title Own --purpose testing");
     desk.ok("label design new calib --purpose calibrate --probability 0.5");
     desk.ok("label design new probes --purpose audit --probability 0.5");
-    scores(&mut desk, "rows.csv", &[("p1", "0.5"), ("p2", "0.75"), ("p3", "0.25")]);
+    scores(
+        &mut desk,
+        "rows.csv",
+        &[("p1", "0.5"), ("p2", "0.75"), ("p3", "0.25")],
+    );
     desk.ok("import csv rows.csv --policy base");
     desk.file("sealed.csv", "item,policy,label\np1,base,0.5\n");
     let seal = format!("import labels sealed.csv --seal probes --reveal-by {LATER} --yes");
@@ -161,7 +192,13 @@ fn a_scale_of_labels_is_said_before_any_is_sealed() {
     let before = desk.head();
     let ran = desk.run("import labels labels.csv --design calib --scale 1:5");
     assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
-    says(&ran, &["a scale that is said before a label is sealed", "experiment register"]);
+    says(
+        &ran,
+        &[
+            "a scale that is said before a label is sealed",
+            "experiment register",
+        ],
+    );
     assert_eq!(desk.head(), before);
     // Where sealed labels come first, their import says the scale.
     desk.ok("experiment register other --title Other --purpose testing");

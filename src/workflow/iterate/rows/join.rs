@@ -35,10 +35,10 @@ use crate::iterate::rows::fields;
 use crate::iterate::rows::fields::FieldRow;
 use crate::iterate::rows::id_of;
 use crate::iterate::rows::missing;
-use crate::iterate::rows::shares;
 use crate::iterate::rows::scored::Lack;
 use crate::iterate::rows::scored::Raw;
 use crate::iterate::rows::scored::scored;
+use crate::iterate::rows::shares;
 
 /// What rows are joined from.
 pub(super) struct Sources<'a> {
@@ -148,11 +148,7 @@ impl Sources<'_> {
     }
 
     /// Joins labels as shares of their scale: the mean where a row has several.
-    fn labels(
-        &self,
-        rows: &[&Score],
-        data: &mut IterationRows,
-    ) -> Result<(), IterationRowsError> {
+    fn labels(&self, rows: &[&Score], data: &mut IterationRows) -> Result<(), IterationRowsError> {
         let at: BTreeMap<&Key, usize> = rows
             .iter()
             .enumerate()

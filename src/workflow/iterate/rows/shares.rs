@@ -50,8 +50,10 @@ fn off(log: &RowLog, scale: Scale, row: &str, label: f64) -> IterationRowsError 
             "clover rulebook adopt",
         ),
         Some((_, seq)) => missing(
-            format!("{what}: the scale of labels was declared after the iteration opened, at seq {seq}"),
-            "clover iterate withdraw --help",
+            format!(
+                "{what}: the scale of labels was declared after the iteration opened, at seq {seq}"
+            ),
+            "clover iterate close --help",
         ),
     }
 }
