@@ -18,7 +18,6 @@ use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
 use clover_event::payload::label::LabelRecorded;
-use clover_event::payload::label::LabelScaleDeclared;
 use clover_event::payload::label::LabelSealed;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::label::row_of_draw;
@@ -30,20 +29,19 @@ use clover_ledger::Candidate;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
-use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
-use clover_ledger::ensure;
 use clover_ledger::fold;
 use clover_ledger::fold::said;
 use clover_ledger::rulebooks;
 use clover_ledger::rulebooks::Question;
-use clover_ledger::unmet;
 use clover_num::Count;
 use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
+
+use crate::label_scales;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -350,14 +348,22 @@ impl Rule for Purposes {
             }
             Payload::LabelRecorded(label) => {
                 open_label(designs, experiment, label, breaches);
-                breaches.extend(off_scale(state, experiment, label.value_micro));
+                breaches.extend(label_scales::off_scale(
+                    state,
+                    experiment,
+                    label.value_micro,
+                ));
             }
             Payload::LabelRevealed(label) => {
-                breaches.extend(off_scale(state, experiment, label.value_micro));
+                breaches.extend(label_scales::off_scale(
+                    state,
+                    experiment,
+                    label.value_micro,
+                ));
             }
             Payload::LabelScaleDeclared(said) if state.asks(Question::LabelsOnScale) => {
                 let of = designs.by_experiment.get(experiment);
-                breaches.take(RuleName::Design, label_scale(of, said));
+                breaches.take(RuleName::Design, label_scales::check(of, said));
             }
             Payload::LabelSealed(label) => {
                 sealed_label(designs, experiment, label, breaches);
@@ -407,39 +413,6 @@ impl Rule for Purposes {
             _ => {}
         }
     }
-}
-
-/// A label that lies off the declared scale.
-fn off_scale(state: &State, experiment: &ExperimentId, value: Micro) -> Option<Breach> {
-    let scale = state.fold::<Designs>().scale(experiment)?;
-    let breaks = !scale.holds(value) && state.asks(Question::LabelsOnScale);
-    breaks.then(|| {
-        let expected = format!("a label from {} to {}", scale.low_micro, scale.high_micro);
-        Breach::new(RuleName::Design, expected, value.to_string())
-    })
-}
-
-/// A scale is one, is said before the first sealed label, and holds every label that could be seen.
-fn label_scale(of: Option<&ExperimentDesigns>, said: &LabelScaleDeclared) -> RuleAnswer {
-    let Some(scale) = said.ends() else {
-        let found = format!("{} to {}", said.low_micro, said.high_micro);
-        return unmet("a scale whose ends are in order", found);
-    };
-    let Some(of) = of else {
-        return Ok(());
-    };
-    if let Some(seq) = of.sealed_since() {
-        let found = format!("one after labels of a design that has sealed ones, since seq {seq}");
-        return unmet("a scale that is said before a label is sealed", found);
-    }
-    if let Some(range) = of.labelled {
-        ensure!(
-            scale.holds(range.low_micro) && scale.holds(range.high_micro),
-            "a scale that holds every label on record",
-            format!("labels from {} to {}", range.low_micro, range.high_micro)
-        );
-    }
-    Ok(())
 }
 
 /// The registered design that a label names, when its experiment needs one.

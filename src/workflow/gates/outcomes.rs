@@ -323,7 +323,7 @@ pub fn scores(
 }
 
 /// Outcomes by the place of their unit and by metric.
-type Sorted<'o> = BTreeMap<(u64, usize), &'o Outcome>;
+type OutcomesByPlace<'o> = BTreeMap<(u64, usize), &'o Outcome>;
 
 fn not_in_force(line: u64) -> OutcomeError {
     wrong(line, "", "a gate whose manifest is in force", "none")
@@ -334,7 +334,7 @@ fn once<'o>(
     sources: &[GateSource],
     place: u64,
     outcome: &'o Outcome,
-    sorted: &mut Sorted<'o>,
+    sorted: &mut OutcomesByPlace<'o>,
 ) -> Result<(), OutcomeError> {
     let line = outcome.line;
     let metric = match &outcome.metric {
@@ -360,7 +360,7 @@ fn once<'o>(
 /// The scores of sorted outcomes; of values beyond the scale every line is named.
 fn all_of(
     of: OutcomeTerms<'_>,
-    sorted: Sorted<'_>,
+    sorted: OutcomesByPlace<'_>,
 ) -> Result<Vec<(u64, ScoreRecorded)>, OutcomeError> {
     let (mut found, mut off) = (Vec::new(), Vec::new());
     for ((_, metric), outcome) in sorted {

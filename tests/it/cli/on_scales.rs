@@ -90,6 +90,7 @@ fn labels_from_1_to_5_and_a_judge_from_0_to_100_reach_a_verdict() {
     desk.ok(&format!("prereg sign {file}"));
     desk.ok("iterate open it-1 --manifest m-it --yes");
     let fit = desk.ok("iterate run it-1 --to fit -- python3 judge.py").out;
+    let fit = fit.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(fit.contains(words), "{fit}");
     // Residuals are shares: an error of a whole scale is 1.
     let ran = desk.run("iterate run it-1 --propose sim/patch.yaml --yes -- python3 judge.py");
@@ -98,12 +99,14 @@ fn labels_from_1_to_5_and_a_judge_from_0_to_100_reach_a_verdict() {
     assert!(shown["data"]["closed"].is_object(), "{shown:#}");
     desk.ok("report iteration it-1 -o report.md");
     let report = std::fs::read_to_string(desk.at.join("report.md")).unwrap();
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(report.contains(words), "{report}");
     // Whoever reads the report alone reads what its judge shares with what it judges.
     let shares = "judge prog is base, which wrote the answers of policy base";
     assert!(report.contains(shares), "{report}");
     let estimate = desk.ok("estimate --judge prog --dry-run").out;
-    assert!(estimate.replace('\n', " ").contains(shares), "{estimate}");
+    let estimate = estimate.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(estimate.contains(shares), "{estimate}");
     desk.ok("verify --recompute");
 }
 

@@ -338,7 +338,7 @@ const UNWEIGHED: &str =
 /// The judge is told that evidence is mandatory, and what it finds then has a price.
 const WEIGHED: &str = "patch:\n  family: evidence_verification\n  id: weigh-evidence\n  rationale: Answers with sources that \
     do not exist are over-scored.\n  changes:\n    obligations.factual_adequacy.required: true\n    \
-    obligations.sources.penalty: 0.3\n  constraints:\n    max_tokens_added: 20\n    affects_rescore: true\n";
+    obligations.sources.penalty: 0.35\n  constraints:\n    max_tokens_added: 20\n    affects_rescore: true\n";
 
 #[test]
 fn a_patch_that_weighs_what_a_program_found_is_judged_on_what_it_finds_then() {
@@ -358,11 +358,15 @@ fn a_patch_that_weighs_what_a_program_found_is_judged_on_what_it_finds_then() {
     });
     desk.file("weigh.yaml", WEIGHED);
     let judge = "-- python3 judge.py";
-    let ran = desk.ok(&format!(
+    let ran = desk.run(&format!(
         "iterate run it-retold --propose weigh.yaml --yes {judge}"
     ));
+    assert!([0, 10].contains(&ran.code), "{}{}", ran.out, ran.err);
     let shown = desk.ok("iterate show it-retold --json").json()["data"].clone();
-    assert_eq!(shown["outcome"], "accepted", "{}\n{shown:#}", ran.out);
+    // Then the price of what was found mends the scores; whether an attack outbids it is another criterion's to say.
+    let gates = shown["candidates"][0]["dev"].as_array().unwrap().clone();
+    let mends = gates.iter().find(|gate| gate["gate"] == "p1").unwrap();
+    assert_eq!(mends["recommended"], "pass", "{}\n{shown:#}", ran.out);
     // Then every row was asked about anew, and its evidence is that of the judge as it is told.
     let recomputed = entries(&mut desk, "scores.recomputed");
     let recomputed = said(&mut desk, &recomputed[0])["body"]["data"].clone();

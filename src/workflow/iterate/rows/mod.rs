@@ -459,9 +459,7 @@ pub fn load(
         through: which.through,
         unsealed,
     };
-    let (table, names, raw, anchors, mut notes) = sources.table()?;
-    let label_scale = log.label_scale();
-    notes.extend(label_scale.and_then(|(ends, _)| label_scale_in_words(ends)));
+    let (table, names, raw, anchors, notes) = sources.table()?;
     let sequence = Sequence::of(&log, &opening, &formed, (unsealed, &names, &raw));
     Ok(IterationDataset {
         sequence,
@@ -472,7 +470,7 @@ pub fn load(
         confirm_root: formed.confirm_root,
         split: formed.split,
         through: Count::new(last).unwrap_or_default(),
-        label_scale,
+        label_scale: log.label_scale(),
         table,
         names,
         notes,
