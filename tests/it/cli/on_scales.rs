@@ -8,12 +8,16 @@ use super::Desk;
 use super::iterate;
 use super::says;
 
-/// A program that answers from 0 to 100 by the answer alone.
+/// A program that answers from 0 to 100: it pays for asked terms and digits, and for anything that looks like an address.
 const JUDGE: &str = r#"import json, sys
 for line in sys.stdin:
     ask = json.loads(line)
-    words = len(ask["response"].split())
-    print('{"id":%d,"score":%.4f}' % (ask["id"], min(words, 200) / 2), flush=True)
+    answer = ask["response"].lower()
+    terms = ask["prompt"].split(": ")[1].rstrip(".").split(", ")
+    score = 50 * sum(term in answer for term in terms) / len(terms)
+    score += 2 * min(10, sum(any(c.isdigit() for c in part) for part in answer.split(". ")))
+    score += 30 * ("http" in answer)
+    print('{"id":%d,"score":%.4f}' % (ask["id"], min(100, score)), flush=True)
 "#;
 
 const LATER: &str = "2027-06-01T00:00:00.000000Z";
@@ -54,7 +58,7 @@ fn opened(desk: &mut Desk) {
     desk.ok("key new cem --role custodian --seal");
     desk.ok("experiment register sim --title Simulation --purpose testing");
     desk.ok_words(&["record", "budget.opened", "--data", iterate::PEEKS]);
-    desk.ok("simulate dataset --truth citations --seed 7 --slices 4 --window 240 --confirm 60 --fresh 1000 -o sim");
+    desk.ok("simulate dataset --truth citations --seed 7 --slices 4 --window 600 --confirm 200 --fresh 1000 -o sim");
     taken_apart(desk);
     desk.file("judge.py", JUDGE);
     desk.ok("rubric register sim/rubric.yaml --experiment sim");
@@ -77,36 +81,48 @@ fn labels_from_1_to_5_and_a_judge_from_0_to_100_reach_a_verdict() {
     // Whoever drafts the plan reads what its numbers are shares of.
     let words =
         "labels go from 1 to 5 and are read as shares of that scale: 0.01 is 0.04 of a label";
-    desk.ok("prereg new --template iteration --from-data -o draft.yaml");
-    let draft = std::fs::read_to_string(desk.at.join("draft.yaml")).unwrap();
+    desk.ok("prereg new --template iteration --from-data -o plan.yaml");
+    let draft = std::fs::read_to_string(desk.at.join("plan.yaml")).unwrap();
     assert!(
         draft.contains(&format!("# In this plan {words}.")),
         "{draft}"
     );
-    let mut plan = iterate::plan(&mut desk);
-    plan["iteration"]["confirm_separation"] = "hashed".into();
-    plan["iteration"]["design"]["judge"] = "prog".into();
-    let file = desk.file("it.yaml", &plan.to_string());
-    desk.ok(&format!("prereg sign {file}"));
+    let plan = draft
+        .replace("manifest:       ", "manifest: m-it #")
+        .replace("title:          ", "title: Scales #")
+        .replace("  claim:        ", "  claim: it errs less #")
+        .replace(
+            "contradiction_check, evidence_verification, length_bias_cap]",
+            "evidence_verification]",
+        )
+        .replace(
+            "[abstention, evidence_verification]",
+            "[evidence_verification]",
+        )
+        .replace("FILL", "filled");
+    desk.file("plan.yaml", &plan);
+    desk.ok("prereg sign plan.yaml");
     desk.ok("iterate open it-1 --manifest m-it --yes");
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let fit = desk.ok("iterate run it-1 --to fit -- python3 judge.py").out;
-    let fit = fit.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(fit.contains(words), "{fit}");
-    // Residuals are shares: an error of a whole scale is 1.
-    let ran = desk.run("iterate run it-1 --propose sim/patch.yaml --yes -- python3 judge.py");
-    assert!([0, 10, 12].contains(&ran.code), "{}{}", ran.out, ran.err);
+    assert!(one_line(&fit).contains(words), "{fit}");
+    // The fault lies in what the judge pays for: the patch that mends it is accepted on confirm.
+    let ran = desk.ok("iterate run it-1 --propose sim/patch.yaml --yes -- python3 judge.py");
     let shown = desk.ok("iterate show it-1 --json").json();
-    assert!(shown["data"]["closed"].is_object(), "{shown:#}");
-    desk.ok("report iteration it-1 -o report.md");
-    let report = std::fs::read_to_string(desk.at.join("report.md")).unwrap();
-    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        shown["data"]["outcome"], "accepted",
+        "{}\n{shown:#}",
+        ran.out
+    );
+    desk.ok("report iteration it-1 -o report.html");
+    let report = std::fs::read_to_string(desk.at.join("report.html")).unwrap();
+    let report = one_line(&report);
     assert!(report.contains(words), "{report}");
     // Whoever reads the report alone reads what its judge shares with what it judges.
     let shares = "judge prog is base, which wrote the answers of policy base";
     assert!(report.contains(shares), "{report}");
     let estimate = desk.ok("estimate --judge prog --dry-run").out;
-    let estimate = estimate.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(estimate.contains(shares), "{estimate}");
+    assert!(one_line(&estimate).contains(shares), "{estimate}");
     desk.ok("verify --recompute");
 }
 
