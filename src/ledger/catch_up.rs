@@ -22,7 +22,7 @@ use crate::checkpoint;
 use crate::error::Divergence;
 use crate::error::LedgerError;
 use crate::error::Root64;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::fold::Fact;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
@@ -238,7 +238,7 @@ fn fold_chunk(head: &mut Head, chunk: Chunk) -> Result<(), LedgerError> {
             event,
             signed: _,
         } = decoded?;
-        let candidate = Candidate {
+        let candidate = ProposedEvent {
             seq,
             recorded_at,
             event: &event,
@@ -269,13 +269,13 @@ fn fold_chunk(head: &mut Head, chunk: Chunk) -> Result<(), LedgerError> {
 /// Facts of custody and of the rulebook.
 pub(super) fn all_facts(
     rulebook: &Rulebook,
-    candidate: &Candidate<'_>,
+    candidate: &ProposedEvent<'_>,
     natural_key: Option<Digest>,
     facts: &mut Vec<Fact>,
 ) {
     rules::facts(candidate, natural_key, facts);
     for rule in rulebook.every_rule() {
-        rule.facts(candidate, facts);
+        rule.provides(candidate, facts);
     }
 }
 

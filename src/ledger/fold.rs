@@ -18,7 +18,7 @@ use crate::rule_names::RuleName;
 
 /// An event that stands, or is about to stand, at a position of the log.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct ProposedEvent<'a> {
     /// Position.
     pub seq: u64,
     /// When the ledger took it in. Every rule about time reads this, never the author's `at`.
@@ -30,10 +30,10 @@ pub struct Candidate<'a> {
 /// An event that was checked: strictly verified and judged by the rules, or read from a tree whose root this
 /// process matched with a signed checkpoint. Only the ledger makes one.
 #[derive(Clone, Copy, Debug)]
-pub struct VerifiedEvent<'a>(Candidate<'a>);
+pub struct VerifiedEvent<'a>(ProposedEvent<'a>);
 
 impl<'a> VerifiedEvent<'a> {
-    pub(super) fn new(candidate: Candidate<'a>) -> Self {
+    pub(super) fn new(candidate: ProposedEvent<'a>) -> Self {
         Self(candidate)
     }
 
@@ -293,19 +293,19 @@ pub trait RowModel: Sync {
     fn rows<'e>(&self, event: &VerifiedEvent<'e>, take: &mut dyn FnMut(RowChange<'e>));
 }
 
-/// A precondition as a pure function of (state before, event): it refuses an append and re-judges history.
+/// A precondition as a pure function of (state before, event): it refuses an append and checks again history.
 pub trait Rule: Sync {
-    /// Judges one event against the state before it; pushes what is broken.
-    fn judge(&self, state: &super::State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    /// Checks one event against the state before it; pushes what is broken.
+    fn check(&self, state: &super::State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let _ = (state, event, breaches);
     }
     /// What the event gives to and needs from the digests of earlier entries.
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let _ = (event, facts);
     }
     /// What the event needs or must not find among the digests of earlier entries, where that depends on
     /// the state before it, and what it says to those that read it. Never gives.
-    fn demands(&self, state: &super::State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn requires(&self, state: &super::State, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let _ = (state, event, facts);
     }
     /// Kinds of which [`Rule::is_unsaid`] can tell something.
@@ -318,7 +318,7 @@ pub trait Rule: Sync {
         let _ = (state, payload);
         false
     }
-    /// Whether re-judging history by it takes long: `verify` then asks it only under `--recompute`. An append
+    /// Whether checking history by it takes long: `verify` then asks it only under `--recompute`. An append
     /// always asks.
     fn is_costly(&self) -> bool {
         false
@@ -328,14 +328,14 @@ pub trait Rule: Sync {
 /// Computes again what events of some kinds say, over the appends of one process or one walk; keeps what computations
 /// share, as long as it grows with the log alone.
 pub trait Recompute: Send {
-    /// Judges one event that no rule has anything against.
+    /// Checks one event that no rule has anything against.
     ///
     /// # Errors
     /// [`LedgerError`] when earlier entries cannot be read.
-    fn judge(
+    fn check(
         &mut self,
         state: &super::State,
-        event: &Candidate<'_>,
+        event: &ProposedEvent<'_>,
         history: &dyn History,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError>;
@@ -344,7 +344,7 @@ pub trait Recompute: Send {
 /// Whether what an event was computed from is at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AtHand {
-    /// It is, and was judged.
+    /// It is, and was checked.
     Yes,
     /// It is not: nobody here can say. An append goes on, since whoever holds private texts can tell.
     Private,
@@ -374,10 +374,10 @@ pub(super) struct RuleComputation(Vec<Option<Box<dyn Recompute>>>);
 
 impl RuleComputation {
     /// Asks whoever computes events of this kind again; the first that lacks something says so.
-    pub(super) fn judge<'h>(
+    pub(super) fn check<'h>(
         &mut self,
         state: &super::State,
-        event: &Candidate<'_>,
+        event: &ProposedEvent<'_>,
         history: impl Fn() -> EarlierLog<'h>,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
@@ -387,7 +387,7 @@ impl RuleComputation {
         for (line, made) in lines.iter().zip(&mut self.0) {
             if breaches.is_empty() && line.kinds.contains(&event.event.kind()) {
                 let one = made.get_or_insert_with(line.make);
-                let found = one.judge(state, event, &history(), breaches)?;
+                let found = one.check(state, event, &history(), breaches)?;
                 if at_hand == AtHand::Yes {
                     at_hand = found;
                 }

@@ -46,7 +46,7 @@ pub use fold::Again;
 pub use fold::AtHand;
 pub use fold::Breach;
 pub use fold::Breaches;
-pub use fold::Candidate;
+pub use fold::ProposedEvent;
 pub use fold::Fact;
 pub use fold::Fold;
 pub use fold::FoldEntry;

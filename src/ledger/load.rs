@@ -23,7 +23,7 @@ use crate::append;
 use crate::catch_up;
 use crate::checkpoint;
 use crate::error::LedgerError;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
 use crate::kinds;
@@ -125,7 +125,7 @@ fn take_in(
     let (mut facts, mut given, mut changes) = (Vec::new(), Vec::new(), Vec::new());
     let mut kinds = KindRuns::default();
     for (stored, event, leaf) in &taken {
-        let candidate = Candidate {
+        let candidate = ProposedEvent {
             seq: stored.seq,
             recorded_at: stored.recorded_at,
             event,

@@ -25,7 +25,7 @@ use clover_num::Count;
 
 use crate::claim::Claim;
 use crate::fold::Breach;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::fold::Fact;
 use crate::fold::said;
 use crate::keyring::Keyring;
@@ -230,7 +230,7 @@ pub fn not_backdated(at: Timestamp, seen_recorded_at: Timestamp) -> Option<Breac
 }
 
 /// Judges an event whose key and signature stand: role, and the effect on keys and policy.
-pub fn custody(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+pub fn custody(state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
     let keyring = &state.keyring;
     let Event {
         header, payload, ..
@@ -462,7 +462,7 @@ fn key_compromised(
 }
 
 /// What every event gives to and needs from the digests of earlier entries; its natural key is at hand.
-pub fn facts(event: &Candidate<'_>, natural_key: Option<Digest>, facts: &mut Vec<Fact>) {
+pub fn facts(event: &ProposedEvent<'_>, natural_key: Option<Digest>, facts: &mut Vec<Fact>) {
     let said = match &event.event.payload {
         Payload::ScoreRecorded(score) => said(score.score_micro.value()),
         _ => 0,

@@ -5,7 +5,7 @@ use clover_event::payload::Role;
 use clover_event::registry::Signers;
 
 use crate::fold::Breach;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::rule_names::RuleName;
 use crate::rulebooks::Question;
 use crate::state::State;
@@ -26,7 +26,7 @@ pub fn needed(state: &State, kind: Kind) -> Vec<Role> {
 }
 
 /// Judges the roles of the key that signed.
-pub(super) fn judge(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+pub(super) fn judge(state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
     let needed = needed(state, event.event.kind());
     let Some(record) = state.keyring.keys.get(&event.event.header.author) else {
         return;

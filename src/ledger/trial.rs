@@ -17,7 +17,7 @@ use crate::append;
 use crate::catch_up;
 use crate::claim::Claim;
 use crate::fold::Breach;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::fold::Fact;
 use crate::fold::Rulebook;
 use crate::fold::VerifiedEvent;
@@ -112,7 +112,7 @@ impl Trial {
     /// Judges an event as the next entry, and takes it in when it breaks nothing.
     pub fn say(&mut self, recorded_at: Timestamp, event: &Event) -> Vec<Breach> {
         let seq = self.state.size;
-        let candidate = Candidate {
+        let candidate = ProposedEvent {
             seq,
             recorded_at,
             event,
@@ -121,12 +121,12 @@ impl Trial {
         rules::custody(&self.state, &candidate, &mut breaches);
         let rulebook = self.state.rulebook();
         for rule in rulebook.every_rule() {
-            rule.judge(&self.state, &candidate, &mut breaches);
+            rule.check(&self.state, &candidate, &mut breaches);
         }
         let mut facts = Vec::new();
         catch_up::all_facts(rulebook, &candidate, event.natural_key(), &mut facts);
         for rule in rulebook.every_rule() {
-            rule.demands(&self.state, &candidate, &mut facts);
+            rule.requires(&self.state, &candidate, &mut facts);
         }
         breaches.extend(facts.iter().filter_map(|fact| self.judge_fact(seq, fact)));
         if breaches.is_empty() {
@@ -168,7 +168,7 @@ impl Trial {
         &self.state
     }
 
-    fn judge_header(&self, candidate: &Candidate<'_>) -> Vec<Breach> {
+    fn judge_header(&self, candidate: &ProposedEvent<'_>) -> Vec<Breach> {
         let Event {
             header, payload, v, ..
         } = candidate.event;
@@ -190,7 +190,7 @@ impl Trial {
         breaches
     }
 
-    fn take(&mut self, candidate: Candidate<'_>, facts: &[Fact]) {
+    fn take(&mut self, candidate: ProposedEvent<'_>, facts: &[Fact]) {
         let keyring = self.state.keyring.clone();
         let mut folds = Vec::new();
         for at in self.state.readers(candidate.event.kind()) {

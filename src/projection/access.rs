@@ -21,7 +21,7 @@ use clover_ground::keyfile;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
@@ -234,7 +234,7 @@ pub fn notes(state: &State, notes: &mut Vec<String>) {
 pub struct Gateway;
 
 impl Rule for Gateway {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let Payload::DataRead(read) = &event.event.payload else {
             return;
         };

@@ -14,7 +14,7 @@ use clover_event::payload::budget::Period;
 use clover_ground::time::Quarter;
 use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
@@ -243,7 +243,7 @@ impl Fold for Budgets {
 pub struct Balance;
 
 impl Rule for Balance {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let Payload::BudgetCharged(charged) = &event.event.payload else {
             return;
         };

@@ -25,7 +25,7 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
@@ -315,7 +315,7 @@ pub fn draw_serves(experiment: Option<&ExperimentId>, row: &str, purpose: &str) 
 pub struct Purposes;
 
 impl Rule for Purposes {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
@@ -372,7 +372,7 @@ impl Rule for Purposes {
         }
     }
 
-    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn requires(&self, state: &State, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         if let (Payload::LabelRecorded(label), Some(experiment)) =
             (&event.event.payload, &event.event.header.experiment)
         {
@@ -380,7 +380,7 @@ impl Rule for Purposes {
         }
     }
 
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let experiment = event.event.experiment();
         let mut draw = |row: &str, serves: &str, not: [&str; 2]| {
             facts.push(Fact::Gives {
@@ -538,7 +538,7 @@ fn row_text(row: &RowId) -> String {
 pub struct ScoreOnce;
 
 impl Rule for ScoreOnce {
-    fn judge(&self, _: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, _: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         if let Payload::ScoreConflict(conflict) = &event.event.payload
             && conflict.recorded_micro == conflict.score_micro
         {
@@ -550,7 +550,7 @@ impl Rule for ScoreOnce {
         }
     }
 
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let Payload::ScoreConflict(conflict) = &event.event.payload else {
             return;
         };

@@ -7,7 +7,7 @@ use clover_event::Payload;
 use clover_event::id::ExperimentId;
 use clover_event::registry::Scope;
 use clover_ledger::Breach;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
@@ -79,7 +79,7 @@ impl Fold for Experiments {
 pub struct OpenExperiment;
 
 impl Rule for OpenExperiment {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         if state.keyring.format < FORMAT {
             return;
         }

@@ -27,7 +27,7 @@ use clover_event::payload::manifest::Template;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
@@ -236,7 +236,7 @@ pub fn ordered(unit: &ItemId) -> Digest {
 pub struct OrderRule;
 
 impl Rule for OrderRule {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let header = &event.event.header;
         let own = || match &event.event.payload {
             Payload::UnitsListed(said) => check_units(state, header, said),
@@ -248,7 +248,7 @@ impl Rule for OrderRule {
         breaches.take(RuleName::Order, checked);
     }
 
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let experiment = event.event.experiment();
         let gives = |digest| Fact::Gives { digest, once: None };
         match &event.event.payload {
@@ -270,7 +270,7 @@ impl Rule for OrderRule {
         }
     }
 
-    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn requires(&self, state: &State, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let experiment = event.event.experiment();
         let Payload::OrderListed(said) = &event.event.payload else {
             return;
@@ -300,7 +300,7 @@ impl Rule for OrderRule {
 
 /// The entry after one that fixes what is tested names the checkpoint between them: an order is drawn from that one. Who
 /// could write entries that name older checkpoints would wait until the newest one suits.
-fn check_beacon(state: &State, event: &Candidate<'_>) -> RuleAnswer {
+fn check_beacon(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     if !state.asks(Question::BeaconPlace) {
         return Ok(());
     }

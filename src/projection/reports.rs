@@ -7,7 +7,7 @@ use clover_event::payload::report::ReportPart;
 use clover_event::payload::report::ReportPublished;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
@@ -23,7 +23,7 @@ use crate::iterations::Iterations;
 pub struct ReportRule;
 
 impl Rule for ReportRule {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let Payload::ReportPublished(said) = &event.event.payload else {
             return;
         };

@@ -9,7 +9,7 @@ use clover_event::payload::label::LabelRevealed;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::seal;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
@@ -65,7 +65,7 @@ fn needs(digest: Digest, before: u64, rule: RuleName) -> Fact {
 }
 
 impl Rule for Seals {
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let header = &event.event.header;
         let experiment = header.experiment.as_ref();
         match &event.event.payload {
@@ -96,7 +96,7 @@ impl Rule for Seals {
         }
     }
 
-    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn requires(&self, state: &State, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let Payload::LabelRevealed(revealed) = &event.event.payload else {
             return;
         };
@@ -113,7 +113,7 @@ impl Rule for Seals {
 }
 
 /// Digest under which what a reveal opens was sealed.
-fn opened(event: &Candidate<'_>, revealed: &LabelRevealed) -> Digest {
+fn opened(event: &ProposedEvent<'_>, revealed: &LabelRevealed) -> Digest {
     let header = &event.event.header;
     let (design, row) = (&revealed.design, &revealed.row);
     let (salt, value) = (&revealed.salt.0, revealed.value_micro.value());
@@ -122,7 +122,7 @@ fn opened(event: &Candidate<'_>, revealed: &LabelRevealed) -> Digest {
 }
 
 /// A reveal opens what was sealed and accepted before it, and was paid for under the checkpoint it saw.
-fn reveal(event: &Candidate<'_>, revealed: &LabelRevealed, facts: &mut Vec<Fact>) {
+fn reveal(event: &ProposedEvent<'_>, revealed: &LabelRevealed, facts: &mut Vec<Fact>) {
     let header = &event.event.header;
     let experiment = header.experiment.as_ref();
     let (design, row) = (&revealed.design, &revealed.row);

@@ -30,7 +30,7 @@ use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
@@ -254,7 +254,7 @@ fn forbids(digest: Digest) -> Fact {
 pub struct SplitRule;
 
 impl Rule for SplitRule {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let Some(experiment) = &event.event.header.experiment else {
             // The rule `experiment` refuses an event of splits or labels of none.
             return;
@@ -272,7 +272,7 @@ impl Rule for SplitRule {
         breaches.take(RuleName::Split, checked);
     }
 
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let experiment = event.event.experiment();
         match &event.event.payload {
             Payload::SplitsListed(listed) => {
@@ -294,7 +294,7 @@ impl Rule for SplitRule {
         }
     }
 
-    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn requires(&self, state: &State, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let Some(experiment) = &event.event.header.experiment else {
             // The rule `experiment` refuses it.
             return;

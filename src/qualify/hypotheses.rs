@@ -53,7 +53,7 @@ pub fn ttest(case: &Case<'_>, check: &mut Check<'_>) -> Result<(), Stop> {
 fn unless_thin<T>(outcome: Result<T, Unfit>) -> Result<Option<T>, Stop> {
     match outcome {
         Ok(value) => Ok(Some(value)),
-        Err(Unfit::Thin(_)) => Ok(None),
+        Err(Unfit::InsufficientData(_)) => Ok(None),
         Err(Unfit::Invalid(error)) => Err(refused(error)),
     }
 }

@@ -12,7 +12,7 @@ use clover_ground::sign::Signed;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
 use clover_ledger::AppendedEvent;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rules;
@@ -272,7 +272,7 @@ fn check(ledger: &Ledger, draft: Draft, id: EventId) -> Result<(), SessionError>
         payload: draft.payload,
         v,
     };
-    let candidate = Candidate {
+    let candidate = ProposedEvent {
         seq: ledger.size(),
         recorded_at: now(ledger),
         event: &event,
@@ -280,7 +280,7 @@ fn check(ledger: &Ledger, draft: Draft, id: EventId) -> Result<(), SessionError>
     let mut breaches = Vec::new();
     rules::custody(ledger.state(), &candidate, &mut breaches);
     for rule in ledger.state().rulebook().every_rule() {
-        rule.judge(ledger.state(), &candidate, &mut breaches);
+        rule.check(ledger.state(), &candidate, &mut breaches);
     }
     match breaches.into_iter().next() {
         Some(breach) => Err(breach.into()),

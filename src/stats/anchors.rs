@@ -17,7 +17,7 @@ use crate::multiplicity;
 use crate::multiplicity::MultiplicityCorrection;
 use crate::multiplicity::PValues;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 
@@ -119,7 +119,7 @@ fn simulated(
 /// same on any number of threads.
 ///
 /// # Errors
-/// [`SampleError`] for a chart parameter or q out of range; [`Thin`] without anchors or below 99 replicates.
+/// [`SampleError`] for a chart parameter or q out of range; [`InsufficientData`] without anchors or below 99 replicates.
 pub fn screen(
     anchors: &[Anchor<'_>],
     chart: Chart,
@@ -127,8 +127,8 @@ pub fn screen(
     seed: [u8; 32],
     replicates: usize,
 ) -> Result<Vec<AnchorExcursion>, Unfit> {
-    Thin::unless("anchors", anchors.len(), 1)?;
-    Thin::unless("replicates", replicates, 99)?;
+    InsufficientData::unless("anchors", anchors.len(), 1)?;
+    InsufficientData::unless("replicates", replicates, 99)?;
     let longest = anchors.iter().map(|anchor| anchor.series.len()).max();
     let longest = longest.unwrap_or(1);
     let null: Vec<Vec<f64>> = (0..replicates)
@@ -243,11 +243,11 @@ mod tests {
         assert!(screen(&[anchor], chart, 1.0, [0; 32], 99).is_err());
         assert!(matches!(
             screen(&[], chart, 0.1, [0; 32], 99),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
         assert!(matches!(
             screen(&[anchor], chart, 0.1, [0; 32], 9),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
     }
 }

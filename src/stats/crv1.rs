@@ -6,7 +6,7 @@
 //! section 4.
 
 use crate::sample::Clusters;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::constant;
 use clover_num::math;
 
@@ -111,14 +111,14 @@ pub(super) fn mean(values: &[f64], clusters: &Clusters, weights: Option<&[f64]>)
 /// The variance of the mean of `values`, split by which rows are `labelled`; all three of one length.
 ///
 /// # Errors
-/// [`Thin`] below two clusters.
+/// [`InsufficientData`] below two clusters.
 pub fn variance(
     values: &[f64],
     clusters: &Clusters,
     labelled: &[bool],
-) -> Result<SplitVariance, Thin> {
+) -> Result<SplitVariance, InsufficientData> {
     let found = split_mean(values, clusters, None, labelled);
-    found.variance.ok_or(Thin {
+    found.variance.ok_or(InsufficientData {
         of: "prompt clusters",
         found: found.clusters,
         needed: 2,

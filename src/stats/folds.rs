@@ -12,7 +12,7 @@ use blake2::Digest as _;
 use blake2::digest::consts::U8;
 use blake2::digest::consts::U16;
 
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 
 /// Folds that a calibrator asks for.
 pub const FOLDS_DEFAULT: usize = 5;
@@ -33,11 +33,11 @@ pub fn resolve_count(requested: usize, clusters: usize) -> usize {
 /// Refuses too few labelled clusters for cross-fitting.
 ///
 /// # Errors
-/// [`Thin`] below [`LABELLED_CLUSTERS_MIN`], or below two clusters a fold.
-pub fn check_clusters(folds: usize, clusters: usize) -> Result<(), Thin> {
+/// [`InsufficientData`] below [`LABELLED_CLUSTERS_MIN`], or below two clusters a fold.
+pub fn check_clusters(folds: usize, clusters: usize) -> Result<(), InsufficientData> {
     let of = "labelled prompt clusters";
-    Thin::unless(of, clusters, LABELLED_CLUSTERS_MIN)?;
-    Thin::unless(of, clusters, 2 * folds)
+    InsufficientData::unless(of, clusters, LABELLED_CLUSTERS_MIN)?;
+    InsufficientData::unless(of, clusters, 2 * folds)
 }
 
 /// BLAKE2b-128 of `"{id}-{seed}"`.

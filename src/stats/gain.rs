@@ -8,7 +8,7 @@
 use crate::distribution;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::align;
@@ -47,7 +47,7 @@ impl Gain {
 /// Compares the rows in the new arm with the others.
 ///
 /// # Errors
-/// [`SampleError`] for columns of different lengths; [`Thin`] for an arm without rows.
+/// [`SampleError`] for columns of different lengths; [`InsufficientData`] for an arm without rows.
 pub fn gain(values: Values<'_>, is_new: &[bool], clusters: &Clusters) -> Result<Gain, Unfit> {
     align("arms", is_new.len(), values.len())?;
     align("clusters", clusters.of_row().len(), values.len())?;
@@ -56,8 +56,8 @@ pub fn gain(values: Values<'_>, is_new: &[bool], clusters: &Clusters) -> Result<
         rows.filter(|&row| is_new[row] == of).collect()
     };
     let (new, old) = (arm(true), arm(false));
-    Thin::unless("rows of the new arm", new.len(), 1)?;
-    Thin::unless("rows of the old arm", old.len(), 1)?;
+    InsufficientData::unless("rows of the new arm", new.len(), 1)?;
+    InsufficientData::unless("rows of the old arm", old.len(), 1)?;
     let y = values.as_slice();
     let mean = |rows: &[usize]| math::mean(&rows.iter().map(|&row| y[row]).collect::<Vec<_>>());
     let (of_new, of_old) = (mean(&new), mean(&old));
@@ -145,7 +145,7 @@ mod tests {
         let y = Values::new("y", &[0.1, 0.2]).unwrap();
         assert!(matches!(
             gain(y, &[true, true], &clusters),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
         let of = found(
             &[0.5, 0.5, 0.9, 0.9],

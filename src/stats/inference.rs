@@ -2,7 +2,7 @@
 
 use crate::distribution;
 use crate::quantile;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::constant;
 use clover_num::math;
 
@@ -10,10 +10,10 @@ use clover_num::math;
 /// psi)^2`, the sum over folds, not their mean (CJE paper, appendix A.7).
 ///
 /// # Errors
-/// [`Thin`] below two folds.
-pub fn jackknife_variance(estimates: &[f64]) -> Result<f64, Thin> {
+/// [`InsufficientData`] below two folds.
+pub fn jackknife_variance(estimates: &[f64]) -> Result<f64, InsufficientData> {
     let folds = estimates.len();
-    Thin::unless("folds", folds, 2)?;
+    InsufficientData::unless("folds", folds, 2)?;
     Ok((folds as f64 - 1.0) / folds as f64 * squares(estimates))
 }
 
@@ -21,9 +21,9 @@ pub fn jackknife_variance(estimates: &[f64]) -> Result<f64, Thin> {
 /// infinite where squares overflow.
 ///
 /// # Errors
-/// [`Thin`] below two rows.
-pub fn standard_deviation(values: &[f64]) -> Result<f64, Thin> {
-    Thin::unless("rows", values.len(), 2)?;
+/// [`InsufficientData`] below two rows.
+pub fn standard_deviation(values: &[f64]) -> Result<f64, InsufficientData> {
+    InsufficientData::unless("rows", values.len(), 2)?;
     Ok((squares(values) / (values.len() as f64 - 1.0)).sqrt())
 }
 
@@ -85,9 +85,9 @@ impl Interval {
     /// Percentiles `alpha` / 2 and 1 - `alpha` / 2 of replicates, linearly interpolated (type 7).
     ///
     /// # Errors
-    /// [`Thin`] without replicates.
-    pub fn percentile(replicates: &[f64], alpha: f64) -> Result<Self, Thin> {
-        Thin::unless("replicates", replicates.len(), 1)?;
+    /// [`InsufficientData`] without replicates.
+    pub fn percentile(replicates: &[f64], alpha: f64) -> Result<Self, InsufficientData> {
+        InsufficientData::unless("replicates", replicates.len(), 1)?;
         let sorted = quantile::ascending(replicates);
         Ok(Self {
             low: quantile::type_7(&sorted, 0.5 * alpha),

@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows an event, a file, a clock or a log line; randomness enters as a seed and leaves as
 //! numbers. Inputs are checked once, as types of [`sample`] that cannot hold NaN, nothing, or misaligned
-//! columns. Data too thin for a statistic is a named outcome ([`Thin`](sample::Thin)), never a number.
+//! columns. Data too thin for a statistic is a named outcome ([`InsufficientData`](sample::InsufficientData)), never a number.
 //!
 //! What is shared: [`inference`] (intervals, welch, jackknife, deviation), [`crv1`] (cluster-robust means),
 //! [`quantile`] (type 7, equal-frequency edges), [`multiplicity`] (corrections), [`distribution`], `draws` (seeded

@@ -8,7 +8,7 @@ use crate::inference;
 use crate::quantile::Edges;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::align;
@@ -27,9 +27,9 @@ const DECILES: usize = 10;
 /// about 4 degrees of freedom, so a gate averages over 20 seeds.
 ///
 /// # Errors
-/// [`Unfit::Thin`] without seeds, or for fewer than two folds.
+/// [`Unfit::InsufficientData`] without seeds, or for fewer than two folds.
 pub fn averaged_variance(seeds: &[Values<'_>]) -> Result<f64, Unfit> {
-    Thin::unless("fold seeds", seeds.len(), 1)?;
+    InsufficientData::unless("fold seeds", seeds.len(), 1)?;
     let mut variances = Vec::with_capacity(seeds.len());
     for fold_values in seeds {
         variances.push(inference::jackknife_variance(fold_values.as_slice())?);
@@ -60,11 +60,11 @@ impl Share {
 /// cluster has two rows.
 ///
 /// # Errors
-/// [`Unfit::Invalid`] for misaligned clusters; [`Unfit::Thin`] for one cluster.
+/// [`Unfit::Invalid`] for misaligned clusters; [`Unfit::InsufficientData`] for one cluster.
 pub fn main_variance(values: Values<'_>, clusters: &Clusters) -> Result<f64, Unfit> {
     align("clusters", clusters.of_row().len(), values.len())?;
     let found = crv1::mean(values.as_slice(), clusters, None);
-    Thin::unless("clusters", found.clusters, 2)?;
+    InsufficientData::unless("clusters", found.clusters, 2)?;
     let robust = found.variance.map_or(0.0, |variance| variance.total());
     if found.clusters == found.rows {
         return Ok(robust * found.df() / found.clusters as f64);
@@ -89,7 +89,7 @@ pub fn share(
         .iter()
         .map(|fold| math::mean(fold.as_slice()))
         .collect();
-    Thin::unless("folds", values.len(), 2)?;
+    InsufficientData::unless("folds", values.len(), 2)?;
     Ok(Share {
         rows: rewards.len(),
         main: main_variance(rewards, clusters)?,
@@ -107,7 +107,7 @@ pub fn share_by_decile(
     clusters: &Clusters,
 ) -> Result<Vec<Option<Share>>, Unfit> {
     align("clusters", clusters.of_row().len(), rewards.len())?;
-    Thin::unless("folds", fold_rewards.len(), 2)?;
+    InsufficientData::unless("folds", fold_rewards.len(), 2)?;
     let members = Edges::equal_frequency(rewards, DECILES)?.rows(rewards);
     let mut shares = Vec::with_capacity(members.len());
     for rows in members {
@@ -131,7 +131,7 @@ pub fn share_by_decile(
         let here = clusters.select(&rows)?;
         match share(Values::new("rewards", &picked)?, &folds, &here) {
             Ok(share) => shares.push(Some(share)),
-            Err(Unfit::Thin(_)) => shares.push(None),
+            Err(Unfit::InsufficientData(_)) => shares.push(None),
             Err(invalid) => return Err(invalid),
         }
     }
@@ -358,11 +358,11 @@ mod tests {
         let one = Clusters::of((0..97).map(|_| 0)).unwrap();
         assert!(matches!(
             share(values(&rewards), &folds, &one),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
         assert!(matches!(
             share(values(&rewards), &folds[..1], &clusters),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
     }
 }

@@ -10,7 +10,7 @@ use ndarray::Axis;
 
 use crate::distribution;
 use crate::inference;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::spd;
@@ -120,7 +120,7 @@ impl OrthonormalBasis {
 /// Checks residuals against rewards and further terms (log tokens, dummies of domain, difficulty, length, policy).
 ///
 /// # Errors
-/// [`Unfit::Invalid`] for misaligned columns; [`Unfit::Thin`] if no tested term is left, there are not more rows than
+/// [`Unfit::Invalid`] for misaligned columns; [`Unfit::InsufficientData`] if no tested term is left, there are not more rows than
 /// columns, a single row decides a coefficient, or the residuals do not vary beyond the fit.
 pub fn check(
     residuals: Values<'_>,
@@ -144,8 +144,8 @@ pub fn check(
     let basis = basis(&design);
     let kept = basis.kept.len();
     let tested: Vec<usize> = (0..kept).filter(|&at| basis.kept[at] >= 2).collect();
-    Thin::unless("terms", tested.len(), 1)?;
-    Thin::unless("rows", rows, kept + 1)?;
+    InsufficientData::unless("terms", tested.len(), 1)?;
+    InsufficientData::unless("rows", rows, kept + 1)?;
     let (coefficients, covariance) = hc3(residuals, &basis)?;
     let block = covariance.select(Axis(0), &tested).select(Axis(1), &tested);
     let chosen: Vec<f64> = tested.iter().map(|&at| coefficients[at]).collect();
@@ -189,8 +189,8 @@ pub fn check(
     })
 }
 
-fn thin_spread() -> Thin {
-    Thin {
+fn thin_spread() -> InsufficientData {
+    InsufficientData {
         of: "rows that vary beyond the fit",
         found: 0,
         needed: 1,
@@ -198,7 +198,7 @@ fn thin_spread() -> Thin {
 }
 
 /// Coefficients of the kept columns and their HC3 covariance.
-fn hc3(residuals: Values<'_>, basis: &OrthonormalBasis) -> Result<(Vec<f64>, Array2<f64>), Thin> {
+fn hc3(residuals: Values<'_>, basis: &OrthonormalBasis) -> Result<(Vec<f64>, Array2<f64>), InsufficientData> {
     let y = residuals.as_slice();
     let kept = basis.columns.len();
     let largest = y.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
@@ -213,7 +213,7 @@ fn hc3(residuals: Values<'_>, basis: &OrthonormalBasis) -> Result<(Vec<f64>, Arr
         let units: Vec<f64> = basis.columns.iter().map(|unit| unit[row]).collect();
         let leverage = math::dot(&units, &units);
         if leverage > LEVERAGE_MAX {
-            return Err(Thin {
+            return Err(InsufficientData {
                 of: "rows behind a term",
                 found: 1,
                 needed: 2,
@@ -358,18 +358,18 @@ mod tests {
         // R^2 = R when R is a dummy, and nothing else is asked.
         assert!(matches!(
             check(values(&EPS), values(&binary), &[]),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
         assert!(matches!(
             check(values(&flat), values(&R), &[]),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
         let mut lone = [0.0; 50];
         lone[7] = 1.0;
         let found = check(values(&EPS), values(&R), &[values(&lone)]);
-        assert!(matches!(found, Err(Unfit::Thin(_))));
+        assert!(matches!(found, Err(Unfit::InsufficientData(_))));
         let few = check(values(&EPS[..3]), values(&R[..3]), &[]);
-        assert!(matches!(few, Err(Unfit::Thin(_))));
+        assert!(matches!(few, Err(Unfit::InsufficientData(_))));
         let short = check(values(&EPS), values(&R[..9]), &[]);
         assert!(matches!(short, Err(Unfit::Invalid(_))));
     }

@@ -6,7 +6,7 @@ use crate::distribution;
 use crate::draws::Draws;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::align;
@@ -99,10 +99,10 @@ impl PairCounts {
     /// Counts the pairs of at least two rows.
     ///
     /// # Errors
-    /// [`SampleError::Misaligned`]; [`Thin`] below two rows.
+    /// [`SampleError::Misaligned`]; [`InsufficientData`] below two rows.
     pub fn of(x: Values<'_>, y: Values<'_>) -> Result<Self, Unfit> {
         align("y", y.len(), x.len())?;
-        Thin::unless("rows", x.len(), 2)?;
+        InsufficientData::unless("rows", x.len(), 2)?;
         // Adding 0 makes one zero of the two.
         let mut rows: Vec<(f64, f64)> = x
             .as_slice()
@@ -244,10 +244,10 @@ fn exact_tau_p(rows: i128, fewest: i128) -> f64 {
 /// count right, depending on the order of rows. In O(n^2).
 ///
 /// # Errors
-/// [`SampleError::Misaligned`]; [`Thin`] below two rows.
+/// [`SampleError::Misaligned`]; [`InsufficientData`] below two rows.
 pub fn pair_accuracy_experiments(x: Values<'_>, y: Values<'_>) -> Result<f64, Unfit> {
     align("y", y.len(), x.len())?;
-    Thin::unless("rows", x.len(), 2)?;
+    InsufficientData::unless("rows", x.len(), 2)?;
     let (x, y) = (x.as_slice(), y.as_slice());
     let mut right = 0_u64;
     let mut pairs = 0_u64;
@@ -305,10 +305,10 @@ fn centred_ranks(values: Values<'_>) -> Vec<i128> {
 /// Spearman's rho: the correlation of mean ranks (`scipy.stats.spearmanr`); `None` where a column is constant.
 ///
 /// # Errors
-/// [`SampleError::Misaligned`]; [`Thin`] below two rows.
+/// [`SampleError::Misaligned`]; [`InsufficientData`] below two rows.
 pub fn spearman(x: Values<'_>, y: Values<'_>) -> Result<Option<Spearman>, Unfit> {
     align("y", y.len(), x.len())?;
-    Thin::unless("rows", x.len(), 2)?;
+    InsufficientData::unless("rows", x.len(), 2)?;
     let (x, y) = (centred_ranks(x), centred_ranks(y));
     let product = |a: &[i128], b: &[i128]| a.iter().zip(b).map(|(a, b)| a * b).sum::<i128>();
     let (xx, yy) = (product(&x, &x), product(&y, &y));
@@ -347,7 +347,7 @@ pub struct RankDrift {
 /// A replicate whose groups all tie counts as unlike. `None` where the means of one period are all equal.
 ///
 /// # Errors
-/// [`SampleError::Misaligned`]; [`SampleError::Parameter`] for no replicates; [`Thin`] below two groups, two rows in a
+/// [`SampleError::Misaligned`]; [`SampleError::Parameter`] for no replicates; [`InsufficientData`] below two groups, two rows in a
 /// group, or two clusters.
 pub fn rank_drift(
     before: Values<'_>,
@@ -360,8 +360,8 @@ pub fn rank_drift(
     align("after", after.len(), before.len())?;
     align("groups", groups.of_row().len(), before.len())?;
     align("clusters", clusters.of_row().len(), before.len())?;
-    Thin::unless("groups", groups.count(), 2)?;
-    Thin::unless("clusters", clusters.count(), 2)?;
+    InsufficientData::unless("groups", groups.count(), 2)?;
+    InsufficientData::unless("clusters", clusters.count(), 2)?;
     if replicates == 0 {
         return Err(Unfit::Invalid(SampleError::Parameter {
             name: "replicates",
@@ -426,13 +426,13 @@ pub fn rank_drift(
 }
 
 /// Rows of each group, at least two.
-fn group_sizes(groups: &Clusters) -> Result<Vec<usize>, Thin> {
+fn group_sizes(groups: &Clusters) -> Result<Vec<usize>, InsufficientData> {
     let mut sizes = vec![0; groups.count()];
     for &group in groups.of_row() {
         sizes[group as usize] += 1;
     }
     for &size in &sizes {
-        Thin::unless("rows of a group", size, 2)?;
+        InsufficientData::unless("rows of a group", size, 2)?;
     }
     Ok(sizes)
 }
@@ -565,8 +565,8 @@ mod tests {
             let groups = Clusters::of(groups).unwrap();
             rank_drift(values(&x), values(&y), &groups, &each, [0; 32], replicates)
         };
-        assert!(matches!(run([0; 4], 9), Err(Unfit::Thin(_))));
-        assert!(matches!(run([0, 1, 1, 1], 9), Err(Unfit::Thin(_))));
+        assert!(matches!(run([0; 4], 9), Err(Unfit::InsufficientData(_))));
+        assert!(matches!(run([0, 1, 1, 1], 9), Err(Unfit::InsufficientData(_))));
         assert!(matches!(run([0, 0, 1, 1], 0), Err(Unfit::Invalid(_))));
         assert!(run([0, 0, 1, 1], 9).unwrap().is_some());
     }

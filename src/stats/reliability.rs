@@ -7,7 +7,7 @@ use crate::quantile::Edges;
 use crate::quantile::rows_by_bin;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::align;
@@ -252,7 +252,7 @@ pub fn reliability_curve(
             Ok(estimate) if estimate.variance > 0.0 => {
                 Some(estimate.interval(level, Alternative::TwoSided)?)
             }
-            Ok(_) | Err(Unfit::Thin(_)) => None,
+            Ok(_) | Err(Unfit::InsufficientData(_)) => None,
             Err(Unfit::Invalid(error)) => return Err(error),
         };
         points.push(CurvePoint { bin, interval });
@@ -277,7 +277,7 @@ pub struct CalibrationLine {
 /// `None` where all predictions are equal.
 ///
 /// # Errors
-/// [`SampleError::Misaligned`], [`SampleError::Parameter`] where squares overflow; [`Thin`] below three rows or two
+/// [`SampleError::Misaligned`], [`SampleError::Parameter`] where squares overflow; [`InsufficientData`] below three rows or two
 /// clusters.
 pub fn calibration_line(
     predictions: Values<'_>,
@@ -287,10 +287,10 @@ pub fn calibration_line(
     let rows = predictions.len();
     align("labels", labels.len(), rows)?;
     align("clusters", clusters.of_row().len(), rows)?;
-    Thin::unless("rows", rows, 3)?;
+    InsufficientData::unless("rows", rows, 3)?;
     let clusters = clusters.present()?;
     let units = clusters.count();
-    Thin::unless("clusters", units, 2)?;
+    InsufficientData::unless("clusters", units, 2)?;
     let (x, y) = (predictions.as_slice(), labels.as_slice());
     if constant(x) {
         return Ok(None);

@@ -62,7 +62,7 @@ pub enum SampleError {
 /// Data too thin for a statistic: a named outcome, recorded as such, never a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{found} {of}, needs at least {needed}")]
-pub struct Thin {
+pub struct InsufficientData {
     /// What is too few: `labelled clusters`, `rows`, `groups`.
     pub of: &'static str,
     /// How many there are.
@@ -71,8 +71,8 @@ pub struct Thin {
     pub needed: usize,
 }
 
-impl Thin {
-    /// `Err(Thin)` unless `found >= needed`.
+impl InsufficientData {
+    /// `Err(InsufficientData)` unless `found >= needed`.
     ///
     /// # Errors
     /// The outcome itself.
@@ -92,7 +92,7 @@ pub enum Unfit {
     Invalid(#[from] SampleError),
     /// Too little data.
     #[error(transparent)]
-    Thin(#[from] Thin),
+    InsufficientData(#[from] InsufficientData),
 }
 
 /// At least one value, all finite.
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn thin_data_names_itself() {
-        let thin = Thin::unless("labelled clusters", 3, 4).unwrap_err();
+        let thin = InsufficientData::unless("labelled clusters", 3, 4).unwrap_err();
         assert_eq!(thin.to_string(), "3 labelled clusters, needs at least 4");
     }
 }

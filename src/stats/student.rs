@@ -8,7 +8,7 @@ use crate::inference;
 use crate::inference::Interval;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::Weights;
@@ -123,7 +123,7 @@ impl MeanEstimate {
 /// One-sample mean: variance s^2 / n with s^2 of n - 1, on n - 1 degrees of freedom (`scipy.stats.ttest_1samp`).
 ///
 /// # Errors
-/// [`Thin`] below two rows; [`SampleError::Parameter`] where squares overflow.
+/// [`InsufficientData`] below two rows; [`SampleError::Parameter`] where squares overflow.
 pub fn one_sample(values: Values<'_>) -> Result<MeanEstimate, Unfit> {
     let sd = inference::standard_deviation(values.as_slice())?;
     let rows = values.len() as f64;
@@ -143,7 +143,7 @@ pub fn one_sample(values: Values<'_>) -> Result<MeanEstimate, Unfit> {
 /// Mean of the differences `after - before` of paired rows (`scipy.stats.ttest_rel`).
 ///
 /// # Errors
-/// [`SampleError::Misaligned`], or [`SampleError::NotFinite`] where a difference overflows; [`Thin`] below two pairs.
+/// [`SampleError::Misaligned`], or [`SampleError::NotFinite`] where a difference overflows; [`InsufficientData`] below two pairs.
 pub fn paired(after: Values<'_>, before: Values<'_>) -> Result<MeanEstimate, Unfit> {
     let differences = differences(after, before)?;
     one_sample(Values::new("differences", &differences)?)
@@ -156,7 +156,7 @@ pub fn paired(after: Values<'_>, before: Values<'_>) -> Result<MeanEstimate, Unf
 ///
 /// # Errors
 /// [`SampleError::Misaligned`] for columns of different lengths, [`SampleError::Parameter`] where squares overflow;
-/// [`Thin`] below two such clusters.
+/// [`InsufficientData`] below two such clusters.
 pub fn cluster_robust(
     values: Values<'_>,
     clusters: &Clusters,
@@ -168,7 +168,7 @@ pub fn cluster_robust(
         align("weights", weights.as_slice().len(), rows)?;
     }
     let found = crv1::mean(values.as_slice(), clusters, weights.map(Weights::as_slice));
-    let variance = found.variance.ok_or(Thin {
+    let variance = found.variance.ok_or(InsufficientData {
         of: "clusters",
         found: found.clusters,
         needed: 2,
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn one_row_is_thin_and_equal_rows_have_no_variance() {
-        assert!(matches!(one_sample(values(&[0.3])), Err(Unfit::Thin(_))));
+        assert!(matches!(one_sample(values(&[0.3])), Err(Unfit::InsufficientData(_))));
         let huge = [1e200, -1e200, 3e200];
         assert!(matches!(one_sample(values(&huge)), Err(Unfit::Invalid(_))));
         let each = Clusters::singletons(3).unwrap();
@@ -223,7 +223,7 @@ mod tests {
         let one = Clusters::of([0; 6]).unwrap();
         assert!(matches!(
             cluster_robust(values(&y), &one, None),
-            Err(Unfit::Thin(Thin { found: 1, .. }))
+            Err(Unfit::InsufficientData(InsufficientData { found: 1, .. }))
         ));
         let weights = Weights::new("w", &[1.0, 2.0, 0.0, 0.0, 0.0, 0.0], 6).unwrap();
         let pairs = Clusters::of([0, 0, 1, 1, 2, 2]).unwrap();

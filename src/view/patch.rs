@@ -21,7 +21,7 @@ use crate::ledger::AppendedEvent;
 use crate::ledger::State;
 use crate::num::Finite;
 use crate::projection::decisions;
-use crate::projection::iterations::Candidate;
+use crate::projection::iterations::PatchRecord;
 use crate::projection::iterations::Iterations;
 use crate::rubric::CheckedPatch;
 use crate::rubric::Patch;
@@ -277,7 +277,7 @@ pub fn proposed(view: View, of: &Proposal) -> (View, StandsAnd<PatchProposal>) {
     (view, StandsAnd { stands, more })
 }
 
-fn counts(of: &Candidate) -> ReviewCounts {
+fn counts(of: &PatchRecord) -> ReviewCounts {
     let count = |outcome| of.reviewed(outcome) as u64;
     ReviewCounts {
         accepted: count(ReviewOutcome::Accepted),

@@ -26,7 +26,7 @@ use clover_ground::digest::Digest;
 use clover_ground::yaml::YamlError;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
@@ -276,7 +276,7 @@ pub fn propose(
 pub struct Documents;
 
 impl Rule for Documents {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
@@ -294,7 +294,7 @@ impl Rule for Documents {
         breaches.take(rule, checked);
     }
 
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         if let Payload::PatchProposed(new) = &event.event.payload {
             let digest = canon::digest("clover/patch-id/v1", &new.patch);
             facts.push(Fact::Gives {

@@ -19,7 +19,7 @@ use clover_event::payload::scoring::ScoresRecomputed;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -47,7 +47,7 @@ use crate::prompts::JudgePrompt;
 pub struct PromptJudges;
 
 impl Rule for PromptJudges {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
@@ -162,7 +162,7 @@ impl<'a> PromptContext<'a> {
         match payload {
             Payload::ScoresRecomputed(said) => self.check_recomputed(said),
             Payload::CalibratorFitted(said) => self.check_fitted(&said.terms),
-            Payload::GateEvaluated(said) => self.check_gate(said),
+            Payload::GateEvaluated(said) => self.check_criterion(said),
             Payload::BatteryEvaluated(said) => self.check_battery(said),
             _ => Ok(()),
         }
@@ -247,7 +247,7 @@ impl<'a> PromptContext<'a> {
     }
 
     /// Nothing is measured of a candidate before the judge was asked anew; that it was not, p0 may say.
-    fn check_gate(&self, said: &GateEvaluated) -> RuleAnswer {
+    fn check_criterion(&self, said: &GateEvaluated) -> RuleAnswer {
         let says_no = matches!(&said.evidence, Evidence::P0(of) if !of.valid);
         if says_no || self.changed(&said.iteration, said.candidate)?.is_none() {
             return Ok(());

@@ -16,7 +16,7 @@ use clover_event::payload::rubric::LeafChange;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches as _;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
 use clover_ledger::State;
@@ -295,7 +295,7 @@ pub fn commit(
 pub struct Commits;
 
 impl Rule for Commits {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let (Payload::PromptCommitted(said), Some(experiment)) =
             (&event.event.payload, &event.event.header.experiment)
         else {

@@ -930,7 +930,7 @@ fn decided_fields(kind: Kind) -> Fields {
         Kind::ExploitDiscovered => decided::exploit(&"2".repeat(64)),
         Kind::IterationPausedForLabels => decided::paused(0.5),
         Kind::GateEvaluated => {
-            let all = clover::event::payload::predicate::GateId::ALL;
+            let all = clover::event::payload::predicate::Criterion::ALL;
             let evidence = all.map(|id| within(decided::passing(id.as_str())));
             let mut fields = members(&gate("p1"));
             fields.retain(|(name, ..)| *name != "evidence");

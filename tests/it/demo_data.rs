@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clover::event::payload::Verdict;
 use clover::event::payload::intake::SplitPart;
 use clover::event::payload::predicate::Evidence;
-use clover::event::payload::predicate::GateId;
+use clover::event::payload::predicate::Criterion;
 use clover::event::payload::predicate::Thresholds;
 use clover::ground::digest::Digest;
 use clover::num::Count;
@@ -22,7 +22,7 @@ use clover::rubric::extract::vocabulary;
 use clover::stats::calibrator::Mode;
 use clover::stats::residuals::SliceTerms;
 use clover::workflow::iterate::compute::Anchor;
-use clover::workflow::iterate::compute::Candidate;
+use clover::workflow::iterate::compute::ScoredRubric;
 use clover::workflow::iterate::compute::IterationRows;
 use clover::workflow::iterate::compute::SliceFamily;
 use clover::workflow::iterate::compute::Table;
@@ -112,7 +112,7 @@ fn scores(rows: &[SimulatedRow], rules: &Rules) -> Vec<f64> {
 }
 
 /// The rows of an iteration with this data set, split under seed 1.
-fn table(of: &ShippedDataset) -> (Table, Candidate) {
+fn table(of: &ShippedDataset) -> (Table, ScoredRubric) {
     let (world, rows, (before, after)) = (of.world(), of.rows(), rules(of));
     let (t1, _, t2) = world.times();
     let clusters: BTreeMap<_, _> = rows
@@ -173,7 +173,7 @@ fn table(of: &ShippedDataset) -> (Table, Candidate) {
         anchors,
         ..IterationRows::default()
     });
-    let candidate = Candidate {
+    let candidate = ScoredRubric {
         patch: Digest::sha256(b"patch"),
         kappa: 3,
         scored: RubricScores::of(scores(&rows, &after)),
@@ -183,7 +183,7 @@ fn table(of: &ShippedDataset) -> (Table, Candidate) {
 }
 
 /// Gates that do not pass on dev and on confirm, and the change of squared error on each.
-fn decided(of: &ShippedDataset) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
+fn decided(of: &ShippedDataset) -> (Vec<Criterion>, Vec<Criterion>, [f64; 2]) {
     let (table, candidate) = table(of);
     let mut thresholds: Thresholds = Design::standard([1, 1, 1]).thresholds;
     thresholds.eta_micro = Micro::new(of.eta_micro).unwrap();
@@ -214,7 +214,7 @@ fn decided(of: &ShippedDataset) -> (Vec<GateId>, Vec<GateId>, [f64; 2]) {
     let confirm = models
         .confirm(&compared, share, (200, [1; 32]), None)
         .unwrap();
-    let not_passed = |all: &[Evidence]| -> Vec<GateId> {
+    let not_passed = |all: &[Evidence]| -> Vec<Criterion> {
         let passes = |evidence: &&Evidence| {
             predicate::verdicts(evidence, &thresholds).recommended == Verdict::Pass
         };
@@ -235,6 +235,6 @@ fn a_true_fix_passes_and_a_tuned_patch_dies_on_confirm() {
     assert!(dev.is_empty() && confirm.is_empty(), "{dev:?} {confirm:?}");
     let (dev, confirm, changes) = decided(&overfitted);
     assert!(dev.is_empty(), "{dev:?}");
-    assert!(confirm.contains(&GateId::P8), "{confirm:?}");
+    assert!(confirm.contains(&Criterion::P8), "{confirm:?}");
     assert!(changes[0] <= -0.0005 && changes[1] > 0.0, "{changes:?}");
 }

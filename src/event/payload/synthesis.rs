@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::id::IterationId;
 use crate::id::Text;
 use crate::payload::Verdict;
-use crate::payload::predicate::GateId;
+use crate::payload::predicate::Criterion;
 use crate::payload::predicate::RowsRead;
 
 /// What one gate would say of a candidate.
@@ -18,7 +18,7 @@ use crate::payload::predicate::RowsRead;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateAnswer {
     /// The gate.
-    pub gate: GateId,
+    pub gate: Criterion,
     /// Under the profile that binds.
     pub verdict: Verdict,
 }

@@ -26,7 +26,7 @@ use crate::claim::Claim;
 use crate::error::LedgerError;
 use crate::fold::AtHand;
 use crate::fold::Breach;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::fold::Fact;
 use crate::fold::RuleComputation;
 use crate::fold::Rulebook;
@@ -62,7 +62,7 @@ pub(super) fn admit(
         let Body::Event(event) = &prepared.said else {
             unreachable!("BUG: a payload that does not decode was refused");
         };
-        let candidate = Candidate {
+        let candidate = ProposedEvent {
             seq,
             recorded_at,
             event,
@@ -70,10 +70,10 @@ pub(super) fn admit(
         let mut breaches = Vec::new();
         rules::custody(&head.state, &candidate, &mut breaches);
         for rule in rulebook.every_rule() {
-            rule.judge(&head.state, &candidate, &mut breaches);
+            rule.check(&head.state, &candidate, &mut breaches);
         }
         let history = || history(reader, first, earlier);
-        let at_hand = computing.judge(&head.state, &candidate, history, &mut breaches)?;
+        let at_hand = computing.check(&head.state, &candidate, history, &mut breaches)?;
         if let AtHand::Gone(why) = at_hand {
             let expected = "what it was computed from";
             breaches.push(Breach::new(RuleName::Recompute, expected, why));
@@ -92,7 +92,7 @@ pub(super) fn admit(
         let (natural_key, is_own) = (prepared.natural_key, prepared.is_own);
         let mut facts = facts_of(rulebook, &candidate, natural_key, is_own);
         for rule in rulebook.every_rule() {
-            rule.demands(&head.state, &candidate, &mut facts);
+            rule.requires(&head.state, &candidate, &mut facts);
         }
         head.state.apply(&VerifiedEvent::new(candidate));
         wanted.push((index, seq, facts));
@@ -128,7 +128,7 @@ fn history<'a>(reader: Reader<'a>, first: u64, earlier: &'a [Box<PreparedEvent>]
 /// already, and given once in its batch.
 fn facts_of(
     rulebook: &Rulebook,
-    candidate: &Candidate<'_>,
+    candidate: &ProposedEvent<'_>,
     natural_key: Option<Digest>,
     is_own: bool,
 ) -> Vec<Fact> {

@@ -16,7 +16,7 @@ use crate::append::PreparedEvent;
 use crate::checkpoint;
 use crate::claim::Body;
 use crate::error::LedgerError;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::fold::VerifiedEvent;
 use crate::kinds;
 use crate::mark;
@@ -105,7 +105,7 @@ pub(super) fn write_part(
     }
     let mut changes = Vec::new();
     for (seq, _, event) in events(first, part) {
-        let candidate = Candidate {
+        let candidate = ProposedEvent {
             seq,
             recorded_at,
             event,

@@ -3,18 +3,18 @@
 use crate::error::LedgerError;
 use crate::fold::AtHand;
 use crate::fold::Breach;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::history::EarlierLog;
 use crate::verify::VerifyError;
 use crate::verify::file::FileView;
-use crate::verify::judge::Judge;
+use crate::verify::checker::Checker;
 
-impl Judge<'_> {
+impl Checker<'_> {
     /// Computes an event again from the entries before it where that is asked for, else counts it; lines are kept for those
     /// that come after.
     pub(super) fn compute(
         &mut self,
-        candidate: &Candidate<'_>,
+        candidate: &ProposedEvent<'_>,
         breaches: &mut Vec<Breach>,
     ) -> Result<(), VerifyError> {
         let kind = candidate.event.kind();
@@ -33,7 +33,7 @@ impl Judge<'_> {
         };
         let at_hand = self
             .computing
-            .judge(&self.state, candidate, history, breaches);
+            .check(&self.state, candidate, history, breaches);
         let at_hand = at_hand.map_err(|error| match error {
             LedgerError::Ambient(error) => VerifyError::Ambient(error),
             LedgerError::Store(error) => VerifyError::Store(error),
@@ -51,7 +51,7 @@ impl Judge<'_> {
     }
 
     /// Whether a later computation reads an event, or draws from the checkpoint that it has seen.
-    fn is_read_again(&mut self, candidate: &Candidate<'_>) -> bool {
+    fn is_read_again(&mut self, candidate: &ProposedEvent<'_>) -> bool {
         let kind = candidate.event.kind();
         let seen = candidate
             .event

@@ -4,12 +4,12 @@ use clover_event::payload::Verdict;
 
 use crate::rulebooks;
 use crate::verify::Signatures;
-use crate::verify::judge::Judge;
+use crate::verify::checker::Checker;
 use crate::verify::report::Divergent;
 use crate::verify::report::Report;
 use crate::verify::report::Taint;
 
-impl Judge<'_> {
+impl Checker<'_> {
     pub(super) fn remarks(&mut self) {
         if self.unproven_keys > 0 {
             self.notes.push(format!(

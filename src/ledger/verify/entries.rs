@@ -14,7 +14,7 @@ use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
 use crate::verify::file::walk_rules;
 use crate::verify::integrity::take_integrity;
-use crate::verify::judge::Judge;
+use crate::verify::checker::Checker;
 use crate::verify::report::Report;
 
 /// Verifies the entries of a file whose other tables cannot be read: what stands in the way is a finding, and the walk goes on.
@@ -29,25 +29,25 @@ pub(super) fn verify_entries(
     (progress, broken): (Progress<'_>, &StoreError),
 ) -> Result<Report, VerifyError> {
     let entries = store.another()?;
-    let mut judge = Judge::new(options, rulebook, ambient, None)?;
+    let mut checker = Checker::new(options, rulebook, ambient, None)?;
     // Without the table of entries there is none.
     let size = entries.reader().entry_count().unwrap_or(0);
     let head = entries.reader().head().ok().flatten();
-    judge.expect_head(head.and_then(|head| SignedCheckpoint::parse(&head.note).ok()));
+    checker.expect_head(head.and_then(|head| SignedCheckpoint::parse(&head.note).ok()));
     if size > 0 {
         walk_rules(
             entries,
             size,
-            &mut judge,
+            &mut checker,
             (options, rulebook, &mut *progress),
         )?;
     }
-    let position = judge.position();
+    let position = checker.position();
     progress(position, size);
-    take_integrity(&mut judge, store.another()?.integrity());
+    take_integrity(&mut checker, store.another()?.integrity());
     let expected = "a file whose tables can all be read";
-    judge
+    checker
         .findings
         .add(position, RuleName::Sqlite, expected, broken.to_string());
-    judge.finish()
+    checker.finish()
 }

@@ -32,7 +32,7 @@ use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
 use crate::verify::index::IndexWalk;
 use crate::verify::integrity::take_integrity;
-use crate::verify::judge::Judge;
+use crate::verify::checker::Checker;
 use crate::verify::kinds::KindsWalk;
 use crate::verify::report::Findings;
 use crate::verify::report::Report;
@@ -69,21 +69,21 @@ pub(super) fn verify(
             rows.push((*table, statement.cursor()?));
         }
         let view = FileView::new(reader, rows, options)?;
-        let mut judge = Judge::new(options, rulebook, ambient, Some(view))?;
+        let mut checker = Checker::new(options, rulebook, ambient, Some(view))?;
         if options.tree_only {
-            walk_tree(&entries, size, &mut judge, progress)?;
+            walk_tree(&entries, size, &mut checker, progress)?;
         } else {
-            walk_rules(entries, size, &mut judge, (options, rulebook, progress))?;
+            walk_rules(entries, size, &mut checker, (options, rulebook, progress))?;
         }
-        progress(judge.position(), size);
+        progress(checker.position(), size);
         if let Some(integrity) = integrity {
             let failed = || StoreError::Sqlite("integrity_check failed".to_owned());
             take_integrity(
-                &mut judge,
+                &mut checker,
                 integrity.join().unwrap_or_else(|_| Err(failed())),
             );
         }
-        judge.finish()
+        checker.finish()
     })
 }
 
@@ -91,7 +91,7 @@ pub(super) fn verify(
 pub(super) fn walk_rules(
     entries: Store,
     size: u64,
-    judge: &mut Judge<'_>,
+    checker: &mut Checker<'_>,
     (options, rulebook, progress): (&VerifyOptions, &'static Rulebook, Progress<'_>),
 ) -> Result<(), VerifyError> {
     let source = move |give: &mut dyn FnMut(Raw) -> bool| {
@@ -105,9 +105,9 @@ pub(super) fn walk_rules(
         Ok(())
     };
     work::run(source, options, rulebook, |digested| {
-        judge.take(digested)?;
-        if judge.position().is_multiple_of(1024) {
-            progress(judge.position(), size);
+        checker.take(digested)?;
+        if checker.position().is_multiple_of(1024) {
+            progress(checker.position(), size);
         }
         Ok(())
     })
@@ -118,7 +118,7 @@ pub(super) fn walk_rules(
 fn walk_tree(
     store: &Store,
     size: u64,
-    judge: &mut Judge<'_>,
+    checker: &mut Checker<'_>,
     progress: Progress<'_>,
 ) -> Result<(), VerifyError> {
     let mut lines = LeafLines::default();
@@ -131,14 +131,14 @@ fn walk_tree(
                 Some(why)
             }
         };
-        let seq = judge.position() + lines.len() as u64 - 1;
+        let seq = checker.position() + lines.len() as u64 - 1;
         if let Some(why) = fault {
-            judge
+            checker
                 .findings
                 .add(seq, RuleName::LineFormat, "a readable entry", why);
         }
         if lines.len() == LEAVES_AT_ONCE {
-            result = take_lines(judge, &mut lines);
+            result = take_lines(checker, &mut lines);
         }
         if seq.is_multiple_of(1024) {
             progress(seq, size);
@@ -146,12 +146,12 @@ fn walk_tree(
         result.is_ok()
     });
     result?;
-    take_lines(judge, &mut lines)
+    take_lines(checker, &mut lines)
 }
 
-fn take_lines(judge: &mut Judge<'_>, lines: &mut LeafLines) -> Result<(), VerifyError> {
+fn take_lines(checker: &mut Checker<'_>, lines: &mut LeafLines) -> Result<(), VerifyError> {
     for leaf in lines.leaves() {
-        judge.take_leaf(leaf)?;
+        checker.take_leaf(leaf)?;
     }
     Ok(())
 }
@@ -358,9 +358,9 @@ impl<'a> FileView<'a> {
     }
 
     /// Judges checkpoint and snapshots of the size that the walk has reached.
-    pub(super) fn at_size(&mut self, judge: &mut Judge<'_>, size: u64) -> Result<(), VerifyError> {
+    pub(super) fn at_size(&mut self, checker: &mut Checker<'_>, size: u64) -> Result<(), VerifyError> {
         while let Some(stored) = self.next_checkpoint.take_if(|stored| stored.size <= size) {
-            self.checkpoint(judge, &stored);
+            self.checkpoint(checker, &stored);
             let next = self.reader.next_checkpoint(stored.size)?;
             // A damaged table may give the same row again; the walk must come to an end.
             self.next_checkpoint = next.filter(|next| next.size > stored.size);
@@ -369,17 +369,17 @@ impl<'a> FileView<'a> {
             return Ok(());
         }
         if let Some(all) = self.snapshots.remove(&size) {
-            snapshots::judge(judge, size, &all);
+            snapshots::check(checker, size, &all);
         }
         Ok(())
     }
 
-    fn checkpoint(&mut self, judge: &mut Judge<'_>, stored: &StoredCheckpoint) {
+    fn checkpoint(&mut self, checker: &mut Checker<'_>, stored: &StoredCheckpoint) {
         let seq = stored.size.saturating_sub(1);
         let parsed = match SignedCheckpoint::parse(&stored.note) {
             Ok(parsed) => parsed,
             Err(error) => {
-                judge.findings.add(
+                checker.findings.add(
                     seq,
                     RuleName::Checkpoint,
                     "a signed checkpoint",
@@ -390,36 +390,36 @@ impl<'a> FileView<'a> {
         };
         let (size, root) = (parsed.checkpoint().size, parsed.checkpoint().root);
         if size != stored.size {
-            judge.findings.add(
+            checker.findings.add(
                 seq,
                 RuleName::Checkpoint,
                 format!("size {}", stored.size),
                 format!("size {size}"),
             );
         }
-        if root != judge.tiler.root() {
-            judge.own_root_broken = true;
+        if root != checker.tiler.root() {
+            checker.own_root_broken = true;
             let expected = format!("root {} of the checkpoint", root.to_base64());
-            judge.findings.add(
+            checker.findings.add(
                 seq,
                 RuleName::Root,
                 expected,
-                judge.tiler.root().to_base64(),
+                checker.tiler.root().to_base64(),
             );
         }
         self.remember(stored.size, root);
         if !self.tree_only {
-            let keys = checkpoint::required_keys(&judge.state.keyring, self.previous, stored.size);
+            let keys = checkpoint::required_keys(&checker.state.keyring, self.previous, stored.size);
             self.notes.push((seq, parsed, keys));
             if self.notes.len() >= NOTES {
-                self.check_notes(judge);
+                self.check_notes(checker);
             }
         }
         self.previous = stored.size;
     }
 
-    fn check_notes(&mut self, judge: &mut Judge<'_>) {
-        let origin = judge.state.keyring.origin.clone();
+    fn check_notes(&mut self, checker: &mut Checker<'_>) {
+        let origin = checker.state.keyring.origin.clone();
         let found: Vec<_> = self
             .notes
             .par_iter()
@@ -430,7 +430,7 @@ impl<'a> FileView<'a> {
             })
             .collect();
         for (seq, found) in found {
-            judge.findings.add(
+            checker.findings.add(
                 seq,
                 RuleName::Checkpoint,
                 format!("signed by the log key of {origin}"),
@@ -441,17 +441,17 @@ impl<'a> FileView<'a> {
     }
 
     /// Judges what is left when the entries are walked.
-    pub(super) fn finish(&mut self, judge: &mut Judge<'_>) -> Result<(), VerifyError> {
-        self.check_notes(judge);
-        let size = judge.position();
+    pub(super) fn finish(&mut self, checker: &mut Checker<'_>) -> Result<(), VerifyError> {
+        self.check_notes(checker);
+        let size = checker.position();
         if let Some(stored) = &self.next_checkpoint {
             let expected = format!("{} entries of a kept checkpoint", stored.size);
-            judge
+            checker
                 .findings
                 .add(size, RuleName::Size, expected, format!("{size} entries"));
         } else if self.previous != size {
             let found = format!("the newest covers {}", self.previous);
-            judge.findings.add(
+            checker.findings.add(
                 size,
                 RuleName::Checkpoint,
                 format!("a checkpoint of {size} entries"),
@@ -460,7 +460,7 @@ impl<'a> FileView<'a> {
         }
         let tiles = self.reader.tile_count()?;
         if tiles != self.tiles {
-            judge.findings.add(
+            checker.findings.add(
                 size,
                 RuleName::Tile,
                 format!("{} full tiles", self.tiles),
@@ -472,21 +472,21 @@ impl<'a> FileView<'a> {
         }
         for (_, cursor) in &mut self.rows {
             while let Some(seq) = cursor.seq() {
-                stray(&mut judge.findings, seq, cursor);
+                stray(&mut checker.findings, seq, cursor);
                 cursor.advance()?;
             }
         }
-        snapshots::judge_rest(judge, size, self.are_snapshots_of_one, &self.snapshots);
-        self.kinds.finish(&mut judge.findings)?;
-        self.authors(judge, size);
-        self.numbers(judge, size)?;
-        self.blobs(judge)
+        snapshots::check_rest(checker, size, self.are_snapshots_of_one, &self.snapshots);
+        self.kinds.finish(&mut checker.findings)?;
+        self.authors(checker, size);
+        self.numbers(checker, size)?;
+        self.blobs(checker)
     }
 
     /// Judges the counters that the next append would believe.
-    fn numbers(&self, judge: &mut Judge<'_>, size: u64) -> Result<(), VerifyError> {
+    fn numbers(&self, checker: &mut Checker<'_>, size: u64) -> Result<(), VerifyError> {
         let (through, stray) = (self.reader.index_through()?, self.reader.stray_cursors()?);
-        let findings = &mut judge.findings;
+        let findings = &mut checker.findings;
         for through in [through, self.reader.kinds_through()?] {
             if through > size {
                 let expected = format!("a cursor of at most {size} entries");
@@ -512,10 +512,10 @@ impl<'a> FileView<'a> {
         self.met.insert(key);
     }
 
-    fn authors(&mut self, judge: &mut Judge<'_>, size: u64) {
+    fn authors(&mut self, checker: &mut Checker<'_>, size: u64) {
         match self.reader.authors() {
             Err(error) => {
-                judge.findings.add(
+                checker.findings.add(
                     size,
                     RuleName::Authors,
                     "a readable table",
@@ -526,7 +526,7 @@ impl<'a> FileView<'a> {
                 let listed: BTreeSet<_> = authors.iter().copied().collect();
                 if self.met != listed || listed.len() != authors.len() {
                     let expected = format!("the {} keys that signed", self.met.len());
-                    judge.findings.add(
+                    checker.findings.add(
                         size,
                         RuleName::Authors,
                         expected,
@@ -537,12 +537,12 @@ impl<'a> FileView<'a> {
         }
     }
 
-    fn blobs(&self, judge: &mut Judge<'_>) -> Result<(), VerifyError> {
-        let size = judge.position();
+    fn blobs(&self, checker: &mut Checker<'_>) -> Result<(), VerifyError> {
+        let size = checker.position();
         self.reader.blobs(|digest, bytes| {
             let found = Digest::blake3(bytes);
             if found != digest {
-                judge.findings.add(
+                checker.findings.add(
                     size,
                     RuleName::Blob,
                     format!("bytes of blob {digest}"),
@@ -550,7 +550,7 @@ impl<'a> FileView<'a> {
                 );
                 return Ok(());
             }
-            judge.hold_blob(&digest, bytes.len() as u64)
+            checker.hold_blob(&digest, bytes.len() as u64)
         })
     }
 

@@ -5,7 +5,7 @@ use clover_store::Part;
 use clover_store::StoreError;
 
 use crate::rule_names::RuleName;
-use crate::verify::judge::Judge;
+use crate::verify::checker::Checker;
 
 /// The rule that a part of the file breaks.
 fn rule_of(part: Part) -> RuleName {
@@ -18,18 +18,18 @@ fn rule_of(part: Part) -> RuleName {
 }
 
 /// Takes what `SQLite` itself, and the schema, say of the file.
-pub(super) fn take_integrity(judge: &mut Judge<'_>, found: Result<Vec<Fault>, StoreError>) {
-    let position = judge.position();
+pub(super) fn take_integrity(checker: &mut Checker<'_>, found: Result<Vec<Fault>, StoreError>) {
+    let position = checker.position();
     match found {
         Ok(all) => {
             for (part, expected, found) in all {
                 let rule = rule_of(part);
-                judge.findings.add(position, rule, expected, found);
+                checker.findings.add(position, rule, expected, found);
             }
         }
         Err(error) => {
             let (rule, expected) = (RuleName::Sqlite, "integrity_check: ok");
-            judge
+            checker
                 .findings
                 .add(position, rule, expected, error.to_string());
         }

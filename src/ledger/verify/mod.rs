@@ -1,8 +1,8 @@
-//! Verification: everything re-judged in one pass over a stream, with bounded memory and every core.
+//! Verification: everything checked again in one pass over a stream, with bounded memory and every core.
 //!
 //! A source gives the entries; workers hash, decode and check signatures; one thread walks them in order
 //! through tree, rules, folds and read models; what is exact only over the whole history is sorted
-//! externally. The rules are those that judged the append. Nothing stops at the first finding.
+//! externally. The rules are those that checked the append. Nothing stops at the first finding.
 
 mod again;
 mod ending;
@@ -10,7 +10,7 @@ mod entries;
 mod file;
 mod index;
 mod integrity;
-mod judge;
+mod checker;
 mod kinds;
 mod outside;
 mod report;
@@ -147,19 +147,19 @@ pub fn verify_lines(
         checkpoint,
         blobs,
     } = lines;
-    let mut judge = judge::Judge::new(options, rulebook, ambient, None)?;
-    judge.blobs = blobs;
-    judge.expect_head(checkpoint);
+    let mut checker = checker::Checker::new(options, rulebook, ambient, None)?;
+    checker.blobs = blobs;
+    checker.expect_head(checkpoint);
     let source = move |give: &mut dyn FnMut(work::Raw) -> bool| {
         read_lines(lines, &mut |line| give(work::Raw::Line(line)))
     };
     work::run(source, options, rulebook, |digested| {
-        judge.take(digested)?;
-        if judge.position().is_multiple_of(1024) {
-            progress(judge.position(), 0);
+        checker.take(digested)?;
+        if checker.position().is_multiple_of(1024) {
+            progress(checker.position(), 0);
         }
         Ok(())
     })?;
-    progress(judge.position(), judge.position());
-    judge.finish()
+    progress(checker.position(), checker.position());
+    checker.finish()
 }

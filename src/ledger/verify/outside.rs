@@ -5,15 +5,15 @@ use clover_ground::note::SignedCheckpoint;
 
 use crate::checkpoint;
 use crate::rule_names::RuleName;
-use crate::verify::judge::Judge;
+use crate::verify::checker::Checker;
 use crate::verify::report::Divergent;
 
-impl Judge<'_> {
+impl Checker<'_> {
     /// Holds the root at hand against an outside checkpoint of this size.
     pub(super) fn hold(&mut self, name: &str, outside: &SignedCheckpoint) {
         let size = outside.checkpoint().size;
         self.head_held |= self.head.as_ref() == Some(outside);
-        self.judge_outside(name, outside, size.saturating_sub(1));
+        self.check_outside(name, outside, size.saturating_sub(1));
         self.compare_root(name, outside, self.tiler.root());
     }
 
@@ -37,7 +37,7 @@ impl Judge<'_> {
 
     /// Judges the signatures of an outside checkpoint: those of the log keys in force at its size. Past the
     /// last entry a rotation may be missing, so there only a bad signature is a finding.
-    pub(super) fn judge_outside(&mut self, name: &str, outside: &SignedCheckpoint, seq: u64) {
+    pub(super) fn check_outside(&mut self, name: &str, outside: &SignedCheckpoint, seq: u64) {
         // Without the events nobody knows the log's keys; the root is compared all the same.
         if self.options.tree_only {
             return;
@@ -79,7 +79,7 @@ impl Judge<'_> {
     }
 
     /// What was given as a checkpoint must be one.
-    fn judge_unreadable(&mut self) {
+    fn check_unreadable(&mut self) {
         let seq = self.position.saturating_sub(1);
         for (name, why) in &self.options.unreadable {
             let expected = format!("a signed checkpoint in {name}");
@@ -89,8 +89,8 @@ impl Judge<'_> {
     }
 
     /// What came from outside besides readable checkpoints; the log key that was named must be this ledger's.
-    pub(super) fn judge_log_key(&mut self) {
-        self.judge_unreadable();
+    pub(super) fn check_log_key(&mut self) {
+        self.check_unreadable();
         let Some(known) = &self.options.log_key else {
             return;
         };

@@ -31,7 +31,7 @@ pub struct Finding {
 pub struct First {
     /// Smallest offending position.
     pub seq: u64,
-    /// The rule; of several at one position, the one judged first.
+    /// The rule; of several at one position, the one checked first.
     pub rule: RuleName,
 }
 
@@ -102,7 +102,7 @@ pub struct Report {
     pub tainted: Vec<Taint>,
     /// Remarks that are no findings.
     pub notes: Vec<String>,
-    /// Rulebooks with the entry that names each; each judges the entries after it.
+    /// Rulebooks with the entry that names each; each checks the entries after it.
     pub rulebooks: Vec<RulebookAdoption>,
     /// Questions of newer rulebooks that some entry was not asked.
     pub not_asked: Vec<&'static str>,

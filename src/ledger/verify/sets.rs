@@ -1,4 +1,4 @@
-//! What is exact over the whole history only: facts and blobs go to the sorter as they are met, and are judged
+//! What is exact over the whole history only: facts and blobs go to the sorter as they are met, and are checked
 //! together at the end.
 
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use crate::append;
 use crate::fold::Fact;
 use crate::rule_names::RuleName;
 use crate::verify::VerifyError;
-use crate::verify::judge::Judge;
+use crate::verify::checker::Checker;
 use crate::verify::report::Findings;
 use crate::verify::sorter::Op;
 use crate::verify::sorter::Record;
 use crate::verify::sorter::Sorter;
 
-impl Judge<'_> {
+impl Checker<'_> {
     pub(super) fn give_judged(
         &mut self,
         seq: u64,
-        judged: bool,
+        checked: bool,
         facts: &[Fact],
     ) -> Result<(), VerifyError> {
-        if judged {
+        if checked {
             return self.give(seq, facts);
         }
         let givers: Vec<_> = facts
             .iter()
             .filter_map(|fact| match fact {
-                // What entries that are not judged say is still read by later ones.
+                // What entries that are not checked say is still read by later ones.
                 Fact::Id { .. } | Fact::Says { .. } => Some(*fact),
                 Fact::Gives { digest, .. } => Some(Fact::Gives {
                     digest: *digest,
@@ -144,7 +144,7 @@ impl Judge<'_> {
         ))?)
     }
 
-    pub(super) fn judge_sets(&mut self) -> Result<(), VerifyError> {
+    pub(super) fn check_sets(&mut self) -> Result<(), VerifyError> {
         let (ambient_sorter, findings, file) =
             (&mut self.sorter, &mut self.findings, &mut self.file);
         let sorter = std::mem::replace(ambient_sorter, Sorter::new(Arc::new(Ambient::system())));
@@ -153,7 +153,7 @@ impl Judge<'_> {
             _ => None,
         };
         sorter.finish_ahead(|group| {
-            judge_group(group, findings);
+            check_group(group, findings);
             match &mut index {
                 Some(index) => index.step(group, findings),
                 None => Ok(()),
@@ -173,7 +173,7 @@ fn said(group: &[Record], seq: u64) -> Option<i64> {
 }
 
 /// Judges every record of one digest.
-fn judge_group(group: &[Record], findings: &mut Findings) {
+fn check_group(group: &[Record], findings: &mut Findings) {
     let givers = || {
         let asks = |record: &&Record| {
             matches!(

@@ -1,7 +1,7 @@
 //! Snapshots of folds, which a file keeps beside its entries, held against the folds of those entries.
 //!
 //! A program writes the snapshots of all its folds together, and reads none that another version wrote. What another version
-//! folds cannot be folded here: of its snapshots everything is judged but the states, and the verdict says so.
+//! folds cannot be folded here: of its snapshots everything is checked but the states, and the verdict says so.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -10,16 +10,16 @@ use clover_store::StoredSnapshot;
 
 use crate::rule_names::RuleName;
 use crate::rulebooks;
-use crate::verify::judge::Judge;
+use crate::verify::checker::Checker;
 
 /// Snapshots with the names of their folds, by the number of entries that they hold.
 pub(super) type BySize = BTreeMap<u64, Vec<(String, StoredSnapshot)>>;
 
 /// Judges the snapshots of the size that the walk has reached.
-pub(super) fn judge(judge: &mut Judge<'_>, size: u64, all: &[(String, StoredSnapshot)]) {
-    let due: BTreeMap<&str, Vec<u8>> = judge.state.snapshots().into_iter().collect();
-    let (version, least) = (judge.state.rulebook().version, least(judge));
-    let root = judge.tiler.root();
+pub(super) fn check(checker: &mut Checker<'_>, size: u64, all: &[(String, StoredSnapshot)]) {
+    let due: BTreeMap<&str, Vec<u8>> = checker.state.snapshots().into_iter().collect();
+    let (version, least) = (checker.state.rulebook().version, least(checker));
+    let root = checker.tiler.root();
     let mut found = Vec::new();
     for (name, snapshot) in all {
         let of = snapshot.rulebook;
@@ -41,38 +41,38 @@ pub(super) fn judge(judge: &mut Judge<'_>, size: u64, all: &[(String, StoredSnap
         }
     }
     for (expected, words) in found {
-        judge
+        checker
             .findings
             .add(size - 1, RuleName::Snapshot, expected, words);
     }
     let is_whole = due.keys().all(|name| all.iter().any(|(of, _)| of == name));
     if all.iter().all(|(_, of)| of.rulebook == version) && !is_whole {
         let expected = "a snapshot of every fold";
-        judge
+        checker
             .findings
             .add(size - 1, RuleName::Snapshot, expected, "some missing");
     }
     if all.iter().any(|(_, of)| of.rulebook != version) {
-        judge.not_checked.push("snapshots".to_owned());
+        checker.not_checked.push("snapshots".to_owned());
     }
 }
 
-/// The oldest version that could write snapshots of a ledger which this rulebook judges.
-fn least(judge: &Judge<'_>) -> u32 {
-    let in_force = judge.state.keyring.rulebook();
+/// The oldest version that could write snapshots of a ledger which this rulebook checks.
+fn least(checker: &Checker<'_>) -> u32 {
+    let in_force = checker.state.keyring.rulebook();
     if in_force >= rulebooks::NEWEST {
-        judge.state.rulebook().newest_since
+        checker.state.rulebook().newest_since
     } else {
         in_force
     }
 }
 
 /// Judges those of more entries than there are, and whether all were written together.
-pub(super) fn judge_rest(judge: &mut Judge<'_>, size: u64, are_of_one: bool, left: &BySize) {
+pub(super) fn check_rest(checker: &mut Checker<'_>, size: u64, are_of_one: bool, left: &BySize) {
     for (at, snapshots) in left {
         for (name, _) in snapshots {
             let expected = format!("a snapshot of at most {size} entries");
-            judge.findings.add(
+            checker.findings.add(
                 size,
                 RuleName::Snapshot,
                 expected,
@@ -81,7 +81,7 @@ pub(super) fn judge_rest(judge: &mut Judge<'_>, size: u64, are_of_one: bool, lef
         }
     }
     if !are_of_one {
-        judge.findings.add(
+        checker.findings.add(
             size,
             RuleName::Snapshot,
             "snapshots of one size and one version: a program writes them together",

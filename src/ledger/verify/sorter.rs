@@ -1,5 +1,5 @@
 //! Exact set rules over a history of any size: records sorted by digest, spilled in runs to an unnamed
-//! scratch file, and judged in one merge.
+//! scratch file, and checked in one merge.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -2,7 +2,7 @@
 //!
 //! A reader thread fills chunks, workers turn raw entries into [`EntryDigest`] ones, the calling thread takes
 //! them in order. Signatures are checked here under any key whose id is its hash; whether that key might
-//! sign is judged later, in order.
+//! sign is checked later, in order.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -30,7 +30,7 @@ use clover_store::StoredEntry;
 use crate::catch_up;
 use crate::claim;
 use crate::claim::Body;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::fold::Fact;
 use crate::fold::Rulebook;
 use crate::lines::LeafLines;
@@ -282,7 +282,7 @@ fn digest_chunk(
             && let Some(Ok(said)) = &digested.body
             && position >= since
         {
-            // The first entry is judged under the key that it names itself.
+            // The first entry is checked under the key that it names itself.
             if position > 0 && pending.know(said.header().author, directory) {
                 pending.push(chunk.len(), body, signature);
             } else {
@@ -396,7 +396,7 @@ fn digest(
         && let Ok(envelope) = &digested.envelope
     {
         directory.learn(&event.payload);
-        let candidate = Candidate {
+        let candidate = ProposedEvent {
             seq: position,
             recorded_at: envelope.recorded_at,
             event,

@@ -13,12 +13,12 @@ use clover_event::payload::assumption::BridgeAssessed;
 use clover_event::payload::assumption::SdpVersionRegistered;
 use clover_event::payload::custody::Separation;
 use clover_event::payload::iteration::IterationOutcome;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::rubric::LeafValue;
 use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -101,7 +101,7 @@ const NO_STEPS: &[Kind] = &[
 /// `predicate`.
 fn changed(
     state: &State,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     iteration: &IterationId,
 ) -> Result<Option<String>, Unmet> {
     let it = state.fold::<Iterations>().by_id.get(iteration);
@@ -133,7 +133,7 @@ fn changed(
 }
 
 /// An open iteration whose protocol was replaced only closes, and as `sdp_changed`; no other does so.
-fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> RuleAnswer {
+fn check_protocol_stands(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     match &event.event.payload {
         Payload::IterationOpened(_) => check_a0(state),
         Payload::IterationClosed(said) => {
@@ -175,7 +175,7 @@ fn check_protocol_stands(state: &State, event: &Candidate<'_>) -> RuleAnswer {
 fn is_owed(state: &State, iteration: &IterationId, payload: &Payload) -> bool {
     let is_of_confirm = match payload {
         Payload::ConfirmLooked(_) => true,
-        Payload::GateEvaluated(said) => said.split == GateSplit::Confirm,
+        Payload::GateEvaluated(said) => said.split == CriterionSplit::Confirm,
         _ => false,
     };
     let decided = state.fold::<AllDecisions>().of(iteration);
@@ -185,7 +185,7 @@ fn is_owed(state: &State, iteration: &IterationId, payload: &Payload) -> bool {
 }
 
 /// A protocol that takes the place of another is in force from its registration on at the earliest.
-fn check_effective(state: &State, event: &Candidate<'_>, new: &SdpVersionRegistered) -> RuleAnswer {
+fn check_effective(state: &State, event: &ProposedEvent<'_>, new: &SdpVersionRegistered) -> RuleAnswer {
     let is_first = state.fold::<Assumptions>().sdp.is_empty();
     if is_first || !state.asks(Question::EffectiveLater) {
         return Ok(());
@@ -214,7 +214,7 @@ fn check_a0(state: &State) -> RuleAnswer {
 pub struct Bridge;
 
 impl Rule for Bridge {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let (rule, checked) = match &event.event.payload {
             Payload::BridgeAssessed(new) => (RuleName::Sdp, check_assessed(state, event, new)),
             Payload::SdpVersionRegistered(new) => {
@@ -257,7 +257,7 @@ fn is_governed(state: &State, payload: &Payload) -> bool {
 /// its gates, wherever it is issued; what belongs to no experiment rests on none.
 fn contradicted<'a>(
     state: &'a State,
-    event: &'a Candidate<'_>,
+    event: &'a ProposedEvent<'_>,
 ) -> Option<(&'a ExperimentId, Contradiction)> {
     let mut rests: Vec<&ExperimentId> = event.event.header.experiment.iter().collect();
     if let Payload::PromotionIssued(said) = &event.event.payload {
@@ -274,7 +274,7 @@ fn contradicted<'a>(
 }
 
 /// Whether an experiment may take a governed step.
-fn check_blocked(state: &State, event: &Candidate<'_>) -> RuleAnswer {
+fn check_blocked(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     if !is_governed(state, &event.event.payload) {
         return Ok(());
     }
@@ -300,7 +300,7 @@ fn is_human(state: &State, author: &KeyId) -> bool {
     key.is_none_or(|key| key.human)
 }
 
-fn check_assessed(state: &State, event: &Candidate<'_>, new: &BridgeAssessed) -> RuleAnswer {
+fn check_assessed(state: &State, event: &ProposedEvent<'_>, new: &BridgeAssessed) -> RuleAnswer {
     let Some(newest) = state.fold::<Assumptions>().sdp.last() else {
         return unmet(
             "a registered protocol",
@@ -331,7 +331,7 @@ fn check_assessed(state: &State, event: &Candidate<'_>, new: &BridgeAssessed) ->
     Ok(())
 }
 
-fn check_human(state: &State, event: &Candidate<'_>) -> RuleAnswer {
+fn check_human(state: &State, event: &ProposedEvent<'_>) -> RuleAnswer {
     ensure!(
         is_human(state, &event.event.header.author),
         "a key that a person holds",
@@ -341,7 +341,7 @@ fn check_human(state: &State, event: &Candidate<'_>) -> RuleAnswer {
 }
 
 /// From the first registered protocol on, people label by the one in force.
-fn check_protocol(state: &State, event: &Candidate<'_>, protocol: &str) -> RuleAnswer {
+fn check_protocol(state: &State, event: &ProposedEvent<'_>, protocol: &str) -> RuleAnswer {
     let assumptions = state.fold::<Assumptions>();
     let Some(force) = assumptions.sdp_in_force(event.recorded_at) else {
         // Before the first one anybody labels by any.
@@ -359,7 +359,7 @@ fn check_protocol(state: &State, event: &Candidate<'_>, protocol: &str) -> RuleA
 }
 
 /// A label is one of a design by the protocol in force.
-fn check_label(state: &State, event: &Candidate<'_>, design: &DesignId) -> RuleAnswer {
+fn check_label(state: &State, event: &ProposedEvent<'_>, design: &DesignId) -> RuleAnswer {
     // Without an experiment the rule `experiment` refuses it.
     let Some(experiment) = &event.event.header.experiment else {
         return Ok(());
@@ -404,7 +404,7 @@ fn check_waivable(
     Ok(())
 }
 
-fn check_waived(state: &State, event: &Candidate<'_>, new: &AssumptionWaived) -> RuleAnswer {
+fn check_waived(state: &State, event: &ProposedEvent<'_>, new: &AssumptionWaived) -> RuleAnswer {
     let experiment = event.event.experiment();
     match (new.code.is_of_ledger(), experiment) {
         (true, Some(found)) => {
@@ -441,7 +441,7 @@ fn waiting<'a>(
         .find(|(_, waiver)| waiver.id == new.waiver)
 }
 
-fn check_agreed(state: &State, event: &Candidate<'_>, new: &AssumptionCountersigned) -> RuleAnswer {
+fn check_agreed(state: &State, event: &ProposedEvent<'_>, new: &AssumptionCountersigned) -> RuleAnswer {
     let header = &event.event.header;
     let experiment = header.experiment.as_ref();
     let assumptions = state.fold::<Assumptions>();

@@ -21,7 +21,7 @@ use clover_event::payload::overlap::OverlapGrade;
 use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateEvaluated;
-use clover_event::payload::predicate::GateId;
+use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::LossMean;
 use clover_event::payload::rubric::LeafChange;
 use clover_event::payload::rubric::LeafValue;
@@ -378,10 +378,10 @@ fn gate(found: &GateEvaluated, say: &mut dyn FnMut(Update)) {
         by_environment(transported, verdict, FindingSubject::Iteration, say);
     }
     match found.gate {
-        GateId::P5 => say(says(Assumption::Blast, "anchors", status)),
-        GateId::P4 => say(says(Assumption::Blast, "shift", status)),
-        GateId::P8 => say(says(Assumption::H1, "replication", status)),
-        GateId::P10 => says_of(
+        Criterion::P5 => say(says(Assumption::Blast, "anchors", status)),
+        Criterion::P4 => say(says(Assumption::Blast, "shift", status)),
+        Criterion::P8 => say(says(Assumption::H1, "replication", status)),
+        Criterion::P10 => says_of(
             FindingSubject::Iteration,
             says(Assumption::Oua, "share", status),
             say,

@@ -27,7 +27,7 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::Rule;
@@ -244,7 +244,7 @@ pub fn audited(experiment: &ExperimentId, design: &DesignId, policy: &PolicyId) 
 pub struct Transport;
 
 impl Rule for Transport {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
@@ -276,7 +276,7 @@ impl Rule for Transport {
         breaches.take(RuleName::Transport, checked);
     }
 
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let experiment = event.event.experiment();
         let mut needs = |judge: &JudgeId, calibrator: &Digest| {
             facts.push(Fact::Needs {

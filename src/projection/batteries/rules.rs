@@ -12,13 +12,13 @@ use clover_event::payload::battery::Violation;
 use clover_event::payload::card::CardPublished;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateEvaluated;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::scoring::JudgePort;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
@@ -98,7 +98,7 @@ const TOLERANCE: (f64, f64) = (0.05, 0.02);
 pub struct BatteryRule;
 
 impl Rule for BatteryRule {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
@@ -107,7 +107,7 @@ impl Rule for BatteryRule {
             Payload::BatteryEvaluated(said) => check_evaluated(state, experiment, said),
             Payload::ExploitDiscovered(said) => check_discovered(state, experiment, said),
             Payload::CardPublished(said) => check_stressed(state, said),
-            Payload::GateEvaluated(said) => check_gate(state, said),
+            Payload::GateEvaluated(said) => check_criterion(state, said),
             _ => return,
         };
         breaches.take(RuleName::Battery, checked);
@@ -232,7 +232,7 @@ fn check_candidate(
         return unmet("one battery of each candidate", found);
     }
     let judged = live.decided.and_then(|of| of.candidate(candidate));
-    if let Some(p7) = judged.and_then(|of| of.said(GateId::P7, GateSplit::Dev)) {
+    if let Some(p7) = judged.and_then(|of| of.said(Criterion::P7, CriterionSplit::Dev)) {
         let found = format!("p7 at seq {}", p7.seq);
         return unmet("a battery of a candidate before its p7", found);
     }
@@ -401,7 +401,7 @@ fn check_stressed(state: &State, said: &CardPublished) -> RuleAnswer {
 
 /// P7 says what the battery of its candidate measured. In an iteration whose calibrators are on record, of a ledger with
 /// an adversary, it names that battery, and without one it says that nobody looked. No other gate names one.
-fn check_gate(state: &State, said: &GateEvaluated) -> RuleAnswer {
+fn check_criterion(state: &State, said: &GateEvaluated) -> RuleAnswer {
     let word = |id: Option<EventId>| id.map_or("none".to_owned(), |id| id.to_string());
     let Evidence::P7(gaming) = &said.evidence else {
         ensure!(

@@ -6,7 +6,7 @@ use clover_ledger::RuleAnswer;
 use clover_ledger::unmet;
 
 use crate::decisions::composite_of;
-use crate::iterations::Candidate as Patch;
+use crate::iterations::PatchRecord;
 use crate::iterations::CandidateState;
 use crate::iterations::Iteration;
 
@@ -20,7 +20,7 @@ pub(super) fn check(it: &Iteration, sealed: &[SealedHypothesis]) -> RuleAnswer {
     }
     let stands = |hash: &Digest| {
         let is =
-            |patch: &&Patch| patch.patch_hash == *hash && patch.state == CandidateState::Proposed;
+            |patch: &&PatchRecord| patch.patch_hash == *hash && patch.state == CandidateState::Proposed;
         it.candidates.values().find(is)
     };
     let mut families = Vec::new();

@@ -43,8 +43,8 @@ use clover_event::payload::Verdict;
 use clover_event::payload::predicate::ConfirmUnsealed;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateEvaluated;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::SealedHypothesis;
 use clover_event::payload::rubric::PatchProposed;
 use clover_ground::digest::Digest;
@@ -72,32 +72,32 @@ pub const READS: &[Kind] = &[
 ];
 
 /// Gates before sealing.
-pub const DEV_GATES: [GateId; 8] = [
-    GateId::P0,
-    GateId::P1,
-    GateId::P2,
-    GateId::P3,
-    GateId::P4,
-    GateId::P5,
-    GateId::P6,
-    GateId::P7,
+pub const DEV_CRITERIA: [Criterion; 8] = [
+    Criterion::P0,
+    Criterion::P1,
+    Criterion::P2,
+    Criterion::P3,
+    Criterion::P4,
+    Criterion::P5,
+    Criterion::P6,
+    Criterion::P7,
 ];
 /// Gates after unsealing.
-pub const CONFIRM_GATES: [GateId; 5] =
-    [GateId::P4, GateId::P6, GateId::P8, GateId::P9, GateId::P10];
+pub const CONFIRM_CRITERIA: [Criterion; 5] =
+    [Criterion::P4, Criterion::P6, Criterion::P8, Criterion::P9, Criterion::P10];
 
 /// What a gate said of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GateSaid {
     /// The gate.
-    pub gate: GateId,
+    pub gate: Criterion,
     /// Its event.
     pub id: EventId,
     /// Position of that.
     pub seq: u64,
     /// On which rows.
-    pub split: GateSplit,
+    pub split: CriterionSplit,
     /// Under the profile that binds.
     pub verdict: Verdict,
 }
@@ -116,7 +116,7 @@ pub struct CandidateDecision {
 
 impl CandidateDecision {
     /// What a gate said.
-    pub fn said(&self, gate: GateId, split: GateSplit) -> Option<&GateSaid> {
+    pub fn said(&self, gate: Criterion, split: CriterionSplit) -> Option<&GateSaid> {
         let is = |said: &&GateSaid| said.gate == gate && said.split == split;
         self.gates.iter().find(is)
     }
@@ -276,7 +276,7 @@ impl AllDecisions {
             return;
         }
         match (&said.evidence, said.split) {
-            (Evidence::P4(blast), GateSplit::Dev) => {
+            (Evidence::P4(blast), CriterionSplit::Dev) => {
                 candidate.ks_count = Some(blast.ks_count.value());
             }
             (Evidence::P8(loss), _) => candidate.risk_improve = Some(loss.risk_improve),

@@ -3,8 +3,8 @@
 use clover_event::payload::Verdict;
 use clover_event::payload::assumption::Assumption;
 use clover_event::payload::manifest::IterationDesign;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 
 use crate::assumptions::Assumptions;
 use crate::decisions::CandidateDecision;
@@ -20,10 +20,10 @@ impl Now<'_> {
     fn lets_pass(&self, it: &Iteration, said: &GateSaid) -> bool {
         let code = match (said.verdict, said.gate) {
             (Verdict::Pass, _) => return true,
-            (Verdict::NotChecked, GateId::P0) => Assumption::CloverJ2,
-            (Verdict::NotChecked, GateId::P7) => Assumption::Adv,
+            (Verdict::NotChecked, Criterion::P0) => Assumption::CloverJ2,
+            (Verdict::NotChecked, Criterion::P7) => Assumption::Adv,
             // Where no environment is claimed, none has to pass.
-            (Verdict::NotChecked, GateId::P6) => return self.claims_no_environment(it),
+            (Verdict::NotChecked, Criterion::P6) => return self.claims_no_environment(it),
             _ => return false,
         };
         self.is_answered_for(code)
@@ -61,8 +61,8 @@ impl Now<'_> {
         &self,
         it: &Iteration,
         judged: Option<&CandidateDecision>,
-        gates: &[GateId],
-        split: GateSplit,
+        gates: &[Criterion],
+        split: CriterionSplit,
     ) -> Option<String> {
         gates.iter().find_map(
             |&gate| match judged.and_then(|judged| judged.said(gate, split)) {

@@ -15,7 +15,7 @@ use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateCalibrators;
 use clover_event::payload::predicate::GateEvaluated;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::scoring::ScoresRecomputed;
 use clover_event::payload::slices::SlicesClassified;
 use clover_event::payload::synthesis::DevObjectiveQueried;
@@ -23,7 +23,7 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
@@ -37,8 +37,8 @@ use clover_ledger::unmet;
 
 use crate::access::Access;
 use crate::decisions::AllDecisions;
-use crate::decisions::CONFIRM_GATES;
-use crate::decisions::DEV_GATES;
+use crate::decisions::CONFIRM_CRITERIA;
+use crate::decisions::DEV_CRITERIA;
 use crate::decisions::Decisions;
 use crate::decisions::block;
 use crate::decisions::composite_of;
@@ -242,7 +242,7 @@ impl StepContext<'_> {
                 })
             }
             Payload::GateEvaluated(said) => self.check_step(&said.iteration, "a gate", |live| {
-                check_gate(self.state, live, said)
+                check_criterion(self.state, live, said)
             }),
             // No other kind is a step that this rule knows.
             _ => Ok(()),
@@ -251,7 +251,7 @@ impl StepContext<'_> {
 }
 
 impl Rule for Predicate {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
@@ -413,7 +413,7 @@ fn check_dev_call(state: &State, live: &Live<'_>, said: &DevObjectiveQueried) ->
     );
     let answers = said.answers.iter().map(|of| of.gate);
     ensure!(
-        answers.eq(DEV_GATES),
+        answers.eq(DEV_CRITERIA),
         "answers of p0 to p7 in order",
         "others"
     );
@@ -448,15 +448,15 @@ pub(super) fn taint(state: &State, experiment: &ExperimentId, live: &Live<'_>) -
 
 /// A gate stands on the frozen classification, the registered numbers and a candidate of the iteration, once confirm
 /// was unsealed if it is about confirm, and before that if not.
-fn check_gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> RuleAnswer {
+fn check_criterion(state: &State, live: &Live<'_>, said: &GateEvaluated) -> RuleAnswer {
     ensure!(
         said.evidence.gate() == said.gate,
         format!("evidence of gate {}", said.gate),
         format!("of {}", said.evidence.gate())
     );
     let gates: &[_] = match said.split {
-        GateSplit::Confirm => &CONFIRM_GATES,
-        GateSplit::Dev => &DEV_GATES,
+        CriterionSplit::Confirm => &CONFIRM_CRITERIA,
+        CriterionSplit::Dev => &DEV_CRITERIA,
     };
     if !gates.contains(&said.gate) {
         let words: Vec<&str> = gates.iter().map(|gate| gate.as_str()).collect();
@@ -478,16 +478,16 @@ fn check_gate(state: &State, live: &Live<'_>, said: &GateEvaluated) -> RuleAnswe
     check_registered(state, live, said)?;
     check_compares(live, said)?;
     match said.split {
-        GateSplit::Dev => {
+        CriterionSplit::Dev => {
             live.check_sealed("a gate on dev")?;
             live.check_candidate(said.candidate)
         }
-        GateSplit::Confirm => check_gate_on_confirm(state, live, said),
+        CriterionSplit::Confirm => check_criterion_on_confirm(state, live, said),
     }
 }
 
 /// A gate on confirm is one of a sealed candidate, on every label of the unsealed block.
-fn check_gate_on_confirm(state: &State, live: &Live<'_>, said: &GateEvaluated) -> RuleAnswer {
+fn check_criterion_on_confirm(state: &State, live: &Live<'_>, said: &GateEvaluated) -> RuleAnswer {
     live.seq(|of| Some(of.unsealed.as_ref()?.seq))
         .required("confirm.unsealed before a gate on confirm")?;
     let sealed = live.decided.and_then(|of| of.sealed.as_ref());
@@ -496,7 +496,7 @@ fn check_gate_on_confirm(state: &State, live: &Live<'_>, said: &GateEvaluated) -
         "a sealed candidate",
         format!("{}, not among them", said.candidate)
     );
-    sequence::check_gate(state, said)?;
+    sequence::check_criterion(state, said)?;
     block::check_whole(state, live.it)
 }
 
@@ -546,7 +546,7 @@ fn check_environments(design: &IterationDesign, found: &EnvironmentTests) -> Rul
 /// Hashes of patches that stand, with their families.
 pub(super) fn standing(it: &Iteration) -> Vec<Digest> {
     let stands =
-        |candidate: &&crate::iterations::Candidate| candidate.state == CandidateState::Proposed;
+        |candidate: &&crate::iterations::PatchRecord| candidate.state == CandidateState::Proposed;
     let all = it.candidates.values().filter(stands);
     all.map(|candidate| candidate.patch_hash).collect()
 }

@@ -8,8 +8,8 @@ use clover_event::payload::iteration::IterationOutcome;
 use clover_event::payload::label::LabelRevealed;
 use clover_event::payload::predicate::CandidatesSealed;
 use clover_event::payload::predicate::ConfirmUnsealed;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::predicate::SealedHypothesis;
 use clover_ground::canon;
@@ -17,7 +17,7 @@ use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
@@ -31,9 +31,9 @@ use clover_ledger::unmet;
 use crate::budgets::Budgets;
 use crate::decisions::ACCEPTED_MAX;
 use crate::decisions::AllDecisions;
-use crate::decisions::CONFIRM_GATES;
+use crate::decisions::CONFIRM_CRITERIA;
 use crate::decisions::CandidateDecision;
-use crate::decisions::DEV_GATES;
+use crate::decisions::DEV_CRITERIA;
 use crate::decisions::Decisions;
 use crate::decisions::RankedCandidate;
 use crate::decisions::block;
@@ -47,7 +47,7 @@ use crate::decisions::rules::taint;
 use crate::decisions::select;
 use crate::decisions::sequence;
 use crate::decisions::thresholds_of;
-use crate::iterations::Candidate as Patch;
+use crate::iterations::PatchRecord;
 use crate::iterations::Iteration;
 use crate::iterations::Iterations;
 use crate::seals;
@@ -71,7 +71,7 @@ pub fn composite_of(patches: &[Digest]) -> Digest {
 pub struct SealingRules;
 
 impl Rule for SealingRules {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
@@ -109,7 +109,7 @@ impl Rule for SealingRules {
         breaches.take(rule, checked);
     }
 
-    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn requires(&self, state: &State, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
@@ -125,7 +125,7 @@ impl Rule for SealingRules {
         }
     }
 
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let experiment = event.event.experiment();
         match &event.event.payload {
             Payload::SplitsFormed(said) => facts.push(Fact::Gives {
@@ -156,10 +156,10 @@ impl Rule for SealingRules {
 }
 
 /// The gates of a split, in order.
-fn gates_of(split: GateSplit) -> &'static [GateId] {
+fn gates_of(split: CriterionSplit) -> &'static [Criterion] {
     match split {
-        GateSplit::Confirm => &CONFIRM_GATES,
-        GateSplit::Dev => &DEV_GATES,
+        CriterionSplit::Confirm => &CONFIRM_CRITERIA,
+        CriterionSplit::Dev => &DEV_CRITERIA,
     }
 }
 
@@ -169,8 +169,8 @@ pub fn stopped(
     experiment: &ExperimentId,
     at: Timestamp,
     (iteration, candidate): (&IterationId, Digest),
-    split: GateSplit,
-) -> Option<(GateId, String)> {
+    split: CriterionSplit,
+) -> Option<(Criterion, String)> {
     let now = Now {
         state,
         experiment,
@@ -233,7 +233,7 @@ impl Now<'_> {
         reviews::check(self.state, live.it, &all.copied().collect::<Vec<_>>())?;
         for one in &said.hypotheses {
             let judged = live.decided.and_then(|of| of.candidate(one.candidate));
-            if let Some(found) = self.stopped_by(live.it, judged, &DEV_GATES, GateSplit::Dev) {
+            if let Some(found) = self.stopped_by(live.it, judged, &DEV_CRITERIA, CriterionSplit::Dev) {
                 return unmet(
                     format!("p0 to p7 passed on dev by {}", one.candidate.short()),
                     found,
@@ -346,23 +346,23 @@ impl Now<'_> {
     fn check_named(
         &self,
         (it, decided): (&Iteration, &Decisions),
-        patch: &Patch,
+        patch: &PatchRecord,
         said: &PatchAccepted,
     ) -> RuleAnswer {
         let judged = decided.candidate(said.candidate);
         let stopped = self
-            .stopped_by(it, judged, &DEV_GATES, GateSplit::Dev)
-            .or_else(|| self.stopped_by(it, judged, &CONFIRM_GATES, GateSplit::Confirm));
+            .stopped_by(it, judged, &DEV_CRITERIA, CriterionSplit::Dev)
+            .or_else(|| self.stopped_by(it, judged, &CONFIRM_CRITERIA, CriterionSplit::Confirm));
         if let Some(found) = stopped {
             return unmet("a candidate that passed every gate", found);
         }
         let judged = judged.required("gates of the candidate")?;
-        let on = |split, gates: &[GateId]| -> Vec<_> {
+        let on = |split, gates: &[Criterion]| -> Vec<_> {
             let ids = gates.iter().filter_map(|&gate| judged.said(gate, split));
             ids.map(|said| said.id).collect()
         };
-        let mut gates = on(GateSplit::Dev, &DEV_GATES);
-        gates.extend(on(GateSplit::Confirm, &CONFIRM_GATES));
+        let mut gates = on(CriterionSplit::Dev, &DEV_CRITERIA);
+        gates.extend(on(CriterionSplit::Confirm, &CONFIRM_CRITERIA));
         ensure!(
             said.gates == gates,
             "its thirteen gate events, dev then confirm",
@@ -420,10 +420,10 @@ impl Now<'_> {
         };
         let passes = |hash: Digest| {
             let judged = decided.candidate(hash);
-            self.stopped_by(it, judged, &DEV_GATES, GateSplit::Dev)
+            self.stopped_by(it, judged, &DEV_CRITERIA, CriterionSplit::Dev)
                 .is_none()
                 && self
-                    .stopped_by(it, judged, &CONFIRM_GATES, GateSplit::Confirm)
+                    .stopped_by(it, judged, &CONFIRM_CRITERIA, CriterionSplit::Confirm)
                     .is_none()
         };
         let passed: Vec<RankedCandidate> = it
@@ -537,9 +537,9 @@ impl Now<'_> {
 }
 
 /// The first gate on confirm that was not evaluated.
-fn unjudged(judged: Option<&CandidateDecision>) -> Option<GateId> {
-    let said = |gate: &GateId| {
-        judged.is_some_and(|judged| judged.said(*gate, GateSplit::Confirm).is_some())
+fn unjudged(judged: Option<&CandidateDecision>) -> Option<Criterion> {
+    let said = |gate: &Criterion| {
+        judged.is_some_and(|judged| judged.said(*gate, CriterionSplit::Confirm).is_some())
     };
-    CONFIRM_GATES.into_iter().find(|gate| !said(gate))
+    CONFIRM_CRITERIA.into_iter().find(|gate| !said(gate))
 }

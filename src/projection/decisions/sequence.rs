@@ -379,7 +379,7 @@ fn check_kept(before: &BlockLook, said: &ConfirmLooked) -> RuleAnswer {
 }
 
 /// Gates on confirm stand on the whole block, and P8 on how the test ended at the looks.
-pub(super) fn check_gate(state: &State, said: &GateEvaluated) -> RuleAnswer {
+pub(super) fn check_criterion(state: &State, said: &GateEvaluated) -> RuleAnswer {
     let Some(of) = state.fold::<Sequences>().by_id.get(&said.iteration) else {
         // The test of the iteration is not sequential.
         return Ok(());

@@ -26,7 +26,7 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::RequiredFact;
@@ -182,7 +182,7 @@ fn found_stale(state: &State, gate: &ManifestId, of: &Gate) -> Result<Option<Sta
 pub struct DriftRules;
 
 impl Rule for DriftRules {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
@@ -195,7 +195,7 @@ impl Rule for DriftRules {
         breaches.take(RuleName::Drift, check_drift(state, experiment, payload));
     }
 
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         if let (Payload::JudgeDriftChecked(said), Some(experiment)) =
             (&event.event.payload, &event.event.header.experiment)
         {
@@ -224,20 +224,20 @@ fn check_drift(
             let stale = stale(state, experiment, record, &said.sources, None);
             check_fresh(&said.gate, stale)
         }
-        Payload::GateObserved(said) => check_gate(state, &said.gate),
-        Payload::GateLooked(said) => check_gate(state, &said.gate),
+        Payload::GateObserved(said) => check_criterion(state, &said.gate),
+        Payload::GateLooked(said) => check_criterion(state, &said.gate),
         Payload::GateDecided(said) => {
             let claims_nothing = matches!(said.outcome, Outcome::Superseded | Outcome::Void);
             if claims_nothing {
                 return Ok(());
             }
-            check_gate(state, &said.gate)
+            check_criterion(state, &said.gate)
         }
         _ => Ok(()),
     }
 }
 
-fn check_gate(state: &State, gate: &ManifestId) -> clover_ledger::RuleAnswer {
+fn check_criterion(state: &State, gate: &ManifestId) -> clover_ledger::RuleAnswer {
     // An act on a gate that nobody opened is refused by the rule `gate`.
     let Some(of) = state.fold::<Gates>().by_id.get(gate) else {
         return Ok(());

@@ -20,7 +20,7 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
@@ -107,7 +107,7 @@ pub(super) fn check_look(gate: &Gate, record: &ManifestRecord, said: &GateLooked
 pub(super) fn check_decision(
     gate: &Gate,
     record: &ManifestRecord,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     said: &GateDecided,
 ) -> RuleAnswer {
     if let Some(decided) = &gate.decided {

@@ -13,7 +13,7 @@ use clover_event::payload::manifest::HypothesisKind;
 use clover_event::payload::manifest::Manifest;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
@@ -92,7 +92,7 @@ pub fn graded(
 /// Whether an estimate may be said of an opened gate.
 pub(super) fn check(
     state: &State,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     (gate, record): (&Gate, &ManifestRecord),
     said: &GateEstimated,
 ) -> RuleAnswer {

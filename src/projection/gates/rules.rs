@@ -16,7 +16,7 @@ use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Code;
 use clover_ledger::Fact;
 use clover_ledger::RequiredFact;
@@ -60,7 +60,7 @@ impl Rule for GateRules {
         gate.is_some_and(|gate| said.t.value() > gate.n)
     }
 
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let header = &event.event.header;
         let acts = |gate: &ManifestId, digest: Digest| Acts {
             author: header.author,
@@ -119,7 +119,7 @@ impl Rule for GateRules {
         }
     }
 
-    fn demands(&self, state: &State, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn requires(&self, state: &State, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let Some(experiment) = &event.event.header.experiment else {
             return;
         };
@@ -177,7 +177,7 @@ impl Rule for GateRules {
 }
 
 /// What is asked of events that act on no opened gate by themselves.
-fn check_beside(state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+fn check_beside(state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
     let header = &event.event.header;
     let (rule, checked) = match &event.event.payload {
         payload @ Payload::ScoreRecorded(_) => {

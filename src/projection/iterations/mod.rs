@@ -113,7 +113,7 @@ pub struct Review {
 /// A proposed patch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Candidate {
+pub struct PatchRecord {
     /// Who proposed it.
     pub author: KeyId,
     /// Its family.
@@ -133,7 +133,7 @@ pub struct Candidate {
     pub state: CandidateState,
 }
 
-impl Candidate {
+impl PatchRecord {
     /// How many keys concluded this of it last.
     pub fn reviewed(&self, outcome: ReviewOutcome) -> usize {
         let same = |review: &&Review| review.outcome == outcome;
@@ -146,7 +146,7 @@ impl Candidate {
 #[serde(deny_unknown_fields)]
 pub struct Iteration {
     /// Patches by id.
-    pub candidates: BTreeMap<PatchId, Candidate>,
+    pub candidates: BTreeMap<PatchId, PatchRecord>,
     /// How and where it ended.
     pub closed: Option<(IterationOutcome, u64)>,
     /// Digest of its manifest's version.
@@ -198,13 +198,13 @@ impl Iterations {
     }
 
     /// A patch by its id, with its iteration.
-    pub fn patch(&self, id: &PatchId) -> Option<(&IterationId, &Candidate)> {
+    pub fn patch(&self, id: &PatchId) -> Option<(&IterationId, &PatchRecord)> {
         let mut all = self.by_id.iter();
         all.find_map(|(name, it)| it.candidates.get(id).map(|patch| (name, patch)))
     }
 
     /// A patch that was proposed in an experiment, by its id.
-    pub fn patch_in(&self, experiment: &ExperimentId, id: &PatchId) -> Option<&Candidate> {
+    pub fn patch_in(&self, experiment: &ExperimentId, id: &PatchId) -> Option<&PatchRecord> {
         let mut of = self
             .by_id
             .values()
@@ -214,7 +214,7 @@ impl Iterations {
 
     fn proposed(&mut self, seq: u64, event: &Event, said: &PatchProposed) {
         if let Some(it) = self.by_id.get_mut(&said.iteration) {
-            let candidate = Candidate {
+            let candidate = PatchRecord {
                 author: event.header.author,
                 family: said.family.clone(),
                 kappa: said.length.kappa.value(),

@@ -26,8 +26,8 @@ use clover_event::payload::predicate::CandidatesSealed;
 use clover_event::payload::predicate::ConfirmLooked;
 use clover_event::payload::predicate::ConfirmUnsealed;
 use clover_event::payload::predicate::GateEvaluated;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::predicate::SequentialStop;
 use clover_event::payload::rubric::PatchProposed;
@@ -45,8 +45,8 @@ use clover_num::Micro;
 
 use crate::batteries;
 use crate::batteries::Stress;
-use crate::decisions::CONFIRM_GATES;
-use crate::decisions::DEV_GATES;
+use crate::decisions::CONFIRM_CRITERIA;
+use crate::decisions::DEV_CRITERIA;
 use crate::decisions::composite_of;
 use crate::iterations::step::Step;
 use crate::reader::LogReader;
@@ -373,7 +373,7 @@ impl IterationRecord {
     /// The last entry that gates on confirm read: the first of them fixes it.
     pub fn confirm_through(&self) -> Option<u64> {
         let mut gates = self.gates.iter();
-        let first = gates.find(|gate| gate.said.split == GateSplit::Confirm)?;
+        let first = gates.find(|gate| gate.said.split == CriterionSplit::Confirm)?;
         Some(first.said.inputs.through_seq.value())
     }
 
@@ -418,8 +418,8 @@ impl IterationRecord {
     pub fn gate(
         &self,
         candidate: Digest,
-        gate: GateId,
-        split: GateSplit,
+        gate: Criterion,
+        split: CriterionSplit,
     ) -> Option<&LogStatement<GateEvaluated>> {
         self.gates.iter().find(|of| {
             of.said.candidate == candidate && of.said.gate == gate && of.said.split == split
@@ -427,10 +427,10 @@ impl IterationRecord {
     }
 
     /// Whether every gate of a split was evaluated for a candidate.
-    pub fn is_judged(&self, candidate: Digest, split: GateSplit) -> bool {
-        let gates: &[GateId] = match split {
-            GateSplit::Confirm => &CONFIRM_GATES,
-            GateSplit::Dev => &DEV_GATES,
+    pub fn is_judged(&self, candidate: Digest, split: CriterionSplit) -> bool {
+        let gates: &[Criterion] = match split {
+            CriterionSplit::Confirm => &CONFIRM_CRITERIA,
+            CriterionSplit::Dev => &DEV_CRITERIA,
         };
         gates
             .iter()
@@ -481,7 +481,7 @@ impl IterationRecord {
     /// gate of a split let it pass, `acceptable` which patches are to be accepted.
     pub fn due(
         &self,
-        passes: &dyn Fn(Digest, GateSplit) -> bool,
+        passes: &dyn Fn(Digest, CriterionSplit) -> bool,
         acceptable: &dyn Fn() -> usize,
     ) -> Option<Step> {
         if self.closed.is_some() {
@@ -505,7 +505,7 @@ impl IterationRecord {
         let Some(sealed) = &self.sealed else {
             return Some(self.before_sealing(passes));
         };
-        let judged = |hash: Digest| self.is_judged(hash, GateSplit::Confirm);
+        let judged = |hash: Digest| self.is_judged(hash, CriterionSplit::Confirm);
         let all = sealed
             .said
             .hypotheses
@@ -521,7 +521,7 @@ impl IterationRecord {
         })
     }
 
-    fn before_sealing(&self, passes: &dyn Fn(Digest, GateSplit) -> bool) -> Step {
+    fn before_sealing(&self, passes: &dyn Fn(Digest, CriterionSplit) -> bool) -> Step {
         let standing = self.standing();
         if standing.is_empty() {
             return if self.cards.len() < self.cards_due() {
@@ -532,11 +532,11 @@ impl IterationRecord {
                 Step::Close
             };
         }
-        let judged = |patch: &&&PatchProposed| self.is_judged(patch.patch_hash, GateSplit::Dev);
+        let judged = |patch: &&&PatchProposed| self.is_judged(patch.patch_hash, CriterionSplit::Dev);
         if standing.iter().filter(judged).count() < standing.len() {
             return Step::Gate;
         }
-        let pass = |patch: &&PatchProposed| passes(patch.patch_hash, GateSplit::Dev);
+        let pass = |patch: &&PatchProposed| passes(patch.patch_hash, CriterionSplit::Dev);
         if standing.iter().all(pass) {
             Step::Seal
         } else {

@@ -18,7 +18,7 @@ use clover_event::payload::prereg::ManifestAmended;
 use clover_event::payload::rubric::PatchRejected;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
@@ -48,7 +48,7 @@ pub const PEEKS_MAX: u64 = 3;
 pub struct IterationRule;
 
 impl Rule for IterationRule {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
@@ -92,7 +92,7 @@ fn check_anchors(said: &AnchorSetRegistered) -> RuleAnswer {
 fn check_opened(
     state: &State,
     experiment: &ExperimentId,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     said: &IterationOpened,
 ) -> RuleAnswer {
     let design = check_bound(state, experiment, event, said)?;
@@ -104,7 +104,7 @@ fn check_opened(
 fn check_bound<'a>(
     state: &'a State,
     experiment: &ExperimentId,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     said: &IterationOpened,
 ) -> Result<&'a IterationDesign, Unmet> {
     let (id, current) = in_force(state, experiment, said)?;
@@ -232,7 +232,7 @@ fn check_starts(
 /// A peek is left in the quarter that is named.
 fn check_peeks(
     state: &State,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     design: &IterationDesign,
     said: &IterationOpened,
 ) -> RuleAnswer {

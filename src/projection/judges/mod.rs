@@ -23,7 +23,7 @@ use clover_event::registry;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::RequiredFact;
@@ -320,7 +320,7 @@ fn needed(payload: &Payload) -> Option<&JudgeId> {
 }
 
 impl Rule for JudgeRule {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         if let Payload::JudgeRegistered(said) = &event.event.payload
             && let Some(experiment) = &event.event.header.experiment
             && state.asks(Question::DerivedJudge)
@@ -363,7 +363,7 @@ impl Rule for JudgeRule {
         }
     }
 
-    fn facts(&self, event: &Candidate<'_>, facts: &mut Vec<Fact>) {
+    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
         let experiment = event.event.experiment();
         let named = needed(&event.event.payload).zip(experiment);
         facts.extend(named.map(|(judge, experiment)| Fact::Needs {

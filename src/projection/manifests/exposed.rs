@@ -2,7 +2,7 @@
 
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::prereg::ExposureOpened;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Code;
 use clover_ledger::RuleAnswer;
 use clover_ledger::ensure;
@@ -15,7 +15,7 @@ use crate::manifests::check_signer;
 /// Whether these units may be exposed now, under this manifest and by this key.
 pub(super) fn check(
     manifests: &Manifests,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     said: &ExposureOpened,
 ) -> RuleAnswer {
     let Some((_, record)) = manifests.of_digest(said.digest) else {
@@ -60,7 +60,7 @@ pub(super) fn check(
 }
 
 /// Whether units may be exposed now, as far as a manifest limits when.
-fn check_dates(record: &ManifestRecord, manifest: &Manifest, event: &Candidate<'_>) -> RuleAnswer {
+fn check_dates(record: &ManifestRecord, manifest: &Manifest, event: &ProposedEvent<'_>) -> RuleAnswer {
     let Some(expiry) = &manifest.expiry else {
         return Ok(());
     };

@@ -12,7 +12,7 @@ use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Code;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
@@ -40,7 +40,7 @@ use crate::manifests::plan;
 pub struct Prereg;
 
 impl Rule for Prereg {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let manifests = state.fold::<Manifests>();
         let header = &event.event.header;
         let experiment = header.experiment.as_ref();
@@ -97,7 +97,7 @@ impl Rule for Prereg {
 /// What is asked of a manifest that is registered.
 fn check_registering(
     state: &State,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     said: &ManifestRegistered,
     breaches: &mut Vec<Breach>,
 ) {
@@ -116,7 +116,7 @@ fn check_registering(
 /// What is asked of a new version of a manifest.
 fn check_amending(
     state: &State,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     said: &ManifestAmended,
     breaches: &mut Vec<Breach>,
 ) {

@@ -9,7 +9,7 @@ use clover_event::payload::release::Meaning;
 use clover_ground::sign::KeyId;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -28,7 +28,7 @@ use crate::releases::Releases;
 pub struct ApprovalRule;
 
 impl Rule for ApprovalRule {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let checked = match &event.event.payload {
             Payload::ReviewRecorded(said) => check_review(state, event, said),
             Payload::ApprovalGranted(said) => check_word(state, event, said.meaning, said.subject),
@@ -42,7 +42,7 @@ impl Rule for ApprovalRule {
 /// The acceptance is known, and the word is a person's who did not write the patch.
 fn check_word(
     state: &State,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     meaning: Meaning,
     subject: EventId,
 ) -> RuleAnswer {
@@ -69,7 +69,7 @@ fn check_word(
 }
 
 /// A review of a patch is a person's who did not write it, of entries with its proposal among them.
-fn check_review(state: &State, event: &Candidate<'_>, said: &ReviewRecorded) -> RuleAnswer {
+fn check_review(state: &State, event: &ProposedEvent<'_>, said: &ReviewRecorded) -> RuleAnswer {
     let Some(id) = &said.patch else {
         // A review of entries alone.
         return Ok(());

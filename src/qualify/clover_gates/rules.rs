@@ -127,7 +127,7 @@ fn demand(
     held: &ProfileThresholds,
     passes: bool,
 ) {
-    let verdict = predicate::judge(evidence, held);
+    let verdict = predicate::check(evidence, held);
     let wanted = if passes { Verdict::Pass } else { Verdict::Fail };
     if verdict != wanted {
         let gate = evidence.gate();

@@ -2,7 +2,7 @@
 
 use clover_event::Payload;
 use clover_event::id::IterationId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
 use clover_ledger::AppendedEvent;
@@ -88,7 +88,7 @@ impl Bench {
     }
 
     /// The first gate that stops a candidate on a split, and why.
-    pub fn stopped(&self, candidate: Digest, split: GateSplit) -> Option<(String, String)> {
+    pub fn stopped(&self, candidate: Digest, split: CriterionSplit) -> Option<(String, String)> {
         let (state, experiment) = (self.ledger.state(), &self.record.experiment);
         let of = (&self.id, candidate);
         let found = decisions::stopped(state, experiment, self.now(), of, split);

@@ -7,7 +7,7 @@ use clover_event::id::EventId;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::manifest::ConfirmTest;
 use clover_event::payload::predicate::ConfirmUnsealed;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_ground::sign::Signer;
 use clover_ledger::AppendedEvent;
 use clover_ledger::Breach;
@@ -138,7 +138,7 @@ pub fn confirm(
     let unsealed = course.unsealed(&bench.ledger, &bench.record, size)?;
     let mut hypotheses = Vec::new();
     for hypothesis in &course.sealed(&bench.ledger, &bench.record)? {
-        if !bench.record.is_judged(hypothesis.hash, GateSplit::Confirm) {
+        if !bench.record.is_judged(hypothesis.hash, CriterionSplit::Confirm) {
             let gates = course.on_confirm(&unsealed, hypothesis)?;
             let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
             appended.extend(bench.say(ports, gates)?);

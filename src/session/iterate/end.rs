@@ -6,7 +6,7 @@ use clover_event::id::PatchId;
 use clover_event::id::Text;
 use clover_event::payload::iteration::IterationClosed;
 use clover_event::payload::iteration::IterationOutcome;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::rubric::RejectStage;
 use clover_ground::digest::Digest;
@@ -147,7 +147,7 @@ fn reject_rest(
         }
         let early = outcome::stopped_early(&bench.record, one.candidate);
         let early = early.map(|(gate, words)| (gate.to_string(), words));
-        let stopped = early.or_else(|| bench.stopped(one.candidate, GateSplit::Confirm));
+        let stopped = early.or_else(|| bench.stopped(one.candidate, CriterionSplit::Confirm));
         let (stage, code, words) = match stopped {
             Some((code, words)) => (RejectStage::Confirm, code, words),
             None => (

@@ -4,7 +4,7 @@ use clover_event::Payload;
 use clover_event::id::PatchId;
 use clover_event::payload::Role;
 use clover_event::payload::predicate::CandidatesSealed;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::RejectStage;
 use clover_ground::digest::Digest;
@@ -55,13 +55,13 @@ pub fn gate(bench: &mut Bench, ports: &mut dyn Ports) -> Result<GatedOnDev, Sess
     for patch in &standing {
         let of = course.hypothesis(&bench.ledger, &bench.record, &[patch])?;
         let (mut lack, mut rescored) = (None, None);
-        if !bench.record.is_judged(of.hash, GateSplit::Dev) {
+        if !bench.record.is_judged(of.hash, CriterionSplit::Dev) {
             let found = evaluate(bench, ports, &course, of.clone())?;
             appended.extend(found.appended);
             (lack, rescored) = (found.lack, found.rescored);
         }
         let mut rejected = None;
-        if let Some((code, words)) = bench.stopped(of.hash, GateSplit::Dev) {
+        if let Some((code, words)) = bench.stopped(of.hash, CriterionSplit::Dev) {
             let code = if lack.is_some() {
                 outcome::UNSCORED.to_owned()
             } else {
@@ -228,11 +228,11 @@ pub fn seal(bench: &mut Bench, ports: &mut dyn Ports) -> Result<SealedCandidates
     let mut composite = None;
     if let [(first, _), (second, _), ..] = chosen[..] {
         let of = course.hypothesis(&bench.ledger, &bench.record, &[first, second])?;
-        if !bench.record.is_judged(of.hash, GateSplit::Dev) {
+        if !bench.record.is_judged(of.hash, CriterionSplit::Dev) {
             appended.extend(evaluate(bench, ports, &course, of.clone())?.appended);
         }
         composite = Some(of.hash);
-        if bench.stopped(of.hash, GateSplit::Dev).is_none() {
+        if bench.stopped(of.hash, CriterionSplit::Dev).is_none() {
             hypotheses.push(of);
         }
     }

@@ -11,7 +11,7 @@ use crate::draws::Draws;
 use crate::inference;
 use crate::inference::Interval;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 
 /// Most replicates of a bootstrap: the estimates of each are held in memory.
@@ -61,14 +61,14 @@ impl Bootstrap {
     /// p = min(1, 2 min(1 + #{d <= 0}, 1 + #{d >= 0}) / (B + 1)).
     ///
     /// # Errors
-    /// [`Unfit::Thin`] below 100 replicates.
+    /// [`Unfit::InsufficientData`] below 100 replicates.
     pub fn contrast(
         &self,
         first: usize,
         second: usize,
         alpha: f64,
     ) -> Result<(f64, Interval, f64), Unfit> {
-        Thin::unless("replicates", self.replicates.len(), 100)?;
+        InsufficientData::unless("replicates", self.replicates.len(), 100)?;
         let differences: Vec<f64> = self
             .replicates
             .iter()
@@ -93,7 +93,7 @@ impl Bootstrap {
 ///
 /// # Errors
 /// [`SampleError`] for cluster numbers of `clusters` or more, a misaligned column, or more than [`REPLICATES_MAX`]
-/// replicates; [`Unfit::Thin`] below two replicates.
+/// replicates; [`Unfit::InsufficientData`] below two replicates.
 pub fn bootstrap(
     table: &Table,
     problem: &Problem<'_>,
@@ -112,7 +112,7 @@ pub fn bootstrap(
             expected: "one cluster number, below their count, for each labelled row",
         }));
     }
-    Thin::unless("replicates", weights.replicates(), 2)?;
+    InsufficientData::unless("replicates", weights.replicates(), 2)?;
     if weights.replicates() > REPLICATES_MAX {
         return Err(Unfit::Invalid(SampleError::Parameter {
             name: "replicates",

@@ -6,7 +6,7 @@
 //! Source: Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024.
 
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::open_unit;
 use clover_num::math;
@@ -124,10 +124,10 @@ impl RunningMoments {
     /// The interval after at least `burn_in` values.
     ///
     /// # Errors
-    /// [`Thin`] before that, or for one value.
-    pub fn interval(&self, boundary: &Boundary, burn_in: u64) -> Result<Asymptotic, Thin> {
+    /// [`InsufficientData`] before that, or for one value.
+    pub fn interval(&self, boundary: &Boundary, burn_in: u64) -> Result<Asymptotic, InsufficientData> {
         let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        Thin::unless("observations", count(self.n), count(burn_in.max(2)))?;
+        InsufficientData::unless("observations", count(self.n), count(burn_in.max(2)))?;
         let deviation = (self.squares / (self.n as f64 - 1.0)).sqrt();
         let half = deviation * boundary.two_sided(self.n);
         Ok(Asymptotic {
@@ -190,10 +190,10 @@ impl DoublyRobust {
     /// The interval, intersected with those of earlier calls, after at least `burn_in` labels and [`LABELS_MIN`].
     ///
     /// # Errors
-    /// [`Unfit::Thin`] before that.
+    /// [`Unfit::InsufficientData`] before that.
     pub fn interval(&mut self, burn_in: u64) -> Result<Asymptotic, Unfit> {
         let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        Thin::unless("labels", count(self.labels), count(burn_in.max(LABELS_MIN)))?;
+        InsufficientData::unless("labels", count(self.labels), count(burn_in.max(LABELS_MIN)))?;
         let found = self.running.interval(&self.boundary, 2)?;
         (self.low, self.high) = (self.low.max(found.low), self.high.min(found.high));
         Ok(Asymptotic {

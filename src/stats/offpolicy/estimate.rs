@@ -8,7 +8,7 @@ use crate::inference::Interval;
 use crate::offpolicy::rewards::LoggedRows;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Weights;
 use crate::sample::align;
@@ -83,7 +83,7 @@ impl OffPolicy {
     /// share is the OUA share.
     ///
     /// # Errors
-    /// [`SampleError`] for misaligned prompts or an alpha outside (0, 1); [`Thin`] below two prompts or two folds.
+    /// [`SampleError`] for misaligned prompts or an alpha outside (0, 1); [`InsufficientData`] below two prompts or two folds.
     pub fn spread(&self, prompts: &Clusters, alpha: f64) -> Result<Spread, Unfit> {
         open_unit("alpha", alpha)?;
         let rows = self.influence.len();
@@ -115,7 +115,7 @@ impl OffPolicy {
     /// The interval that the peer reports.
     ///
     /// # Errors
-    /// [`SampleError`] for misaligned folds; [`Thin`] below two rows, clusters or jackknife values.
+    /// [`SampleError`] for misaligned folds; [`InsufficientData`] below two rows, clusters or jackknife values.
     pub fn legacy(&self, folds: Option<&[usize]>) -> Result<Legacy, Unfit> {
         let rows = self.influence.len();
         let calibration = inference::jackknife_variance(&self.held_jackknife)?;
@@ -126,7 +126,7 @@ impl OffPolicy {
             let split = crv1::variance(&self.influence, &clusters, &vec![false; rows])?;
             (split.total(), freedom.min(split.clusters - 1))
         } else {
-            Thin::unless("rows", rows, 2)?;
+            InsufficientData::unless("rows", rows, 2)?;
             let squares = inference::squares(&self.influence);
             let n = rows as f64;
             (squares / (n - 1.0) / n, freedom)
@@ -247,7 +247,7 @@ mod tests {
         let legacy = found.legacy(None).unwrap();
         assert!((legacy.se - error).abs() < 1e-15 && legacy.df == 1);
         let one = Clusters::of([0; 4]).unwrap();
-        assert!(matches!(found.spread(&one, 0.05), Err(Unfit::Thin(_))));
+        assert!(matches!(found.spread(&one, 0.05), Err(Unfit::InsufficientData(_))));
         assert!(found.spread(&prompts, f64::NAN).is_err());
     }
 

@@ -3,7 +3,7 @@
 use crate::offpolicy::estimate::Estimator;
 use crate::offpolicy::estimate::OffPolicy;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::align;
 use crate::weights::simplex;
@@ -30,16 +30,16 @@ pub struct EstimatorStack {
 /// could be worse conditioned than 1e8 (trace over the ridge bounds it). Influence and jackknife mix with the same shares.
 ///
 /// # Errors
-/// [`SampleError::Misaligned`] for influences or jackknives of different lengths; [`Thin`] below two components or rows.
+/// [`SampleError::Misaligned`] for influences or jackknives of different lengths; [`InsufficientData`] below two components or rows.
 pub fn stack(components: &[OffPolicy]) -> Result<EstimatorStack, Unfit> {
-    Thin::unless("components", components.len(), 2)?;
+    InsufficientData::unless("components", components.len(), 2)?;
     let (rows, folds) = (components[0].influence.len(), components[0].jackknife.len());
     for component in components {
         align("influence", component.influence.len(), rows)?;
         align("jackknife", component.jackknife.len(), folds)?;
         align("jackknife", component.held_jackknife.len(), folds)?;
     }
-    Thin::unless("rows", rows, 2)?;
+    InsufficientData::unless("rows", rows, 2)?;
     let columns: Vec<Vec<f64>> = components.iter().map(|c| c.influence.clone()).collect();
     let covariance = Square::covariance(&columns);
     let bound = covariance.trace() / RIDGE + 1.0;
@@ -104,7 +104,7 @@ mod tests {
         assert!((twice.estimate.value - 0.4).abs() < 1e-15);
         assert!(matches!(
             stack(std::slice::from_ref(&steady)),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
         let short = component(0.5, &[0.1]);
         assert!(matches!(

@@ -6,7 +6,7 @@ use crate::inference;
 use crate::inference::Interval;
 use crate::sample::Clusters;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::Weights;
@@ -115,7 +115,7 @@ impl RobustSplit {
 /// draws; the rest as in [`orthogonality`].
 ///
 /// # Errors
-/// [`SampleError`] for misaligned columns; [`Thin`] below two rows.
+/// [`SampleError`] for misaligned columns; [`InsufficientData`] below two rows.
 pub fn split(
     direct: Values<'_>,
     weights: Weights<'_>,
@@ -124,7 +124,7 @@ pub fn split(
 ) -> Result<RobustSplit, Unfit> {
     let weighted = weighted_residuals(weights, rewards, predicted)?;
     align("direct part", direct.len(), weighted.len())?;
-    Thin::unless("rows", weighted.len(), 2)?;
+    InsufficientData::unless("rows", weighted.len(), 2)?;
     let direct = direct.as_slice();
     let rows = weighted.len() as f64;
     let (mean, correction) = (math::mean(direct), math::mean(&weighted));
@@ -196,6 +196,6 @@ mod tests {
         assert!((found.correlation.unwrap() + 1.0).abs() < 1e-12);
         let one = Weights::new("w", &[1.0], 1).unwrap();
         let thin = split(column(&[0.4]), one, column(&[0.5]), column(&[0.4]));
-        assert!(matches!(thin, Err(Unfit::Thin(_))));
+        assert!(matches!(thin, Err(Unfit::InsufficientData(_))));
     }
 }

@@ -59,7 +59,7 @@ pub struct Coverage {
 ///
 /// # Errors
 /// [`SampleError`] for columns that are not log-probabilities, misaligned, or lengths that are not above 0; a `mass`
-/// outside (0, 1); [`Thin`](crate::sample::Thin) if the target can write no row.
+/// outside (0, 1); [`InsufficientData`](crate::sample::InsufficientData) if the target can write no row.
 pub fn coverage(
     target: &[f64],
     base: &[f64],
@@ -184,7 +184,7 @@ mod tests {
         let none = [f64::NEG_INFINITY; 2];
         assert!(matches!(
             coverage(&none, &logs, None, SurprisalThreshold::Logged, 0.9),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
     }
 }

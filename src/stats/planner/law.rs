@@ -2,7 +2,7 @@
 
 use crate::distribution;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use clover_num::math;
 
@@ -300,7 +300,7 @@ pub fn plan_for_mde(
 /// Returns the model and R^2 (`None` if the variances are all equal).
 ///
 /// # Errors
-/// [`Unfit::Thin`] for fewer than 3 usable measurements; [`Unfit::Invalid`] for sizes below 1, or if no component is
+/// [`Unfit::InsufficientData`] for fewer than 3 usable measurements; [`Unfit::Invalid`] for sizes below 1, or if no component is
 /// above 0.
 pub fn fit_variance(
     measurements: &[(f64, f64, f64)],
@@ -320,7 +320,7 @@ pub fn fit_variance(
         .filter(|(_, _, variance)| *variance > 0.0 && variance.is_finite())
         .map(|(n, m, variance)| (1.0 / n, 1.0 / m, *variance))
         .collect();
-    Thin::unless("measurements", used.len(), 3)?;
+    InsufficientData::unless("measurements", used.len(), 3)?;
     let (evaluation, calibration) = nonnegative(&used);
     let model = VarianceModel::new(evaluation, calibration)?;
     let variances: Vec<f64> = used.iter().map(|row| row.2).collect();
@@ -384,7 +384,7 @@ mod tests {
         assert!(plan_evaluation(f64::NAN, &model, &costs, 30, power()).is_err());
         assert!(plan_for_mde(0.0, &model, &costs, 30, power()).is_err());
         let two = [(10.0, 5.0, 0.1), (20.0, 5.0, 0.1), (20.0, 5.0, 0.0)];
-        assert!(matches!(fit_variance(&two), Err(Unfit::Thin(_))));
+        assert!(matches!(fit_variance(&two), Err(Unfit::InsufficientData(_))));
         let zero = [(0.0, 5.0, 0.1); 3];
         assert!(matches!(fit_variance(&zero), Err(Unfit::Invalid(_))));
     }

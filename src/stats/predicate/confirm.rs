@@ -9,7 +9,7 @@ use crate::eprocess::bettor;
 use crate::eprocess::bettor::FRACTIONS;
 use crate::predicate::losses::Losses;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use clover_num::math;
 
 /// Replicates of the bootstrap.
@@ -65,9 +65,9 @@ pub fn t_p(mean: &ClusteredMean) -> Option<f64> {
 /// `p = (1 + #{DMSE*_b - DMSE <= DMSE}) / (B + 1)`.
 ///
 /// # Errors
-/// [`Thin`] for one cluster, or without replicates.
-pub fn bootstrap_p(losses: &Losses, replicates: usize, seed: [u8; 32]) -> Result<f64, Thin> {
-    Thin::unless("replicates", replicates, 1)?;
+/// [`InsufficientData`] for one cluster, or without replicates.
+pub fn bootstrap_p(losses: &Losses, replicates: usize, seed: [u8; 32]) -> Result<f64, InsufficientData> {
+    InsufficientData::unless("replicates", replicates, 1)?;
     let clusters = losses.clusters();
     let rows = clusters.totals(&vec![1.0; losses.differences().len()]);
     let totals = clusters.totals(losses.differences());
@@ -76,7 +76,7 @@ pub fn bootstrap_p(losses: &Losses, replicates: usize, seed: [u8; 32]) -> Result
         .zip(rows)
         .filter(|(_, rows)| *rows > 0.0)
         .collect();
-    Thin::unless("clusters", units.len(), 2)?;
+    InsufficientData::unless("clusters", units.len(), 2)?;
     let mean = losses.mean().mean;
     let below = |replicate: usize| {
         let mut draws = Draws::of(seed, replicate);

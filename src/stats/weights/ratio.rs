@@ -1,7 +1,7 @@
 //! Log-ratios, and the weights that they give.
 
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::Weights;
@@ -21,7 +21,7 @@ impl LogRatios {
     /// # Errors
     /// [`SampleError`] for no rows, columns of different lengths, a logger's log-probability that is not finite (it wrote
     /// the row), a target's that is NaN or plus infinity, or either above 0. A missing one is no number: such rows are
-    /// filtered and counted before. [`Thin`] if the target can write no row: nothing overlaps.
+    /// filtered and counted before. [`InsufficientData`] if the target can write no row: nothing overlaps.
     pub fn new(target: &[f64], base: &[f64]) -> Result<Self, Unfit> {
         let base = Values::new("logger log-probabilities", base)?;
         align("target log-probabilities", target.len(), base.len())?;
@@ -46,7 +46,7 @@ impl LogRatios {
     /// Ratios that were computed elsewhere.
     ///
     /// # Errors
-    /// [`SampleError`] for no rows, NaN or plus infinity; [`Thin`] if none is finite.
+    /// [`SampleError`] for no rows, NaN or plus infinity; [`InsufficientData`] if none is finite.
     pub fn of(ratios: Vec<f64>) -> Result<Self, Unfit> {
         if ratios.is_empty() {
             return Err(Unfit::Invalid(SampleError::Empty {
@@ -61,7 +61,7 @@ impl LogRatios {
             }));
         }
         let finite = ratios.iter().filter(|ratio| ratio.is_finite()).count();
-        Thin::unless("rows that the target can write", finite, 1)?;
+        InsufficientData::unless("rows that the target can write", finite, 1)?;
         Ok(Self(ratios))
     }
 
@@ -79,7 +79,7 @@ impl LogRatios {
     /// The ratios of some rows.
     ///
     /// # Errors
-    /// [`Thin`] or [`SampleError`] as [`LogRatios::of`].
+    /// [`InsufficientData`] or [`SampleError`] as [`LogRatios::of`].
     pub fn select(&self, rows: &[usize]) -> Result<Self, Unfit> {
         Self::of(rows.iter().map(|&row| self.0[row]).collect())
     }
@@ -236,13 +236,13 @@ mod tests {
         ));
         assert!(matches!(
             new(&[f64::NEG_INFINITY], &[-1.0]),
-            Err(Unfit::Thin(_))
+            Err(Unfit::InsufficientData(_))
         ));
         assert!(LogRatios::of(vec![f64::INFINITY]).is_err());
         assert!(LogRatios::of(Vec::new()).is_err());
         let ratios = new(&[-2.0, f64::NEG_INFINITY], &[-1.0, -1.0]).unwrap();
         assert_eq!(ratios.as_slice()[0].to_bits(), (-1.0_f64).to_bits());
-        assert!(matches!(ratios.select(&[1]), Err(Unfit::Thin(_))));
+        assert!(matches!(ratios.select(&[1]), Err(Unfit::InsufficientData(_))));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::overlap;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Weights;
 use crate::sample::align;
@@ -55,7 +55,7 @@ impl Restriction {
 /// Mitnik 2009).
 ///
 /// # Errors
-/// [`SampleError::Parameter`] unless 0 <= margin < 0.5; [`Thin`] if no row is kept.
+/// [`SampleError::Parameter`] unless 0 <= margin < 0.5; [`InsufficientData`] if no row is kept.
 pub fn to_band(ratios: &LogRatios, margin: f64) -> Result<Restriction, Unfit> {
     if !(0.0..0.5).contains(&margin) {
         return Err(Unfit::Invalid(SampleError::Parameter {
@@ -69,7 +69,7 @@ pub fn to_band(ratios: &LogRatios, margin: f64) -> Result<Restriction, Unfit> {
         .filter(|(_, e)| inside(e))
         .map(|(row, _)| row)
         .collect();
-    Thin::unless("rows in the band", kept.len(), 1)?;
+    InsufficientData::unless("rows in the band", kept.len(), 1)?;
     Ok(Restriction {
         kept,
         rows: ratios.len(),
@@ -102,7 +102,7 @@ pub struct CohortRestriction<K> {
 /// by the gate of the CJE paper, table 9. Cohorts, not rows, so that what is left can be named.
 ///
 /// # Errors
-/// [`SampleError`] for misaligned cohorts or a `least` outside [0, 1]; [`Thin`] if no cohort is kept.
+/// [`SampleError`] for misaligned cohorts or a `least` outside [0, 1]; [`InsufficientData`] if no cohort is kept.
 pub fn to_cohorts<K: Ord + Clone>(
     weights: Weights<'_>,
     cohorts: &[K],
@@ -141,7 +141,7 @@ pub fn to_cohorts<K: Ord + Clone>(
     let kept: Vec<usize> = (0..weights.len())
         .filter(|&row| keeps(&cohorts[row]))
         .collect();
-    Thin::unless("rows in cohorts with overlap", kept.len(), 1)?;
+    InsufficientData::unless("rows in cohorts with overlap", kept.len(), 1)?;
     Ok(CohortRestriction {
         cohorts: judged,
         rows: Restriction {
@@ -168,7 +168,7 @@ mod tests {
         assert!(matches!(to_band(&ratios, 0.5), Err(Unfit::Invalid(_))));
         assert!(matches!(to_band(&ratios, f64::NAN), Err(Unfit::Invalid(_))));
         let far = LogRatios::of(vec![50.0, -50.0]).unwrap();
-        assert!(matches!(to_band(&far, 0.1), Err(Unfit::Thin(_))));
+        assert!(matches!(to_band(&far, 0.1), Err(Unfit::InsufficientData(_))));
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
         let kept: Vec<bool> = found.cohorts.iter().map(|cohort| cohort.kept).collect();
         assert_eq!(kept, [true, false, false]);
         assert!((found.cohorts[1].ess_fraction - 0.25).abs() < 1e-15);
-        assert!(matches!(to_cohorts(weights, &of, 1.0), Err(Unfit::Thin(_))));
+        assert!(matches!(to_cohorts(weights, &of, 1.0), Err(Unfit::InsufficientData(_))));
         assert!(to_cohorts(weights, &of[..3], 0.3).is_err());
     }
 }

@@ -10,7 +10,7 @@ use crate::isotonic::ClipBounds;
 use crate::isotonic::Curve;
 use crate::isotonic::Monotonicity;
 use crate::sample::SampleError;
-use crate::sample::Thin;
+use crate::sample::InsufficientData;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::Weights;
@@ -141,7 +141,7 @@ impl Stabiliser {
     /// scores), what to make precise, and the fold of each row, used out of fold to choose the mixture only.
     ///
     /// # Errors
-    /// [`SampleError`] for misaligned columns or settings out of range; [`Thin`] below two rows.
+    /// [`SampleError`] for misaligned columns or settings out of range; [`InsufficientData`] below two rows.
     pub fn fit(
         weights: Weights<'_>,
         index: Values<'_>,
@@ -154,7 +154,7 @@ impl Stabiliser {
         align("weights", weights.as_slice().len(), rows)?;
         align("folds", folds.len(), rows)?;
         Values::aligned("objective", objective.values(), rows)?;
-        Thin::unless("rows", rows, 2)?;
+        InsufficientData::unless("rows", rows, 2)?;
         let scaled = ratio::mean_one(weights.as_slice());
         let curve = |direction| {
             let scaled = Values::new("weights", &scaled)?;
@@ -423,7 +423,7 @@ impl FoldComplement {
                 let stable = fitted.weights(own, Values::new("index", &at)?)?;
                 Ok(Some((fitted, stable)))
             }
-            Err(Unfit::Thin(_)) => Ok(None),
+            Err(Unfit::InsufficientData(_)) => Ok(None),
             Err(Unfit::Invalid(error)) => Err(error),
         }
     }
@@ -538,7 +538,7 @@ mod tests {
             &[0],
             &StabiliserSettings::default(),
         );
-        assert!(matches!(short, Err(Unfit::Thin(_))));
+        assert!(matches!(short, Err(Unfit::InsufficientData(_))));
     }
 
     proptest! {

@@ -7,8 +7,8 @@ use crate::event::id::PatchId;
 use crate::event::payload::Verdict;
 use crate::event::payload::predicate::Evidence;
 use crate::event::payload::predicate::GateEvaluated;
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::Criterion;
+use crate::event::payload::predicate::CriterionSplit;
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::ground::digest::Digest;
 use crate::projection::iterations::record::IterationRecord;
@@ -29,7 +29,7 @@ use crate::workflow::predicate::ProfileThresholds;
 /// A number of a gate beside what it is held to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct GateNumber {
+pub struct CriterionNumber {
     /// What it is.
     pub name: String,
     /// Its value; `null` if there is none.
@@ -41,11 +41,11 @@ pub struct GateNumber {
 /// A gate of a candidate on one split.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CandidateGate {
+pub struct CriterionShown {
     /// The gate.
-    pub gate: GateId,
+    pub gate: Criterion,
     /// On which rows.
-    pub split: GateSplit,
+    pub split: CriterionSplit,
     /// What it asks, in words.
     pub asks: &'static str,
     /// The entry that says it.
@@ -55,7 +55,7 @@ pub struct CandidateGate {
     /// What the recommended profile says.
     pub recommended: Verdict,
     /// Its numbers.
-    pub numbers: Vec<GateNumber>,
+    pub numbers: Vec<CriterionNumber>,
     /// The statistics that both profiles are computed from.
     pub evidence: Evidence,
 }
@@ -96,7 +96,7 @@ pub struct PatchGates {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<JudgeAsked>,
     /// Its gates, in order.
-    pub gates: Vec<CandidateGate>,
+    pub gates: Vec<CriterionShown>,
 }
 
 /// Gates on dev, patch by patch.
@@ -124,7 +124,7 @@ pub struct HypothesisGates {
     /// Its patches by name.
     pub patches: Vec<String>,
     /// Its gates on the confirm block, in order.
-    pub gates: Vec<CandidateGate>,
+    pub gates: Vec<CriterionShown>,
 }
 
 /// What the look at confirm found.
@@ -177,10 +177,10 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
         patches.push(PatchGates {
             patch: name.clone(),
             asked,
-            gates: judged(view, record, patch.candidate, GateSplit::Dev),
+            gates: judged(view, record, patch.candidate, CriterionSplit::Dev),
         });
         if let Some(words) = &patch.rejected {
-            let failed = failed(record, patch.candidate, GateSplit::Dev);
+            let failed = failed(record, patch.candidate, CriterionSplit::Dev);
             let words = failed.as_ref().unwrap_or(words);
             view.sentence(format!("{name} rejected on dev: {words}"));
         }
@@ -189,7 +189,7 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
 }
 
 /// Names of the gates that a candidate failed on a part, each once, in their order: `None` unless there are several.
-pub fn failed(record: &IterationRecord, candidate: Digest, split: GateSplit) -> Option<String> {
+pub fn failed(record: &IterationRecord, candidate: Digest, split: CriterionSplit) -> Option<String> {
     let mut names: Vec<&'static str> = Vec::new();
     let of = |gate: &&LogStatement<GateEvaluated>| {
         gate.said.candidate == candidate && gate.said.split == split
@@ -208,10 +208,10 @@ pub fn failed(record: &IterationRecord, candidate: Digest, split: GateSplit) -> 
 }
 
 /// The numbers of a gate beside what they are held to.
-fn numbers(of: &GateEvaluated) -> Vec<GateNumber> {
+fn numbers(of: &GateEvaluated) -> Vec<CriterionNumber> {
     let held = ProfileThresholds::under(&of.thresholds, of.thresholds.profile);
     let shown = (predicate::gate(of.gate).show)(&of.evidence, &held);
-    let shown = shown.into_iter().map(|one| GateNumber {
+    let shown = shown.into_iter().map(|one| CriterionNumber {
         name: one.name,
         value: one.value,
         held: one.held,
@@ -264,11 +264,11 @@ pub fn gate_table(gates: &[(Option<u64>, GateEvaluated)]) -> String {
 pub(super) fn gates_of(
     record: &IterationRecord,
     candidate: Digest,
-    split: GateSplit,
-) -> Vec<CandidateGate> {
-    let all = GateId::ALL.into_iter();
+    split: CriterionSplit,
+) -> Vec<CriterionShown> {
+    let all = Criterion::ALL.into_iter();
     let said = all.filter_map(|gate| record.gate(candidate, gate, split));
-    let shown = said.map(|said| CandidateGate {
+    let shown = said.map(|said| CriterionShown {
         gate: said.said.gate,
         split,
         asks: predicate::gate(said.said.gate).asks,
@@ -286,9 +286,9 @@ pub(super) fn table_of(
     view: &mut View,
     record: &IterationRecord,
     candidate: Digest,
-    split: GateSplit,
+    split: CriterionSplit,
 ) {
-    let all = GateId::ALL.into_iter();
+    let all = Criterion::ALL.into_iter();
     let said = all.filter_map(|gate| record.gate(candidate, gate, split));
     view.table(&HEAD, said.flat_map(|said| rows(&said.said)));
 }
@@ -297,8 +297,8 @@ fn judged(
     view: &mut View,
     record: &IterationRecord,
     candidate: Digest,
-    split: GateSplit,
-) -> Vec<CandidateGate> {
+    split: CriterionSplit,
+) -> Vec<CriterionShown> {
     table_of(view, record, candidate, split);
     gates_of(record, candidate, split)
 }
@@ -316,7 +316,7 @@ pub fn sealed(
     }
     if let Some(composite) = of.composite {
         view.line("composite of the two best");
-        table_of(view, record, composite, GateSplit::Dev);
+        table_of(view, record, composite, CriterionSplit::Dev);
     }
     let divisor = of.said.divisor.value();
     let rows = of.said.hypotheses.iter().map(|one| {
@@ -350,7 +350,7 @@ pub fn confirmed(view: &mut View, record: &IterationRecord, of: &Confirmation) -
         view.line(format!("{} on confirm", names.join(" + ")));
         hypotheses.push(HypothesisGates {
             patches: names,
-            gates: judged(view, record, hypothesis.candidate, GateSplit::Confirm),
+            gates: judged(view, record, hypothesis.candidate, CriterionSplit::Confirm),
         });
     }
     ConfirmFacts { looks, hypotheses }

@@ -10,7 +10,7 @@ use crate::event::payload::diagnosis::PrenticeChecked;
 use crate::event::payload::iteration::IterationOutcome;
 use crate::event::payload::manifest::ConfirmSeparation;
 use crate::event::payload::manifest::IterationDesign;
-use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::CriterionSplit;
 use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
 use crate::num::Micro;
@@ -20,7 +20,7 @@ use crate::view::View;
 use crate::view::answer;
 use crate::view::answer::Answer;
 use crate::view::iterate::gates;
-use crate::view::iterate::gates::CandidateGate;
+use crate::view::iterate::gates::CriterionShown;
 use crate::view::iterate::ground;
 use crate::view::iterate::ground::SliceAudit;
 use crate::view::iterate::number;
@@ -40,9 +40,9 @@ pub struct CandidateShown {
     /// What became of it, in words.
     pub standing: String,
     /// Its gates on dev.
-    pub dev: Vec<CandidateGate>,
+    pub dev: Vec<CriterionShown>,
     /// Its gates on the confirm block.
-    pub confirm: Vec<CandidateGate>,
+    pub confirm: Vec<CriterionShown>,
 }
 
 /// One iteration.
@@ -84,8 +84,8 @@ pub fn show(record: &IterationRecord, course: Option<&Course>) -> View {
         candidate,
         patches,
         standing: standing(record, candidate),
-        dev: gates::gates_of(record, candidate, GateSplit::Dev),
-        confirm: gates::gates_of(record, candidate, GateSplit::Confirm),
+        dev: gates::gates_of(record, candidate, CriterionSplit::Dev),
+        confirm: gates::gates_of(record, candidate, CriterionSplit::Confirm),
     });
     let facts = IterationShown {
         answer: answer(record),
@@ -204,12 +204,12 @@ fn candidate(view: &mut View, record: &IterationRecord, of: &CandidateShown) {
     view.gap();
     view.line(format!("{}  {}", of.patches, of.standing));
     let hash = of.candidate;
-    if record.is_judged(hash, GateSplit::Dev) || !record.gates.is_empty() {
-        gates::table_of(view, record, hash, GateSplit::Dev);
+    if record.is_judged(hash, CriterionSplit::Dev) || !record.gates.is_empty() {
+        gates::table_of(view, record, hash, CriterionSplit::Dev);
     }
-    if record.is_judged(hash, GateSplit::Confirm) {
+    if record.is_judged(hash, CriterionSplit::Confirm) {
         view.line("on confirm");
-        gates::table_of(view, record, hash, GateSplit::Confirm);
+        gates::table_of(view, record, hash, CriterionSplit::Confirm);
     }
 }
 
@@ -346,8 +346,8 @@ fn standing(record: &IterationRecord, hash: Digest) -> String {
         let stage = word(&of.said.stage);
         // The record names the first gate that failed; a reader mends all of them.
         let failed = match of.said.stage {
-            RejectStage::Confirm => gates::failed(record, hash, GateSplit::Confirm),
-            RejectStage::Dev => gates::failed(record, hash, GateSplit::Dev),
+            RejectStage::Confirm => gates::failed(record, hash, CriterionSplit::Confirm),
+            RejectStage::Dev => gates::failed(record, hash, CriterionSplit::Dev),
             RejectStage::Schema | RejectStage::Selection => None,
         };
         let code = of.said.code.as_str();

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::event::payload::predicate::GateId;
-use crate::event::payload::predicate::GateSplit;
+use crate::event::payload::predicate::Criterion;
+use crate::event::payload::predicate::CriterionSplit;
 use crate::event::payload::predicate::Thresholds;
 use crate::view::View;
 use crate::view::simulate::Setting;
@@ -50,11 +50,11 @@ impl From<iteration::Share> for Share {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateBlock {
     /// Which.
-    pub gate: GateId,
+    pub gate: Criterion,
     /// How many of the runs that did not pause.
     pub runs: Share,
     /// On which rows.
-    pub split: GateSplit,
+    pub split: CriterionSplit,
 }
 
 /// What runs came to.

@@ -1,6 +1,6 @@
 //! What stops a true fix at the sizes of a plan, and the sizes at which it is accepted.
 
-use crate::event::payload::predicate::GateId;
+use crate::event::payload::predicate::Criterion;
 use crate::view::View;
 use crate::workflow::simulate::iteration::Design;
 use crate::workflow::simulate::iteration::GateBlock;
@@ -26,17 +26,17 @@ pub fn is_short(of: &Summary, power: f64) -> bool {
 }
 
 /// Why rows that are too few keep a gate from passing a true fix.
-fn why(gate: GateId) -> &'static str {
+fn why(gate: Criterion) -> &'static str {
     match gate {
-        GateId::P1 => "the improvement on dev is within its noise of eta",
-        GateId::P2 => "the calibration error of few rows is mostly chance",
-        GateId::P3 | GateId::P9 => "cells below 40 rows are inconclusive, small ones show little",
-        GateId::P4 => "the shift over few rows varies around its cap",
-        GateId::P5 => "calibrators of few rows move the anchors by chance",
-        GateId::P6 => "domains below 40 rows are inconclusive, small ones show little",
-        GateId::P8 => "too few rows move for its test at alpha over the hypotheses",
-        GateId::P10 => "the calibrator of few labels causes too much of the variance",
-        GateId::P0 | GateId::P7 => "it is not simulated",
+        Criterion::P1 => "the improvement on dev is within its noise of eta",
+        Criterion::P2 => "the calibration error of few rows is mostly chance",
+        Criterion::P3 | Criterion::P9 => "cells below 40 rows are inconclusive, small ones show little",
+        Criterion::P4 => "the shift over few rows varies around its cap",
+        Criterion::P5 => "calibrators of few rows move the anchors by chance",
+        Criterion::P6 => "domains below 40 rows are inconclusive, small ones show little",
+        Criterion::P8 => "too few rows move for its test at alpha over the hypotheses",
+        Criterion::P10 => "the calibrator of few labels causes too much of the variance",
+        Criterion::P0 | Criterion::P7 => "it is not simulated",
     }
 }
 

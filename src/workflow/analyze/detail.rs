@@ -41,12 +41,12 @@ impl ResultInputs<'_> {
         let clusters = Clusters::of(&source.prompts)?;
         let share = match oua::share(rewards, &folds, &clusters) {
             Ok(share) => Some(share),
-            Err(Unfit::Thin(_)) => None,
+            Err(Unfit::InsufficientData(_)) => None,
             Err(invalid) => return Err(invalid.into()),
         };
         let share_by_decile = match oua::share_by_decile(rewards, &folds, &clusters) {
             Ok(shares) => shares,
-            Err(Unfit::Thin(_)) => Vec::new(),
+            Err(Unfit::InsufficientData(_)) => Vec::new(),
             Err(invalid) => return Err(invalid.into()),
         };
         let of_reward = Edges::equal_frequency(rewards, DECILES)?;

@@ -90,7 +90,7 @@ impl ResultInputs<'_> {
         let labels = Values::new("labels", &labels)?;
         match reliability::calibration_line(predicted, labels, &prompts) {
             Ok(line) => Ok(line),
-            Err(Unfit::Thin(_)) => Ok(None),
+            Err(Unfit::InsufficientData(_)) => Ok(None),
             Err(Unfit::Invalid(error)) => Err(error.into()),
         }
     }
@@ -292,7 +292,7 @@ impl ResultInputs<'_> {
         let output = self.scales.output;
         let found = match student::cluster_robust(values, &clusters, None) {
             Ok(found) => found,
-            Err(Unfit::Thin(_)) => {
+            Err(Unfit::InsufficientData(_)) => {
                 return Ok(Some(LabelsOnly {
                     mean: output.level(math::mean(&labels)),
                     interval: None,

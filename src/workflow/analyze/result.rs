@@ -15,7 +15,7 @@ use clover_stats::direct::WeightReason;
 use clover_stats::inference::Interval;
 use clover_stats::oua::Share;
 use clover_stats::reliability::CalibrationLine;
-use clover_stats::sample::Thin;
+use clover_stats::sample::InsufficientData;
 use clover_stats::transport::AuditState;
 use clover_stats::transport::TransportAudit;
 
@@ -27,7 +27,7 @@ pub struct Analysis {
     /// Every pair of policies that has an interval.
     pub differences: Vec<Difference>,
     /// The calibrator, or why there is none.
-    pub calibration: Result<Calibration, Thin>,
+    pub calibration: Result<Calibration, InsufficientData>,
     /// Scale of judge scores; `None` for scores that are all one value outside [0, 1].
     pub judge_scale: Option<Scale>,
     /// Scale of labels; `None` likewise.

@@ -14,7 +14,7 @@ use clover_stats::direct::Scale;
 use clover_stats::direct::Table;
 use clover_stats::folds;
 use clover_stats::sample::SampleError;
-use clover_stats::sample::Thin;
+use clover_stats::sample::InsufficientData;
 use clover_stats::sample::Unfit;
 use clover_stats::transport;
 
@@ -83,8 +83,8 @@ impl From<SampleError> for AnalyzeError {
     }
 }
 
-impl From<Thin> for AnalyzeError {
-    fn from(thin: Thin) -> Self {
+impl From<InsufficientData> for AnalyzeError {
+    fn from(thin: InsufficientData) -> Self {
         Self::Unfit(thin.into())
     }
 }
@@ -266,7 +266,7 @@ pub fn analyze(
 
 /// A calibrator with its bootstrap.
 struct ResampledCalibrator {
-    calibrator: Result<Calibrator, Thin>,
+    calibrator: Result<Calibrator, InsufficientData>,
     resampled: Option<Bootstrap>,
     clusters: usize,
     folds: usize,

@@ -14,13 +14,13 @@ use clover_event::payload::deployment::DeploymentRolledBack;
 use clover_event::payload::deployment::GuardrailChecked;
 use clover_event::payload::deployment::Versions;
 use clover_event::payload::manifest::IterationPlan;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -54,7 +54,7 @@ fn optional(id: Option<EventId>) -> String {
 pub struct DeploymentRules;
 
 impl Rule for DeploymentRules {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
@@ -134,7 +134,7 @@ impl DeploymentContext<'_> {
     }
 
     /// After a breach nothing of the experiment is recorded before its rollback.
-    fn check_breach_first(&self, event: &Candidate<'_>) -> RuleAnswer {
+    fn check_breach_first(&self, event: &ProposedEvent<'_>) -> RuleAnswer {
         let Some(breach) = self.of.breach() else {
             return Ok(());
         };
@@ -248,11 +248,11 @@ impl DeploymentContext<'_> {
         let gates = decided.and_then(|of| of.candidate(accepted.patch_hash));
         let gates = gates.required("gates of the accepted patch")?;
         let codes = [
-            (GateId::P0, Assumption::CloverJ2),
-            (GateId::P7, Assumption::Adv),
+            (Criterion::P0, Assumption::CloverJ2),
+            (Criterion::P7, Assumption::Adv),
         ];
         for (gate, code) in codes {
-            let said = gates.said(gate, GateSplit::Dev);
+            let said = gates.said(gate, CriterionSplit::Dev);
             let is_unchecked = said.is_some_and(|said| said.verdict == Verdict::NotChecked);
             if is_unchecked {
                 self.check_waiver(code, accepted.seq)?;

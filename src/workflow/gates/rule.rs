@@ -11,7 +11,7 @@ use clover_event::payload::manifest::Manifest;
 use clover_event::payload::manifest::Template;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -34,7 +34,7 @@ use crate::tolerance::Tolerance;
 pub struct GateRecomputation;
 
 impl Rule for GateRecomputation {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let (rule, checked) = match &event.event.payload {
             Payload::ManifestRegistered(said) => {
                 (RuleName::Manifest, check_horizon(state, &said.manifest))

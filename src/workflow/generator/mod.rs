@@ -37,7 +37,7 @@ use clover_projection::deployments::rollouts::Rollouts;
 use clover_stats::gain;
 use clover_stats::inference;
 use clover_stats::sample::SampleError;
-use clover_stats::sample::Thin;
+use clover_stats::sample::InsufficientData;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 use serde::Serialize;
@@ -296,7 +296,7 @@ fn compared(
     labelled: &[usize],
     is_new: &dyn Fn(usize) -> bool,
 ) -> Result<ArmsCompared, Unfit> {
-    Thin::unless("labelled outputs", labelled.len(), 1)?;
+    InsufficientData::unless("labelled outputs", labelled.len(), 1)?;
     let labels = later.table.labels(labelled);
     let arms: Vec<bool> = labelled.iter().map(|&row| is_new(row)).collect();
     let clusters = later.table.clusters(labelled)?;

@@ -24,7 +24,7 @@ use clover_event::payload::predicate::Thresholds;
 use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -66,7 +66,7 @@ fn check_same(name: &str, wanted: &dyn Display, found: &dyn Display) -> RuleAnsw
 pub struct GeneratorRule;
 
 impl Rule for GeneratorRule {
-    fn judge(&self, state: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;

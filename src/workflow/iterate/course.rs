@@ -19,8 +19,8 @@ use clover_event::payload::predicate::CandidatesSealed;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Gaming;
 use clover_event::payload::predicate::GateEvaluated;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::SealedHypothesis;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::scoring::JudgeRegistered;
@@ -37,7 +37,7 @@ use clover_projection::decisions::thresholds_of;
 use clover_projection::iterations::record::IterationRecord;
 use clover_stats::sample::Unfit;
 
-use crate::iterate::compute::Candidate;
+use crate::iterate::compute::ScoredRubric;
 use crate::iterate::compute::cards::Basis;
 use crate::iterate::compute::cards::FullCard;
 use crate::iterate::fitted::FitContext;
@@ -290,7 +290,7 @@ impl Course {
     ///
     /// # Errors
     /// [`EvidenceMissing`].
-    pub fn candidate(&self, of: &Hypothesis) -> Result<Candidate, EvidenceMissing> {
+    pub fn candidate(&self, of: &Hypothesis) -> Result<ScoredRubric, EvidenceMissing> {
         let answers = of.answers.as_deref();
         self.loaded
             .candidate((of.hash, of.kappa), &of.rubric.rules(), answers)
@@ -350,7 +350,7 @@ impl Course {
     /// Gate P0 of a hypothesis whose rows nobody can score.
     fn inadmissible(&self, record: &IterationRecord, of: &Hypothesis) -> GateEvaluated {
         let evidence = Evidence::P0(self.admissible(record, of, false));
-        let (split, inputs) = (GateSplit::Dev, self.ground.inputs);
+        let (split, inputs) = (CriterionSplit::Dev, self.ground.inputs);
         let opened = &self.opened;
         self.ground
             .evaluated(opened, of.hash, split, inputs, evidence, None)
@@ -374,7 +374,7 @@ impl Course {
                     .ground
                     .on_dev(&self.opened, table, &patched, admissible, gaming);
                 let mut gates = found?.0;
-                for gate in gates.iter_mut().filter(|gate| gate.gate == GateId::P7) {
+                for gate in gates.iter_mut().filter(|gate| gate.gate == Criterion::P7) {
                     gate.battery = battery.map(|of| of.id);
                 }
                 Ok((gates, None))

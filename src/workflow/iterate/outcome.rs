@@ -5,16 +5,16 @@ use clover_event::id::Text;
 use clover_event::payload::Verdict;
 use clover_event::payload::iteration::IterationOutcome;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::PatchRejected;
 use clover_event::payload::rubric::RejectStage;
 use clover_ground::digest::Digest;
 use clover_num::Count;
-use clover_projection::decisions::CONFIRM_GATES;
-use clover_projection::decisions::DEV_GATES;
+use clover_projection::decisions::CONFIRM_CRITERIA;
+use clover_projection::decisions::DEV_CRITERIA;
 use clover_projection::iterations::record::IterationRecord;
 
 fn text(value: &str) -> Text {
@@ -23,14 +23,14 @@ fn text(value: &str) -> Text {
 
 /// The gates of a patch, dev then confirm, each in order.
 fn gates_of(record: &IterationRecord, candidate: Digest) -> Vec<EventId> {
-    let of = |split, gates: &[GateId]| -> Vec<EventId> {
+    let of = |split, gates: &[Criterion]| -> Vec<EventId> {
         let found = gates
             .iter()
             .filter_map(|&gate| record.gate(candidate, gate, split));
         found.map(|gate| gate.id).collect()
     };
-    let mut ids = of(GateSplit::Dev, &DEV_GATES);
-    ids.extend(of(GateSplit::Confirm, &CONFIRM_GATES));
+    let mut ids = of(CriterionSplit::Dev, &DEV_CRITERIA);
+    ids.extend(of(CriterionSplit::Confirm, &CONFIRM_CRITERIA));
     ids
 }
 
@@ -38,7 +38,7 @@ fn gates_of(record: &IterationRecord, candidate: Digest) -> Vec<EventId> {
 pub fn acceptance(record: &IterationRecord, at: usize, hash: Digest) -> Option<PatchAccepted> {
     let mut all = record.proposed.iter().map(|patch| &patch.said);
     let patch = all.find(|patch| patch.patch_hash == hash)?;
-    let p8 = record.gate(hash, GateId::P8, GateSplit::Confirm)?;
+    let p8 = record.gate(hash, Criterion::P8, CriterionSplit::Confirm)?;
     let Evidence::P8(found) = &p8.said.evidence else {
         return None;
     };
@@ -57,12 +57,12 @@ pub fn acceptance(record: &IterationRecord, at: usize, hash: Digest) -> Option<P
 
 /// Why a candidate is not accepted whose sequential test stopped before the end of the block, as gate and words; `None`
 /// where gates say so.
-pub fn stopped_early(record: &IterationRecord, candidate: Digest) -> Option<(GateId, String)> {
+pub fn stopped_early(record: &IterationRecord, candidate: Digest) -> Option<(Criterion, String)> {
     let look = record.looks.last().filter(|_| record.saves_labels())?;
     let mut all = look.said.hypotheses.iter();
     let test = all.find(|of| of.candidate == candidate)?.test;
     let words = format!("p8 {} at cluster {}", test.stop.as_str(), test.units);
-    Some((GateId::P8, words))
+    Some((Criterion::P8, words))
 }
 
 /// Code of a patch whose rows cannot be scored: evidence that it needs was never recorded.

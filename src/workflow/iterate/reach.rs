@@ -188,7 +188,7 @@ fn pause(
     let found = of_window(window, opened.settings(), level);
     let (share, gain) = match found {
         Ok(Some(found)) => found,
-        Ok(None) | Err(Unfit::Thin(_)) => return Ok(None),
+        Ok(None) | Err(Unfit::InsufficientData(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
     Ok(Some(Pause {

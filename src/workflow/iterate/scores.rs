@@ -12,7 +12,7 @@ use clover_num::Finite;
 use clover_stats::sample::SampleError;
 use serde::Serialize;
 
-use crate::iterate::compute::Candidate;
+use crate::iterate::compute::ScoredRubric;
 use crate::iterate::course::Course;
 use crate::iterate::course::CourseError;
 use crate::iterate::course::text;
@@ -35,7 +35,7 @@ impl Course {
     /// Where a judge was asked anew, rows of confirm are none of them: it is asked about those once candidates are sealed.
     fn scores_root(
         &self,
-        candidate: &Candidate,
+        candidate: &ScoredRubric,
         is_anew: bool,
     ) -> Result<(Root, usize), SampleError> {
         let data = self.loaded.table.data();

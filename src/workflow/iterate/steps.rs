@@ -20,7 +20,7 @@ use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Gaming;
 use clover_event::payload::predicate::GateCalibrators;
 use clover_event::payload::predicate::GateEvaluated;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::RowsRead;
 use clover_event::payload::predicate::SealedHypothesis;
 use clover_event::payload::predicate::SequentialLook;
@@ -42,7 +42,7 @@ use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
 use serde::Serialize;
 
-use crate::iterate::compute::Candidate;
+use crate::iterate::compute::ScoredRubric;
 use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::audit;
@@ -168,7 +168,7 @@ impl OpenIteration {
         }
     }
 
-    fn seed_label(&self, split: GateSplit) -> Text {
+    fn seed_label(&self, split: CriterionSplit) -> Text {
         text(&format!("{}/bootstrap/{}", self.iteration, split.as_str()))
     }
 }
@@ -267,7 +267,7 @@ pub fn ground(
     match audit::surrogacy(table, &baseline) {
         Ok(found) => events.push(Payload::from(prentice(opened, &found, inputs)?)),
         // Without a term to test there is nothing to say; the assumption stays untested.
-        Err(Unfit::Thin(_)) => {}
+        Err(Unfit::InsufficientData(_)) => {}
         Err(invalid) => return Err(invalid),
     }
     events.push(said::audited(iteration, &baseline, &audited, inputs)?.into());
@@ -356,7 +356,7 @@ fn prentice(
 #[derive(Clone, Debug)]
 pub struct CandidateFit {
     /// Its scores.
-    pub candidate: Candidate,
+    pub candidate: ScoredRubric,
     /// Fitted on the rows, folds and mode of the baseline.
     pub fitted: CalibratorFit,
 }
@@ -387,7 +387,7 @@ impl Ground {
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn patched(&self, table: &Table, candidate: Candidate) -> Result<CandidateFit, Unfit> {
+    pub fn patched(&self, table: &Table, candidate: ScoredRubric) -> Result<CandidateFit, Unfit> {
         let fitted = self.fitted(table, &candidate)?;
         Ok(CandidateFit { candidate, fitted })
     }
@@ -396,7 +396,7 @@ impl Ground {
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn fitted(&self, table: &Table, candidate: &Candidate) -> Result<CalibratorFit, Unfit> {
+    pub fn fitted(&self, table: &Table, candidate: &ScoredRubric) -> Result<CalibratorFit, Unfit> {
         table.check(candidate)?;
         fit::fit(table, &candidate.scored, self.settings)
     }
@@ -420,7 +420,7 @@ impl Ground {
         &self,
         opened: &OpenIteration,
         candidate: Digest,
-        split: GateSplit,
+        split: CriterionSplit,
         inputs: RowsRead,
         evidence: Evidence,
         calibrators: Option<GateCalibrators>,
@@ -472,7 +472,7 @@ impl Ground {
             self.evaluated(
                 opened,
                 patched.candidate.patch,
-                GateSplit::Dev,
+                CriterionSplit::Dev,
                 self.inputs,
                 evidence,
                 Some(calibrators),
@@ -497,7 +497,7 @@ impl Ground {
         &self,
         opened: &OpenIteration,
         table: &Table,
-        (candidate, fitted): (&Candidate, &CalibratorFit),
+        (candidate, fitted): (&ScoredRubric, &CalibratorFit),
         (through_seq, block): (Count, Option<&Block>),
     ) -> Result<Vec<GateEvaluated>, Unfit> {
         table.check(candidate)?;
@@ -509,14 +509,14 @@ impl Ground {
             candidate,
         };
         let compared = models.compared(table, &self.classified, &self.thresholds);
-        let seed = opened.seed(opened.seed_label(GateSplit::Confirm).as_str());
+        let seed = opened.seed(opened.seed_label(CriterionSplit::Confirm).as_str());
         let share = self.uncertainty.share.share();
         let draws = (BOOTSTRAP_REPLICATES, *seed.as_bytes());
         let found = models.confirm(&compared, share, draws, block)?;
         let read = inputs(table, through_seq);
         let calibrators = Some(self.calibrators(fitted));
         let gate = |evidence| {
-            let split = GateSplit::Confirm;
+            let split = CriterionSplit::Confirm;
             self.evaluated(opened, candidate.patch, split, read, evidence, calibrators)
         };
         Ok(found.into_iter().map(gate).collect())
@@ -531,7 +531,7 @@ impl Ground {
     pub fn looked(
         &self,
         table: &Table,
-        (candidate, fitted): (&Candidate, &CalibratorFit),
+        (candidate, fitted): (&ScoredRubric, &CalibratorFit),
         block: &Block,
     ) -> Result<SequentialLook, Unfit> {
         table.check(candidate)?;

@@ -4,7 +4,7 @@ use clover_event::Payload;
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::Verdicts;
 use clover_ledger::Breach;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::Rule;
 use clover_ledger::RuleName;
 use clover_ledger::State;
@@ -16,7 +16,7 @@ use crate::predicate;
 pub struct VerdictRecomputation;
 
 impl Rule for VerdictRecomputation {
-    fn judge(&self, _: &State, event: &Candidate<'_>, breaches: &mut Vec<Breach>) {
+    fn check(&self, _: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
         let Payload::GateEvaluated(said) = &event.event.payload else {
             return;
         };

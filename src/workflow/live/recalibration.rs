@@ -18,7 +18,7 @@ use clover_ledger::History;
 use clover_num::Count;
 use clover_projection::deployments::rollouts::Rollouts;
 use clover_stats::sample::SampleError;
-use clover_stats::sample::Thin;
+use clover_stats::sample::InsufficientData;
 use clover_stats::sample::Unfit;
 
 use crate::iterate;
@@ -106,7 +106,7 @@ pub fn fresh(
         return Err(missing(what, "clover judge run --judge ID --rows PATH"));
     };
     let labelled = later.labelled();
-    Thin::unless("fresh labels", labelled.len(), LABELS_MIN).map_err(Unfit::from)?;
+    InsufficientData::unless("fresh labels", labelled.len(), LABELS_MIN).map_err(Unfit::from)?;
     let scored = &later.table.data().scored;
     if !ask.refit {
         let fitted = frozen.fitted.on(&later.table, scored);

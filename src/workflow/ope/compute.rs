@@ -556,7 +556,7 @@ fn cohort_mean(
     };
     let kept = match weights::to_cohorts(weights, cohorts, least) {
         Ok(found) if found.rows.kept.len() < cohorts.len() => found.rows.kept,
-        Ok(_) | Err(Unfit::Thin(_)) => return Ok(None),
+        Ok(_) | Err(Unfit::InsufficientData(_)) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let pick = |values: &[f64]| -> Vec<f64> { kept.iter().map(|&row| values[row]).collect() };

@@ -2,7 +2,7 @@
 //!
 //! Evidence is what was measured, a verdict is what a rule says of it. The same rules judge a candidate, an event that
 //! is about to be appended, and history. A gate that cannot be computed is `inconclusive`, which is not a pass. To add
-//! a gate: its evidence in `event::payload::gate`, its file here, its line in [`GATES`]. Source: CLOVER v1.1, section 5.
+//! a gate: its evidence in `event::payload::gate`, its file here, its line in [`CRITERIA`]. Source: CLOVER v1.1, section 5.
 
 mod p0;
 mod p1;
@@ -24,8 +24,8 @@ use clover_event::payload::manifest::Profile;
 use clover_event::payload::manifest::RegressionGuard;
 use clover_event::payload::manifest::ShiftMetric;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::LossMean;
 use clover_event::payload::predicate::Thresholds;
 use clover_event::payload::predicate::Verdicts;
@@ -37,37 +37,37 @@ const ECE_SLACK: f64 = 0.005;
 
 /// One gate.
 #[derive(Clone, Copy, Debug)]
-pub struct Gate {
+pub struct CriterionRule {
     /// Which.
-    pub id: GateId,
+    pub id: Criterion,
     /// What it asks, for people.
     pub asks: &'static str,
     /// On which rows it is evaluated before a candidate is accepted.
-    pub splits: &'static [GateSplit],
+    pub splits: &'static [CriterionSplit],
     /// Its rule; `None` for evidence of another gate.
-    pub judge: fn(&Evidence, &ProfileThresholds) -> Option<Verdict>,
+    pub check: fn(&Evidence, &ProfileThresholds) -> Option<Verdict>,
     /// Its numbers beside what they are held to.
-    pub show: fn(&Evidence, &ProfileThresholds) -> Vec<GateNumber>,
+    pub show: fn(&Evidence, &ProfileThresholds) -> Vec<CriterionNumber>,
 }
 
 /// One line per gate, in order.
-pub const GATES: [Gate; 11] = [
-    p0::GATE,
-    p1::GATE,
-    p2::GATE,
+pub const CRITERIA: [CriterionRule; 11] = [
+    p0::RULE,
+    p1::RULE,
+    p2::RULE,
     p9::DEV,
-    p4::GATE,
-    p5::GATE,
-    p6::GATE,
-    p7::GATE,
-    p8::GATE,
+    p4::RULE,
+    p5::RULE,
+    p6::RULE,
+    p7::RULE,
+    p8::RULE,
     p9::CONFIRM,
-    p10::GATE,
+    p10::RULE,
 ];
 
 /// A number of a gate beside what it is held to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GateNumber {
+pub struct CriterionNumber {
     /// What it is.
     pub name: String,
     /// Its value; `None` if there is none.
@@ -76,7 +76,7 @@ pub struct GateNumber {
     pub held: String,
 }
 
-impl GateNumber {
+impl CriterionNumber {
     fn new(
         name: impl Into<String>,
         value: impl Into<Option<f64>>,
@@ -174,19 +174,19 @@ impl ProfileThresholds {
 }
 
 /// The gate of an id.
-pub fn gate(id: GateId) -> &'static Gate {
-    static ALL: [Gate; 11] = GATES;
+pub fn gate(id: Criterion) -> &'static CriterionRule {
+    static ALL: [CriterionRule; 11] = CRITERIA;
     &ALL[id as usize]
 }
 
 /// What a profile says of evidence.
-pub fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Verdict {
-    (gate(evidence.gate()).judge)(evidence, held).unwrap_or(Verdict::Inconclusive)
+pub fn check(evidence: &Evidence, held: &ProfileThresholds) -> Verdict {
+    (gate(evidence.gate()).check)(evidence, held).unwrap_or(Verdict::Inconclusive)
 }
 
 /// What both profiles say of evidence.
 pub fn verdicts(evidence: &Evidence, thresholds: &Thresholds) -> Verdicts {
-    let under = |profile| judge(evidence, &ProfileThresholds::under(thresholds, profile));
+    let under = |profile| check(evidence, &ProfileThresholds::under(thresholds, profile));
     Verdicts {
         literal: under(Profile::Literal),
         recommended: under(Profile::Recommended),
@@ -212,12 +212,12 @@ pub(crate) fn pass_if(holds: bool) -> Verdict {
 }
 
 /// What is shown of a mean of loss differences.
-fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<GateNumber> {
+fn loss_lines(loss: &LossMean, held: impl Into<String>) -> Vec<CriterionNumber> {
     let error = loss.standard_error.map(clover_num::Finite::value);
     vec![
-        GateNumber::new("dmse", loss.mean.value(), held),
-        GateNumber::new("se", error, ""),
-        GateNumber::new("rows", loss.rows.value() as f64, ""),
+        CriterionNumber::new("dmse", loss.mean.value(), held),
+        CriterionNumber::new("se", error, ""),
+        CriterionNumber::new("rows", loss.rows.value() as f64, ""),
     ]
 }
 
@@ -260,7 +260,7 @@ pub(crate) mod tests {
 
     #[test]
     fn each_line_stands_in_its_place() {
-        for (gate, id) in GATES.iter().zip(GateId::ALL) {
+        for (gate, id) in CRITERIA.iter().zip(Criterion::ALL) {
             assert_eq!(gate.id, id);
             assert_eq!(super::gate(id).id, id);
         }
@@ -294,9 +294,9 @@ pub(crate) mod tests {
             confirm_change: Finite::new(-0.01).unwrap(),
             share: Probability::new(0.1).unwrap(),
         });
-        for gate in GATES {
-            let found = (gate.judge)(&evidence, &held());
-            assert_eq!(found.is_some(), gate.id == GateId::P10);
+        for gate in CRITERIA {
+            let found = (gate.check)(&evidence, &held());
+            assert_eq!(found.is_some(), gate.id == Criterion::P10);
         }
     }
 

@@ -2,25 +2,25 @@
 
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::worst;
 
 /// Grammar, family, code length, declared inputs, an open iteration, and scores that repeat.
-pub(super) const GATE: Gate = Gate {
-    id: GateId::P0,
+pub(super) const RULE: CriterionRule = CriterionRule {
+    id: Criterion::P0,
     asks: "admissible",
-    splits: &[GateSplit::Dev],
-    judge,
+    splits: &[CriterionSplit::Dev],
+    check,
     show,
 };
 
-fn judge(evidence: &Evidence, _: &ProfileThresholds) -> Option<Verdict> {
+fn check(evidence: &Evidence, _: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P0(found) = evidence else {
         return None;
     };
@@ -29,12 +29,12 @@ fn judge(evidence: &Evidence, _: &ProfileThresholds) -> Option<Verdict> {
     Some(worst([pass_if(holds), found.replay]))
 }
 
-fn show(evidence: &Evidence, _: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(evidence: &Evidence, _: &ProfileThresholds) -> Vec<CriterionNumber> {
     let Evidence::P0(found) = evidence else {
         return Vec::new();
     };
     let held = format!("<= {}", found.kappa_max.value());
-    vec![GateNumber::new("kappa", found.kappa.value() as f64, held)]
+    vec![CriterionNumber::new("kappa", found.kappa.value() as f64, held)]
 }
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
             replay: Verdict::Pass,
             valid: true,
         };
-        let said = |found: Admissible| judge(&Evidence::P0(found), &held()).unwrap();
+        let said = |found: Admissible| check(&Evidence::P0(found), &held()).unwrap();
         assert_eq!(said(good), Verdict::Pass);
         assert_eq!(
             said(Admissible {

@@ -2,32 +2,32 @@
 
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::loss_lines;
 use crate::predicate::pass_if;
 
 /// DMSE(dev) <= -eta.
-pub(super) const GATE: Gate = Gate {
-    id: GateId::P1,
+pub(super) const RULE: CriterionRule = CriterionRule {
+    id: Criterion::P1,
     asks: "squared error falls, dev",
-    splits: &[GateSplit::Dev],
-    judge,
+    splits: &[CriterionSplit::Dev],
+    check,
     show,
 };
 
-fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
+fn check(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P1(loss) = evidence else {
         return None;
     };
     Some(pass_if(loss.mean.value() <= -held.eta))
 }
 
-fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     let Evidence::P1(loss) = evidence else {
         return Vec::new();
     };
@@ -52,7 +52,7 @@ mod tests {
                 rows: Count::new(9).unwrap(),
                 standard_error: None,
             };
-            judge(&Evidence::P1(loss), &held()).unwrap()
+            check(&Evidence::P1(loss), &held()).unwrap()
         };
         assert_eq!(said(-0.001), Verdict::Pass);
         assert_eq!(said(-0.000_999_999), Verdict::Fail);

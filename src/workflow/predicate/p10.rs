@@ -2,25 +2,25 @@
 
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_stats::oua;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 
 /// Not both: a share of at least 0.30, and less than twice eta gained on confirm.
-pub(super) const GATE: Gate = Gate {
-    id: GateId::P10,
+pub(super) const RULE: CriterionRule = CriterionRule {
+    id: Criterion::P10,
     asks: "calibration uncertainty",
-    splits: &[GateSplit::Confirm],
-    judge,
+    splits: &[CriterionSplit::Confirm],
+    check,
     show,
 };
 
-fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
+fn check(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P10(found) = evidence else {
         return None;
     };
@@ -33,14 +33,14 @@ fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     )
 }
 
-fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     let Evidence::P10(found) = evidence else {
         return Vec::new();
     };
     let (share, change) = (found.share.value(), found.confirm_change.value());
     vec![
-        GateNumber::new("oua share", share, format!("< {} or", oua::PAUSE_SHARE)),
-        GateNumber::new("dmse", change, format!("<= {}", -2.0 * held.eta)),
+        CriterionNumber::new("oua share", share, format!("< {} or", oua::PAUSE_SHARE)),
+        CriterionNumber::new("dmse", change, format!("<= {}", -2.0 * held.eta)),
     ]
 }
 
@@ -60,7 +60,7 @@ mod tests {
                 confirm_change: Finite::new(change).unwrap(),
                 share: Probability::new(share).unwrap(),
             };
-            judge(&Evidence::P10(found), &held()).unwrap()
+            check(&Evidence::P10(found), &held()).unwrap()
         };
         assert_eq!(said(0.30, -0.0019), Verdict::Fail);
         assert_eq!(said(0.30, -0.002), Verdict::Pass);

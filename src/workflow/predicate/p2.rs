@@ -2,24 +2,24 @@
 
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 
 /// ECE(R') - ECE(R) <= slack on dev, on the baseline's bins.
-pub(super) const GATE: Gate = Gate {
-    id: GateId::P2,
+pub(super) const RULE: CriterionRule = CriterionRule {
+    id: Criterion::P2,
     asks: "calibration not worse",
-    splits: &[GateSplit::Dev],
-    judge,
+    splits: &[CriterionSplit::Dev],
+    check,
     show,
 };
 
-fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
+fn check(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P2(found) = evidence else {
         return None;
     };
@@ -27,15 +27,15 @@ fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     Some(pass_if(change <= held.ece_slack))
 }
 
-fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     let Evidence::P2(found) = evidence else {
         return Vec::new();
     };
     let change = found.patched.value() - found.baseline.value();
     vec![
-        GateNumber::new("dece", change, format!("<= {}", held.ece_slack)),
-        GateNumber::new("ece before", found.baseline.value(), ""),
-        GateNumber::new("ece after", found.patched.value(), ""),
+        CriterionNumber::new("dece", change, format!("<= {}", held.ece_slack)),
+        CriterionNumber::new("ece before", found.baseline.value(), ""),
+        CriterionNumber::new("ece after", found.patched.value(), ""),
     ]
 }
 
@@ -55,11 +55,11 @@ mod tests {
             bins: Count::new(10).unwrap(),
             patched: Finite::new(0.0245).unwrap(),
         });
-        assert_eq!(judge(&found, &held()), Some(Verdict::Pass));
+        assert_eq!(check(&found, &held()), Some(Verdict::Pass));
         let literal = ProfileThresholds {
             ece_slack: 0.0,
             ..held()
         };
-        assert_eq!(judge(&found, &literal), Some(Verdict::Fail));
+        assert_eq!(check(&found, &literal), Some(Verdict::Fail));
     }
 }

@@ -4,22 +4,22 @@ use clover_event::payload::Verdict;
 use clover_event::payload::manifest::ShiftMetric;
 use clover_event::payload::predicate::Blast;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_stats::predicate::Shift;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::whole;
 
 /// KS <= cap or W1 <= cap over the logs, and again over those of the confirm window.
-pub(super) const GATE: Gate = Gate {
-    id: GateId::P4,
+pub(super) const RULE: CriterionRule = CriterionRule {
+    id: Criterion::P4,
     asks: "blast radius",
-    splits: &[GateSplit::Dev, GateSplit::Confirm],
-    judge,
+    splits: &[CriterionSplit::Dev, CriterionSplit::Confirm],
+    check,
     show,
 };
 
@@ -31,7 +31,7 @@ fn shift(found: &Blast) -> Shift {
     }
 }
 
-fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
+fn check(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P4(found) = evidence else {
         return None;
     };
@@ -48,7 +48,7 @@ fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     }))
 }
 
-fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     let Evidence::P4(found) = evidence else {
         return Vec::new();
     };
@@ -60,8 +60,8 @@ fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     };
     let distance = (found.rows.value() > 0).then(|| shift(found).ks());
     vec![
-        GateNumber::new("ks", distance, format!("<= {}{ks}", held.ks_max)),
-        GateNumber::new("w1", found.w1.value(), format!("<= {}{w1}", held.w1_max)),
+        CriterionNumber::new("ks", distance, format!("<= {}{ks}", held.ks_max)),
+        CriterionNumber::new("w1", found.w1.value(), format!("<= {}{w1}", held.w1_max)),
     ]
 }
 

@@ -2,11 +2,11 @@
 
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::worst;
@@ -17,15 +17,15 @@ const ROWS_MIN: u64 = 200;
 const SETS_MIN: usize = 2;
 
 /// The mean reward of each anchor set moves by at most the cap.
-pub(super) const GATE: Gate = Gate {
-    id: GateId::P5,
+pub(super) const RULE: CriterionRule = CriterionRule {
+    id: Criterion::P5,
     asks: "anchors stay",
-    splits: &[GateSplit::Dev],
-    judge,
+    splits: &[CriterionSplit::Dev],
+    check,
     show,
 };
 
-fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
+fn check(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P5(found) = evidence else {
         return None;
     };
@@ -40,13 +40,13 @@ fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     })))
 }
 
-fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     let Evidence::P5(found) = evidence else {
         return Vec::new();
     };
     let cap = format!("<= {}", held.drift_max);
     let line = |anchor: &clover_event::payload::predicate::AnchorDrift| {
-        GateNumber::new(anchor.policy.as_str(), anchor.drift.value(), &*cap)
+        CriterionNumber::new(anchor.policy.as_str(), anchor.drift.value(), &*cap)
     };
     found.anchors.iter().map(line).collect()
 }
@@ -72,7 +72,7 @@ mod tests {
             let found = Anchors {
                 anchors: anchors.collect(),
             };
-            judge(&Evidence::P5(found), &held()).unwrap()
+            check(&Evidence::P5(found), &held()).unwrap()
         };
         assert_eq!(said(&[(0.01, 200), (0.0, 300)]), Verdict::Pass);
         assert_eq!(said(&[(0.0101, 200), (0.0, 300)]), Verdict::Fail);

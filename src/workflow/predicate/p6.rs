@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::EnvironmentTests;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_num::Finite;
 use clover_num::Probability;
 use clover_stats::environment;
 use clover_stats::multiplicity;
 use clover_stats::multiplicity::MultiplicityCorrection;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::whole;
 use crate::predicate::worst;
 
 /// Required environments pass, no other fails; on dev, and again on confirm.
-pub(super) const GATE: Gate = Gate {
-    id: GateId::P6,
+pub(super) const RULE: CriterionRule = CriterionRule {
+    id: Criterion::P6,
     asks: "transport",
-    splits: &[GateSplit::Dev, GateSplit::Confirm],
-    judge,
+    splits: &[CriterionSplit::Dev, CriterionSplit::Confirm],
+    check,
     show,
 };
 
@@ -68,7 +68,7 @@ fn of_each(found: &EnvironmentTests, held: &ProfileThresholds) -> Vec<Verdict> {
     verdict.collect()
 }
 
-fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
+fn check(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P6(found) = evidence else {
         return None;
     };
@@ -84,7 +84,7 @@ fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     })))
 }
 
-fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     let Evidence::P6(found) = evidence else {
         return Vec::new();
     };
@@ -94,13 +94,13 @@ fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
             Some(true) => "environments claimed: nothing tested",
             Some(false) | None => "environments planned: nothing tested",
         };
-        return vec![GateNumber::new(name, 0.0, "")];
+        return vec![CriterionNumber::new(name, 0.0, "")];
     }
     let adjusted = adjusted(found);
     let lines = found.environments.iter().zip(adjusted);
     let line = lines.map(|(environment, p_adjusted)| {
         let name = format!("{} {} p", environment.family, environment.environment);
-        GateNumber::new(name, p_adjusted, format!("> {}", held.q))
+        CriterionNumber::new(name, p_adjusted, format!("> {}", held.q))
     });
     line.collect()
 }
@@ -124,7 +124,7 @@ mod tests {
             });
             let shown = show(&evidence, &held());
             assert_eq!(shown[0].value, Some(0.0));
-            (judge(&evidence, &held()), shown[0].name.clone())
+            (check(&evidence, &held()), shown[0].name.clone())
         };
         let claimed = (
             Some(Verdict::NotChecked),
@@ -158,7 +158,7 @@ mod tests {
             environments: environments.to_vec(),
             none_claimed: None,
         };
-        judge(&Evidence::P6(found), &held()).unwrap()
+        check(&Evidence::P6(found), &held()).unwrap()
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::AttackUplift;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_num::Finite;
 use clover_stats::predicate::SEEDS_MIN;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::whole;
@@ -22,11 +22,11 @@ pub use clover_projection::batteries::ATTACKS;
 const STYLE: &str = "style_strip";
 
 /// Every attack, the searched worst case and the regression battery stay within the cap.
-pub(super) const GATE: Gate = Gate {
-    id: GateId::P7,
+pub(super) const RULE: CriterionRule = CriterionRule {
+    id: Criterion::P7,
     asks: "anti-gaming",
-    splits: &[GateSplit::Dev],
-    judge,
+    splits: &[CriterionSplit::Dev],
+    check,
     show,
 };
 
@@ -41,7 +41,7 @@ fn measure(attack: &AttackUplift, held: &ProfileThresholds) -> (f64, f64) {
     (value, cap.min(tighter))
 }
 
-fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
+fn check(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P7(found) = evidence else {
         return None;
     };
@@ -71,25 +71,25 @@ fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     Some(worst(of_each.chain(missing).chain([searched, regression])))
 }
 
-fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     let Evidence::P7(found) = evidence else {
         return Vec::new();
     };
     if found.attacks.is_empty() && found.searched.is_none() {
-        return vec![GateNumber::new("no battery ran", None, "")];
+        return vec![CriterionNumber::new("no battery ran", None, "")];
     }
     let line = |attack: &AttackUplift| {
         let (value, cap) = measure(attack, held);
-        GateNumber::new(attack.attack.as_str(), value, format!("<= {cap}"))
+        CriterionNumber::new(attack.attack.as_str(), value, format!("<= {cap}"))
     };
-    let mut lines: Vec<GateNumber> = found.attacks.iter().map(line).collect();
+    let mut lines: Vec<CriterionNumber> = found.attacks.iter().map(line).collect();
     let searched = found.searched.map(Finite::value);
-    lines.push(GateNumber::new(
+    lines.push(CriterionNumber::new(
         "searched",
         searched,
         format!("<= {}", held.uplift_max),
     ));
-    lines.push(GateNumber::new(
+    lines.push(CriterionNumber::new(
         "regressions",
         found.regressions.value() as f64,
         "<= 0",
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn said(found: Gaming) -> Verdict {
-        judge(&Evidence::P7(found), &held()).unwrap()
+        check(&Evidence::P7(found), &held()).unwrap()
     }
 
     #[test]

@@ -4,8 +4,8 @@ use clover_event::payload::Verdict;
 use clover_event::payload::manifest::ConfirmTest;
 use clover_event::payload::predicate::ConfirmLoss;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::SequentialStop;
 use clover_num::Probability;
 use clover_stats::crv1::ClusteredMean;
@@ -14,19 +14,19 @@ use clover_stats::predicate::BettingTest;
 use clover_stats::predicate::Confirm;
 use clover_stats::predicate::ConfirmOutcome;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::loss_lines;
 use crate::predicate::pass_if;
 use crate::predicate::whole;
 
 /// DMSE(confirm) <= -eta and p <= alpha divided by the hypotheses.
-pub(super) const GATE: Gate = Gate {
-    id: GateId::P8,
+pub(super) const RULE: CriterionRule = CriterionRule {
+    id: Criterion::P8,
     asks: "squared error falls, confirm",
-    splits: &[GateSplit::Confirm],
-    judge,
+    splits: &[CriterionSplit::Confirm],
+    check,
     show,
 };
 
@@ -60,7 +60,7 @@ fn numbers(found: &ConfirmLoss) -> Confirm {
     }
 }
 
-fn judge(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
+fn check(evidence: &Evidence, held: &ProfileThresholds) -> Option<Verdict> {
     let Evidence::P8(found) = evidence else {
         return None;
     };
@@ -85,7 +85,7 @@ fn sequential(found: &ConfirmLoss, held: &ProfileThresholds) -> Verdict {
     pass_if(crossed && found.loss.mean.value() <= -held.eta)
 }
 
-fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     let Evidence::P8(found) = evidence else {
         return Vec::new();
     };
@@ -100,19 +100,19 @@ fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     let p = |p: Option<Probability>| p.map(Probability::value);
     if let Some(test) = found.sequential {
         let (stop, units) = (test.stop.as_str(), test.units);
-        lines.push(GateNumber::new(
+        lines.push(CriterionNumber::new(
             format!("p sequential, {stop} at cluster {units}"),
             test.p.value(),
             level(ConfirmTest::Sequential),
         ));
     }
-    lines.push(GateNumber::new(
+    lines.push(CriterionNumber::new(
         "p betting",
         found.p_exact.value(),
         level(ConfirmTest::Betting),
     ));
-    lines.push(GateNumber::new("p t", p(found.p_t), level(ConfirmTest::T)));
-    lines.push(GateNumber::new(
+    lines.push(CriterionNumber::new("p t", p(found.p_t), level(ConfirmTest::T)));
+    lines.push(CriterionNumber::new(
         "p bootstrap",
         p(found.p_bootstrap),
         level(ConfirmTest::Bootstrap),
@@ -123,7 +123,7 @@ fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<GateNumber> {
     } else {
         String::new()
     };
-    lines.push(GateNumber::new("moved clusters", moved, needed));
+    lines.push(CriterionNumber::new("moved clusters", moved, needed));
     lines
 }
 
@@ -179,7 +179,7 @@ mod tests {
                 confirm_test,
                 ..held()
             };
-            judge(&Evidence::P8(of), &held).unwrap()
+            check(&Evidence::P8(of), &held).unwrap()
         };
         let crossed = Some(SequentialStop::Crossed);
         assert_eq!(said(-0.002, 0.0125, crossed), Verdict::Pass);

@@ -6,8 +6,8 @@
 use clover_event::payload::Verdict;
 use clover_event::payload::manifest::RegressionGuard;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::GreenSlice;
 use clover_event::payload::predicate::Greens;
 use clover_num::Finite;
@@ -15,8 +15,8 @@ use clover_num::Probability;
 use clover_stats::predicate::GreenNumbers;
 use clover_stats::predicate::GreenRule;
 
-use crate::predicate::Gate;
-use crate::predicate::GateNumber;
+use crate::predicate::CriterionRule;
+use crate::predicate::CriterionNumber;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::whole;
 use crate::predicate::worst;
@@ -25,12 +25,12 @@ use crate::predicate::worst;
 const ABSTENTION_RISE_MAX: f64 = 0.05;
 
 /// On dev.
-pub(super) const DEV: Gate = Gate {
-    id: GateId::P3,
+pub(super) const DEV: CriterionRule = CriterionRule {
+    id: Criterion::P3,
     asks: "green slices not worse, dev",
-    splits: &[GateSplit::Dev],
-    judge: |evidence, held| match evidence {
-        Evidence::P3(found) => Some(judge(found, held)),
+    splits: &[CriterionSplit::Dev],
+    check: |evidence, held| match evidence {
+        Evidence::P3(found) => Some(check(found, held)),
         _ => None,
     },
     show: |evidence, held| match evidence {
@@ -40,12 +40,12 @@ pub(super) const DEV: Gate = Gate {
 };
 
 /// On confirm.
-pub(super) const CONFIRM: Gate = Gate {
-    id: GateId::P9,
+pub(super) const CONFIRM: CriterionRule = CriterionRule {
+    id: Criterion::P9,
     asks: "green slices not worse, confirm",
-    splits: &[GateSplit::Confirm],
-    judge: |evidence, held| match evidence {
-        Evidence::P9(found) => Some(judge(found, held)),
+    splits: &[CriterionSplit::Confirm],
+    check: |evidence, held| match evidence {
+        Evidence::P9(found) => Some(check(found, held)),
         _ => None,
     },
     show: |evidence, held| match evidence {
@@ -94,7 +94,7 @@ fn slice_verdict(slice: &GreenSlice, tau: f64, held: &ProfileThresholds) -> Verd
     }
 }
 
-fn judge(found: &Greens, held: &ProfileThresholds) -> Verdict {
+fn check(found: &Greens, held: &ProfileThresholds) -> Verdict {
     let tau = found.tau_micro.value() as f64 / 1e6;
     // A p that was computed for another tolerance says nothing about the registered one.
     if (tau - held.tau).abs() > 0.0 {
@@ -108,18 +108,18 @@ fn judge(found: &Greens, held: &ProfileThresholds) -> Verdict {
     )
 }
 
-fn show(found: &Greens, held: &ProfileThresholds) -> Vec<GateNumber> {
+fn show(found: &Greens, held: &ProfileThresholds) -> Vec<CriterionNumber> {
     let line = |slice: &GreenSlice| {
         let name = |what: &str| format!("{} {} {what}", slice.family, slice.slice);
         if slice.untouched {
-            return GateNumber::new(name("untouched"), None, "");
+            return CriterionNumber::new(name("untouched"), None, "");
         }
         match rule(slice, held.tau, held) {
             (GreenRule::Guard, _) => {
                 let upper = slice.upper.map(Finite::value);
-                GateNumber::new(name("upper"), upper, "<= 0.0005")
+                CriterionNumber::new(name("upper"), upper, "<= 0.0005")
             }
-            (GreenRule::NonInferior { .. }, p) => GateNumber::new(
+            (GreenRule::NonInferior { .. }, p) => CriterionNumber::new(
                 name("p"),
                 p.map(Probability::value),
                 format!("<= {}", held.q),
@@ -161,7 +161,7 @@ mod tests {
 
     fn said(slices: Vec<GreenSlice>, held: &ProfileThresholds) -> Verdict {
         let tau_micro = thresholds().tau_micro;
-        (DEV.judge)(&Evidence::P3(Greens { slices, tau_micro }), held).unwrap()
+        (DEV.check)(&Evidence::P3(Greens { slices, tau_micro }), held).unwrap()
     }
 
     #[test]

@@ -7,8 +7,8 @@ use clover_event::payload::iteration::IterationClosed;
 use clover_event::payload::iteration::IterationOpened;
 use clover_event::payload::predicate::CandidatesSealed;
 use clover_event::payload::predicate::ConfirmUnsealed;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::PatchRejected;
@@ -52,7 +52,7 @@ pub(super) fn sealed(
     let (state, at) = context.state_before(seq)?;
     let stopped = |hash| {
         let of = (&said.iteration, hash);
-        decisions::stopped(&state, &record.experiment, at, of, GateSplit::Dev).is_some()
+        decisions::stopped(&state, &record.experiment, at, of, CriterionSplit::Dev).is_some()
     };
     let standing = record.standing();
     let passed: Vec<&PatchProposed> = standing
@@ -143,8 +143,8 @@ pub(super) fn asked(
     let mut receipt = receipt.map_err(|missing| RecomputeError::Missing(missing.to_string()))?;
     if record.battery_of(of.hash).is_none() {
         // Nobody recorded the battery that ran for the answer: what it found is taken as it was said.
-        let told = said.answers.iter().find(|of| of.gate == GateId::P7);
-        let mine = receipt.answers.iter_mut().find(|of| of.gate == GateId::P7);
+        let told = said.answers.iter().find(|of| of.gate == Criterion::P7);
+        let mine = receipt.answers.iter_mut().find(|of| of.gate == Criterion::P7);
         if let (Some(mine), Some(told)) = (mine, told) {
             *mine = *told;
         }
@@ -221,7 +221,7 @@ pub(super) fn rejected(
     if record.unsealed.is_some() {
         let hash = patch.patch_hash;
         let early = outcome::stopped_early(&record, hash).map(|(gate, _)| gate);
-        let gate = early.or_else(|| stopped(patch, GateSplit::Confirm));
+        let gate = early.or_else(|| stopped(patch, CriterionSplit::Confirm));
         let next = decisions::acceptable(&state, &record.experiment, at, &said.iteration);
         let why = match gate {
             Some(gate) => (RejectStage::Confirm, gate.as_str()),
@@ -237,14 +237,14 @@ pub(super) fn rejected(
     let history = context.history;
     let course = &context.kept(&record, through(&record)?)?.course;
     let of = course.hypothesis(history, &record, &[patch])?;
-    let why = match stopped(patch, GateSplit::Dev) {
+    let why = match stopped(patch, CriterionSplit::Dev) {
         Some(_) if course.patched(&of)?.is_err() => (RejectStage::Dev, outcome::UNSCORED),
         Some(gate) => (RejectStage::Dev, gate.as_str()),
         None => {
             let passed: Vec<&PatchProposed> = standing
                 .iter()
                 .copied()
-                .filter(|of| stopped(of, GateSplit::Dev).is_none())
+                .filter(|of| stopped(of, CriterionSplit::Dev).is_none())
                 .collect();
             let chosen = course.of_families(history, &record, &passed)?;
             if chosen.iter().any(|(of, _)| of.patch == *name) {

@@ -5,12 +5,12 @@ use clover_event::Payload;
 use clover_event::id::IterationId;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateEvaluated;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::scoring::ScoresRecomputed;
 use clover_ground::digest::Digest;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::History;
 use clover_projection::iterations::record::Attacks;
 use clover_projection::iterations::record::IterationRecord;
@@ -116,7 +116,7 @@ impl Context<'_> {
 fn through(record: &IterationRecord, payload: &Payload) -> Result<u64, RecomputeError> {
     let own = || {
         let confirm =
-            matches!(payload, Payload::GateEvaluated(said) if said.split == GateSplit::Confirm);
+            matches!(payload, Payload::GateEvaluated(said) if said.split == CriterionSplit::Confirm);
         inputs_of(payload).filter(|_| !confirm)
     };
     let through = record.through().or_else(own);
@@ -216,14 +216,14 @@ pub(super) fn gate(
     };
     // A battery may come after the first gate, as long as it comes before P7.
     let battery = record.battery_of(said.candidate).map(|of| of.id);
-    let is_stale = |of: &GateEvaluated| of.gate == GateId::P7 && of.battery != battery;
+    let is_stale = |of: &GateEvaluated| of.gate == Criterion::P7 && of.battery != battery;
     kept.gates.retain(|of| !(known(&of) && is_stale(of)));
     // What a re-score or a pause changes since is of the first gate alone.
     if !kept.gates.iter().any(|of| known(&of)) {
         let of = kept.course.hypothesis(history, &record, &patches)?;
         let gates = match said.split {
-            GateSplit::Dev => kept.course.on_dev(&record, &of, None)?.0,
-            GateSplit::Confirm => {
+            CriterionSplit::Dev => kept.course.on_dev(&record, &of, None)?.0,
+            CriterionSplit::Confirm => {
                 let (course, rows) = kept.unsealed(history, &record, size)?;
                 course.on_confirm(rows, &of)?
             }
@@ -283,12 +283,12 @@ pub(super) fn look(
 /// there read. The first, and each look at confirm, reads everything that its author had seen. What was expected and found where it is otherwise.
 pub(super) fn unbound(
     context: &mut Context<'_>,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
 ) -> Result<Option<(String, String)>, RecomputeError> {
     let payload = &event.event.payload;
     let record = context.record(iteration_of(payload)?, event.seq)?;
     let confirm =
-        matches!(payload, Payload::GateEvaluated(said) if said.split == GateSplit::Confirm);
+        matches!(payload, Payload::GateEvaluated(said) if said.split == CriterionSplit::Confirm);
     let Some(own) = inputs_of(payload) else {
         return Ok(None);
     };

@@ -5,7 +5,7 @@ use clover_event::Payload;
 use clover_ledger::Again;
 use clover_ledger::AtHand;
 use clover_ledger::Breach;
-use clover_ledger::Candidate;
+use clover_ledger::ProposedEvent;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_ledger::Recompute;
@@ -126,10 +126,10 @@ pub const ITERATIONS: Again = Again {
 struct Estimates(RecomputeCache);
 
 impl Recompute for Estimates {
-    fn judge(
+    fn check(
         &mut self,
         _: &State,
-        event: &Candidate<'_>,
+        event: &ProposedEvent<'_>,
         history: &dyn History,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
@@ -139,7 +139,7 @@ impl Recompute for Estimates {
         let mut nobody = NoCovariates;
         let mut context = Context::new(history, &mut nobody, &mut self.0);
         context.govern(event.seq)?;
-        judge(&mut context, event, breaches)
+        check(&mut context, event, breaches)
     }
 }
 
@@ -148,10 +148,10 @@ impl Recompute for Estimates {
 struct OfIterations(RecomputeCache);
 
 impl Recompute for OfIterations {
-    fn judge(
+    fn check(
         &mut self,
         state: &State,
-        event: &Candidate<'_>,
+        event: &ProposedEvent<'_>,
         history: &dyn History,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
@@ -161,7 +161,7 @@ impl Recompute for OfIterations {
         let mut nobody = NoCovariates;
         let mut context = Context::new(history, &mut nobody, &mut self.0).before(state);
         match iterations::unbound(&mut context, event) {
-            Ok(None) => judge(&mut context, event, breaches),
+            Ok(None) => check(&mut context, event, breaches),
             Ok(Some((expected, found))) => {
                 breaches.push(Breach::new(NAME, expected, found));
                 Ok(AtHand::Yes)
@@ -184,10 +184,10 @@ impl Recompute for OfIterations {
 struct OfLive(RecomputeCache);
 
 impl Recompute for OfLive {
-    fn judge(
+    fn check(
         &mut self,
         state: &State,
-        event: &Candidate<'_>,
+        event: &ProposedEvent<'_>,
         history: &dyn History,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
@@ -208,14 +208,14 @@ impl Recompute for OfLive {
         }
         let mut nobody = NoCovariates;
         let mut context = Context::new(history, &mut nobody, &mut self.0).before(state);
-        judge(&mut context, event, breaches)
+        check(&mut context, event, breaches)
     }
 }
 
 /// Computes an event again and says where it differs.
-fn judge(
+fn check(
     context: &mut Context<'_>,
-    event: &Candidate<'_>,
+    event: &ProposedEvent<'_>,
     breaches: &mut Vec<Breach>,
 ) -> Result<AtHand, LedgerError> {
     let Some(recipe) = recipe(event.event.kind()) else {

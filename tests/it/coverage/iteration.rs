@@ -12,13 +12,13 @@ use clover::event::id::EventId;
 use clover::event::payload::intake::SplitPart;
 use clover::event::payload::predicate::Evidence;
 use clover::event::payload::predicate::GateEvaluated;
-use clover::event::payload::predicate::GateId;
+use clover::event::payload::predicate::Criterion;
 use clover::ground::digest::Digest;
 use clover::ledger::Command;
 use clover::num::Count;
 use clover::num::Micro;
 use clover::workflow::iterate::compute::Anchor;
-use clover::workflow::iterate::compute::Candidate;
+use clover::workflow::iterate::compute::ScoredRubric;
 use clover::workflow::iterate::compute::IterationRows;
 use clover::workflow::iterate::compute::SliceFamily;
 use clover::workflow::iterate::compute::Table;
@@ -138,8 +138,8 @@ fn stage(world: &mut World, sizes: [usize; 3], slices: usize) -> Stage {
     }
 }
 
-fn candidate(stage: &Stage, scores: Vec<f64>) -> Candidate {
-    Candidate {
+fn candidate(stage: &Stage, scores: Vec<f64>) -> ScoredRubric {
+    ScoredRubric {
         patch: Digest::sha256(b"patch"),
         kappa: 3,
         scored: RubricScores::of(scores),
@@ -300,7 +300,7 @@ fn plan_of(slices: usize) -> Value {
 /// What an iteration computes from rows, the ledger's rules admit step by step, and `verify` finds nothing in it.
 /// The plan claims no environment: P6 has nothing to test, and stops nobody.
 fn none_claimed(gate: &GateEvaluated) -> bool {
-    gate.gate == GateId::P6
+    gate.gate == Criterion::P6
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn a_computed_iteration_is_recorded_from_its_opening_to_its_close() {
     let (hash, result, _) = decided::patch_of(&proposed);
     say(&mut test, decided::battery(Some(hash), result, &[]));
     let anchors = data.anchors.iter().zip(&stage.anchors_offend);
-    let fix = Candidate {
+    let fix = ScoredRubric {
         patch: hash,
         kappa: 3,
         scored: RubricScores::of(fixed(&data.scored.scores, &stage.offends)),

@@ -5,8 +5,8 @@ use clover::event::Kind;
 use clover::event::Payload;
 use clover::event::payload::Role;
 use clover::ground::digest::Digest;
-use clover::projection::decisions::CONFIRM_GATES;
-use clover::projection::decisions::DEV_GATES;
+use clover::projection::decisions::CONFIRM_CRITERIA;
+use clover::projection::decisions::DEV_CRITERIA;
 use serde_json::Value;
 use serde_json::json;
 
@@ -99,7 +99,7 @@ pub fn story() -> Story {
     teller.say_in(RUNNER_3, "battery", battery);
     let battery = teller.id("battery").0.to_hex();
     let gates = decided::GATES[0];
-    for (name, id) in gates.into_iter().zip(DEV_GATES) {
+    for (name, id) in gates.into_iter().zip(DEV_CRITERIA) {
         let of = (hash, "dev", id.as_str());
         teller.say_in(BEN, name, gate(&plan, of, Some(&battery)));
     }
@@ -108,7 +108,7 @@ pub fn story() -> Story {
     let (charge, sealing) = (teller.id("charge"), teller.id("sealed"));
     let unsealing = decided::unsealed(&charge.0.to_hex(), &sealing.0.to_hex());
     teller.say_in(CLEO, "unsealed", unsealing);
-    for (name, id) in gates[8..].iter().zip(CONFIRM_GATES) {
+    for (name, id) in gates[8..].iter().zip(CONFIRM_CRITERIA) {
         let of = (hash, "confirm", id.as_str());
         teller.say_in(BEN, name, gate(&plan, of, None));
     }

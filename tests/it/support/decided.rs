@@ -13,8 +13,8 @@ use clover::ground::time::Timestamp;
 use clover::projection::bundle::BUNDLE_LABEL;
 use clover::projection::decisions::CARD_LABEL;
 use clover::projection::decisions::CLASSIFICATION_LABEL;
-use clover::projection::decisions::CONFIRM_GATES;
-use clover::projection::decisions::DEV_GATES;
+use clover::projection::decisions::CONFIRM_CRITERIA;
+use clover::projection::decisions::DEV_CRITERIA;
 use clover::projection::decisions::composite_of;
 use clover::projection::decisions::thresholds_of;
 use clover::workflow::predicate;
@@ -212,9 +212,9 @@ pub fn gate(plan: &Value, candidate: Digest, split: &str, evidence: &Value) -> P
 /// All gates of a candidate on a split, passed.
 pub fn gates(plan: &Value, candidate: Digest, split: &str) -> Vec<Payload> {
     let all: &[_] = if split == "dev" {
-        &DEV_GATES
+        &DEV_CRITERIA
     } else {
-        &CONFIRM_GATES
+        &CONFIRM_CRITERIA
     };
     all.iter()
         .map(|id| gate(plan, candidate, split, &passing(id.as_str())))
@@ -299,7 +299,7 @@ pub fn recomputed(candidate: Digest, rubric: Digest) -> Payload {
 
 /// The dev objective answers a key about a candidate.
 pub fn asked(candidate: Digest, requester: KeyId) -> Payload {
-    let answers = DEV_GATES.map(|gate| json!({"gate": gate, "verdict": "pass"}));
+    let answers = DEV_CRITERIA.map(|gate| json!({"gate": gate, "verdict": "pass"}));
     let data = json!({
         "answers": answers, "build": "clover 0.1.0", "candidate": candidate, "inputs": rows(), "iteration": IT,
         "requester": requester, "risk_improve": -0.00125,

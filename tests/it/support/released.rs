@@ -2,10 +2,10 @@
 
 use clover::event::Payload;
 use clover::event::payload::Role;
-use clover::event::payload::predicate::GateId;
+use clover::event::payload::predicate::Criterion;
 use clover::num::Count;
-use clover::projection::decisions::CONFIRM_GATES;
-use clover::projection::decisions::DEV_GATES;
+use clover::projection::decisions::CONFIRM_CRITERIA;
+use clover::projection::decisions::DEV_CRITERIA;
 use clover::workflow::prompts;
 use serde_json::Value;
 use serde_json::json;
@@ -131,7 +131,7 @@ pub fn accepted_on(teller: &mut Teller, fits: bool) -> Vec<String> {
         let tried = calibrated::fitted(8, Some(hash), result);
         teller.say_in(BEN, "fitted-patch", tried);
     }
-    let gate = |split, id: &GateId| {
+    let gate = |split, id: &Criterion| {
         let of = (hash, split, id.as_str());
         let passing = decided::passing(id.as_str());
         if fits {
@@ -140,7 +140,7 @@ pub fn accepted_on(teller: &mut Teller, fits: bool) -> Vec<String> {
             decided::gate(&plan, hash, split, &passing)
         }
     };
-    for (name, id) in GATES.iter().zip(&DEV_GATES) {
+    for (name, id) in GATES.iter().zip(&DEV_CRITERIA) {
         teller.say_in(BEN, name, gate("dev", id));
     }
     teller.say_in(BEN, "sealed", decided::sealed(&[hash]));
@@ -148,7 +148,7 @@ pub fn accepted_on(teller: &mut Teller, fits: bool) -> Vec<String> {
     let (charge, sealing) = (teller.id("charge"), teller.id("sealed"));
     let unsealing = decided::unsealed(&charge.0.to_hex(), &sealing.0.to_hex());
     teller.say_in(CLEO, "unsealed", unsealing);
-    for (name, id) in GATES[8..].iter().zip(&CONFIRM_GATES) {
+    for (name, id) in GATES[8..].iter().zip(&CONFIRM_CRITERIA) {
         teller.say_in(BEN, name, gate("confirm", id));
     }
     let gates: Vec<String> = GATES.map(|gate| teller.id(gate).0.to_hex()).into();

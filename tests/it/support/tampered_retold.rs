@@ -7,8 +7,8 @@ use clover::event::payload::release::PromptCommitted;
 use clover::event::payload::scoring::JudgeRegistered;
 use clover::ground::digest::Digest;
 use clover::ledger::Command;
-use clover::projection::decisions::CONFIRM_GATES;
-use clover::projection::decisions::DEV_GATES;
+use clover::projection::decisions::CONFIRM_CRITERIA;
+use clover::projection::decisions::DEV_CRITERIA;
 use clover::workflow::patches;
 use clover::workflow::prompts;
 use serde_json::Value;
@@ -227,7 +227,7 @@ fn recalibrated(judge: &str, calibrator: u8) -> Story {
         decided::patch_of(&patch()).0,
         iterated::plan(EXPERIMENT, "m-it"),
     );
-    for (name, id) in decided::GATES[0][8..].iter().zip(CONFIRM_GATES) {
+    for (name, id) in decided::GATES[0][8..].iter().zip(CONFIRM_CRITERIA) {
         let of = (hash, "confirm", id.as_str());
         teller.say_in(BEN, name, calibrated::gate(&plan, of, None));
     }
@@ -294,7 +294,7 @@ fn gated(teller: &mut Teller) {
     let battery = teller.id("battery").0.to_hex();
     let plan = iterated::plan(EXPERIMENT, "m-it");
     let hash = decided::patch_of(&patch()).0;
-    for (name, id) in decided::GATES[0].into_iter().zip(DEV_GATES) {
+    for (name, id) in decided::GATES[0].into_iter().zip(DEV_CRITERIA) {
         let of = (hash, "dev", id.as_str());
         teller.say_in(BEN, name, calibrated::gate(&plan, of, Some(&battery)));
     }

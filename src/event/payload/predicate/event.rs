@@ -13,8 +13,8 @@ use crate::id::Root;
 use crate::id::Text;
 use crate::payload::gate::DrawnFrom;
 use crate::payload::predicate::Evidence;
-use crate::payload::predicate::GateId;
-use crate::payload::predicate::GateSplit;
+use crate::payload::predicate::Criterion;
+use crate::payload::predicate::CriterionSplit;
 use crate::payload::predicate::SequentialLook;
 use crate::payload::predicate::Thresholds;
 use crate::payload::predicate::Verdicts;
@@ -63,7 +63,7 @@ pub struct GateEvaluated {
     /// Sufficient statistics.
     pub evidence: Evidence,
     /// The gate.
-    pub gate: GateId,
+    pub gate: Criterion,
     /// What was read.
     pub inputs: RowsRead,
     /// The iteration.
@@ -73,7 +73,7 @@ pub struct GateEvaluated {
     /// Path of the stream of random draws from the registered seed.
     pub seed_label: Text,
     /// On which rows.
-    pub split: GateSplit,
+    pub split: CriterionSplit,
     /// What it was held to.
     pub thresholds: Thresholds,
     /// What both profiles say.

@@ -45,7 +45,7 @@ use crate::payload::manifest::ShiftMetric;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum GateId {
+pub enum Criterion {
     /// Admissible.
     P0,
     /// Global squared error, dev.
@@ -70,7 +70,7 @@ pub enum GateId {
     P10,
 }
 
-impl GateId {
+impl Criterion {
     /// Every gate in order.
     pub const ALL: [Self; 11] = [
         Self::P0,
@@ -104,7 +104,7 @@ impl GateId {
     }
 }
 
-impl std::fmt::Display for GateId {
+impl std::fmt::Display for Criterion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
@@ -114,14 +114,14 @@ impl std::fmt::Display for GateId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum GateSplit {
+pub enum CriterionSplit {
     /// The confirm block, after it was unsealed.
     Confirm,
     /// Everything before: dev labels, logs, anchors, the battery.
     Dev,
 }
 
-impl GateSplit {
+impl CriterionSplit {
     /// The word in events.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -199,19 +199,19 @@ pub enum Evidence {
 
 impl Evidence {
     /// The gate that it is about.
-    pub fn gate(&self) -> GateId {
+    pub fn gate(&self) -> Criterion {
         match self {
-            Self::P0(_) => GateId::P0,
-            Self::P1(_) => GateId::P1,
-            Self::P2(_) => GateId::P2,
-            Self::P3(_) => GateId::P3,
-            Self::P4(_) => GateId::P4,
-            Self::P5(_) => GateId::P5,
-            Self::P6(_) => GateId::P6,
-            Self::P7(_) => GateId::P7,
-            Self::P8(_) => GateId::P8,
-            Self::P9(_) => GateId::P9,
-            Self::P10(_) => GateId::P10,
+            Self::P0(_) => Criterion::P0,
+            Self::P1(_) => Criterion::P1,
+            Self::P2(_) => Criterion::P2,
+            Self::P3(_) => Criterion::P3,
+            Self::P4(_) => Criterion::P4,
+            Self::P5(_) => Criterion::P5,
+            Self::P6(_) => Criterion::P6,
+            Self::P7(_) => Criterion::P7,
+            Self::P8(_) => Criterion::P8,
+            Self::P9(_) => Criterion::P9,
+            Self::P10(_) => Criterion::P10,
         }
     }
 }

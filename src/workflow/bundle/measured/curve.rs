@@ -157,7 +157,7 @@ fn slope_row(
     );
     let slope = match line {
         Ok(line) => line.map(|line| line.slope),
-        Err(Unfit::Thin(_)) => None,
+        Err(Unfit::InsufficientData(_)) => None,
         Err(Unfit::Invalid(error)) => return Err(error),
     };
     let within = slope.map(|slope| slope.interval(LEVEL, Alternative::TwoSided));

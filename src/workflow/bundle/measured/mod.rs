@@ -12,7 +12,7 @@ mod tenths;
 mod worth;
 
 use clover_event::payload::intake::SplitPart;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::report::ReportPart;
 use clover_ledger::History;
 use clover_ledger::Ledger;
@@ -275,7 +275,7 @@ fn confirm(
         return Ok(Err("the confirm block was not unsealed".to_owned()));
     };
     let mut gates = record.gates.iter();
-    let Some(gate) = gates.find(|gate| gate.said.split == GateSplit::Confirm) else {
+    let Some(gate) = gates.find(|gate| gate.said.split == CriterionSplit::Confirm) else {
         return Ok(Err("no gate has read the confirm block yet".to_owned()));
     };
     let which = RowsQuery {

@@ -12,7 +12,7 @@ use clover_stats::residuals::SliceAudit;
 use clover_stats::residuals::SliceFamily;
 use clover_stats::residuals::SliceTerms;
 use clover_stats::residuals::Slices;
-use clover_stats::sample::Thin;
+use clover_stats::sample::InsufficientData;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 
@@ -83,7 +83,7 @@ pub fn audit_on(
         SplitPart::Dev => "labelled dev rows",
         SplitPart::Fit => "labelled fit rows",
     };
-    Thin::unless(which, labelled.len(), 1)?;
+    InsufficientData::unless(which, labelled.len(), 1)?;
     let residuals = fitted.residuals(table, &labelled);
     let clusters = table.clusters(&labelled)?;
     let other: SliceId = OTHER.parse().expect("BUG: a constant id");

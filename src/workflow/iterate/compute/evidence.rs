@@ -25,13 +25,13 @@ use clover_stats::predicate::Replication;
 use clover_stats::reliability;
 use clover_stats::residuals::Class;
 use clover_stats::sample::SampleError;
-use clover_stats::sample::Thin;
+use clover_stats::sample::InsufficientData;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 
 use crate::iterate::compute::audit::GateSlice;
 use crate::iterate::compute::fit::CalibratorFit;
-use crate::iterate::compute::rows::Candidate;
+use crate::iterate::compute::rows::ScoredRubric;
 use crate::iterate::compute::rows::Table;
 use crate::iterate::compute::rows::pick;
 use crate::iterate::compute::sequential::Block;
@@ -109,7 +109,7 @@ impl RewardComparison<'_> {
     /// [`Unfit`] without labelled rows.
     pub fn part(&self, part: SplitPart) -> Result<Losses, Unfit> {
         let rows = self.table.labelled(part);
-        Thin::unless("labelled rows", rows.len(), 1)?;
+        InsufficientData::unless("labelled rows", rows.len(), 1)?;
         Ok(self.losses(&rows)?)
     }
 
@@ -127,7 +127,7 @@ impl RewardComparison<'_> {
     /// [`Unfit`].
     pub fn p2(&self) -> Result<Evidence, Unfit> {
         let rows = self.table.labelled(SplitPart::Dev);
-        Thin::unless("labelled rows", rows.len(), 1)?;
+        InsufficientData::unless("labelled rows", rows.len(), 1)?;
         let labels = self.table.labels(&rows);
         let before = pick(self.before, &rows);
         let after = pick(self.after, &rows);
@@ -345,7 +345,7 @@ pub struct Models<'a> {
     /// Of the candidate, on the same rows, folds and mode.
     pub patched: &'a CalibratorFit,
     /// The candidate.
-    pub candidate: &'a Candidate,
+    pub candidate: &'a ScoredRubric,
 }
 
 impl<'a> Models<'a> {

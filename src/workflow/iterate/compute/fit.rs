@@ -8,7 +8,7 @@ use clover_stats::calibrator::Calibrator;
 use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::calibrator::Mode;
 use clover_stats::folds;
-use clover_stats::sample::Thin;
+use clover_stats::sample::InsufficientData;
 use clover_stats::sample::Unfit;
 
 use crate::iterate::compute::rows::Anchor;
@@ -74,12 +74,12 @@ pub struct CalibratorFit {
 /// Fold of each labelled row of fit, and how many folds there are.
 ///
 /// # Errors
-/// [`Thin`] for too few labelled clusters.
+/// [`InsufficientData`] for too few labelled clusters.
 fn folds_of(
     table: &Table,
     rows: &[usize],
     settings: Settings,
-) -> Result<(Vec<usize>, usize), Thin> {
+) -> Result<(Vec<usize>, usize), InsufficientData> {
     let ids: Vec<&str> = rows
         .iter()
         .map(|&row| table.data().clusters[row].as_str())
@@ -105,7 +105,7 @@ pub fn fit(
     settings: Settings,
 ) -> Result<CalibratorFit, Unfit> {
     let rows = table.labelled(SplitPart::Fit);
-    Thin::unless(
+    InsufficientData::unless(
         "labelled fit rows",
         rows.len(),
         folds::LABELLED_CLUSTERS_MIN,

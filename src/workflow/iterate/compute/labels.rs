@@ -2,7 +2,7 @@
 
 use clover_num::math;
 use clover_stats::inference;
-use clover_stats::sample::Thin;
+use clover_stats::sample::InsufficientData;
 
 use crate::iterate::compute::rows::Table;
 
@@ -48,8 +48,8 @@ impl LabelProcess {
 /// weighs 1.
 ///
 /// # Errors
-/// [`Thin`] below two labelled rows.
-pub fn label_process(table: &Table) -> Result<LabelProcess, Thin> {
+/// [`InsufficientData`] below two labelled rows.
+pub fn label_process(table: &Table) -> Result<LabelProcess, InsufficientData> {
     let data = table.data();
     let labelled: Vec<usize> = table
         .logs()
@@ -57,14 +57,14 @@ pub fn label_process(table: &Table) -> Result<LabelProcess, Thin> {
         .copied()
         .filter(|&row| data.labels[row].is_some() && data.parts[row].is_some())
         .collect();
-    Thin::unless("labelled rows", labelled.len(), 2)?;
+    InsufficientData::unless("labelled rows", labelled.len(), 2)?;
     let weight = |row: usize| match data.inclusion[row] {
         Some(chance) if chance > 0.0 => 1.0 / chance,
         _ => 1.0,
     };
     let weights: Vec<f64> = labelled.iter().map(|&row| weight(row)).collect();
     let mass = math::sum(&weights);
-    let compare = |name: String, value: &dyn Fn(usize) -> f64| -> Result<Balance, Thin> {
+    let compare = |name: String, value: &dyn Fn(usize) -> f64| -> Result<Balance, InsufficientData> {
         let all: Vec<f64> = table.logs().iter().map(|&row| value(row)).collect();
         let chosen: Vec<f64> = labelled.iter().map(|&row| value(row)).collect();
         let spread = inference::standard_deviation(&all)?;

@@ -14,7 +14,7 @@ pub mod transport;
 pub mod uncertainty;
 
 pub use rows::Anchor;
-pub use rows::Candidate;
+pub use rows::ScoredRubric;
 pub use rows::EnvironmentFamily;
 pub use rows::IterationRows;
 pub use rows::SliceFamily;

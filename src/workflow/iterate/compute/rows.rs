@@ -107,7 +107,7 @@ pub struct IterationRows {
 
 /// A candidate as the gates see it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
+pub struct ScoredRubric {
     /// Hash of the patch.
     pub patch: Digest,
     /// Code length.
@@ -266,7 +266,7 @@ impl Table {
     ///
     /// # Errors
     /// [`SampleError`].
-    pub fn check(&self, candidate: &Candidate) -> Result<(), SampleError> {
+    pub fn check(&self, candidate: &ScoredRubric) -> Result<(), SampleError> {
         scored("patched scores", &candidate.scored, self.len())?;
         align(
             "patched anchors",

@@ -53,7 +53,7 @@ use clover_stats::sample::SampleError;
 
 use crate::import::kept::KeptError;
 use crate::import::kept::Unread;
-use crate::iterate::compute::Candidate;
+use crate::iterate::compute::ScoredRubric;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::rows::RubricScores;
 use crate::iterate::rows::join::Sources;
@@ -292,7 +292,7 @@ impl IterationDataset {
         (patch, kappa): (Digest, u64),
         rules: &Rules,
         answers: Option<&Answers>,
-    ) -> Result<Candidate, EvidenceMissing> {
+    ) -> Result<ScoredRubric, EvidenceMissing> {
         let mut lack = Lack::default();
         let anew = answers.map(|of| self.answered(of, &mut lack));
         let (rows, raw_anchors) = match &anew {
@@ -319,7 +319,7 @@ impl IterationDataset {
                 rows: lack.rows,
                 first,
             }),
-            None => Ok(Candidate {
+            None => Ok(ScoredRubric {
                 patch,
                 kappa,
                 scored,

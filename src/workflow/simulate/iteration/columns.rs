@@ -7,7 +7,7 @@ use clover_stats::sample::SampleError;
 use rayon::prelude::*;
 
 use crate::iterate::compute::Anchor;
-use crate::iterate::compute::Candidate;
+use crate::iterate::compute::ScoredRubric;
 use crate::iterate::compute::EnvironmentFamily;
 use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::SliceFamily;
@@ -117,8 +117,8 @@ impl Stage {
     }
 
     /// The true fix.
-    pub(super) fn fix(&self, patch: clover_ground::digest::Digest) -> Candidate {
-        Candidate {
+    pub(super) fn fix(&self, patch: clover_ground::digest::Digest) -> ScoredRubric {
+        ScoredRubric {
             patch,
             kappa: 3,
             scored: RubricScores::of(self.fixed.clone()),
@@ -131,13 +131,13 @@ impl Stage {
         &self,
         patch: clover_ground::digest::Digest,
         by: &Arbitrary,
-    ) -> Candidate {
+    ) -> ScoredRubric {
         let data = self.table.data();
         let anchors = data
             .anchors
             .iter()
             .zip([PatchRows::AnchorHigh, PatchRows::AnchorLow]);
-        Candidate {
+        ScoredRubric {
             patch,
             kappa: 3,
             scored: RubricScores::of(by.moved(PatchRows::Rows, &data.scored.scores)),

@@ -17,8 +17,8 @@ use clover_event::payload::manifest::Profile;
 use clover_event::payload::manifest::RegressionGuard;
 use clover_event::payload::manifest::ShiftMetric;
 use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::SequentialLook;
 use clover_event::payload::predicate::SequentialStop;
 use clover_event::payload::predicate::Thresholds;
@@ -36,7 +36,7 @@ use clover_stats::residuals::SliceTerms;
 use clover_stats::sample::Unfit;
 use rayon::prelude::*;
 
-use crate::iterate::compute::Candidate;
+use crate::iterate::compute::ScoredRubric;
 use crate::iterate::compute::audit;
 use crate::iterate::compute::audit::GateSlice;
 use crate::iterate::compute::evidence::Models;
@@ -203,7 +203,7 @@ pub struct IterationResult {
     /// The same on fresh rows: below 0 the candidate is truly better.
     pub worth: f64,
     /// Gates that did not pass.
-    pub blocked: Vec<(GateId, GateSplit)>,
+    pub blocked: Vec<(Criterion, CriterionSplit)>,
     /// Under a sequential test: the share of the block's labels that are shown, and whether it crossed.
     pub labels: Option<(f64, bool)>,
 }
@@ -233,7 +233,7 @@ struct Base {
 
 /// A candidate with its calibrator.
 struct SimulatedCandidate {
-    candidate: Candidate,
+    candidate: ScoredRubric,
     fitted: CalibratorFit,
     fresh: Vec<f64>,
 }
@@ -370,13 +370,13 @@ impl Simulation {
         stage: &Stage,
         base: &Base,
         proposed: &SimulatedCandidate,
-    ) -> Result<Vec<GateId>, Unfit> {
+    ) -> Result<Vec<Criterion>, Unfit> {
         let compared = self.compared(stage, base, proposed);
         Ok(self.not_passed(&Self::models(base, proposed).dev(&compared)?))
     }
 
     /// Gates that do not let pass what was measured, under the profile that binds.
-    fn not_passed(&self, measured: &[Evidence]) -> Vec<GateId> {
+    fn not_passed(&self, measured: &[Evidence]) -> Vec<Criterion> {
         let thresholds = &self.design.thresholds;
         let passes = |evidence: &&Evidence| {
             let said = predicate::verdicts(evidence, thresholds);
@@ -392,7 +392,7 @@ impl Simulation {
         stage: &Stage,
         base: &Base,
         proposed: &SimulatedCandidate,
-        dev: &[GateId],
+        dev: &[Criterion],
     ) -> Result<IterationResult, Unfit> {
         let compared = self.compared(stage, base, proposed);
         let models = Self::models(base, proposed);
@@ -410,15 +410,15 @@ impl Simulation {
         let drawn = (replicates, seed);
         let confirm = models.confirm(&compared, base.share, drawn, block.as_ref())?;
         let confirm = self.not_passed(&confirm);
-        let mut blocked: Vec<(GateId, GateSplit)> =
-            dev.iter().map(|gate| (*gate, GateSplit::Dev)).collect();
-        blocked.extend(confirm.iter().map(|gate| (*gate, GateSplit::Confirm)));
+        let mut blocked: Vec<(Criterion, CriterionSplit)> =
+            dev.iter().map(|gate| (*gate, CriterionSplit::Dev)).collect();
+        blocked.extend(confirm.iter().map(|gate| (*gate, CriterionSplit::Confirm)));
         let mean = compared.part(SplitPart::Confirm)?.mean();
         let error = mean.standard_error();
         Ok(IterationResult {
             reached: dev.is_empty(),
             paused: false,
-            p8: !confirm.contains(&GateId::P8),
+            p8: !confirm.contains(&Criterion::P8),
             accepted: blocked.is_empty(),
             dmse: mean.mean,
             difference_sd: error.map(|error| error * (mean.rows as f64).sqrt()),

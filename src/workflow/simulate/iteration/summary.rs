@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use clover_event::payload::predicate::GateId;
-use clover_event::payload::predicate::GateSplit;
+use clover_event::payload::predicate::Criterion;
+use clover_event::payload::predicate::CriterionSplit;
 use clover_num::math;
 use clover_stats::inference::Interval;
 use serde::Serialize;
@@ -46,9 +46,9 @@ impl Share {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GateBlock {
     /// Which.
-    pub gate: GateId,
+    pub gate: Criterion,
     /// Where.
-    pub split: GateSplit,
+    pub split: CriterionSplit,
     /// How many of the runs that did not pause.
     pub runs: Share,
 }
@@ -110,7 +110,7 @@ impl Summary {
         let left: Vec<f64> = labels.iter().map(|(shown, _)| 1.0 - shown).collect();
         let some = !labels.is_empty();
         let crossed = labels.iter().filter(|(_, crossed)| *crossed).count() as u64;
-        let mut blocked = BTreeMap::<(GateSplit, GateId), u64>::new();
+        let mut blocked = BTreeMap::<(CriterionSplit, Criterion), u64>::new();
         for (gate, split) in found.iter().flat_map(|run| &run.blocked) {
             *blocked.entry((*split, *gate)).or_default() += 1;
         }
@@ -123,7 +123,7 @@ impl Summary {
             })
             .collect();
         // Dev comes first.
-        blocked.sort_by_key(|one| (one.split == GateSplit::Confirm, one.gate));
+        blocked.sort_by_key(|one| (one.split == CriterionSplit::Confirm, one.gate));
         Self {
             accepted: Share::new(count(&|run| run.accepted), runs),
             accepted_wrongly: Share::new(wrong, runs),

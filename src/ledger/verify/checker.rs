@@ -21,7 +21,7 @@ use clover_ground::time::Timestamp;
 use crate::claim::Body;
 use crate::claim::Claim;
 use crate::fold::Breach;
-use crate::fold::Candidate;
+use crate::fold::ProposedEvent;
 use crate::fold::Fact;
 use crate::fold::RuleComputation;
 use crate::fold::Rulebook;
@@ -52,7 +52,7 @@ const UNFIT: [RuleName; 3] = [RuleName::Key, RuleName::Role, RuleName::Signature
     clippy::struct_excessive_bools,
     reason = "each says of one thing whether the walk has met it"
 )]
-pub(super) struct Judge<'a> {
+pub(super) struct Checker<'a> {
     pub(super) options: &'a VerifyOptions,
     pub(super) findings: Findings,
     pub(super) state: State,
@@ -90,7 +90,7 @@ pub(super) struct Judge<'a> {
     pub(super) unrecorded: u64,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Checker<'a> {
     pub(super) fn new(
         options: &'a VerifyOptions,
         rulebook: &'static Rulebook,
@@ -158,7 +158,7 @@ impl<'a> Judge<'a> {
     pub(super) fn take(&mut self, entry: EntryDigest) -> Result<(), VerifyError> {
         let leaf = entry.leaf;
         if !self.options.tree_only {
-            self.judge(self.position, entry)?;
+            self.check(self.position, entry)?;
         }
         self.take_leaf(leaf)
     }
@@ -221,7 +221,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn judge(&mut self, seq: u64, entry: EntryDigest) -> Result<(), VerifyError> {
+    fn check(&mut self, seq: u64, entry: EntryDigest) -> Result<(), VerifyError> {
         let EntryDigest {
             envelope,
             body,
@@ -277,10 +277,10 @@ impl<'a> Judge<'a> {
         let claim = Claim::new(seq, envelope.recorded_at, envelope.keyid, &said);
         if seq >= since {
             rules::header(&self.state, &claim, &mut breaches);
-            self.judge_signature(&claim, signature, &mut breaches);
-            self.judge_seen(&claim, &mut breaches)?;
+            self.check_signature(&claim, signature, &mut breaches);
+            self.check_seen(&claim, &mut breaches)?;
         }
-        self.judge_event(
+        self.check_event(
             seq,
             seq >= since,
             envelope.recorded_at,
@@ -302,7 +302,7 @@ impl<'a> Judge<'a> {
         self.state.keyring.recorded_at = Some(recorded_at);
     }
 
-    fn judge_signature(&self, claim: &Claim<'_>, signature: Signature, breaches: &mut Vec<Breach>) {
+    fn check_signature(&self, claim: &Claim<'_>, signature: Signature, breaches: &mut Vec<Breach>) {
         // A key that hashes to its id but was not added yet is an unknown key: that is the finding.
         let genesis = rules::genesis_of(claim).map(|created| created.owner.public_key.0);
         let record = self
@@ -335,7 +335,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The root in `seen`, and the author's clock against the newest entry under it.
-    fn judge_seen(
+    fn check_seen(
         &mut self,
         claim: &Claim<'_>,
         breaches: &mut Vec<Breach>,
@@ -348,7 +348,7 @@ impl<'a> Judge<'a> {
             return Ok(());
         }
         if breaches.iter().all(|breach| breach.rule != RuleName::Seen) {
-            self.judge_seen_root(claim.seq, seen, breaches)?;
+            self.check_seen_root(claim.seq, seen, breaches)?;
         }
         if breaches
             .iter()
@@ -362,7 +362,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn judge_seen_root(
+    fn check_seen_root(
         &mut self,
         seq: u64,
         seen: SeenCheckpoint,
@@ -399,10 +399,10 @@ impl<'a> Judge<'a> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one entry, taken apart")]
-    fn judge_event(
+    fn check_event(
         &mut self,
         seq: u64,
-        judged: bool,
+        checked: bool,
         recorded_at: Timestamp,
         said: &Body,
         blobs: &[(Digest, u64)],
@@ -413,34 +413,34 @@ impl<'a> Judge<'a> {
         let event = match said {
             Body::Event(event) if !retired => event,
             _ => {
-                if judged {
+                if checked {
                     breaches.extend(rules::opening(seq, said.kind()));
                 }
                 self.report(seq, breaches);
                 self.state.apply_counters(seq, recorded_at, said.header());
                 let mut facts = Vec::new();
                 rules::header_facts(seq, said.id(), 0, said.header(), &mut facts);
-                return self.give_judged(seq, judged, &facts);
+                return self.give_judged(seq, checked, &facts);
             }
         };
-        let candidate = Candidate {
+        let candidate = ProposedEvent {
             seq,
             recorded_at,
             event,
         };
-        if judged {
+        if checked {
             rules::custody(&self.state, &candidate, &mut breaches);
             let (rulebook, recompute) = (self.state.rulebook(), self.options.recompute);
             for rule in rulebook.every_rule() {
                 if rule.is_costly() && !recompute {
                     continue;
                 }
-                rule.judge(&self.state, &candidate, &mut breaches);
+                rule.check(&self.state, &candidate, &mut breaches);
             }
             self.compute(&candidate, &mut breaches)?;
         }
         for rule in self.state.rulebook().every_rule() {
-            rule.demands(&self.state, &candidate, &mut facts);
+            rule.requires(&self.state, &candidate, &mut facts);
         }
         if self.state.keyring.origin.is_empty() {
             // Commitments hold the origin, which nobody knows here.
@@ -460,7 +460,7 @@ impl<'a> Judge<'a> {
             || rules::is_genesis(seq, event);
         self.report(seq, breaches);
         if fit {
-            self.give_judged(seq, judged, &facts)?;
+            self.give_judged(seq, checked, &facts)?;
             self.apply(candidate)
         } else {
             // It counts as an event that stands there, not as what only one with the right to it could say.
@@ -469,13 +469,13 @@ impl<'a> Judge<'a> {
                 _ => true,
             };
             let facts: Vec<_> = facts.iter().filter(counts).copied().collect();
-            self.give_judged(seq, judged, &facts)?;
+            self.give_judged(seq, checked, &facts)?;
             self.state.apply_counters(seq, recorded_at, &event.header);
             Ok(())
         }
     }
 
-    fn apply(&mut self, candidate: Candidate<'_>) -> Result<(), VerifyError> {
+    fn apply(&mut self, candidate: ProposedEvent<'_>) -> Result<(), VerifyError> {
         let verified = VerifiedEvent::new(candidate);
         if let clover_event::Payload::KeyAdded(added) = &candidate.event.payload
             && added.proof.is_none()
@@ -502,11 +502,11 @@ impl<'a> Judge<'a> {
         for (size, outside) in std::mem::take(&mut self.outside) {
             for (name, outside) in outside {
                 if size == 0 {
-                    self.judge_outside(&name, &outside, 0);
+                    self.check_outside(&name, &outside, 0);
                     self.compare_root(&name, &outside, merkle::empty_root());
                     continue;
                 }
-                self.judge_outside(&name, &outside, events.saturating_sub(1));
+                self.check_outside(&name, &outside, events.saturating_sub(1));
                 let expected = format!("{size} entries of {name}");
                 self.findings.add(
                     events,
@@ -527,8 +527,8 @@ impl<'a> Judge<'a> {
             file.finish(&mut self)?;
             self.file = Some(file);
         }
-        self.judge_log_key();
-        self.judge_sets()?;
+        self.check_log_key();
+        self.check_sets()?;
         self.remarks();
         Ok(self.into_report(events))
     }
