@@ -25,8 +25,8 @@ use clover_num::Count;
 
 use crate::claim::Claim;
 use crate::fold::Breach;
-use crate::fold::ProposedEvent;
 use crate::fold::Fact;
+use crate::fold::ProposedEvent;
 use crate::fold::said;
 use crate::keyring::Keyring;
 use crate::rule_names::RuleName;

@@ -12,9 +12,9 @@ use clover_ground::sign::Signed;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
 use clover_ledger::AppendedEvent;
-use clover_ledger::ProposedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::ProposedEvent;
 use clover_ledger::rules;
 
 use crate::error::SessionError;

@@ -148,6 +148,9 @@ mod tests {
         let clusters = Clusters::of([1, 1, 1, 2]).unwrap();
         let of = Values::new("column", &[0.1, 0.2, 0.3, 0.4]).unwrap();
         let found = compare([of, of], of, &clusters, (&[0, 0, 0, 1], 2));
-        assert!(matches!(found, Err(Unfit::InsufficientData(_))), "{found:?}");
+        assert!(
+            matches!(found, Err(Unfit::InsufficientData(_))),
+            "{found:?}"
+        );
     }
 }

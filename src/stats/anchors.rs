@@ -16,8 +16,8 @@ use crate::monitor::InControl;
 use crate::multiplicity;
 use crate::multiplicity::MultiplicityCorrection;
 use crate::multiplicity::PValues;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use crate::sample::Values;
 

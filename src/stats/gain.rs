@@ -7,8 +7,8 @@
 
 use crate::distribution;
 use crate::sample::Clusters;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::align;

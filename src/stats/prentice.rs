@@ -198,7 +198,10 @@ fn thin_spread() -> InsufficientData {
 }
 
 /// Coefficients of the kept columns and their HC3 covariance.
-fn hc3(residuals: Values<'_>, basis: &OrthonormalBasis) -> Result<(Vec<f64>, Array2<f64>), InsufficientData> {
+fn hc3(
+    residuals: Values<'_>,
+    basis: &OrthonormalBasis,
+) -> Result<(Vec<f64>, Array2<f64>), InsufficientData> {
     let y = residuals.as_slice();
     let kept = basis.columns.len();
     let largest = y.iter().fold(0.0_f64, |most, value| most.max(value.abs()));

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use crate::distribution;
 use crate::draws::Draws;
 use crate::sample::Clusters;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::align;
@@ -566,7 +566,10 @@ mod tests {
             rank_drift(values(&x), values(&y), &groups, &each, [0; 32], replicates)
         };
         assert!(matches!(run([0; 4], 9), Err(Unfit::InsufficientData(_))));
-        assert!(matches!(run([0, 1, 1, 1], 9), Err(Unfit::InsufficientData(_))));
+        assert!(matches!(
+            run([0, 1, 1, 1], 9),
+            Err(Unfit::InsufficientData(_))
+        ));
         assert!(matches!(run([0, 0, 1, 1], 0), Err(Unfit::Invalid(_))));
         assert!(run([0, 0, 1, 1], 9).unwrap().is_some());
     }

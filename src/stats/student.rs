@@ -7,8 +7,8 @@ use crate::distribution;
 use crate::inference;
 use crate::inference::Interval;
 use crate::sample::Clusters;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::Weights;
@@ -193,7 +193,10 @@ mod tests {
 
     #[test]
     fn one_row_is_thin_and_equal_rows_have_no_variance() {
-        assert!(matches!(one_sample(values(&[0.3])), Err(Unfit::InsufficientData(_))));
+        assert!(matches!(
+            one_sample(values(&[0.3])),
+            Err(Unfit::InsufficientData(_))
+        ));
         let huge = [1e200, -1e200, 3e200];
         assert!(matches!(one_sample(values(&huge)), Err(Unfit::Invalid(_))));
         let each = Clusters::singletons(3).unwrap();

@@ -6,8 +6,8 @@ use crate::fold::Breach;
 use crate::fold::ProposedEvent;
 use crate::history::EarlierLog;
 use crate::verify::VerifyError;
-use crate::verify::file::FileView;
 use crate::verify::checker::Checker;
+use crate::verify::file::FileView;
 
 impl Checker<'_> {
     /// Computes an event again from the entries before it where that is asked for, else counts it; lines are kept for those

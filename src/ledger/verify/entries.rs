@@ -12,9 +12,9 @@ use crate::rule_names::RuleName;
 use crate::verify::Progress;
 use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
+use crate::verify::checker::Checker;
 use crate::verify::file::walk_rules;
 use crate::verify::integrity::take_integrity;
-use crate::verify::checker::Checker;
 use crate::verify::report::Report;
 
 /// Verifies the entries of a file whose other tables cannot be read: what stands in the way is a finding, and the walk goes on.

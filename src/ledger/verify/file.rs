@@ -30,9 +30,9 @@ use crate::rule_names::RuleName;
 use crate::verify::Progress;
 use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
+use crate::verify::checker::Checker;
 use crate::verify::index::IndexWalk;
 use crate::verify::integrity::take_integrity;
-use crate::verify::checker::Checker;
 use crate::verify::kinds::KindsWalk;
 use crate::verify::report::Findings;
 use crate::verify::report::Report;
@@ -358,7 +358,11 @@ impl<'a> FileView<'a> {
     }
 
     /// Judges checkpoint and snapshots of the size that the walk has reached.
-    pub(super) fn at_size(&mut self, checker: &mut Checker<'_>, size: u64) -> Result<(), VerifyError> {
+    pub(super) fn at_size(
+        &mut self,
+        checker: &mut Checker<'_>,
+        size: u64,
+    ) -> Result<(), VerifyError> {
         while let Some(stored) = self.next_checkpoint.take_if(|stored| stored.size <= size) {
             self.checkpoint(checker, &stored);
             let next = self.reader.next_checkpoint(stored.size)?;
@@ -409,7 +413,8 @@ impl<'a> FileView<'a> {
         }
         self.remember(stored.size, root);
         if !self.tree_only {
-            let keys = checkpoint::required_keys(&checker.state.keyring, self.previous, stored.size);
+            let keys =
+                checkpoint::required_keys(&checker.state.keyring, self.previous, stored.size);
             self.notes.push((seq, parsed, keys));
             if self.notes.len() >= NOTES {
                 self.check_notes(checker);

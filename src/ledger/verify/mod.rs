@@ -5,12 +5,12 @@
 //! externally. The rules are those that checked the append. Nothing stops at the first finding.
 
 mod again;
+mod checker;
 mod ending;
 mod entries;
 mod file;
 mod index;
 mod integrity;
-mod checker;
 mod kinds;
 mod outside;
 mod report;

@@ -185,7 +185,11 @@ fn is_owed(state: &State, iteration: &IterationId, payload: &Payload) -> bool {
 }
 
 /// A protocol that takes the place of another is in force from its registration on at the earliest.
-fn check_effective(state: &State, event: &ProposedEvent<'_>, new: &SdpVersionRegistered) -> RuleAnswer {
+fn check_effective(
+    state: &State,
+    event: &ProposedEvent<'_>,
+    new: &SdpVersionRegistered,
+) -> RuleAnswer {
     let is_first = state.fold::<Assumptions>().sdp.is_empty();
     if is_first || !state.asks(Question::EffectiveLater) {
         return Ok(());
@@ -441,7 +445,11 @@ fn waiting<'a>(
         .find(|(_, waiver)| waiver.id == new.waiver)
 }
 
-fn check_agreed(state: &State, event: &ProposedEvent<'_>, new: &AssumptionCountersigned) -> RuleAnswer {
+fn check_agreed(
+    state: &State,
+    event: &ProposedEvent<'_>,
+    new: &AssumptionCountersigned,
+) -> RuleAnswer {
     let header = &event.event.header;
     let experiment = header.experiment.as_ref();
     let assumptions = state.fold::<Assumptions>();

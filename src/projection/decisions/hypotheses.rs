@@ -6,9 +6,9 @@ use clover_ledger::RuleAnswer;
 use clover_ledger::unmet;
 
 use crate::decisions::composite_of;
-use crate::iterations::PatchRecord;
 use crate::iterations::CandidateState;
 use crate::iterations::Iteration;
+use crate::iterations::PatchRecord;
 
 /// Hypotheses are patches that stand, one a family, and at most one composite of two of them, in order of hash.
 pub(super) fn check(it: &Iteration, sealed: &[SealedHypothesis]) -> RuleAnswer {
@@ -19,8 +19,9 @@ pub(super) fn check(it: &Iteration, sealed: &[SealedHypothesis]) -> RuleAnswer {
         return unmet("hypotheses in order of hash, each once", "another order");
     }
     let stands = |hash: &Digest| {
-        let is =
-            |patch: &&PatchRecord| patch.patch_hash == *hash && patch.state == CandidateState::Proposed;
+        let is = |patch: &&PatchRecord| {
+            patch.patch_hash == *hash && patch.state == CandidateState::Proposed
+        };
         it.candidates.values().find(is)
     };
     let mut families = Vec::new();

@@ -41,10 +41,10 @@ use clover_event::id::IterationId;
 use clover_event::id::PatchId;
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::ConfirmUnsealed;
-use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::SealedHypothesis;
 use clover_event::payload::rubric::PatchProposed;
 use clover_ground::digest::Digest;
@@ -83,8 +83,13 @@ pub const DEV_CRITERIA: [Criterion; 8] = [
     Criterion::P7,
 ];
 /// Gates after unsealing.
-pub const CONFIRM_CRITERIA: [Criterion; 5] =
-    [Criterion::P4, Criterion::P6, Criterion::P8, Criterion::P9, Criterion::P10];
+pub const CONFIRM_CRITERIA: [Criterion; 5] = [
+    Criterion::P4,
+    Criterion::P6,
+    Criterion::P8,
+    Criterion::P9,
+    Criterion::P10,
+];
 
 /// What a gate said of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,8 +17,8 @@ use clover_ground::digest::Digest;
 use clover_ground::time::Timestamp;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
-use clover_ledger::ProposedEvent;
 use clover_ledger::Fact;
+use clover_ledger::ProposedEvent;
 use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
@@ -47,9 +47,9 @@ use crate::decisions::rules::taint;
 use crate::decisions::select;
 use crate::decisions::sequence;
 use crate::decisions::thresholds_of;
-use crate::iterations::PatchRecord;
 use crate::iterations::Iteration;
 use crate::iterations::Iterations;
+use crate::iterations::PatchRecord;
 use crate::seals;
 use crate::splits;
 
@@ -233,7 +233,9 @@ impl Now<'_> {
         reviews::check(self.state, live.it, &all.copied().collect::<Vec<_>>())?;
         for one in &said.hypotheses {
             let judged = live.decided.and_then(|of| of.candidate(one.candidate));
-            if let Some(found) = self.stopped_by(live.it, judged, &DEV_CRITERIA, CriterionSplit::Dev) {
+            if let Some(found) =
+                self.stopped_by(live.it, judged, &DEV_CRITERIA, CriterionSplit::Dev)
+            {
                 return unmet(
                     format!("p0 to p7 passed on dev by {}", one.candidate.short()),
                     found,

@@ -25,9 +25,9 @@ use clover_event::payload::label::row_of_draw;
 use clover_event::payload::predicate::CandidatesSealed;
 use clover_event::payload::predicate::ConfirmLooked;
 use clover_event::payload::predicate::ConfirmUnsealed;
-use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::PatchAccepted;
 use clover_event::payload::predicate::SequentialStop;
 use clover_event::payload::rubric::PatchProposed;
@@ -532,7 +532,8 @@ impl IterationRecord {
                 Step::Close
             };
         }
-        let judged = |patch: &&&PatchProposed| self.is_judged(patch.patch_hash, CriterionSplit::Dev);
+        let judged =
+            |patch: &&&PatchProposed| self.is_judged(patch.patch_hash, CriterionSplit::Dev);
         if standing.iter().filter(judged).count() < standing.len() {
             return Step::Gate;
         }

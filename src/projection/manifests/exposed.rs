@@ -2,8 +2,8 @@
 
 use clover_event::payload::manifest::Manifest;
 use clover_event::payload::prereg::ExposureOpened;
-use clover_ledger::ProposedEvent;
 use clover_ledger::Code;
+use clover_ledger::ProposedEvent;
 use clover_ledger::RuleAnswer;
 use clover_ledger::ensure;
 use clover_ledger::unmet;
@@ -60,7 +60,11 @@ pub(super) fn check(
 }
 
 /// Whether units may be exposed now, as far as a manifest limits when.
-fn check_dates(record: &ManifestRecord, manifest: &Manifest, event: &ProposedEvent<'_>) -> RuleAnswer {
+fn check_dates(
+    record: &ManifestRecord,
+    manifest: &Manifest,
+    event: &ProposedEvent<'_>,
+) -> RuleAnswer {
     let Some(expiry) = &manifest.expiry else {
         return Ok(());
     };

@@ -138,7 +138,10 @@ pub fn confirm(
     let unsealed = course.unsealed(&bench.ledger, &bench.record, size)?;
     let mut hypotheses = Vec::new();
     for hypothesis in &course.sealed(&bench.ledger, &bench.record)? {
-        if !bench.record.is_judged(hypothesis.hash, CriterionSplit::Confirm) {
+        if !bench
+            .record
+            .is_judged(hypothesis.hash, CriterionSplit::Confirm)
+        {
             let gates = course.on_confirm(&unsealed, hypothesis)?;
             let gates: Vec<Payload> = gates.into_iter().map(Payload::from).collect();
             appended.extend(bench.say(ports, gates)?);

@@ -10,8 +10,8 @@ use crate::direct::point::Predictions;
 use crate::draws::Draws;
 use crate::inference;
 use crate::inference::Interval;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 
 /// Most replicates of a bootstrap: the estimates of each are held in memory.

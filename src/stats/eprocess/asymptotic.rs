@@ -5,8 +5,8 @@
 //! assume the worst case of `1/pi` and gains nothing, so it is published beside the labels-only gate, never merged with it.
 //! Source: Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024.
 
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use crate::sample::open_unit;
 use clover_num::math;
@@ -125,7 +125,11 @@ impl RunningMoments {
     ///
     /// # Errors
     /// [`InsufficientData`] before that, or for one value.
-    pub fn interval(&self, boundary: &Boundary, burn_in: u64) -> Result<Asymptotic, InsufficientData> {
+    pub fn interval(
+        &self,
+        boundary: &Boundary,
+        burn_in: u64,
+    ) -> Result<Asymptotic, InsufficientData> {
         let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         InsufficientData::unless("observations", count(self.n), count(burn_in.max(2)))?;
         let deviation = (self.squares / (self.n as f64 - 1.0)).sqrt();

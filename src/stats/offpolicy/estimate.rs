@@ -7,8 +7,8 @@ use crate::inference;
 use crate::inference::Interval;
 use crate::offpolicy::rewards::LoggedRows;
 use crate::sample::Clusters;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use crate::sample::Weights;
 use crate::sample::align;
@@ -247,7 +247,10 @@ mod tests {
         let legacy = found.legacy(None).unwrap();
         assert!((legacy.se - error).abs() < 1e-15 && legacy.df == 1);
         let one = Clusters::of([0; 4]).unwrap();
-        assert!(matches!(found.spread(&one, 0.05), Err(Unfit::InsufficientData(_))));
+        assert!(matches!(
+            found.spread(&one, 0.05),
+            Err(Unfit::InsufficientData(_))
+        ));
         assert!(found.spread(&prompts, f64::NAN).is_err());
     }
 

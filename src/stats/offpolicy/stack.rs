@@ -2,8 +2,8 @@
 
 use crate::offpolicy::estimate::Estimator;
 use crate::offpolicy::estimate::OffPolicy;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use crate::sample::align;
 use crate::weights::simplex;

@@ -1,8 +1,8 @@
 //! The square-root law and the integer plans it gives.
 
 use crate::distribution;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use clover_num::math;
 
@@ -384,7 +384,10 @@ mod tests {
         assert!(plan_evaluation(f64::NAN, &model, &costs, 30, power()).is_err());
         assert!(plan_for_mde(0.0, &model, &costs, 30, power()).is_err());
         let two = [(10.0, 5.0, 0.1), (20.0, 5.0, 0.1), (20.0, 5.0, 0.0)];
-        assert!(matches!(fit_variance(&two), Err(Unfit::InsufficientData(_))));
+        assert!(matches!(
+            fit_variance(&two),
+            Err(Unfit::InsufficientData(_))
+        ));
         let zero = [(0.0, 5.0, 0.1); 3];
         assert!(matches!(fit_variance(&zero), Err(Unfit::Invalid(_))));
     }

@@ -8,8 +8,8 @@ use crate::draws::Draws;
 use crate::eprocess::bettor;
 use crate::eprocess::bettor::FRACTIONS;
 use crate::predicate::losses::Losses;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use clover_num::math;
 
 /// Replicates of the bootstrap.
@@ -66,7 +66,11 @@ pub fn t_p(mean: &ClusteredMean) -> Option<f64> {
 ///
 /// # Errors
 /// [`InsufficientData`] for one cluster, or without replicates.
-pub fn bootstrap_p(losses: &Losses, replicates: usize, seed: [u8; 32]) -> Result<f64, InsufficientData> {
+pub fn bootstrap_p(
+    losses: &Losses,
+    replicates: usize,
+    seed: [u8; 32],
+) -> Result<f64, InsufficientData> {
     InsufficientData::unless("replicates", replicates, 1)?;
     let clusters = losses.clusters();
     let rows = clusters.totals(&vec![1.0; losses.differences().len()]);

@@ -1,7 +1,7 @@
 //! Log-ratios, and the weights that they give.
 
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use crate::sample::Values;
 use crate::sample::Weights;
@@ -242,7 +242,10 @@ mod tests {
         assert!(LogRatios::of(Vec::new()).is_err());
         let ratios = new(&[-2.0, f64::NEG_INFINITY], &[-1.0, -1.0]).unwrap();
         assert_eq!(ratios.as_slice()[0].to_bits(), (-1.0_f64).to_bits());
-        assert!(matches!(ratios.select(&[1]), Err(Unfit::InsufficientData(_))));
+        assert!(matches!(
+            ratios.select(&[1]),
+            Err(Unfit::InsufficientData(_))
+        ));
     }
 
     #[test]

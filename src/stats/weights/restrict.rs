@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use crate::overlap;
-use crate::sample::SampleError;
 use crate::sample::InsufficientData;
+use crate::sample::SampleError;
 use crate::sample::Unfit;
 use crate::sample::Weights;
 use crate::sample::align;
@@ -168,7 +168,10 @@ mod tests {
         assert!(matches!(to_band(&ratios, 0.5), Err(Unfit::Invalid(_))));
         assert!(matches!(to_band(&ratios, f64::NAN), Err(Unfit::Invalid(_))));
         let far = LogRatios::of(vec![50.0, -50.0]).unwrap();
-        assert!(matches!(to_band(&far, 0.1), Err(Unfit::InsufficientData(_))));
+        assert!(matches!(
+            to_band(&far, 0.1),
+            Err(Unfit::InsufficientData(_))
+        ));
     }
 
     #[test]
@@ -181,7 +184,10 @@ mod tests {
         let kept: Vec<bool> = found.cohorts.iter().map(|cohort| cohort.kept).collect();
         assert_eq!(kept, [true, false, false]);
         assert!((found.cohorts[1].ess_fraction - 0.25).abs() < 1e-15);
-        assert!(matches!(to_cohorts(weights, &of, 1.0), Err(Unfit::InsufficientData(_))));
+        assert!(matches!(
+            to_cohorts(weights, &of, 1.0),
+            Err(Unfit::InsufficientData(_))
+        ));
         assert!(to_cohorts(weights, &of[..3], 0.3).is_err());
     }
 }

@@ -5,10 +5,10 @@ use serde::Serialize;
 use crate::event::id::JudgeId;
 use crate::event::id::PatchId;
 use crate::event::payload::Verdict;
-use crate::event::payload::predicate::Evidence;
-use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::Criterion;
 use crate::event::payload::predicate::CriterionSplit;
+use crate::event::payload::predicate::Evidence;
+use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::predicate::SealedHypothesis;
 use crate::ground::digest::Digest;
 use crate::projection::iterations::record::IterationRecord;
@@ -189,7 +189,11 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
 }
 
 /// Names of the gates that a candidate failed on a part, each once, in their order: `None` unless there are several.
-pub fn failed(record: &IterationRecord, candidate: Digest, split: CriterionSplit) -> Option<String> {
+pub fn failed(
+    record: &IterationRecord,
+    candidate: Digest,
+    split: CriterionSplit,
+) -> Option<String> {
     let mut names: Vec<&'static str> = Vec::new();
     let of = |gate: &&LogStatement<GateEvaluated>| {
         gate.said.candidate == candidate && gate.said.split == split

@@ -30,7 +30,9 @@ fn why(gate: Criterion) -> &'static str {
     match gate {
         Criterion::P1 => "the improvement on dev is within its noise of eta",
         Criterion::P2 => "the calibration error of few rows is mostly chance",
-        Criterion::P3 | Criterion::P9 => "cells below 40 rows are inconclusive, small ones show little",
+        Criterion::P3 | Criterion::P9 => {
+            "cells below 40 rows are inconclusive, small ones show little"
+        }
         Criterion::P4 => "the shift over few rows varies around its cap",
         Criterion::P5 => "calibrators of few rows move the anchors by chance",
         Criterion::P6 => "domains below 40 rows are inconclusive, small ones show little",

@@ -13,8 +13,8 @@ use clover_stats::direct::Row;
 use clover_stats::direct::Scale;
 use clover_stats::direct::Table;
 use clover_stats::folds;
-use clover_stats::sample::SampleError;
 use clover_stats::sample::InsufficientData;
+use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
 use clover_stats::transport;
 

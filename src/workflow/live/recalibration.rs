@@ -17,8 +17,8 @@ use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_num::Count;
 use clover_projection::deployments::rollouts::Rollouts;
-use clover_stats::sample::SampleError;
 use clover_stats::sample::InsufficientData;
+use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
 
 use crate::iterate;

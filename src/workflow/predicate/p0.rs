@@ -1,12 +1,12 @@
 //! P0: the patch is admissible.
 
 use clover_event::payload::Verdict;
-use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
 
-use crate::predicate::CriterionRule;
 use crate::predicate::CriterionNumber;
+use crate::predicate::CriterionRule;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::worst;
@@ -34,7 +34,11 @@ fn show(evidence: &Evidence, _: &ProfileThresholds) -> Vec<CriterionNumber> {
         return Vec::new();
     };
     let held = format!("<= {}", found.kappa_max.value());
-    vec![CriterionNumber::new("kappa", found.kappa.value() as f64, held)]
+    vec![CriterionNumber::new(
+        "kappa",
+        found.kappa.value() as f64,
+        held,
+    )]
 }
 
 #[cfg(test)]

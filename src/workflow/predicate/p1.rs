@@ -1,12 +1,12 @@
 //! P1: the squared error falls on dev. The search is free there, so nothing is tested.
 
 use clover_event::payload::Verdict;
-use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
 
-use crate::predicate::CriterionRule;
 use crate::predicate::CriterionNumber;
+use crate::predicate::CriterionRule;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::loss_lines;
 use crate::predicate::pass_if;

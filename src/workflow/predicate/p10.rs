@@ -1,13 +1,13 @@
 //! P10: the gain is not calibration noise.
 
 use clover_event::payload::Verdict;
-use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
 use clover_stats::oua;
 
-use crate::predicate::CriterionRule;
 use crate::predicate::CriterionNumber;
+use crate::predicate::CriterionRule;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 

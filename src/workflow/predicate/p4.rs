@@ -3,13 +3,13 @@
 use clover_event::payload::Verdict;
 use clover_event::payload::manifest::ShiftMetric;
 use clover_event::payload::predicate::Blast;
-use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
 use clover_stats::predicate::Shift;
 
-use crate::predicate::CriterionRule;
 use crate::predicate::CriterionNumber;
+use crate::predicate::CriterionRule;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::whole;

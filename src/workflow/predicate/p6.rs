@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use clover_event::payload::Verdict;
-use clover_event::payload::predicate::EnvironmentTests;
-use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::EnvironmentTests;
+use clover_event::payload::predicate::Evidence;
 use clover_num::Finite;
 use clover_num::Probability;
 use clover_stats::environment;
 use clover_stats::multiplicity;
 use clover_stats::multiplicity::MultiplicityCorrection;
 
-use crate::predicate::CriterionRule;
 use crate::predicate::CriterionNumber;
+use crate::predicate::CriterionRule;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::whole;
 use crate::predicate::worst;

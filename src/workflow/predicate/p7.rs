@@ -2,14 +2,14 @@
 
 use clover_event::payload::Verdict;
 use clover_event::payload::predicate::AttackUplift;
-use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
 use clover_num::Finite;
 use clover_stats::predicate::SEEDS_MIN;
 
-use crate::predicate::CriterionRule;
 use crate::predicate::CriterionNumber;
+use crate::predicate::CriterionRule;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::pass_if;
 use crate::predicate::whole;

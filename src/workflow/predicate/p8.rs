@@ -3,9 +3,9 @@
 use clover_event::payload::Verdict;
 use clover_event::payload::manifest::ConfirmTest;
 use clover_event::payload::predicate::ConfirmLoss;
-use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::SequentialStop;
 use clover_num::Probability;
 use clover_stats::crv1::ClusteredMean;
@@ -14,8 +14,8 @@ use clover_stats::predicate::BettingTest;
 use clover_stats::predicate::Confirm;
 use clover_stats::predicate::ConfirmOutcome;
 
-use crate::predicate::CriterionRule;
 use crate::predicate::CriterionNumber;
+use crate::predicate::CriterionRule;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::loss_lines;
 use crate::predicate::pass_if;
@@ -111,7 +111,11 @@ fn show(evidence: &Evidence, held: &ProfileThresholds) -> Vec<CriterionNumber> {
         found.p_exact.value(),
         level(ConfirmTest::Betting),
     ));
-    lines.push(CriterionNumber::new("p t", p(found.p_t), level(ConfirmTest::T)));
+    lines.push(CriterionNumber::new(
+        "p t",
+        p(found.p_t),
+        level(ConfirmTest::T),
+    ));
     lines.push(CriterionNumber::new(
         "p bootstrap",
         p(found.p_bootstrap),

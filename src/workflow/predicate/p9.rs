@@ -5,9 +5,9 @@
 
 use clover_event::payload::Verdict;
 use clover_event::payload::manifest::RegressionGuard;
-use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GreenSlice;
 use clover_event::payload::predicate::Greens;
 use clover_num::Finite;
@@ -15,8 +15,8 @@ use clover_num::Probability;
 use clover_stats::predicate::GreenNumbers;
 use clover_stats::predicate::GreenRule;
 
-use crate::predicate::CriterionRule;
 use crate::predicate::CriterionNumber;
+use crate::predicate::CriterionRule;
 use crate::predicate::ProfileThresholds;
 use crate::predicate::whole;
 use crate::predicate::worst;

@@ -144,7 +144,10 @@ pub(super) fn asked(
     if record.battery_of(of.hash).is_none() {
         // Nobody recorded the battery that ran for the answer: what it found is taken as it was said.
         let told = said.answers.iter().find(|of| of.gate == Criterion::P7);
-        let mine = receipt.answers.iter_mut().find(|of| of.gate == Criterion::P7);
+        let mine = receipt
+            .answers
+            .iter_mut()
+            .find(|of| of.gate == Criterion::P7);
         if let (Some(mine), Some(told)) = (mine, told) {
             *mine = *told;
         }

@@ -3,15 +3,15 @@
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::IterationId;
-use clover_event::payload::predicate::Evidence;
-use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
+use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::scoring::ScoresRecomputed;
 use clover_ground::digest::Digest;
-use clover_ledger::ProposedEvent;
 use clover_ledger::History;
+use clover_ledger::ProposedEvent;
 use clover_projection::iterations::record::Attacks;
 use clover_projection::iterations::record::IterationRecord;
 
@@ -115,8 +115,7 @@ impl Context<'_> {
 /// The last entry that everything before confirm read.
 fn through(record: &IterationRecord, payload: &Payload) -> Result<u64, RecomputeError> {
     let own = || {
-        let confirm =
-            matches!(payload, Payload::GateEvaluated(said) if said.split == CriterionSplit::Confirm);
+        let confirm = matches!(payload, Payload::GateEvaluated(said) if said.split == CriterionSplit::Confirm);
         inputs_of(payload).filter(|_| !confirm)
     };
     let through = record.through().or_else(own);

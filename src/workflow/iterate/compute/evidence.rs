@@ -24,8 +24,8 @@ use clover_stats::predicate::Losses;
 use clover_stats::predicate::Replication;
 use clover_stats::reliability;
 use clover_stats::residuals::Class;
-use clover_stats::sample::SampleError;
 use clover_stats::sample::InsufficientData;
+use clover_stats::sample::SampleError;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
 

@@ -64,18 +64,19 @@ pub fn label_process(table: &Table) -> Result<LabelProcess, InsufficientData> {
     };
     let weights: Vec<f64> = labelled.iter().map(|&row| weight(row)).collect();
     let mass = math::sum(&weights);
-    let compare = |name: String, value: &dyn Fn(usize) -> f64| -> Result<Balance, InsufficientData> {
-        let all: Vec<f64> = table.logs().iter().map(|&row| value(row)).collect();
-        let chosen: Vec<f64> = labelled.iter().map(|&row| value(row)).collect();
-        let spread = inference::standard_deviation(&all)?;
-        let difference = math::dot(&weights, &chosen) / mass - math::mean(&all);
-        let smd = if spread > 0.0 {
-            difference / spread
-        } else {
-            0.0
+    let compare =
+        |name: String, value: &dyn Fn(usize) -> f64| -> Result<Balance, InsufficientData> {
+            let all: Vec<f64> = table.logs().iter().map(|&row| value(row)).collect();
+            let chosen: Vec<f64> = labelled.iter().map(|&row| value(row)).collect();
+            let spread = inference::standard_deviation(&all)?;
+            let difference = math::dot(&weights, &chosen) / mass - math::mean(&all);
+            let smd = if spread > 0.0 {
+                difference / spread
+            } else {
+                0.0
+            };
+            Ok(Balance { name, smd })
         };
-        Ok(Balance { name, smd })
-    };
     let mut balance = vec![compare("score".to_owned(), &|row| data.scored.scores[row])?];
     for (number, covariate) in data.covariates.iter().enumerate() {
         balance.push(compare(format!("covariate {number}"), &|row| {

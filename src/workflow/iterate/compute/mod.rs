@@ -14,8 +14,8 @@ pub mod transport;
 pub mod uncertainty;
 
 pub use rows::Anchor;
-pub use rows::ScoredRubric;
 pub use rows::EnvironmentFamily;
 pub use rows::IterationRows;
+pub use rows::ScoredRubric;
 pub use rows::SliceFamily;
 pub use rows::Table;

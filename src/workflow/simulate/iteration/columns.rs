@@ -7,9 +7,9 @@ use clover_stats::sample::SampleError;
 use rayon::prelude::*;
 
 use crate::iterate::compute::Anchor;
-use crate::iterate::compute::ScoredRubric;
 use crate::iterate::compute::EnvironmentFamily;
 use crate::iterate::compute::IterationRows;
+use crate::iterate::compute::ScoredRubric;
 use crate::iterate::compute::SliceFamily;
 use crate::iterate::compute::Table;
 use crate::iterate::compute::rows::RubricScores;

@@ -16,9 +16,9 @@ use clover_event::payload::manifest::IterationPlan;
 use clover_event::payload::manifest::Profile;
 use clover_event::payload::manifest::RegressionGuard;
 use clover_event::payload::manifest::ShiftMetric;
-use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::SequentialLook;
 use clover_event::payload::predicate::SequentialStop;
 use clover_event::payload::predicate::Thresholds;
@@ -410,8 +410,10 @@ impl Simulation {
         let drawn = (replicates, seed);
         let confirm = models.confirm(&compared, base.share, drawn, block.as_ref())?;
         let confirm = self.not_passed(&confirm);
-        let mut blocked: Vec<(Criterion, CriterionSplit)> =
-            dev.iter().map(|gate| (*gate, CriterionSplit::Dev)).collect();
+        let mut blocked: Vec<(Criterion, CriterionSplit)> = dev
+            .iter()
+            .map(|gate| (*gate, CriterionSplit::Dev))
+            .collect();
         blocked.extend(confirm.iter().map(|gate| (*gate, CriterionSplit::Confirm)));
         let mean = compared.part(SplitPart::Confirm)?.mean();
         let error = mean.standard_error();
