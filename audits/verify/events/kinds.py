@@ -70,6 +70,7 @@ KINDS = {
                                          protocol=ident, purpose=one_of("audit", "calibrate", "confirm"),
                                          strata=Optional(listing(record(inclusion_micro=INCLUSION, stratum=ident)))),
     ("label.scale_declared", 1): Kind("labeler", "@", high_micro=MICRO, low_micro=MICRO),
+    ("score.scale_declared", 1): Kind("scorer", "@ judge", high_micro=MICRO, judge=ident, low_micro=MICRO),
     ("splits.listed", 1): Kind("arbiter", "@ split part first", clusters=listing(ident), first=integer(),
                                part=one_of(*PARTS), split=ident, by=Optional(
                                    record(cluster_rule=CLUSTER_RULE, seed=integer(), separation=APART))),

@@ -50,6 +50,7 @@ mod laid_out;
 mod live;
 mod mistakes;
 mod obstacles;
+mod on_scales;
 mod ope;
 mod own_data;
 mod past;

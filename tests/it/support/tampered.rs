@@ -117,6 +117,7 @@ pub fn written() -> Vec<Sample> {
     rows.extend(super::tampered_environments::all());
     rows.extend(super::tampered_undone::all());
     rows.extend(super::tampered_seen::all());
+    rows.extend(super::tampered_scales::all());
     rows
 }
 
