@@ -12,7 +12,6 @@ use clover_event::payload::audit::TransportStanding;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::environment::EnvironmentsTested;
-use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::estimated::Claim;
