@@ -64,6 +64,7 @@ pub(super) const PAST: &[&str] = &[
     "prompt diff",
     "prompt log",
     "prompt show",
+    "regime list",
     "report iteration",
     "report list",
     "report show",

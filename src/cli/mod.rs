@@ -77,6 +77,7 @@ mod qualify;
 mod recalibrate;
 mod record;
 mod refusals;
+mod regime;
 mod replay;
 mod replicating;
 mod report;
@@ -99,6 +100,7 @@ mod submit;
 mod sync;
 mod top;
 mod transport;
+mod transport_environments;
 mod ui;
 mod verify;
 mod wallet;
@@ -264,10 +266,10 @@ enum Verb {
     #[command(subcommand)]
     Simulate(simulate::Verb),
     /// What policies are worth by the ledger's scores and labels, on the record
-    #[command(help_template = CLOSE, after_help = "Example:\n  clover estimate --plot values.svg")]
+    #[command(help_template = CLOSE, override_usage = "clover estimate [OPTIONS] [POLICY]...   (default all policies)", after_help = "Example:\n  clover estimate --plot values.svg")]
     Estimate(estimate::EstimateEstimateArgs),
     /// Which differences of policies are real, on the record
-    #[command(after_help = "Example:\n  clover compare --all")]
+    #[command(override_usage = estimate::COMPARE, after_help = "Example:\n  clover compare --all")]
     Compare(estimate::EstimateCompareArgs),
     /// Calibrators on record, and what new scores become
     #[command(subcommand)]
@@ -275,6 +277,9 @@ enum Verb {
     /// Audits that are run once, and the questions that an auditor asks of a log
     #[command(subcommand)]
     Audit(audit::Verb),
+    /// Environments that failed, and how rewards may be used there
+    #[command(subcommand)]
+    Regime(regime::Verb),
     /// How many scores, labels and probes, from the ledger's own variance
     #[command(subcommand)]
     Plan(plan::Verb),
@@ -302,8 +307,8 @@ enum Verb {
     /// Signed sizes and roots of the log
     #[command(subcommand)]
     Checkpoint(checkpoint::Verb),
-    /// Write the log in a format that needs no Clover
-    #[command(after_help = "Example:\n  clover export jsonl -o export --blobs")]
+    /// Write the log in a format that needs no Clover, or what it says for other tools
+    #[command(after_help = export::formats_help())]
     Export(export::Args),
     /// Content too large or too private for an event
     #[command(subcommand)]
@@ -502,6 +507,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Compare(args) => estimate::compare(ctx, &args),
         Verb::Calibrate(verb) => calibrate::run(ctx, &verb),
         Verb::Audit(verb) => audit::run(ctx, &verb),
+        Verb::Regime(verb) => regime::run(ctx, &verb),
         Verb::Replay(args) => replay::run(ctx, &args),
         Verb::Plan(verb) => plan::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),

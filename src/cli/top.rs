@@ -12,7 +12,7 @@ Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one 
   plan     prereg · family · assume · budget    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  generator
   read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
-  worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · replay
+  worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · regime · replay
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup · restore
 
 Options of every verb:

@@ -53,6 +53,7 @@ pub mod prereg;
 pub mod prompt;
 pub mod qualify;
 pub mod recalibrate;
+pub mod regime;
 pub mod replay;
 pub mod report;
 pub mod rubric;

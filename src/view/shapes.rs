@@ -51,6 +51,7 @@ use crate::view::prereg;
 use crate::view::prompt;
 use crate::view::qualify;
 use crate::view::recalibrate;
+use crate::view::regime;
 use crate::view::replay;
 use crate::view::report;
 use crate::view::rubric;
@@ -238,6 +239,8 @@ shapes! {
     "prove": entry::InclusionProof | entry::ProofChecked;
     "qualify": qualify::QualifyFacts;
     "record": StandsAnd<appended::KeptIn> | Stands | Bodies;
+    "regime list": regime::RegimeList;
+    "regime select": Stands | Bodies;
     "replay": replay::ReplayFacts;
     "report iteration": report::IterationReport | StandsAnd<report::PublicationFacts> | BodiesAnd<report::PublicationFacts>;
     "report list": report::ReportList;

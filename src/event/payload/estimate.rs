@@ -17,6 +17,7 @@ use crate::id::Root;
 use crate::id::Text;
 use crate::payload::BlobRef;
 use crate::payload::audit::TransportStanding;
+use crate::payload::environment::EnvironmentScope;
 use crate::payload::estimated::CalibratorKind;
 use crate::payload::estimated::CalibratorMode;
 use crate::payload::estimated::Claim;
@@ -45,6 +46,9 @@ pub struct EstimateTerms {
     pub bootstrap: Option<Resampling>,
     /// Covariates beside the score, in their order.
     pub covariates: Vec<FieldId>,
+    /// The environment whose rows and labels alone are read; absent for all rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentScope>,
     /// Seed of the folds.
     pub fold_seed: Count,
     /// Folds asked for; few labelled prompts get fewer.

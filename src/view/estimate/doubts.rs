@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
@@ -20,6 +21,7 @@ use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::answer::OrderStanding;
 use crate::view::answer::Question;
+use crate::view::answer::Standing;
 use crate::view::estimate::digits;
 use crate::view::estimate::ends;
 use crate::view::estimate::standing;
@@ -32,12 +34,15 @@ use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::drawn::Undrawn;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::shape;
+use crate::workflow::judge::kinship;
 
 /// What the record says against a claim about an experiment, whatever its numbers are.
 #[derive(Clone, Debug)]
 pub struct ClaimBasis {
     /// Assumptions that fail and that no label mends, a sentence each.
     failing: Vec<String>,
+    /// What the judge shares with policies and with other judges, a sentence each.
+    kinship: Vec<String>,
     /// What each registered design for calibration draws, as shares of rows from 0 to 1.
     label_rates: BTreeMap<DesignId, LabelRate>,
 }
@@ -53,7 +58,7 @@ struct LabelRate {
 
 impl ClaimBasis {
     /// As the folds have it.
-    pub fn of(state: &State, experiment: &ExperimentId) -> Self {
+    pub fn of(state: &State, experiment: &ExperimentId, judge: &JudgeId) -> Self {
         let designs = state.fold::<Designs>().by_experiment.get(experiment);
         let designs = designs.into_iter().flat_map(|of| &of.designs);
         let label_rates = designs.filter_map(|(id, design)| {
@@ -69,8 +74,17 @@ impl ClaimBasis {
         });
         Self {
             failing: assumptions(state, experiment),
+            kinship: kinship::of_registered(state, experiment, judge)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             label_rates: label_rates.collect(),
         }
+    }
+
+    /// What the judge shares with policies and with other judges, a sentence each.
+    pub fn kinship(&self) -> &[String] {
+        &self.kinship
     }
 
     /// Assumptions that fail and that no label mends, a sentence each.
@@ -125,7 +139,7 @@ impl Asked<'_> {
             name: row.policy.to_string(),
             value: row.estimate.value(),
             interval: decisive((self.found, self.experiment), policy, row),
-            standing: standing(row),
+            standing: self.standing(row),
         });
         let policies: Vec<answer::Policy> = policies.collect();
         let gaps = self.found.gathered.dataset.gaps(self.places);
@@ -145,6 +159,20 @@ impl Asked<'_> {
             order_standing,
         }
         .answer()
+    }
+
+    /// How a value stands; one that an environment withholds failed no audit of its own.
+    fn standing(&self, row: &EstimateRecorded) -> Standing {
+        let found = standing(row);
+        let audits = &self.found.gathered.audits;
+        let mut records = audits.environments(self.experiment, &row.terms.judge);
+        let is_of_environment = row
+            .transport
+            .is_some_and(|of| records.any(|record| record.failed_seq == Some(of.seq.value())));
+        match found {
+            Standing::Failed if is_of_environment => Standing::Environment,
+            other => other,
+        }
     }
 
     fn rows(&self) -> Vec<EstimateRecorded> {

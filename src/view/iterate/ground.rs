@@ -22,6 +22,7 @@ use crate::view::iterate::number;
 use crate::view::iterate::reach;
 use crate::view::word;
 use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::rows;
 
 /// Rows of each part of the split.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -73,6 +74,9 @@ pub struct CalibratorFit {
     pub oua_share: Option<f64>,
     /// Lower bound on the gain that is in sight.
     pub promising_gain: f64,
+    /// What labels are shares of, in words; absent where they stand as they are, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_scale: Option<String>,
     /// Remarks on the rows.
     pub notes: Vec<String>,
 }
@@ -120,7 +124,7 @@ pub struct CardList {
 fn fit(course: &Course) -> CalibratorFit {
     let (loaded, ground) = (&course.loaded, &course.ground);
     let parts = &loaded.table.data().parts;
-    let rows = |part: SplitPart| parts.iter().filter(|of| **of == Some(part)).count() as u64;
+    let of_part = |part: SplitPart| parts.iter().filter(|of| **of == Some(part)).count() as u64;
     let labels = |part: SplitPart| loaded.table.labelled(part).len() as u64;
     let baseline = &ground.baseline;
     let squares = baseline.residuals(&loaded.table, &baseline.rows);
@@ -130,9 +134,9 @@ fn fit(course: &Course) -> CalibratorFit {
         split: loaded.split.clone(),
         through_seq: loaded.through,
         rows: PartRows {
-            fit: rows(SplitPart::Fit),
-            dev: rows(SplitPart::Dev),
-            confirm: rows(SplitPart::Confirm),
+            fit: of_part(SplitPart::Fit),
+            dev: of_part(SplitPart::Dev),
+            confirm: of_part(SplitPart::Confirm),
             all: loaded.table.len() as u64,
         },
         labels: PartLabels {
@@ -148,6 +152,9 @@ fn fit(course: &Course) -> CalibratorFit {
         oof_rmse: math::mean(&squares).sqrt(),
         oua_share: ground.uncertainty.share.share(),
         promising_gain: ground.gain,
+        label_scale: loaded
+            .label_scale
+            .and_then(|(ends, _)| rows::label_scale_in_words(ends)),
         notes: loaded.notes.clone(),
     }
 }
@@ -192,6 +199,9 @@ pub fn fitted(view: &mut View, course: &Course, record: &IterationRecord) -> Cal
         ),
         ("read through", format!("seq {}", of.through_seq)),
     ];
+    if let Some(scale) = &of.label_scale {
+        pairs.push(("labels", scale.clone()));
+    }
     pairs.extend(checked(record));
     view.pairs(pairs);
     of

@@ -48,6 +48,7 @@ use crate::estimate::form::Form;
 use crate::estimate::missing::Missing;
 use crate::estimate::model;
 use crate::estimate::rows::Gathered;
+use crate::estimate::scope;
 use crate::estimate::terms;
 use crate::estimate::terms::BUILD;
 use crate::estimate::terms::count;
@@ -80,17 +81,6 @@ pub struct Fitted {
     pub blobs: [Vec<u8>; 2],
 }
 
-/// Terms that a fit depends on: level, bootstrap and use of labels are not among them.
-pub fn fit_terms(of: &EstimateTerms) -> EstimateTerms {
-    let mut usual = terms::usual(of.judge.clone(), of.covariates.clone());
-    usual.fold_seed = of.fold_seed;
-    usual.folds = of.folds;
-    usual.judge_scale = of.judge_scale;
-    usual.label_scale = of.label_scale;
-    usual.mode = of.mode;
-    usual
-}
-
 /// Computes estimates, and audits on probes. Other `weights` than the terms' own serve to show how far replicates have
 /// come.
 ///
@@ -111,6 +101,7 @@ pub fn compute(
         fold_seed: request.fold_seed,
     });
     request.probes = probes;
+    scope::check_local(&gathered, &of)?;
     if of.labels == LabelUse::Weighted {
         request.strata = Some(gathered.inclusion()?);
     }
@@ -241,7 +232,7 @@ impl Found {
             selected: terms::kind(calibrator.selected),
             slope_high: calibration.slopes.high.map(finite),
             slope_low: calibration.slopes.low.map(finite),
-            terms: fit_terms(&self.terms),
+            terms: terms::fit(&self.terms),
             through_seq: count(self.gathered.newest),
             uses_covariates: calibrator.uses_covariates,
         };
@@ -257,12 +248,12 @@ impl Found {
         if self.calibrator.is_some() {
             let sources = self.gathered.sources.iter().enumerate();
             let newest = sources.filter_map(|(at, of)| Some((self.name(at), of.newest_label?)));
-            audits.answer(experiment, &self.terms.judge, newest);
+            let of = (&self.terms.judge, self.terms.environment.as_ref());
+            audits.answer(experiment, of, newest);
         }
+        let name = self.name(policy);
         audits.standing(
-            experiment,
-            &self.terms.judge,
-            &self.name(policy),
+            &scope::subject(&self.terms, experiment, &name),
             self.digest(),
         )
     }
@@ -520,8 +511,8 @@ impl Found {
         if claim != Claim::BorrowedChecked {
             return 0.0;
         }
-        let (audits, judge) = (&self.gathered.audits, &self.terms.judge);
-        let margin = audits.margin(experiment, judge, &self.name(policy));
+        let (audits, name) = (&self.gathered.audits, self.name(policy));
+        let margin = audits.margin(&scope::subject(&self.terms, experiment, &name));
         margin.map_or(0.0, terms::unit)
     }
 

@@ -29,6 +29,18 @@ const REHEARSED: [&str; 7] = [
     "plan labels",
 ];
 
+/// Verbs that no ledger here answers: they refuse alike then and now.
+const SILENT: [&str; 8] = [
+    "exposure list",
+    "gate show",
+    "generator show",
+    "judge compare",
+    "prereg diff",
+    "prereg show",
+    "report show",
+    "rubric dead",
+];
+
 /// The first `size` entries of a story as a ledger of its own.
 fn desk(story: &Story, size: u64) -> Desk {
     let mut desk = Desk::new();
@@ -267,5 +279,9 @@ fn what_is_asked_of_the_past_is_what_was_printed_then() {
         wrong.len(),
         wrong.join("\n\n")
     );
+    let silent: Vec<_> = silent
+        .into_iter()
+        .filter(|verb| !SILENT.contains(&verb.as_str()))
+        .collect();
     assert!(silent.is_empty(), "no ledger answers {silent:?}");
 }

@@ -112,8 +112,10 @@ fn found(test: &TestLedger) -> Found {
     let which = Which {
         experiment: &experiment,
         judge: &terms.judge,
+        environment: None,
         covariates: &[],
         fields: &[],
+        places: &[],
         strata: false,
         rows_below: test.ledger.size(),
         audits_below: test.ledger.size(),

@@ -114,8 +114,10 @@ pub fn written() -> Vec<Sample> {
     rows.extend(super::tampered_retold::all());
     rows.extend(super::tampered_picked::all());
     rows.extend(super::tampered_before::all());
+    rows.extend(super::tampered_environments::all());
     rows.extend(super::tampered_undone::all());
     rows.extend(super::tampered_seen::all());
+    rows.extend(super::tampered_scales::all());
     rows
 }
 
