@@ -116,6 +116,7 @@ use clap::Subcommand;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::input::with_negatives;
 use crate::cli::refusals::command_line::parse_failure;
 use crate::cli::refusals::command_line::usage;
 use crate::cli::refusals::suggested::without_those_for_good;
@@ -469,15 +470,6 @@ fn parse_in(args: &[OsString], columns: u16) -> Result<(Cli, String), clap::Erro
 /// The parser of command lines.
 fn command() -> clap::Command {
     with_negatives(Cli::command().term_width(COLUMNS.into()))
-}
-
-/// A number below 0 after an option is its value, which the message then names, and no option of its own.
-fn with_negatives(command: clap::Command) -> clap::Command {
-    let named = command.mut_args(|arg| {
-        let takes = arg.get_action().takes_values();
-        arg.allow_negative_numbers(takes)
-    });
-    named.mut_subcommands(with_negatives)
 }
 
 /// As [`command`], with the options of every verb shown: for man pages and completions.
