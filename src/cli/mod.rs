@@ -301,8 +301,8 @@ enum Verb {
     /// Signed sizes and roots of the log
     #[command(subcommand)]
     Checkpoint(checkpoint::Verb),
-    /// Write the log in a format that needs no Clover
-    #[command(after_help = "Example:\n  clover export jsonl -o export --blobs")]
+    /// Write the log in a format that needs no Clover, or what it says for other tools
+    #[command(after_help = export::formats_help())]
     Export(export::Args),
     /// Content too large or too private for an event
     #[command(subcommand)]

@@ -23,6 +23,7 @@ mod doubts;
 mod drafted;
 mod drawn;
 mod estimate;
+mod extracts;
 mod foreign;
 mod gate;
 mod gate_ahead;
