@@ -34,7 +34,6 @@ use crate::projection::manifests::estimated;
 use crate::projection::manifests::estimated::PlannedEstimate;
 use crate::session::SessionError;
 use crate::session::estimates::Estimation;
-use crate::session::judge::kinship;
 use crate::session::regimes;
 use crate::stats::direct::ClusterWeights;
 use crate::view::View;
@@ -51,6 +50,7 @@ use crate::workflow::estimate::slices;
 use crate::workflow::estimate::slices::Sliced;
 use crate::workflow::estimate::slices::SlicesError;
 use crate::workflow::estimate::terms;
+use crate::workflow::judge::kinship;
 
 /// The numbers that a manifest in force registers, with its digest; `what` names them.
 pub(super) fn planned<T>(
@@ -445,16 +445,16 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
     let rows: Vec<_> = places
         .iter()
         .map(|&policy| {
-            let row = found.estimate(&read.experiment, policy, Form::Claimed);
+            let row = found.estimate(&read.experiment, policy, Form::NEWEST);
             (policy, row)
         })
         .collect();
     let planned = estimated::correction(read.ledger.state().fold(), &read.experiment);
     let correction = planned.and_then(|plan| FamilyCorrection::of(plan.said));
     let contrasts = found
-        .contrasts(&read.experiment, &places, correction, Form::Claimed)
+        .contrasts(&read.experiment, &places, correction, Form::NEWEST)
         .map_err(|error| refused(&error))?;
-    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
+    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment, &read.terms.judge);
     let shown = Estimates {
         found: &found,
         contrasts: &contrasts,
@@ -528,8 +528,8 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
         let found = found.contrasts(&read.experiment, &places, correction, form);
         found.map_err(|error| refused(&error))
     };
-    let contrasts = of(Form::Claimed)?;
-    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
+    let contrasts = of(Form::NEWEST)?;
+    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment, &read.terms.judge);
     let shown = Contrasts {
         found: &found,
         places: &places,

@@ -123,6 +123,7 @@ use crate::cli::top::TOP;
 use crate::cli::ui::Form;
 use crate::view;
 use crate::view::View;
+use crate::view::text::COLUMNS;
 
 pub use crate::view::Exit;
 pub use world::World;
@@ -431,7 +432,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> std::process::ExitCode {
 /// Runs one command line in a world.
 pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> Exit {
     let args = input::as_options(args.into_iter().collect());
-    let (cli, path) = match parse(&args) {
+    let (cli, path) = match parse_in(&args, world.help_columns()) {
         Ok(parsed) => parsed,
         Err(error) => {
             let mut options = args.iter().take_while(|arg| *arg != "--");
@@ -448,7 +449,12 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
 
 /// What was typed, and the verb's words: `gate show`.
 fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
-    let matches = command().try_get_matches_from(args);
+    parse_in(args, COLUMNS)
+}
+
+/// The same. Help that was asked for fits so many columns.
+fn parse_in(args: &[OsString], columns: u16) -> Result<(Cli, String), clap::Error> {
+    let matches = command_in(columns).try_get_matches_from(args);
     let matches = matches.map_err(|error| without_those_for_good(error, args))?;
     let mut path = Vec::new();
     let mut at = &matches;
@@ -461,7 +467,11 @@ fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
 
 /// The parser of command lines.
 fn command() -> clap::Command {
-    with_negatives(Cli::command().term_width(100))
+    command_in(COLUMNS)
+}
+
+fn command_in(columns: u16) -> clap::Command {
+    with_negatives(Cli::command().term_width(columns.min(COLUMNS).into()))
 }
 
 /// A number below 0 after an option is its value, which the message then names, and no option of its own.
@@ -583,8 +593,8 @@ fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
                 ctx.out(&text).ok();
                 ctx.flush().ok();
             }
+            let message = ctx.fitted(error.word, &ui::escape_lines(&error.message));
             let word = ui::paint(error.word, false, ctx.colour());
-            let message = ui::escape_lines(&error.message);
             ctx.err(&format!(
                 "{word}: {message}\nnext: {}\n",
                 ui::escape(&error.next)

@@ -461,7 +461,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     } else {
         Some(estimate::append(ctx, &mut read, &found, events)?)
     };
-    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
+    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment, &read.terms.judge);
     let shown = Audits {
         design: &design,
         environments,

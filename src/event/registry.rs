@@ -98,6 +98,7 @@ use crate::payload::iteration::IterationOpened;
 use crate::payload::judge::LogprobRecorded;
 use crate::payload::judge::ScoreConflict;
 use crate::payload::judge::ScoreRecorded;
+use crate::payload::judge::ScoreScaleDeclared;
 use crate::payload::label::LabelDesignRegistered;
 use crate::payload::label::LabelRecorded;
 use crate::payload::label::LabelRevealed;
@@ -542,6 +543,7 @@ registry! {
         JudgeCompared        "judge.compared"       1  by Signers::Role(Arbiter),   Experiment,    unique [build, first, second, through_seq];
         EnvironmentsTested   "environments.tested"  1  by Signers::Role(Arbiter),   Experiment,    unique [design, family];
         RegimeSelected       "regime.selected"      1  by Signers::Role(Arbiter),   Experiment,    repeatable;
+        ScoreScaleDeclared   "score.scale_declared" 1  by Signers::Role(Scorer),    Experiment,    unique [judge];
         // The next kind goes here.
     }
     retired {

@@ -7,6 +7,7 @@ pub mod extract;
 mod jsonl;
 pub mod publish;
 pub mod source;
+mod stage;
 mod tiles;
 
 use std::io;

@@ -19,6 +19,7 @@ pub mod gates;
 pub mod generators;
 pub mod iterations;
 pub mod judges;
+mod label_scales;
 pub mod manifests;
 pub mod orders;
 pub mod reader;
@@ -40,7 +41,7 @@ use clover_ledger::Rulebook;
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
     version: 26,
-    newest_since: 25,
+    newest_since: 26,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,

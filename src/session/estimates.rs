@@ -154,7 +154,7 @@ impl Estimation {
         }
         if gathered.dataset.policies.is_empty() {
             let (judge, experiment) = (self.terms.judge.clone(), self.experiment.clone());
-            let draws = scores::draws(&self.ledger)?;
+            let draws = scores::draws(&self.ledger, self.ledger.state())?;
             let judges: BTreeSet<JudgeId> = draws
                 .into_keys()
                 .filter(|of| of.experiment == experiment)

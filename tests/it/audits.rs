@@ -27,6 +27,8 @@ use crate::support::tampered_chosen;
 use crate::support::tampered_claims;
 use crate::support::tampered_drifts;
 use crate::support::tampered_environments;
+use crate::support::tampered_prompts;
+use crate::support::tampered_scales;
 use crate::support::tuned;
 use crate::support::verifiers;
 use crate::support::verifiers::Case;
@@ -192,6 +194,8 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     for sample in tampered_chosen::all()
         .into_iter()
         .chain(tampered_claims::all())
+        .chain(tampered_prompts::all())
+        .chain(tampered_scales::all())
     {
         items.extend(World::of(&lines_of(&sample)).items);
     }

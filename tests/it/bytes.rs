@@ -1151,6 +1151,11 @@ fn intake_fields(kind: Kind) -> Fields {
             must("high_micro", micro().boxed()),
             must("low_micro", micro().boxed()),
         ],
+        Kind::ScoreScaleDeclared => vec![
+            must("high_micro", micro().boxed()),
+            must("judge", id().boxed()),
+            must("low_micro", micro().boxed()),
+        ],
         Kind::SplitsListed => vec![
             may(
                 "by",

@@ -70,6 +70,7 @@ KINDS = {
                                          protocol=ident, purpose=one_of("audit", "calibrate", "confirm"),
                                          strata=Optional(listing(record(inclusion_micro=INCLUSION, stratum=ident)))),
     ("label.scale_declared", 1): Kind("labeler", "@", high_micro=MICRO, low_micro=MICRO),
+    ("score.scale_declared", 1): Kind("scorer", "@ judge", high_micro=MICRO, judge=ident, low_micro=MICRO),
     ("splits.listed", 1): Kind("arbiter", "@ split part first", clusters=listing(ident), first=integer(),
                                part=one_of(*PARTS), split=ident, by=Optional(
                                    record(cluster_rule=CLUSTER_RULE, seed=integer(), separation=APART))),
@@ -156,6 +157,7 @@ KINDS = {
         difference=number, family=listing(ident), first=ident,
         first_claim=Optional(CLAIM), first_root=encoded(32), first_transport=Optional(STANDING), interval=ENDS,
         p=number, p_adjusted=number,
+        prompts=Optional(record(both=COUNT, first_only=COUNT, second_only=COUNT, worst=number)),
         reading=Optional(one_of("not_told_apart", "told_apart", "unchecked")), se=number, second=ident,
         second_claim=Optional(CLAIM), second_root=encoded(32), second_transport=Optional(STANDING), terms=TERMS,
         through_seq=COUNT,

@@ -182,6 +182,7 @@ def label_recorded(state, entry, data):
             state.calibrated.setdefault(entry.experiment, {}).setdefault(data["policy"], entry.position)
         else:
             readable_probe(state, entry.experiment, data["design"], data["policy"], row)
+    label_seen(state, entry, data)
     key = (entry.experiment, data["design"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
     probe(state, key, data["policy"])
@@ -193,6 +194,29 @@ def label_recorded(state, entry, data):
     readable_outcome(state, entry, data)
     label_service(state, entry, row, data["purpose"])
     state.open_clusters.add((entry.experiment, data["item"]))
+
+
+def label_seen(state, entry, data):
+    """A label that can be seen widens the range of those of its experiment."""
+    value = data["value_micro"]
+    low, high = state.label_ranges.get(entry.experiment, (value, value))
+    state.label_ranges[entry.experiment] = min(low, value), max(high, value)
+
+
+def label_scale_declared(state, entry, data):
+    if data["low_micro"] < data["high_micro"]:
+        state.label_scales.setdefault(entry.experiment, (data["low_micro"], data["high_micro"]))
+
+
+def score_scale_declared(state, entry, data):
+    if data["low_micro"] < data["high_micro"]:
+        scale = data["low_micro"], data["high_micro"]
+        state.score_scales.setdefault((entry.experiment, data["judge"]), scale)
+
+
+def judge_compared(state, entry, data):
+    if "plan" in data:
+        state.compared.add((entry.experiment, frozenset((data["first"], data["second"]))))
 
 
 def label_sealed(state, entry, data):
@@ -212,6 +236,7 @@ def seal_accepted(state, entry, data):
 
 
 def label_revealed(state, entry, data):
+    label_seen(state, entry, data)
     key = (entry.experiment, data["design"])
     of_block, draw = state.in_block(*key), draw_of_row(data["row"])
     if draw is not None and entry.experiment is not None:
@@ -357,6 +382,8 @@ def score_recorded(state, entry, data):
     rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
     row = row_of_draw(data["policy"], data["item"], data["draw"])
     rows.setdefault(row, entry.position)
+    prompts = state.prompts.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
+    prompts.setdefault(data["policy"], {}).setdefault(data["draw"], set()).add(data["item"])
     for design, probes in state.open_probes.get(entry.experiment, {}).get(data["policy"], {}).items():
         if row in probes:
             key = (entry.experiment, data["policy"], design, data["judge"])

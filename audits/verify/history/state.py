@@ -76,6 +76,8 @@ class State:
         self.split_since, self.windows = {}, {}   # seq of the newest split; [(t2, its text)]
         self.confirm_roots, self.first_outcome = set(), {}
         self.scored = {}                          # id of a score.recorded -> its score
+        self.label_scales, self.label_ranges = {}, {}   # experiment -> (low, high) as declared; least and greatest seen
+        self.score_scales = {}                    # (experiment, judge) -> (low, high) as declared
 
     def begin_claims(self):
         """What claims rest on: protocols, waivers, conflicts, calibrators, audits, drift."""
@@ -93,6 +95,8 @@ class State:
         self.local = {}                           # (experiment, judge, key of the scope, calibrator) -> labels
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
         self.scored_at = {}                       # experiment -> judge -> row -> seq of its score
+        self.prompts = {}                         # experiment -> judge -> policy -> draw -> items with a score
+        self.compared = set()                     # (experiment, two judges) of comparisons that a plan named
         self.anew = {}                            # (iteration, candidate) -> judge that was asked anew
         self.drifts = {}                          # (experiment, judge) -> (newest failed check, if the newest failed)
 

@@ -41,7 +41,7 @@ RULES = (
     rule("natural_key", data=entries.rule_natural_key),
     rule("seal", data=labels.rule_seal),
     rule("charge", data=labels.rule_charge),
-    rule("design", data=labels.rule_design),
+    rule("design", data=(labels.rule_design, labels.rule_label_scale)),
     rule("purpose", data=labels.rule_purpose),
     rule("split", data=labels.rule_split),
     rule("score_once", data=labels.rule_score_once),
@@ -89,7 +89,7 @@ RULES = (
     rule("checkpoint"),                           # likewise
     rule("size"),                                 # likewise
     rule("blob", data=entries.rule_blob),
-    rule("judge", data=(labels.rule_judge, prompt_judges.rule_derived)),
+    rule("judge", data=(labels.rule_judge, labels.rule_score_scale, labels.rule_compared, prompt_judges.rule_derived)),
     rule("rulebook", data=entries.rule_rulebook),
     rule("recompute"),                            # not checked here: it takes the program
 )

@@ -221,3 +221,17 @@ fn escape(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_leave_its_element() {
+        let hostile = "</system-out><script a=\"b\">\u{1b}[2J&";
+        assert_eq!(
+            escape(hostile),
+            "&lt;/system-out&gt;&lt;script a=&quot;b&quot;&gt;\u{fffd}[2J&amp;"
+        );
+    }
+}

@@ -3,6 +3,7 @@
 mod claims;
 pub mod environments;
 pub mod probes;
+mod prompts;
 pub mod rules;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,6 @@ use clover_event::id::PolicyId;
 use clover_event::payload::audit::TransportStanding;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::environment::EnvironmentScope;
-use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimated::TransportState;
 use clover_ground::digest::Digest;

@@ -12,7 +12,6 @@ use clover_event::payload::audit::TransportStanding;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::environment::EnvironmentsTested;
-use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::estimated::Claim;
@@ -39,6 +38,7 @@ use crate::audits::Audits;
 use crate::audits::claims;
 use crate::audits::environments;
 use crate::audits::probes;
+use crate::audits::prompts;
 use crate::designs::Designs;
 use crate::said;
 
@@ -277,7 +277,8 @@ fn check_contrast(
             "told apart"
         );
     }
-    claims::check_contrast(state, experiment, contrast)
+    claims::check_contrast(state, experiment, contrast)?;
+    prompts::check_missing(state, experiment, contrast)
 }
 
 /// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.

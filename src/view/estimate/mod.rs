@@ -399,6 +399,7 @@ impl Estimates<'_> {
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));
         }
+        remarks.extend(self.basis.kinship().iter().cloned());
         remarks
     }
 

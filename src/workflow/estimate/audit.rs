@@ -39,7 +39,7 @@ use crate::estimate::terms::text;
 pub fn algorithm(form: Form) -> &'static str {
     match form {
         Form::Bare => "transport/1",
-        Form::Claimed => BOUNDED_AUDIT,
+        Form::Claimed | Form::Compared => BOUNDED_AUDIT,
     }
 }
 

@@ -45,6 +45,7 @@ use crate::analyze::PolicyResult;
 use crate::analyze::Probe;
 use crate::analyze::Replicates;
 use crate::estimate::form::Form;
+use crate::estimate::missing::Missing;
 use crate::estimate::model;
 use crate::estimate::rows::Gathered;
 use crate::estimate::scope;
@@ -108,7 +109,7 @@ pub fn compute(
         request.options.alpha = audit.alpha;
         request.family_size = Some(audit.family_size);
         request.clusters_min = audit.clusters_min;
-        request.bounds_probes = audit.form == Form::Claimed;
+        request.bounds_probes = audit.form >= Form::Claimed;
     }
     let analysis = analyze::analyze(&gathered.dataset, &gathered.prompts, &request)?;
     let calibration = analysis.calibration.as_ref().ok();
@@ -285,7 +286,7 @@ impl Found {
     fn interval(result: &PolicyResult, form: Form) -> Result<(Interval, IntervalMethod), Text> {
         let found = match form {
             Form::Bare => result.plain_interval(),
-            Form::Claimed => result.interval(),
+            Form::Claimed | Form::Compared => result.interval(),
         };
         let (interval, method) = found.map_err(text)?;
         let method = match method {
@@ -313,13 +314,13 @@ impl Found {
         let found = Self::interval(result, form);
         let no_interval = match form {
             Form::Bare => result.spread.err().map(|why| text(why.name())),
-            Form::Claimed => found.as_ref().err().cloned(),
+            Form::Claimed | Form::Compared => found.as_ref().err().cloned(),
         };
         let (interval, interval_method) =
             found.map_or((None, IntervalMethod::None), |of| (Some(of.0), of.1));
         let alone = match form {
             Form::Bare => result.labels_only,
-            Form::Claimed => result.labels_alone(),
+            Form::Claimed | Form::Compared => result.labels_alone(),
         };
         let clipped = |of: Interval| IntervalEnds {
             high: finite(of.high.clamp(low, high)),
@@ -347,7 +348,7 @@ impl Found {
                 mean: finite(of.mean),
             }),
             no_interval,
-            off_mode: (form == Form::Claimed).then(|| size(result.off_mode)),
+            off_mode: (form >= Form::Claimed).then(|| size(result.off_mode)),
             plug_in: finite(result.plug_in),
             policy: self.name(policy),
             prompts: size(result.clusters),
@@ -431,7 +432,7 @@ impl Found {
     }
 
     /// Differences among these policies, adjusted as one family; in the order of their names. One with a policy whose
-    /// failed audit stands carries that audit. In the form of rulebook 18 none is told apart unless both sides are checked.
+    /// failed audit stands carries that audit. What is told apart is for the form to say.
     ///
     /// # Errors
     /// [`AnalyzeError`] for a p that is no probability.
@@ -455,10 +456,13 @@ impl Found {
             .map(|&policy| (policy, self.side(experiment, policy)))
             .collect();
         let pairs = pairs.into_iter().zip(adjusted);
+        let missing = Missing::among(self, family, form);
         let contrast = pairs.filter_map(|(pair, p_adjusted)| {
             let sides = [sides.get(&pair.first)?, sides.get(&pair.second)?];
             let said = self.reading(pair, p_adjusted, sides, form);
-            let claimed = form == Form::Claimed;
+            let interval = said.conservative.unwrap_or(pair.interval);
+            let (reading, prompts) = missing.read(pair, said.reading, interval);
+            let claimed = form >= Form::Claimed;
             Some(ContrastRecorded {
                 basis: text(pair.basis.name()),
                 build: text(BUILD),
@@ -475,13 +479,14 @@ impl Found {
                 interval: ends(pair.interval),
                 p: finite(pair.p),
                 p_adjusted: finite(p_adjusted),
-                reading: claimed.then_some(said.reading),
+                prompts,
+                reading: claimed.then_some(reading),
                 se: finite(pair.se),
                 second: self.name(pair.second),
                 second_claim: claimed.then_some(sides[1].claim),
                 second_root: self.roots[pair.second],
                 second_transport: sides[1].failed,
-                told_apart: said.reading == Reading::ToldApart,
+                told_apart: reading == Reading::ToldApart,
                 terms: self.terms.clone(),
                 through_seq: count(said.through),
             })
@@ -541,13 +546,8 @@ impl Found {
         // An audit that passed says that calibration is off by less than its margin, and no more.
         let margins: f64 = sides.iter().map(|side| side.margin).sum();
         let widest = pair.widest();
-        let conservative = (widest.is_some() || margins > 0.0).then(|| {
-            let base = widest.unwrap_or(pair.interval);
-            Interval {
-                low: base.low - margins,
-                high: base.high + margins,
-            }
-        });
+        let conservative = (widest.is_some() || margins > 0.0)
+            .then(|| widest.unwrap_or(pair.interval).widened(margins));
         let reading = if sides.iter().all(|side| side.claim.is_checked()) {
             read(is_below && leaves_zero(conservative))
         } else {

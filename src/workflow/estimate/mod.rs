@@ -13,6 +13,7 @@ pub mod drawn;
 pub mod environments;
 pub mod form;
 mod labels;
+mod missing;
 pub(crate) mod model;
 pub mod planning;
 pub mod probes;

@@ -132,7 +132,8 @@ pub(crate) fn unit(micro: Micro) -> f64 {
     micro.value() as f64 / 1e6
 }
 
-fn scale(ends: ScaleEnds) -> Option<Scale> {
+/// A scale on record.
+pub(crate) fn scale(ends: ScaleEnds) -> Option<Scale> {
     Scale::new(unit(ends.low_micro), unit(ends.high_micro)).ok()
 }
 

@@ -161,7 +161,10 @@ pub(super) fn contrast(
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let family = said.family.iter().map(|policy| place(found, policy));
     let family = family.collect::<Result<Vec<_>, _>>()?;
-    let form = form(said.reading.is_some());
+    let form = match said.prompts {
+        Some(_) => Form::Compared,
+        None => form(said.reading.is_some()),
+    };
     let contrasts = found.contrasts(experiment(event)?, &family, said.correction, form)?;
     let mut pairs = contrasts.into_iter();
     let found = pairs.find(|pair| pair.first == said.first && pair.second == said.second);

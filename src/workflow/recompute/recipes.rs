@@ -181,6 +181,7 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::ScoreConflict
         | Kind::LabelDesignRegistered
         | Kind::LabelScaleDeclared
+        | Kind::ScoreScaleDeclared
         | Kind::QualificationRecorded
         | Kind::FamilyOpened
         | Kind::ManifestRegistered

@@ -39,6 +39,7 @@ use crate::iterate::rows::missing;
 use crate::iterate::rows::scored::Lack;
 use crate::iterate::rows::scored::Raw;
 use crate::iterate::rows::scored::scored;
+use crate::iterate::rows::shares;
 
 /// What rows are joined from.
 pub(super) struct Sources<'a> {
@@ -107,7 +108,7 @@ impl Sources<'_> {
             scored: scored(&raw, &rules, &mut lack, |at| id_of(&rows[at].key)),
             ..IterationRows::default()
         };
-        self.labels(&rows, &mut data);
+        self.labels(&rows, &mut data)?;
         data.covariates = self.covariates(&rows.iter().map(|score| &score.key))?;
         data.features = self.features(&raw);
         data.slices = self.slices(&rows)?;
@@ -147,8 +148,8 @@ impl Sources<'_> {
         Ok((Table::new(data)?, names, raw, anchors, notes))
     }
 
-    /// Joins labels: the mean where a row has several.
-    fn labels(&self, rows: &[&Score], data: &mut IterationRows) {
+    /// Joins labels as shares of their scale: the mean where a row has several.
+    fn labels(&self, rows: &[&Score], data: &mut IterationRows) -> Result<(), IterationRowsError> {
         let at: BTreeMap<&Key, usize> = rows
             .iter()
             .enumerate()
@@ -175,10 +176,11 @@ impl Sources<'_> {
                 data.inclusion[row] = self.inclusion(&label.design, &label.key);
             }
         }
-        data.labels = sums
+        let means = sums
             .iter()
-            .map(|&(sum, count)| (count > 0).then(|| sum as f64 / 1e6 / f64::from(count)))
-            .collect();
+            .map(|&(sum, count)| (count > 0).then(|| sum as f64 / 1e6 / f64::from(count)));
+        data.labels = shares::of(self.log, means.collect(), |at| id_of(&rows[at].key))?;
+        Ok(())
     }
 
     /// With what probability a design labels a row; `None` where it does not say.

@@ -14,6 +14,7 @@ mod later;
 mod records;
 mod scored;
 mod sequence;
+mod shares;
 mod window;
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ use clover_event::id::PolicyId;
 use clover_event::id::Root;
 use clover_event::id::SplitId;
 use clover_event::id::Text;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::iteration::AnchorRows;
 use clover_event::payload::label::row_of_draw;
@@ -72,6 +74,7 @@ pub use later::LaterQuery;
 pub use later::later;
 pub use sequence::Sequence;
 pub use sequence::Unit;
+pub use shares::in_words as label_scale_in_words;
 pub use window::FitWindow;
 pub use window::fit_window;
 
@@ -167,6 +170,8 @@ pub struct IterationDataset {
     pub split: SplitId,
     /// The last entry that was read.
     pub through: Count,
+    /// The scale of which its labels are shares, and the entry that declared it; `None` where they stand as they are.
+    pub label_scale: Option<(ScaleEnds, u64)>,
     /// The checked rows.
     pub table: Table,
     /// Name of each row.
@@ -466,6 +471,7 @@ pub fn load(
         confirm_root: formed.confirm_root,
         split: formed.split,
         through: Count::new(last).unwrap_or_default(),
+        label_scale: log.label_scale(),
         table,
         names,
         notes,
