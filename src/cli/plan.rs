@@ -13,6 +13,7 @@ use crate::event::payload::planning::Prices;
 use crate::num::Micro;
 use crate::projection::budgets::Budgets;
 use crate::session::estimates::Estimation;
+use crate::view::Exit;
 use crate::view::View;
 use crate::view::plan as plans;
 use crate::workflow::estimate::planning;
@@ -174,14 +175,20 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
             vec![planned.clone().into()],
         )?)
     };
-    Ok(plans::show(&found, planned, recorded))
+    let view = plans::show(&found, planned, recorded);
+    Ok(match ctx.as_of {
+        Some(_) => view.with_verdict(estimate::unrecorded(ctx)),
+        None => view,
+    })
 }
 
 fn unplanned(error: &PlanError) -> CliError {
     match error {
         PlanError::NoVariance(_) => CliError::refused(error.to_string(), "clover estimate"),
-        PlanError::NoPrice | PlanError::NoSize(_) | PlanError::Refused(_) => {
-            CliError::input(error.to_string(), HELP)
+        PlanError::NoPrice | PlanError::Refused(_) => CliError::input(error.to_string(), HELP),
+        // What was asked is well formed, and nothing can be planned for it yet.
+        PlanError::NoSize(_) => {
+            CliError::new(Exit::Inconclusive, "undecided", error.to_string(), HELP)
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::FitArgs;
+use crate::cli::transport_environments::UntestedFamilies;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::DesignId;
@@ -47,7 +48,7 @@ use crate::workflow::estimate::rows::Gathered;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
-    /// Open the probes once, charged, and grade each policy
+    /// Open the probes once, charged, and grade each policy and each environment that a plan names
     #[command(after_help = "Example:\n  clover audit transport --margin 0.05 --yes")]
     Transport(Args),
 }
@@ -260,7 +261,8 @@ fn on_record(read: &Estimation, design: &DesignId, policy: &str) -> Result<Optio
     let Ok(policy) = PolicyId::new(policy) else {
         return Ok(None);
     };
-    let digest = audits::audited(&read.experiment, design, &policy);
+    let environment = read.terms.environment.as_ref();
+    let digest = audits::rules::audited(&read.experiment, design, (&policy, environment));
     Ok(read.ledger.giver(&digest)?)
 }
 
@@ -406,12 +408,19 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     not_again(&read, &design, args)?;
     // What a manifest binds is held to before anything is opened.
     let (mut terms, manifest) = graded(ctx, &read, &design, args)?;
+    let plan = manifest.as_ref().zip(terms.manifest);
+    let untested = UntestedFamilies::of(&read, &design, plan)?;
+    read.places.extend(untested.fields());
+    if !untested.is_empty() {
+        untested.are_there(&read.gather(ctx.as_of)?)?;
+    }
     let of = (args, (&terms, manifest.as_ref()));
     if let Some(answer) = open(ctx, &mut read, &design, of)? {
         return Ok(answer);
     }
     let gathered = read.gather(ctx.as_of)?;
-    let wanted = wanted(&read, &gathered, &design, (args, manifest.as_ref()))?;
+    let of = (args, manifest.as_ref(), untested.is_empty());
+    let wanted = wanted(&read, &gathered, &design, of)?;
     if manifest.is_none() {
         let designs = read.ledger.state().fold::<Designs>();
         let probed = designs.design(&read.experiment, &design);
@@ -430,26 +439,32 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         policies: &wanted.places,
         terms: &terms,
         form: Form::asked(read.ledger.state()),
-        timely: read.ledger.state().asks(Question::TimelyProbes),
+        timely: read.terms.environment.is_some()
+            || read.ledger.state().asks(Question::TimelyProbes),
     };
     let (found, tested) =
         audit::audit(gathered, &read.terms, &ask).map_err(|error| estimate::refused(&error))?;
-    if tested.is_empty() {
+    let environments = untested.test(&found)?;
+    if tested.is_empty() && environments.is_empty() {
         let why = found.analysis.calibration.as_ref().err();
         return Err(match why {
             Some(why) => no_calibrator(&why.to_string()),
             None => unscored(&design),
         });
     }
-    let events = tested.iter().cloned().map(Payload::from).collect();
+    let of_environments = environments.iter().cloned().map(Payload::from);
+    let events = tested.iter().cloned().map(Payload::from);
+    // A policy is audited by probes that have tested every family before.
+    let events = of_environments.chain(events).collect();
     let recorded = if args.fit.dry_run {
         None
     } else {
         Some(estimate::append(ctx, &mut read, &found, events)?)
     };
-    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
+    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment, &read.terms.judge);
     let shown = Audits {
         design: &design,
+        environments,
         tested,
         terms: &terms,
         basis: &basis,
@@ -475,7 +490,7 @@ fn wanted(
     read: &Estimation,
     gathered: &Gathered,
     design: &DesignId,
-    (args, manifest): (&Args, Option<&Manifest>),
+    (args, manifest, is_all): (&Args, Option<&Manifest>, bool),
 ) -> Result<AuditSelection, CliError> {
     let probed = audit::probed(gathered, design);
     let name = |policy: usize| gathered.dataset.policies[policy].name.as_str();
@@ -514,15 +529,18 @@ fn wanted(
         }
     }
     match first {
-        Some((policy, seq)) if found.places.is_empty() => Err(finished(name(policy), design, seq)),
+        Some((policy, seq)) if found.places.is_empty() && is_all => {
+            Err(finished(name(policy), design, seq))
+        }
         _ => Ok(found),
     }
 }
 
-/// What a manifest plans audits of.
+/// Policies that a manifest plans audits of.
 fn environments(manifest: &Manifest) -> Vec<&str> {
     let plan = manifest.transport.iter();
     let all = plan.flat_map(|plan| &plan.environments);
+    let all = all.filter(|of| of.family.is_none());
     all.map(|of| of.environment.as_str()).collect()
 }
 

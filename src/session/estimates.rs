@@ -59,6 +59,9 @@ pub enum EstimateError {
         /// The experiment.
         experiment: ExperimentId,
     },
+    /// No scored row is in the environment.
+    #[error("no scored row is in the environment {0}, by what imports kept of rows")]
+    NoRows(String),
     /// No calibrator has the name, or several have.
     #[error("{}", match name {
         Some(name) => format!("no calibrator, or more than one, is named {name}"),
@@ -116,6 +119,8 @@ pub struct Estimation {
     pub terms: EstimateTerms,
     /// Fields that imports kept, to part rows by.
     pub fields: Vec<FieldId>,
+    /// Fields that place rows in the environments that are tested.
+    pub places: Vec<FieldId>,
 }
 
 impl Estimation {
@@ -129,8 +134,10 @@ impl Estimation {
         let which = Which {
             experiment: &self.experiment,
             judge: &self.terms.judge,
+            environment: self.terms.environment.as_ref(),
             covariates: &self.terms.covariates,
             fields: &self.fields,
+            places: &self.places,
             strata: self.ledger.state().asks(Question::WeightedLabels),
             use_of_rows: self.terms.rows,
             rows_below: below,
@@ -154,12 +161,16 @@ impl Estimation {
                 label,
             });
         }
+        let scope = self.terms.environment.as_ref();
+        if let Some(scope) = scope.filter(|_| gathered.dataset.policies.is_empty()) {
+            return Err(EstimateError::NoRows(scope.to_string()).into());
+        }
         if gathered.dataset.policies.is_empty() {
             let (judge, experiment) = (self.terms.judge.clone(), self.experiment.clone());
             if !gathered.late.is_empty() {
                 return Err(EstimateError::ScoredLate { judge, experiment }.into());
             }
-            let draws = scores::draws(&self.ledger)?;
+            let draws = scores::draws(&self.ledger, self.ledger.state())?;
             let judges: BTreeSet<JudgeId> = draws
                 .into_keys()
                 .filter(|of| of.experiment == experiment)

@@ -112,6 +112,16 @@ pub fn scored_late(policy: &str, rows: u64) -> String {
     format!("{rows} of {policy} {verb} scored after its labels could be read: {pronoun} not count.")
 }
 
+/// What is said of two policies of which one has more draws, against the other, on some prompts than on the rest.
+pub fn uneven(first: &str, second: &str, gap: PromptGap) -> String {
+    format!(
+        "{first} and {second} are not told apart: their draws are uneven on {} of {} prompts, and a mean over rows weighs \
+         those prompts more on one side. Score as many draws of each.",
+        gap.uneven,
+        gap.both()
+    )
+}
+
 /// Adds to a view of what was computed where it stands, by the view of its append; without one it ends with `unrecorded`.
 ///
 /// # Panics
@@ -308,10 +318,14 @@ pub(super) fn differences_forest(alpha: f64, rows: Vec<ForestRow>) -> Forest {
     }
 }
 
+/// Columns of a plot's axis in terminals, from the narrowest to the widest.
+const FORMS: [usize; 5] = [16, 28, 44, 64, 84];
+
 /// Adds a plot.
 pub(super) fn plotted(view: &mut View, plot: &Forest) {
-    let lines = plot.text().lines().map(ToOwned::to_owned).collect();
-    view.chart(lines, Some(plot.svg()));
+    let lines = |text: String| text.lines().map(ToOwned::to_owned).collect();
+    let fitted = FORMS.map(|columns| lines(plot.text_of(columns)));
+    view.chart_in(lines(plot.text()), fitted.to_vec(), Some(plot.svg()));
 }
 
 /// A calibrator in words, up to what only its own verb knows.

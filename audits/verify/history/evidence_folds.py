@@ -6,6 +6,7 @@ from events.shapes import OF_LEDGER
 from events.commitments import key_id_of
 from history.rulebooks import RULEBOOK_NEWEST, RULEBOOK_UNNAMED
 from history.records import Account, Key, Seal, Split, draw_of_row, row_of_draw
+from history.environments import scope_key
 from history.labels import matching_seals, shown_of
 from history.iteration_folds import iteration_decision
 
@@ -210,6 +211,7 @@ def label_recorded(state, entry, data):
             state.calibrated.setdefault(entry.experiment, {}).setdefault(data["policy"], entry.position)
         else:
             readable_probe(state, entry.experiment, data["design"], data["policy"], row)
+    label_seen(state, entry, data)
     key = (entry.experiment, data["design"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
     probe(state, key, data["policy"])
@@ -221,6 +223,29 @@ def label_recorded(state, entry, data):
     readable_outcome(state, entry, data)
     label_service(state, entry, row, data["purpose"])
     state.open_clusters.add((entry.experiment, data["item"]))
+
+
+def label_seen(state, entry, data):
+    """A label that can be seen widens the range of those of its experiment."""
+    value = data["value_micro"]
+    low, high = state.label_ranges.get(entry.experiment, (value, value))
+    state.label_ranges[entry.experiment] = min(low, value), max(high, value)
+
+
+def label_scale_declared(state, entry, data):
+    if data["low_micro"] < data["high_micro"]:
+        state.label_scales.setdefault(entry.experiment, (data["low_micro"], data["high_micro"]))
+
+
+def score_scale_declared(state, entry, data):
+    if data["low_micro"] < data["high_micro"]:
+        scale = data["low_micro"], data["high_micro"]
+        state.score_scales.setdefault((entry.experiment, data["judge"]), scale)
+
+
+def judge_compared(state, entry, data):
+    if "plan" in data:
+        state.compared.add((entry.experiment, frozenset((data["first"], data["second"]))))
 
 
 def label_sealed(state, entry, data):
@@ -240,6 +265,7 @@ def seal_accepted(state, entry, data):
 
 
 def label_revealed(state, entry, data):
+    label_seen(state, entry, data)
     key = (entry.experiment, data["design"])
     of_block, draw = state.in_block(*key), draw_of_row(data["row"])
     if draw is not None and entry.experiment is not None:
@@ -293,27 +319,32 @@ def splits_formed(state, entry, data):
 def calibrator_fitted(state, entry, data):
     judge = data["terms"]["judge"]
     state.fitted.add((entry.experiment, judge, data["calibrator"]))
-    if entry.experiment is not None:
+    scope = scope_key(data["terms"].get("environment"))
+    if entry.experiment is not None and not scope:
         known, of = state.deploys_of(entry.experiment).calibrators, data["terms"].get("iteration")
         rubrics = known.get(data["calibrator"], (None, 0, set()))[2] | ({of["rubric_hash"]} if of else set())
         known[data["calibrator"]] = (judge, entry.position, rubrics)
     if "iteration" in data["terms"]:
         iteration_decision(state, entry, data)
+    if data["labels_by_policy"]:
+        state.local[entry.experiment, judge, scope, data["calibrator"]] = data["labels"]
     for labels in data["labels_by_policy"]:
-        state.labelled.add((entry.experiment, judge, data["calibrator"], labels["policy"]))
-        key = (entry.experiment, judge, labels["policy"])
+        state.labelled.add((entry.experiment, judge, data["calibrator"], labels["policy"], scope))
+        key = (entry.experiment, judge, labels["policy"], scope)
         if state.failed.get(key, SAFE_INTEGER) < labels["newest_seq"]:
             del state.failed[key]
 
 
 def transport_tested(state, entry, data):
-    state.audited.setdefault((entry.experiment, data["design"], data["policy"]), entry.position)
+    scope = scope_key(data["terms"].get("environment"))
+    state.audited.setdefault((entry.experiment, data["design"], data["policy"], scope), entry.position)
     state.probes.pop((entry.experiment, data["design"]), None)
     if entry.experiment is not None:
-        key = (entry.experiment, data["terms"]["judge"], data["policy"])
+        key = (entry.experiment, data["terms"]["judge"], data["policy"], scope)
         state.newest[key] = (data["calibrator"], entry.position, data["state"])
         tested = (data["calibrator"], entry.position, data["state"])
-        state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
+        if not scope:
+            state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
         if data["state"] == "fail":
             state.failed[key] = entry.position
 
@@ -383,6 +414,8 @@ def score_recorded(state, entry, data):
     rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
     row = row_of_draw(data["policy"], data["item"], data["draw"])
     rows.setdefault(row, entry.position)
+    prompts = state.prompts.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
+    prompts.setdefault(data["policy"], {}).setdefault(data["draw"], set()).add(data["item"])
     for design, probes in state.open_probes.get(entry.experiment, {}).get(data["policy"], {}).items():
         if row in probes:
             key = (entry.experiment, data["policy"], design, data["judge"])

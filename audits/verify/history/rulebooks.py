@@ -19,6 +19,9 @@ QUESTIONS = {
     "planned_estimates": 22, "reported_slope": 22,
     "one_probe": 22, "even_probes": 22, "one_label": 22, "patch_account": 22,
     "rows_before": 23, "plan_in_force": 23, "first_thresholds": 23, "reads_ever_held": 23, "one_of_orders": 23,
+    "missing_prompts": 23,
+    "labels_on_scale": 23, "scores_on_scale": 23, "compared_judges": 23, "answered_battery": 23,
+    "reported_kinship": 23, "label_shares": 23, "label_read_once": 23,
 }
 
 

@@ -144,8 +144,8 @@ fn state(state: AuditState) -> &'static str {
         AuditState::Pass => "PASS",
         AuditState::Fail => "FAIL",
         AuditState::Inconclusive(_) => "INCONCLUSIVE",
-        AuditState::NotGraded => "NOT_GRADED",
-        AuditState::NotChecked => "NOT_CHECKED",
+        AuditState::NotGraded => "NOT GRADED",
+        AuditState::NotChecked => "NOT CHECKED",
     }
 }
 
@@ -236,9 +236,8 @@ impl AnalysisShown<'_> {
         };
         let sides = [pair.first, pair.second].map(|at| &found.policies[at]);
         let margins: f64 = sides.iter().map(|side| side.audited_margin()).sum();
-        let widest = margins + gap.worst(found.output_scale.span());
-        let base = pair.widest().unwrap_or(pair.interval);
-        let holds = base.low - widest > 0.0 || base.high + widest < 0.0;
+        let widest = pair.widest().unwrap_or(pair.interval).widened(margins);
+        let holds = gap.leaves_apart(widest, found.output_scale.span());
         if reading == Reading::ToldApart && !holds {
             return Reading::NotToldApart;
         }
@@ -250,7 +249,12 @@ impl AnalysisShown<'_> {
         let of = |(policy, gap): (usize, PromptGap)| {
             values::lacking(&self.analysis.policies[policy].name, gap)
         };
-        self.gaps.largest().into_iter().map(of).collect()
+        let lacking = self.gaps.largest().into_iter().map(of);
+        let name = |policy: usize| &self.analysis.policies[policy].name;
+        let uneven = self.gaps.uneven();
+        let uneven =
+            uneven.map(|((first, second), gap)| values::uneven(name(first), name(second), gap));
+        lacking.chain(uneven).collect()
     }
 
     /// The ranks that told-apart pairs leave to policies; `None` for one that nobody checked, or whose level is withheld.

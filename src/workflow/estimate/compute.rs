@@ -46,8 +46,10 @@ use crate::analyze::PolicyResult;
 use crate::analyze::Probe;
 use crate::analyze::Replicates;
 use crate::estimate::form::Form;
+use crate::estimate::missing::Missing;
 use crate::estimate::model;
 use crate::estimate::rows::Gathered;
+use crate::estimate::scope;
 use crate::estimate::terms;
 use crate::estimate::terms::BUILD;
 use crate::estimate::terms::count;
@@ -80,18 +82,6 @@ pub struct Fitted {
     pub blobs: [Vec<u8>; 2],
 }
 
-/// Terms that a fit depends on: level, bootstrap and use of labels are not among them.
-pub fn fit_terms(of: &EstimateTerms) -> EstimateTerms {
-    let mut usual = terms::usual(of.judge.clone(), of.covariates.clone());
-    usual.fold_seed = of.fold_seed;
-    usual.folds = of.folds;
-    usual.judge_scale = of.judge_scale;
-    usual.label_scale = of.label_scale;
-    usual.mode = of.mode;
-    usual.rows = of.rows;
-    usual
-}
-
 /// Computes estimates, and audits on probes. Other `weights` than the terms' own serve to show how far replicates have
 /// come.
 ///
@@ -112,6 +102,7 @@ pub fn compute(
         fold_seed: request.fold_seed,
     });
     request.probes = probes;
+    scope::check_local(&gathered, &of)?;
     if of.labels == LabelUse::Weighted {
         request.strata = Some(gathered.inclusion()?);
     }
@@ -119,7 +110,7 @@ pub fn compute(
         request.options.alpha = audit.alpha;
         request.family_size = Some(audit.family_size);
         request.clusters_min = audit.clusters_min;
-        request.bounds_probes = audit.form == Form::Claimed;
+        request.bounds_probes = audit.form >= Form::Claimed;
     }
     let analysis = analyze::analyze(&gathered.dataset, &gathered.prompts, &request)?;
     let calibration = analysis.calibration.as_ref().ok();
@@ -249,7 +240,7 @@ impl Found {
             selected: terms::kind(calibrator.selected),
             slope_high: calibration.slopes.high.map(finite),
             slope_low: calibration.slopes.low.map(finite),
-            terms: fit_terms(&self.terms),
+            terms: terms::fit(&self.terms),
             through_seq: count(self.gathered.newest),
             uses_covariates: calibrator.uses_covariates,
         };
@@ -265,12 +256,12 @@ impl Found {
         if self.calibrator.is_some() {
             let sources = self.gathered.sources.iter().enumerate();
             let newest = sources.filter_map(|(at, of)| Some((self.name(at), of.newest_label?)));
-            audits.answer(experiment, &self.terms.judge, newest);
+            let of = (&self.terms.judge, self.terms.environment.as_ref());
+            audits.answer(experiment, of, newest);
         }
+        let name = self.name(policy);
         audits.standing(
-            experiment,
-            &self.terms.judge,
-            &self.name(policy),
+            &scope::subject(&self.terms, experiment, &name),
             self.digest(),
         )
     }
@@ -303,7 +294,7 @@ impl Found {
     fn interval(result: &PolicyResult, form: Form) -> Result<(Interval, IntervalMethod), Text> {
         let found = match form {
             Form::Bare => result.plain_interval(),
-            Form::Claimed => result.interval(),
+            Form::Claimed | Form::Compared => result.interval(),
         };
         let (interval, method) = found.map_err(text)?;
         let method = match method {
@@ -331,13 +322,13 @@ impl Found {
         let found = Self::interval(result, form);
         let no_interval = match form {
             Form::Bare => result.spread.err().map(|why| text(why.name())),
-            Form::Claimed => found.as_ref().err().cloned(),
+            Form::Claimed | Form::Compared => found.as_ref().err().cloned(),
         };
         let (interval, interval_method) =
             found.map_or((None, IntervalMethod::None), |of| (Some(of.0), of.1));
         let alone = match form {
             Form::Bare => result.labels_only,
-            Form::Claimed => result.labels_alone(),
+            Form::Claimed | Form::Compared => result.labels_alone(),
         };
         let clipped = |of: Interval| IntervalEnds {
             high: finite(of.high.clamp(low, high)),
@@ -366,7 +357,7 @@ impl Found {
             }),
             late: self.late(policy),
             no_interval,
-            off_mode: (form == Form::Claimed).then(|| size(result.off_mode)),
+            off_mode: (form >= Form::Claimed).then(|| size(result.off_mode)),
             plug_in: finite(result.plug_in),
             policy: self.name(policy),
             prompts: size(result.clusters),
@@ -450,7 +441,7 @@ impl Found {
     }
 
     /// Differences among these policies, adjusted as one family; in the order of their names. One with a policy whose
-    /// failed audit stands carries that audit. In the form of rulebook 18 none is told apart unless both sides are checked.
+    /// failed audit stands carries that audit. What is told apart is for the form to say.
     ///
     /// # Errors
     /// [`AnalyzeError`] for a p that is no probability.
@@ -474,10 +465,13 @@ impl Found {
             .map(|&policy| (policy, self.side(experiment, policy)))
             .collect();
         let pairs = pairs.into_iter().zip(adjusted);
+        let missing = Missing::among(self, family, form);
         let contrast = pairs.filter_map(|(pair, p_adjusted)| {
             let sides = [sides.get(&pair.first)?, sides.get(&pair.second)?];
             let said = self.reading(pair, p_adjusted, sides, form);
-            let claimed = form == Form::Claimed;
+            let interval = said.conservative.unwrap_or(pair.interval);
+            let (reading, prompts) = missing.read(pair, said.reading, interval);
+            let claimed = form >= Form::Claimed;
             Some(ContrastRecorded {
                 basis: text(pair.basis.name()),
                 build: text(BUILD),
@@ -495,14 +489,15 @@ impl Found {
                 interval: ends(pair.interval),
                 p: finite(pair.p),
                 p_adjusted: finite(p_adjusted),
-                reading: claimed.then_some(said.reading),
+                prompts,
+                reading: claimed.then_some(reading),
                 se: finite(pair.se),
                 second: self.name(pair.second),
                 second_claim: claimed.then_some(sides[1].claim),
                 second_late: self.late(pair.second),
                 second_root: self.roots[pair.second],
                 second_transport: sides[1].failed,
-                told_apart: said.reading == Reading::ToldApart,
+                told_apart: reading == Reading::ToldApart,
                 terms: self.terms.clone(),
                 through_seq: count(said.through),
             })
@@ -527,8 +522,8 @@ impl Found {
         if claim != Claim::BorrowedChecked {
             return 0.0;
         }
-        let (audits, judge) = (&self.gathered.audits, &self.terms.judge);
-        let margin = audits.margin(experiment, judge, &self.name(policy));
+        let (audits, name) = (&self.gathered.audits, self.name(policy));
+        let margin = audits.margin(&scope::subject(&self.terms, experiment, &name));
         margin.map_or(0.0, terms::unit)
     }
 
@@ -562,13 +557,8 @@ impl Found {
         // An audit that passed says that calibration is off by less than its margin, and no more.
         let margins: f64 = sides.iter().map(|side| side.margin).sum();
         let widest = pair.widest();
-        let conservative = (widest.is_some() || margins > 0.0).then(|| {
-            let base = widest.unwrap_or(pair.interval);
-            Interval {
-                low: base.low - margins,
-                high: base.high + margins,
-            }
-        });
+        let conservative = (widest.is_some() || margins > 0.0)
+            .then(|| widest.unwrap_or(pair.interval).widened(margins));
         let reading = if sides.iter().all(|side| side.claim.is_checked()) {
             read(is_below && leaves_zero(conservative))
         } else {
