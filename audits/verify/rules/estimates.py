@@ -154,7 +154,9 @@ def counted_problem(state, e):
     """As many prompts of each side as have a score, and the same ones where none is said to lack."""
     said, sides = e.data["prompts"], []
     for which in ("first", "second"):
-        items, stated = prompts_of(state, e, e.data[which]), said["both"] + said[which + "_only"]
+        # Of a policy with rows that do not count its prompts are computed again.
+        items = None if e.data.get(which + "_late") else prompts_of(state, e, e.data[which])
+        stated = said["both"] + said[which + "_only"]
         if items is not None and len(items) != stated:
             return "%d prompts of %s, which have scores" % (len(items), e.data[which]), str(stated)
         sides.append(items)

@@ -197,7 +197,7 @@ fn of_any_time(rulebook: u64) -> Told {
 }
 
 /// A difference of two policies that nobody checked.
-fn contrast(late: u64) -> Value {
+fn contrast(prompts: u64, late: u64) -> Value {
     let mut data = valued::contrast(5);
     data["through_seq"] = 7.into();
     data["first"] = "fresh".into();
@@ -206,6 +206,8 @@ fn contrast(late: u64) -> Value {
     data["second_claim"] = "borrowed_unchecked".into();
     data["reading"] = "unchecked".into();
     data["told_apart"] = false.into();
+    data["prompts"] =
+        json!({"both": 0, "first_only": prompts, "second_only": 0, "uneven": 0, "worst": 0.0});
     data["first_late"] = late.into();
     data["second_late"] = 0.into();
     data["terms"]["labels"] = "targeted".into();
@@ -215,7 +217,13 @@ fn contrast(late: u64) -> Value {
 
 fn compared(rulebook: u64, late: u64) -> Told {
     let mut world = batches(rulebook, &Batch::Later);
-    let at = world.say(ARBITER, "contrast.recorded", 1, arena(), contrast(late));
+    let at = world.say(
+        ARBITER,
+        "contrast.recorded",
+        1,
+        arena(),
+        contrast(3 - late, late),
+    );
     (world, at)
 }
 
@@ -250,7 +258,7 @@ fn slept(rulebook: u64, correction: Option<&str>) -> Told {
     world.say(RUNNER_3, "score.recorded", 1, trial(), score);
     let agreed = serde_json::to_value(planned::countersigned(&second)).unwrap();
     world.say(CLEO, "manifest.countersigned", 1, trial(), agreed);
-    let mut data = contrast(0);
+    let mut data = contrast(1, 0);
     data["first_claim"] = "uncalibrated".into();
     data["second_claim"] = "uncalibrated".into();
     data["terms"]["labels"] = "representative".into();
