@@ -98,8 +98,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View
     let names = targets(&logs, &logger, &args.policies)?;
     let state = read.ledger.state();
     let planned = if state.asks(Question::FirstThresholds) {
-        let first = drifts::first_overlap(state.fold::<Manifests>(), &read.experiment);
-        first.map(|(_, digest, numbers)| (digest, numbers))
+        let manifests = state.fold::<Manifests>();
+        let first = drifts::first_overlap(manifests, &read.experiment);
+        let first = first.map(|(_, digest, numbers)| (digest, numbers));
+        let named = first.map(|(digest, _)| digest);
+        for (id, digest, _) in drifts::planned(manifests, &read.experiment, drifts::overlap_plan) {
+            if Some(digest) != named {
+                ctx.warn(format!(
+                    "plan {id} registers thresholds of overlap and was not in force before the first score or label, or not as it is now: it judges nothing here"
+                ));
+            }
+        }
+        first
     } else {
         estimate::planned(state, &read.experiment, drifts::overlap_plan, "overlap")?
     };

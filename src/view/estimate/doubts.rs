@@ -20,6 +20,7 @@ use crate::ledger::rulebooks::Question as Asks;
 use crate::ledger::rulebooks::RulebookAdoption;
 use crate::num::Micro;
 use crate::projection::assumptions::Assumptions;
+use crate::projection::audits::AuditSubject;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
@@ -277,8 +278,13 @@ impl Asked<'_> {
         if unasked.is_empty() {
             return;
         }
-        let audits = &self.found.gathered.audits;
-        let margin = audits.margin(self.experiment, &row.terms.judge, &row.policy);
+        let subject = AuditSubject {
+            experiment: self.experiment,
+            judge: &row.terms.judge,
+            environment: row.terms.environment.as_ref(),
+            policy: &row.policy,
+        };
+        let margin = self.found.gathered.audits.margin(&subject);
         if let Some(margin) = margin.filter(|margin| self.basis.is_unplanned(seq, *margin)) {
             obstacles.push(format!(
                 "No plan names the margin {} of the audit of {} at seq {seq}, and rulebook {then} did not ask for one.",

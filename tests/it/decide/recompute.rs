@@ -22,6 +22,7 @@ use clover::num::Finite;
 use clover::num::Micro;
 use clover::workflow::estimate::compute;
 use clover::workflow::estimate::compute::Found;
+use clover::workflow::estimate::form;
 use clover::workflow::estimate::form::Form;
 use clover::workflow::estimate::rows;
 use clover::workflow::estimate::rows::NoCovariates;
@@ -54,7 +55,6 @@ fn story() -> Vec<Payload> {
             inclusion_micro: micro(500_000),
             protocol: "sdp-1".parse().unwrap(),
             purpose: DesignPurpose::Calibrate,
-            use_of_rows: terms.rows,
             strata: None,
         }
         .into(),
@@ -118,6 +118,7 @@ fn found(test: &TestLedger) -> Found {
         covariates: &[],
         fields: &[],
         places: &[],
+        use_of_rows: terms.rows,
         strata: false,
         rows_below: test.ledger.size(),
         audits_below: test.ledger.size(),
