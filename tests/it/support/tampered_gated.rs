@@ -126,9 +126,11 @@ pub fn governed() -> Story {
 /// its promotion says.
 pub fn one_of_two_orders() -> (World, Value) {
     let mut teller = begun(&[Role::Custodian]);
-    let units = gated::units("red", 8);
+    let units = gated::units("red", 16);
     let of = |experiment: &str, id: &str, alpha: u64| {
-        let mut value = manifest(experiment, id, "quarter", "red");
+        let mut value = gated::gate(experiment, id, &units);
+        value["multiplicity"]["family"] = "quarter".into();
+        value["multiplicity"]["family_alpha_micro"] = 50_000.into();
         value["test"]["alpha_micro"] = alpha.into();
         value
     };
