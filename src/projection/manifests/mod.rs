@@ -9,6 +9,7 @@ pub mod estimated;
 mod exposed;
 mod family;
 mod plan;
+mod replaced;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -47,8 +48,6 @@ use clover_ground::time::Timestamp;
 use clover_ledger::Fold;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
-use clover_ledger::rulebooks;
-use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 
 use crate::gates;
@@ -320,22 +319,6 @@ pub struct Manifests {
 }
 
 impl Manifests {
-    /// The entry from which another manifest has the place of this one; `None` while none has.
-    pub fn replaced_seq(&self, record: &ManifestRecord) -> Option<u64> {
-        let by = self.by_id.get(record.superseded_by.as_ref()?)?;
-        if self.is_by_force {
-            by.versions.iter().filter_map(ManifestVersion::since).min()
-        } else {
-            by.versions.first().map(|first| first.seq)
-        }
-    }
-
-    /// A rulebook is in force.
-    fn adopt(&mut self, version: Option<Count>) {
-        let version = version.map_or(u64::from(rulebooks::UNNAMED), Count::value);
-        self.is_by_force |= version >= u64::from(Question::PlanInForce.since());
-    }
-
     /// The manifest that has a version with this digest.
     pub fn of_digest(&self, digest: Digest) -> Option<(&ManifestId, &ManifestRecord)> {
         let mut records = self.by_id.iter();
@@ -345,23 +328,6 @@ impl Manifests {
     fn of_digest_mut(&mut self, digest: Digest) -> Option<&mut ManifestRecord> {
         let mut records = self.by_id.values_mut();
         records.find(|record| record.version(digest).is_some())
-    }
-
-    /// Versions in force of an experiment's manifests that no other superseded.
-    pub fn in_force_of<'a>(
-        &'a self,
-        experiment: &'a ExperimentId,
-    ) -> impl Iterator<Item = (&'a ManifestId, &'a ManifestVersion)> {
-        self.by_id.iter().filter_map(move |(id, record)| {
-            let own = record.experiment.as_ref() == Some(experiment);
-            let is_replaced = if self.is_by_force {
-                self.replaced_seq(record).is_some()
-            } else {
-                record.superseded_by.is_some()
-            };
-            let stands = own && !is_replaced;
-            Some((id, record.in_force().filter(|_| stands)?))
-        })
     }
 
     /// Gates of an experiment: those whose template is `gate`.
@@ -555,12 +521,7 @@ impl Fold for Manifests {
         match &event.payload {
             Payload::LedgerCreated(of) => self.adopt(of.rulebook),
             Payload::RulebookAdopted(of) => self.adopt(Some(of.version)),
-            Payload::AnchorSetRegistered(_) => {
-                if let Some(experiment) = experiment {
-                    let first = self.first_anchors.entry(experiment.clone());
-                    first.or_insert(seq);
-                }
-            }
+            Payload::AnchorSetRegistered(_) => self.anchored(seq, experiment),
             Payload::ScoreRecorded(_) => self.outcome(seq, experiment),
             Payload::LabelRecorded(label) => {
                 self.outcome(seq, experiment);

@@ -33,6 +33,7 @@ use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::estimate::width::decisive;
+use crate::view::estimate::width::noted;
 use crate::view::estimate::width::on_scale;
 use crate::view::regime;
 use crate::view::values;
@@ -588,14 +589,6 @@ fn next(rows: &[(usize, EstimateRecorded)]) -> Vec<String> {
         return vec!["clover audit transport".to_owned()];
     }
     Vec::new()
-}
-
-/// A value beside the failed audit that stands against it.
-fn noted(value: String, failed: Option<TransportStanding>) -> String {
-    match failed {
-        Some(_) => format!("{value} transport FAIL"),
-        None => value,
-    }
 }
 
 /// The failed audit that stands against an estimate.

@@ -1,6 +1,7 @@
 //! How wide the interval of a value is read: by the margin of the audit that it rests on, within the scale of labels.
 
 use crate::event::id::ExperimentId;
+use crate::event::payload::audit::TransportStanding;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::IntervalEnds;
 use crate::num::Finite;
@@ -37,5 +38,13 @@ pub(super) fn on_scale(row: &EstimateRecorded, of: IntervalEnds) -> IntervalEnds
     IntervalEnds {
         high: within(of.high),
         low: within(of.low),
+    }
+}
+
+/// A value beside the failed audit that stands against it.
+pub(super) fn noted(value: String, failed: Option<TransportStanding>) -> String {
+    match failed {
+        Some(_) => format!("{value} transport FAIL"),
+        None => value,
     }
 }

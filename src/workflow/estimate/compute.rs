@@ -30,7 +30,6 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
-use clover_num::Count;
 use clover_num::math;
 use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
@@ -171,13 +170,6 @@ impl Found {
     pub fn name(&self, policy: usize) -> PolicyId {
         let name = &self.analysis.policies[policy].name;
         PolicyId::new(name.clone()).expect("BUG: rows of a ledger have policies with ids")
-    }
-
-    /// How many rows of a policy do not count, where it is said.
-    fn late(&self, policy: usize) -> Option<Count> {
-        let late = self.gathered.late.get(&self.name(policy));
-        let late = count(late.copied().unwrap_or(0));
-        self.terms.rows.map(|_| late)
     }
 
     /// Labelled rows of the fit, a line each, with the root over them.

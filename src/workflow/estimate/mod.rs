@@ -15,6 +15,7 @@ pub mod form;
 mod labels;
 mod missing;
 pub(crate) mod model;
+mod parted;
 pub mod planning;
 pub mod probes;
 pub mod rows;

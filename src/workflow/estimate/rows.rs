@@ -21,7 +21,6 @@ use clover_event::payload::intake::DataIngested;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
-use clover_event::payload::label::row_of_draw;
 use clover_ground::canon;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
@@ -34,7 +33,6 @@ use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::iterations::rows::Key;
 use clover_projection::reader::LogReader;
 use clover_projection::timely::ExperimentRows;
-use clover_projection::timely::LateRow;
 use serde::Serialize;
 
 use crate::analyze::dataset::Dataset;
@@ -337,50 +335,6 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The rows that count, and those that do not.
-    fn parted(self, policy: &PolicyId, late: &BTreeMap<String, LateRow>) -> (Self, Self) {
-        let width = self.covariates.len();
-        let empty = || Self {
-            covariates: vec![Vec::new(); width],
-            ..Self::default()
-        };
-        let (mut counted, mut aside) = (empty(), empty());
-        for (row, item) in self.items.into_iter().enumerate() {
-            let draw = Count::new(self.draws[row]).unwrap_or_default();
-            let is_late = late.contains_key(&row_of_draw(policy, &item, draw));
-            let of = if is_late { &mut aside } else { &mut counted };
-            of.items.push(item);
-            of.draws.push(self.draws[row]);
-            of.scores.push(self.scores[row]);
-            of.scored.push(self.scored[row]);
-            for (to, from) in of.covariates.iter_mut().zip(&self.covariates) {
-                // Those that imports kept are filled in later.
-                to.extend(from.get(row));
-            }
-        }
-        (counted, aside)
-    }
-
-    /// As a dataset has them, and beside it.
-    fn of_policy(self, name: &PolicyId, prompts: &mut Prompts) -> (Policy, Source) {
-        let items = self.items.iter();
-        let policy = Policy {
-            name: name.as_str().to_owned(),
-            covariates: self.covariates,
-            labels: vec![None; self.scores.len()],
-            prompts: items.map(|item| prompts.number(item.as_str())).collect(),
-            scores: self.scores.iter().map(|score| mean(&[*score])).collect(),
-            ..Policy::default()
-        };
-        let source = Source {
-            draws: self.draws,
-            scores: self.scores,
-            scored: self.scored,
-            ..Source::default()
-        };
-        (policy, source)
-    }
-
     fn push(&mut self, seq: u64, score: &ScoreRecorded) {
         self.items.push(score.item.clone());
         self.draws.push(score.draw.value());
