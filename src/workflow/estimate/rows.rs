@@ -51,6 +51,7 @@ use crate::estimate::scope::RowPlaces;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
+use crate::import::kept::UnscoredRows;
 
 /// Millionths of one.
 const ONE: f64 = 1e6;
@@ -180,6 +181,8 @@ pub struct Gathered {
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
     /// has seen it, is exploratory.
     pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
+    /// Policies of which rows on record have no score of the judge.
+    pub unscored: BTreeMap<PolicyId, UnscoredRows>,
     /// Fields that imports kept, of those that were asked for.
     kept: FieldWords,
     /// Which row is in which environment.
@@ -369,6 +372,7 @@ pub fn gather(
         std::mem::take(&mut walk.draws),
         std::mem::take(&mut walk.ingested),
     );
+    let unscored = walk.unscored(history, &ingested)?;
     let places = RowPlaces::read(history, &ingested, which, &walk.labels)?;
     if let Some(scope) = which.environment {
         walk.found.unscored_probes = places.narrow(scope, &mut walk.rows, &mut walk.labels)?;
@@ -379,12 +383,38 @@ pub fn gather(
         found.inclusion = Some(known);
     }
     found.kept = kept;
+    found.unscored = unscored;
     found.places = places;
     found.fill(which.covariates)?;
     Ok(found)
 }
 
 impl Walk {
+    /// Rows on record of policies that the judge scored, where it has no score of some.
+    fn unscored(
+        &self,
+        history: &dyn History,
+        ingested: &[IngestedRows],
+    ) -> Result<BTreeMap<PolicyId, UnscoredRows>, KeptError> {
+        let draws = |rows: &Rows| -> BTreeSet<(ItemId, u64)> {
+            rows.items
+                .iter()
+                .cloned()
+                .zip(rows.draws.iter().copied())
+                .collect()
+        };
+        let scored: BTreeMap<&PolicyId, _> = self
+            .rows
+            .iter()
+            .map(|(policy, rows)| (policy, draws(rows)))
+            .collect();
+        let is_scored = |(policy, item, draw): &Key| {
+            let of = scored.get(policy);
+            of.is_some_and(|of| of.contains(&(item.clone(), *draw)))
+        };
+        kept::unscored(history, ingested, &is_scored)
+    }
+
     fn governed(&mut self, seq: u64, which: &Which<'_>, payload: &Payload) {
         if seq >= which.audits_below {
             return;
