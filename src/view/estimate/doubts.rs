@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
@@ -196,6 +197,7 @@ impl Asked<'_> {
         let gaps = self.found.gathered.dataset.gaps(self.places);
         let order = |first: usize, second: usize| self.told_apart(first, second);
         let mut obstacles = self.basis.failing.clone();
+        obstacles.extend(self.unscored());
         obstacles.extend(self.labels(&rows));
         let mut remarks = self.lacking(&gaps);
         for row in &rows {
@@ -310,6 +312,23 @@ impl Asked<'_> {
             .collect()
     }
 
+    /// Rows on record that the judge has no score of: which ones it has may have been chosen, or have come first.
+    fn unscored(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for &policy in self.places {
+            let name = self.found.name(policy);
+            let Some(of) = self.found.gathered.unscored.get(&name) else {
+                continue;
+            };
+            found.push(format!(
+                "{} of {} rows of {name} on record are scored by this judge: the others may be worth more or less.",
+                of.rows - of.unscored,
+                of.rows
+            ));
+        }
+        found
+    }
+
     /// What the labels themselves say against a claim.
     fn labels(&self, rows: &[EstimateRecorded]) -> Vec<String> {
         let mut found = Vec::new();
@@ -351,14 +370,15 @@ impl Asked<'_> {
     /// design that nobody labelled by excuses none. Or fewer are labelled by all of them than the one that draws most drew.
     fn beyond_the_draw(&self, policy: usize) -> Vec<String> {
         let of = &self.found.gathered.dataset.policies[policy];
-        let (name, rows) = (&of.name, of.len());
+        let name = &of.name;
         let by_design = self.found.gathered.sources[policy].labelled.iter();
         let beyond = by_design.filter_map(|(design, labelled)| {
             let rate = self.basis.label_rates.get(design)?.most;
-            let (drawn, labels) = (rows as f64 * rate, labelled.len());
-            shape::is_above_draw(rows, labels, rate).then(|| {
+            let LabelUnits { what, all, labelled } = LabelUnits::of(&of.prompts, labelled);
+            let drawn = all as f64 * rate;
+            shape::is_above_draw(all, labelled, rate).then(|| {
                 format!(
-                    "{labels} of {rows} rows of {name} are labelled by {design}, which draws about {drawn:.0}: somebody chose \
+                    "{labelled} of {all} {what} of {name} are labelled by {design}, which draws about {drawn:.0}: somebody chose \
                      among them."
                 )
             })
@@ -371,13 +391,20 @@ impl Asked<'_> {
     /// Fewer rows of a policy are labelled than the designs of its labels draw.
     fn short_of_the_draw(&self, policy: usize) -> Option<String> {
         let of = &self.found.gathered.dataset.policies[policy];
-        let (name, rows, labels) = (&of.name, of.len(), of.labels.iter().flatten().count());
-        let least = self.least_rate(policy).filter(|_| labels > 0)?;
-        shape::is_below_draw(rows, labels, least).then(|| {
+        let with_label = |row: &usize| of.labels[*row].is_some();
+        let rows: BTreeSet<usize> = (0..of.len()).filter(with_label).collect();
+        let LabelUnits {
+            what,
+            all,
+            labelled,
+        } = LabelUnits::of(&of.prompts, &rows);
+        let least = self.least_rate(policy).filter(|_| labelled > 0)?;
+        shape::is_below_draw(all, labelled, least).then(|| {
             format!(
-                "{labels} of {rows} rows of {name} are labelled, and their design draws about {:.0}: labels are missing, or \
+                "{labelled} of {all} {what} of {} are labelled, and their design draws about {:.0}: labels are missing, or \
                  somebody chose among them.",
-                rows as f64 * least
+                of.name,
+                all as f64 * least
             )
         })
     }
@@ -448,6 +475,40 @@ impl Asked<'_> {
 
 /// Rows and labels by the probability of a label in millionths.
 type Strata = BTreeMap<u32, (usize, Vec<f64>)>;
+
+/// What a design drew, and how many of it are labelled: rows, or prompts where every draw of a labelled prompt has a label.
+struct LabelUnits {
+    what: &'static str,
+    all: usize,
+    labelled: usize,
+}
+
+impl LabelUnits {
+    /// `prompts` is the prompt of each row, `labelled` the rows with a label.
+    fn of(prompts: &[u32], labelled: &BTreeSet<usize>) -> Self {
+        let mut rows: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        for (row, prompt) in prompts.iter().enumerate() {
+            let of = rows.entry(*prompt).or_default();
+            of.0 += 1;
+            of.1 += usize::from(labelled.contains(&row));
+        }
+        let by_prompt =
+            rows.len() < prompts.len() && rows.values().all(|of| of.1 == 0 || of.1 == of.0);
+        if by_prompt {
+            let labelled = rows.values().filter(|of| of.1 > 0).count();
+            return Self {
+                what: "prompts",
+                all: rows.len(),
+                labelled,
+            };
+        }
+        Self {
+            what: "rows",
+            all: prompts.len(),
+            labelled: labelled.len(),
+        }
+    }
+}
 
 /// More or fewer rows of one probability are labelled than the design can have drawn.
 fn beyond_its_draw(name: &str, inclusion: u32, labels: usize, rows: usize) -> Option<String> {

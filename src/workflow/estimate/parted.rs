@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clover_event::id::FieldId;
 use clover_event::id::PolicyId;
 use clover_event::payload::label::row_of_draw;
 use clover_num::Count;
@@ -10,7 +11,9 @@ use clover_projection::timely::LateRow;
 use crate::analyze::dataset::Policy;
 use crate::analyze::dataset::Prompts;
 use crate::estimate::compute::Found;
+use crate::estimate::rows::Gathered;
 use crate::estimate::rows::Rows;
+use crate::estimate::rows::RowsError;
 use crate::estimate::rows::Source;
 use crate::estimate::rows::mean;
 use crate::estimate::terms::count;
@@ -71,5 +74,30 @@ impl Found {
         let late = self.gathered.late.get(&self.name(policy));
         let late = count(late.copied().unwrap_or(0));
         self.terms.rows.map(|_| late)
+    }
+}
+
+impl Gathered {
+    /// A covariate that imports kept, of rows that do not count: of these only probes are read.
+    pub(super) fn late_column(
+        &self,
+        policy: usize,
+        field: &FieldId,
+    ) -> Result<Vec<f64>, RowsError> {
+        let first = self.sources[policy].draws.len();
+        let aside = self.aside.get(&policy).map_or(0, |(of, _)| of.len());
+        let column = (first..first + aside).map(|row| {
+            let mut designs = self.probes.values();
+            let is_probe = designs.any(|of| {
+                let of = of.get(&policy);
+                of.is_some_and(|of| of.labels.contains_key(&row))
+            });
+            if is_probe {
+                self.number(policy, row, field)
+            } else {
+                Ok(0.0)
+            }
+        });
+        column.collect()
     }
 }

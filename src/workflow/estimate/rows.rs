@@ -53,6 +53,7 @@ use crate::estimate::scope::RowPlaces;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
+use crate::import::kept::UnscoredRows;
 
 /// Millionths of one.
 const ONE: f64 = 1e6;
@@ -188,6 +189,8 @@ pub struct Gathered {
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
     /// has seen it, is exploratory.
     pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
+    /// Policies of which rows on record have no score of the judge.
+    pub unscored: BTreeMap<PolicyId, UnscoredRows>,
     /// Fields that imports kept, of those that were asked for.
     kept: FieldWords,
     /// Which row is in which environment.
@@ -241,21 +244,7 @@ impl Gathered {
                 let rows = self.sources[policy].draws.len();
                 let column = (0..rows).map(|row| self.number(policy, row, field));
                 let counted: Vec<f64> = column.collect::<Result<_, _>>()?;
-                let aside = self.aside.get(&policy).map_or(0, |(of, _)| of.len());
-                // Of rows that do not count only probes are read.
-                let late = (rows..rows + aside).map(|row| {
-                    let mut designs = self.probes.values();
-                    let is_probe = designs.any(|of| {
-                        let of = of.get(&policy);
-                        of.is_some_and(|of| of.labels.contains_key(&row))
-                    });
-                    if is_probe {
-                        self.number(policy, row, field)
-                    } else {
-                        Ok(0.0)
-                    }
-                });
-                let late: Vec<f64> = late.collect::<Result<_, _>>()?;
+                let late = self.late_column(policy, field)?;
                 self.dataset.policies[policy].covariates[at] = counted;
                 if let Some((of, _)) = self.aside.get_mut(&policy) {
                     of.covariates[at] = late;
@@ -265,7 +254,12 @@ impl Gathered {
         Ok(())
     }
 
-    fn number(&self, policy: usize, row: usize, field: &FieldId) -> Result<f64, RowsError> {
+    pub(super) fn number(
+        &self,
+        policy: usize,
+        row: usize,
+        field: &FieldId,
+    ) -> Result<f64, RowsError> {
         let word = self.word(policy, row, field);
         let parsed = word.and_then(|word| Micro::parse(word).ok());
         let number = parsed.map(|(number, _)| number.value() as f64 / ONE);
@@ -408,6 +402,7 @@ pub fn gather(
         std::mem::take(&mut walk.draws),
         std::mem::take(&mut walk.ingested),
     );
+    let unscored = walk.unscored(history, &ingested)?;
     let places = RowPlaces::read(history, &ingested, which, &walk.labels)?;
     if let Some(scope) = which.environment {
         walk.found.unscored_probes = places.narrow(scope, &mut walk.rows, &mut walk.labels)?;
@@ -418,12 +413,38 @@ pub fn gather(
         found.inclusion = Some(known);
     }
     found.kept = kept;
+    found.unscored = unscored;
     found.places = places;
     found.fill(which.covariates)?;
     Ok(found)
 }
 
 impl Walk {
+    /// Rows on record of policies that the judge scored, where it has no score of some.
+    fn unscored(
+        &self,
+        history: &dyn History,
+        ingested: &[IngestedRows],
+    ) -> Result<BTreeMap<PolicyId, UnscoredRows>, KeptError> {
+        let draws = |rows: &Rows| -> BTreeSet<(ItemId, u64)> {
+            rows.items
+                .iter()
+                .cloned()
+                .zip(rows.draws.iter().copied())
+                .collect()
+        };
+        let scored: BTreeMap<&PolicyId, _> = self
+            .rows
+            .iter()
+            .map(|(policy, rows)| (policy, draws(rows)))
+            .collect();
+        let is_scored = |(policy, item, draw): &Key| {
+            let of = scored.get(policy);
+            of.is_some_and(|of| of.contains(&(item.clone(), *draw)))
+        };
+        kept::unscored(history, ingested, &is_scored)
+    }
+
     fn governed(&mut self, seq: u64, which: &Which<'_>, payload: &Payload) {
         if seq >= which.audits_below {
             return;
