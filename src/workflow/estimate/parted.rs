@@ -78,6 +78,15 @@ impl Found {
 }
 
 impl Gathered {
+    /// A row that counts, or after those one that does not: where it stands, and its place there.
+    pub(super) fn row(&self, policy: usize, row: usize) -> (&Policy, &Source, usize) {
+        let (of, source) = (&self.dataset.policies[policy], &self.sources[policy]);
+        match (row.checked_sub(of.len()), self.aside.get(&policy)) {
+            (Some(row), Some((of, source))) => (of, source, row),
+            _ => (of, source, row),
+        }
+    }
+
     /// A covariate that imports kept, of rows that do not count: of these only probes are read.
     pub(super) fn late_column(
         &self,

@@ -220,15 +220,6 @@ impl Gathered {
         Some(word.as_str())
     }
 
-    /// A row that counts, or after those one that does not: where it stands, and its place there.
-    pub(super) fn row(&self, policy: usize, row: usize) -> (&Policy, &Source, usize) {
-        let (of, source) = (&self.dataset.policies[policy], &self.sources[policy]);
-        match (row.checked_sub(of.len()), self.aside.get(&policy)) {
-            (Some(row), Some((of, source))) => (of, source, row),
-            _ => (of, source, row),
-        }
-    }
-
     pub(super) fn key(&self, policy: usize, row: usize) -> Option<Key> {
         let (of, source, row) = self.row(policy, row);
         let item = self.prompts.ids().get(of.prompts[row] as usize)?;
