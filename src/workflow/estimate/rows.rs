@@ -564,7 +564,7 @@ impl Walk {
             let ((policy, source), late) = (of(rows, 0), of(late, counted));
             found.dataset.policies.push(policy);
             found.sources.push(source);
-            if late.0.len() > 0 {
+            if !late.0.is_empty() {
                 found.aside.insert(at, late);
             }
             names.insert(name, at);

@@ -37,25 +37,25 @@ struct Case {
 #[rustfmt::skip]
 const CASES: &[Case] = &[
     Case { name: "row-scored-after-labels", unasked: Some("row-scored-after-labels-unasked"), rule: Some("transport"),
-           told: |book| estimated(book, Batch::Later, (3, 0)),
+           told: |book| estimated(book, &Batch::Later, (3, 0)),
            done: "A policy was labelled, its scorer added a row, and an estimate counts that row." },
     Case { name: "good-row-scored-after-labels", unasked: None, rule: None,
-           told: |book| estimated(book, Batch::Later, (2, 1)),
+           told: |book| estimated(book, &Batch::Later, (2, 1)),
            done: "Nothing. A policy was labelled, its scorer added a row, and an estimate says that this row does not count." },
     Case { name: "rows-left-out", unasked: None, rule: Some("transport"),
-           told: |book| estimated(book, Batch::Later, (1, 1)),
+           told: |book| estimated(book, &Batch::Later, (1, 1)),
            done: "An estimate left out a row that was scored before the labels of its policy." },
     Case { name: "rows-of-any-time", unasked: Some("rows-of-any-time-unasked"), rule: Some("transport"),
            told: of_any_time,
            done: "An estimate does not say that it reads only rows that were scored before labels." },
     Case { name: "good-second-batch", unasked: None, rule: None,
-           told: |book| estimated(book, Batch::Drawn("item-n"), (3, 0)),
+           told: |book| estimated(book, &Batch::Drawn("item-n"), (3, 0)),
            done: "Nothing. After labels a row of a new prompt was scored, then a design was registered, and the row was labelled by it." },
     Case { name: "second-batch-of-known-prompts", unasked: None, rule: Some("transport"),
-           told: |book| estimated(book, Batch::Drawn("item-l"), (3, 0)),
+           told: |book| estimated(book, &Batch::Drawn("item-l"), (3, 0)),
            done: "A prompt was labelled, another draw of it was scored and labelled by a new design, and an estimate counts that draw." },
     Case { name: "good-rows-of-another-policy", unasked: None, rule: None,
-           told: |book| estimated(book, Batch::Elsewhere, (2, 0)),
+           told: |book| estimated(book, &Batch::Elsewhere, (2, 0)),
            done: "Nothing. One policy was labelled before another was scored, and an estimate counts every row of the other." },
     Case { name: "comparison-hides-late-rows", unasked: Some("comparison-hides-late-rows-unasked"), rule: Some("transport"),
            told: |book| compared(book, 0),
@@ -182,8 +182,8 @@ fn counted((rows, late): (u64, u64)) -> Value {
     data
 }
 
-fn estimated(rulebook: u64, batch: Batch<'_>, counts: (u64, u64)) -> Told {
-    let mut world = batches(rulebook, &batch);
+fn estimated(rulebook: u64, batch: &Batch<'_>, counts: (u64, u64)) -> Told {
+    let mut world = batches(rulebook, batch);
     let at = world.say(ARBITER, "estimate.recorded", 1, arena(), counted(counts));
     (world, at)
 }
