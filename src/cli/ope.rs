@@ -10,7 +10,9 @@ use crate::event::Payload;
 use crate::event::id::PolicyId;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::ope::OpeDiagnosed;
+use crate::event::payload::overlap::OverlapThresholds;
 use crate::ground::ambient;
+use crate::ground::digest::Digest;
 use crate::ledger::rulebooks::Question;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
@@ -78,6 +80,29 @@ fn targets(logs: &Logs, logger: &PolicyId, asked: &[String]) -> Result<Vec<Polic
     Ok(named)
 }
 
+/// The thresholds that the plan of overlap registers, with its digest. A plan that came too late is named.
+fn planned(
+    ctx: &mut Ctx<'_>,
+    read: &Estimation,
+) -> Result<Option<(Digest, OverlapThresholds)>, CliError> {
+    let state = read.ledger.state();
+    if !state.asks(Question::FirstThresholds) {
+        return estimate::planned(state, &read.experiment, drifts::overlap_plan, "overlap");
+    }
+    let manifests = state.fold::<Manifests>();
+    let first = drifts::first_overlap(manifests, &read.experiment);
+    let first = first.map(|(_, digest, numbers)| (digest, numbers));
+    let named = first.map(|(digest, _)| digest);
+    for (id, digest, _) in drifts::planned(manifests, &read.experiment, drifts::overlap_plan) {
+        if Some(digest) != named {
+            ctx.warn(format!(
+                "plan {id} registers thresholds of overlap and was not in force before the first score or label, or not as it is now: it judges nothing here"
+            ));
+        }
+    }
+    Ok(first)
+}
+
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View, CliError> {
     if args.terms.bootstrap.is_some() {
         let message = "--ope has t intervals: --bootstrap belongs to direct estimates";
@@ -96,23 +121,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View
         .map_err(|error| CliError::input(error.to_string(), HELP))?;
     let (logger, logs) = logger(all, args.logger.as_deref())?;
     let names = targets(&logs, &logger, &args.policies)?;
-    let state = read.ledger.state();
-    let planned = if state.asks(Question::FirstThresholds) {
-        let manifests = state.fold::<Manifests>();
-        let first = drifts::first_overlap(manifests, &read.experiment);
-        let first = first.map(|(_, digest, numbers)| (digest, numbers));
-        let named = first.map(|(digest, _)| digest);
-        for (id, digest, _) in drifts::planned(manifests, &read.experiment, drifts::overlap_plan) {
-            if Some(digest) != named {
-                ctx.warn(format!(
-                    "plan {id} registers thresholds of overlap and was not in force before the first score or label, or not as it is now: it judges nothing here"
-                ));
-            }
-        }
-        first
-    } else {
-        estimate::planned(state, &read.experiment, drifts::overlap_plan, "overlap")?
-    };
+    let planned = planned(ctx, &read)?;
     let terms = ope::terms(found.terms.clone(), logger, planned);
     let form = Form::asked(read.ledger.state());
     let (mut computed, mut diagnoses) = (Vec::with_capacity(names.len()), Vec::new());
