@@ -2,6 +2,7 @@
 
 mod analyze;
 mod assume;
+mod attested;
 mod audited;
 mod backed_up;
 mod bad_input;
