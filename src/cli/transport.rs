@@ -1,5 +1,7 @@
 //! `clover audit transport`: does calibration hold on labels that it never saw? Asked once of each policy and design.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use crate::cli::confirm;
@@ -12,16 +14,24 @@ use crate::cli::estimate::FitArgs;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::DesignId;
+use crate::event::id::ExperimentId;
 use crate::event::id::ManifestId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::AuditTerms;
+use crate::event::payload::audit::TransportTested;
+use crate::event::payload::estimated::AuditObstacle;
+use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::shell;
+use crate::ledger::State;
 use crate::ledger::rulebooks::Question;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::audits;
+use crate::projection::audits::FitRecord;
+use crate::projection::audits::obstacles;
+use crate::projection::audits::obstacles::AuditSubject;
 use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
@@ -41,6 +51,7 @@ use crate::view::transport::AuditOutlook;
 use crate::view::transport::Audits;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
+use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::planning;
 use crate::workflow::estimate::rows::Gathered;
@@ -60,7 +71,7 @@ pub(super) struct Args {
     /// The design of the probes; default the one for audit that has labels
     #[arg(long, value_name = "ID")]
     pub design: Option<String>,
-    /// Largest acceptable mean residual, at most 0.05; a wider one needs a plan [else 0.05]
+    /// Largest acceptable mean residual; above 0.05 of the scale it needs a plan [else that]
     #[arg(long, value_name = "D")]
     pub margin: Option<String>,
     /// Error rate of the family, at most 0.05; a higher one needs a plan [else 0.05]
@@ -128,6 +139,8 @@ fn graded(
     let state = read.ledger.state();
     let manifests = state.fold::<Manifests>();
     let opened = drifts::probe_opened(state, &read.experiment, design);
+    let designs = state.fold::<Designs>();
+    let usual = drifts::usual_margin(state, &read.experiment, read.terms.label_scale);
     if state.asks(Question::FirstPlan) {
         // Sealed probes are opened by the next entries: what is in force now is what grades them.
         let opened = opened.unwrap_or(read.ledger.size());
@@ -137,14 +150,15 @@ fn graded(
                 ctx.warn(format!(
                     "manifest {id} planned audits by {design} and was changed after a probe was open: no audit by {design} passes; register a design with new labels to audit under another plan"
                 ));
-                Ok((asked(args)?, None))
+                Ok((asked(args, usual)?, None))
             }
             AuditPlan::Unplanned => {
                 let plans = |of: &Manifest| of.transport.clone();
                 for (id, ..) in drifts::planned(manifests, &read.experiment, plans) {
                     ctx.warn(late(id, design, opened));
                 }
-                Ok((usual(asked(args)?)?, None))
+                let scale = designs.scale(&read.experiment).or(read.terms.label_scale);
+                Ok((within_usual(asked(args, usual)?, usual, scale)?, None))
             }
         };
     }
@@ -168,7 +182,7 @@ fn graded(
         }
     }
     match timely.as_slice() {
-        [] => Ok((asked(args)?, None)),
+        [] => Ok((asked(args, usual)?, None)),
         [one] => planned(one, args),
         several => {
             let names: Vec<_> = several
@@ -215,16 +229,23 @@ fn planned(
 }
 
 /// Numbers that a passed audit may be graded by where nobody planned it: the usual ones, or stricter ones.
-fn usual(terms: AuditTerms) -> Result<AuditTerms, CliError> {
+fn within_usual(
+    terms: AuditTerms,
+    usual: i64,
+    scale: Option<ScaleEnds>,
+) -> Result<AuditTerms, CliError> {
     let margin = terms.margin_micro.map_or(0, Micro::value);
-    for (flag, found, most) in [
-        ("--margin", margin, drifts::USUAL_MARGIN),
-        ("--alpha", terms.alpha_micro.value(), drifts::USUAL_ALPHA),
+    let of = scale.map_or(String::new(), |of| {
+        format!(" of labels from {} to {}", of.low_micro, of.high_micro)
+    });
+    for (flag, found, most, of) in [
+        ("--margin", margin, usual, of.as_str()),
+        ("--alpha", terms.alpha_micro.value(), drifts::USUAL_ALPHA, ""),
     ] {
         if found > most {
             let [found, most] = [found, most].map(|of| Micro::new(of).unwrap_or_default());
             let message = format!(
-                "{flag} {found} is above the usual {most}: a wider audit needs a plan that was signed before its probes are open"
+                "{flag} {found} is above the usual {most}{of}: a wider audit needs a plan that was signed before its probes are open"
             );
             return Err(CliError::refused(
                 message,
@@ -236,8 +257,8 @@ fn usual(terms: AuditTerms) -> Result<AuditTerms, CliError> {
 }
 
 /// How audits are graded where no manifest plans them.
-fn asked(args: &Args) -> Result<AuditTerms, CliError> {
-    let mut terms = audit::usual(1);
+fn asked(args: &Args, usual: i64) -> Result<AuditTerms, CliError> {
+    let mut terms = audit::usual(1, usual);
     if let Some(margin) = &args.margin {
         let parsed = Micro::parse(margin).ok().filter(|(_, rounded)| !rounded);
         let above = parsed.filter(|(value, _)| value.value() > 0);
@@ -331,18 +352,82 @@ fn outlook(
     }
     let mut terms = terms.clone();
     if manifest.is_none() {
-        terms.family_size = Count::new(probes.len().max(1) as u64).unwrap_or_default();
+        let least = drifts::family_least(read.ledger.state(), &read.experiment, design);
+        let family = least.max(probes.len().max(1) as u64);
+        terms.family_size = Count::new(family).unwrap_or_default();
     }
     let all = found.analysis.policies.len();
     let without = (0..all).map(|policy| found.name(policy));
     let without = without.filter(|policy| !probes.contains_key(policy));
+    let short = short_of_draw(read, design, &probes);
     Ok(AuditOutlook {
+        short,
+        ends: found.analysis.output_scale.ends(),
         unscored: asks.then_some(unscored),
         without: without.collect(),
         passes: planning::audits_pass(&found, &terms, &probes),
         margin: terms.margin_micro.unwrap_or_default(),
         probes,
     })
+}
+
+/// Policies of which fewer rows wait for an audit than its design draws, each with how many wait and how many it draws about.
+fn short_of_draw(
+    read: &Estimation,
+    design: &DesignId,
+    waiting: &BTreeMap<PolicyId, u64>,
+) -> Vec<(PolicyId, u64, u64)> {
+    let state = read.ledger.state();
+    if !state.asks(Question::AllProbes) {
+        return Vec::new();
+    }
+    let short = waiting.iter().filter_map(|(policy, labels)| {
+        let of = (policy, design);
+        let drawn = obstacles::drawn(state, &read.experiment, of, &read.terms.judge)?;
+        let obstacle = drawn.obstacle(*labels)?;
+        let is_short = obstacle == AuditObstacle::FewerProbes;
+        is_short.then(|| (policy.clone(), *labels, drawn.expected()))
+    });
+    short.collect()
+}
+
+/// What keeps the audit of a policy from passing.
+fn obstacles_of(
+    state: &State,
+    (experiment, design): (&ExperimentId, &DesignId),
+    found: &Found,
+    (policy, labels): (usize, usize),
+) -> Vec<AuditObstacle> {
+    let sources = found.gathered.sources.iter();
+    let newest_label = sources.filter_map(|of| of.newest_label).max();
+    let fit = found.digest().and_then(|digest| {
+        let audits = state.fold::<audits::Audits>();
+        audits.fit(experiment, &found.terms.judge, &digest)
+    });
+    let of = AuditSubject {
+        design,
+        experiment,
+        labels: labels as u64,
+        newest_label: fit.map_or(newest_label, FitRecord::newest),
+        policy: &found.name(policy),
+        terms: &found.terms,
+    };
+    obstacles::obstacles(state, &of)
+}
+
+/// Refuses to put an audit on record that cannot pass for want of labels: nobody could add them afterwards.
+fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), CliError> {
+    let is_short = |of: &&TransportTested| of.obstacles.contains(&AuditObstacle::FewerProbes);
+    let short = shown.tested.iter().find(is_short);
+    let Some(of) = short.filter(|_| !args.yes && !args.fit.dry_run) else {
+        return Ok(());
+    };
+    let words = shown.obstacle(of, AuditObstacle::FewerProbes);
+    let message = format!("{words} An audit of it passes nothing, and is run once.");
+    Err(CliError::refused(
+        message,
+        "clover import labels for the others, or the same command with --yes",
+    ))
 }
 
 /// What is said where every probe was scored late.
@@ -417,6 +502,8 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let probed = designs.design(&read.experiment, &design);
         let policies = probed.map_or(0, |of| of.policies.len());
         let family = wanted.probed.max(policies).max(1) as u64;
+        let least = drifts::family_least(read.ledger.state(), &read.experiment, &design);
+        let family = family.max(least);
         terms.family_size = Count::new(family).unwrap_or_default();
     }
     if !wanted.unplanned.is_empty() {
@@ -425,7 +512,10 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             "no manifest plans an audit of {names}: its probes of {design} are open, and it is not audited by them"
         ));
     }
+    let state = read.ledger.state();
+    let place = (&read.experiment, &design);
     let ask = Ask {
+        obstacles: &|found, policy| obstacles_of(state, place, found, policy),
         design: &design,
         policies: &wanted.places,
         terms: &terms,
@@ -441,19 +531,28 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             None => unscored(&design),
         });
     }
-    let events = tested.iter().cloned().map(Payload::from).collect();
-    let recorded = if args.fit.dry_run {
-        None
-    } else {
-        Some(estimate::append(ctx, &mut read, &found, events)?)
-    };
-    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
+    let basis = ClaimBasis::of(state, &read.experiment);
+    let drawn = tested.iter().filter_map(|of| {
+        let place = (&of.policy, &design);
+        let drawn = obstacles::drawn(state, &read.experiment, place, &of.terms.judge)?;
+        Some((of.policy.clone(), drawn.expected()))
+    });
     let shown = Audits {
         design: &design,
+        drawn: drawn.collect(),
+        ends: found.analysis.output_scale.ends(),
+        usual: drifts::usual_margin(state, &read.experiment, read.terms.label_scale),
         tested,
         terms: &terms,
         basis: &basis,
         missing: wanted.missing,
+    };
+    are_all_labelled(&shown, args)?;
+    let events = shown.tested.iter().cloned().map(Payload::from).collect();
+    let recorded = if args.fit.dry_run {
+        None
+    } else {
+        Some(estimate::append(ctx, &mut read, &found, events)?)
     };
     Ok(shown.view(recorded))
 }

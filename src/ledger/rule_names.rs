@@ -129,7 +129,7 @@ rules! {
         "a label of no registered design where designs are registered, a design registered after its labels, or a sealed row that names no draw (`SPLITS.md`)"
         => "ask by which plan the row was drawn; without one its probability is unknown";
     Purpose "purpose" next "clover status":
-        "a draw labelled for two purposes, sealed after it was open, open after it was sealed, or for another purpose than its design's"
+        "a draw labelled for two purposes, sealed after it was open, open after it was sealed, or for another purpose than its design's; a prompt of a policy that is a probe of two designs, or of one that audited the policy (23)"
         => "void what was confirmed or audited on that label";
     Split "split" next "clover status":
         "a confirm cluster with an open label, in confirm twice or in two parts; a confirm label before its split was formed or outside of it; roots, order or gap of a split are wrong; a cluster that the hash of its listing puts elsewhere"
@@ -177,10 +177,10 @@ rules! {
         "an estimate, contrast, share, coverage or audit by a calibrator of that judge that nobody fitted before (`ESTIMATES.md`)"
         => "ask for the fit; without it the number cannot be computed again";
     Transport "transport" next "clover status":
-        "an audit of a policy run twice on one design, on a design that is none for audit, before all its sealed probes were open, or with or without a charge where it must not be; an estimate, a difference or an off-policy value that hides or invents the audit that stands, or claims a level, tells apart or is to be read after a failed one; from rulebook 18 on what is told apart or claimed without own labels or a passed audit, and an interval of width zero; labels that a design draws by stratum and that are counted without weights (21); an audit that hides probes which were scored late or never, or passes beside one, and a covariate or weights from what was said once labels could be read (22) (`ESTIMATES.md`)"
+        "an audit of a policy run twice on one design, on a design that is none for audit, before all its sealed probes were open, or with or without a charge where it must not be; an estimate, a difference or an off-policy value that hides or invents the audit that stands, or claims a level, tells apart or is to be read after a failed one; from rulebook 18 on what is told apart or claimed without own labels or a passed audit, and an interval of width zero; labels that a design draws by stratum and that are counted without weights (21); an audit that hides probes which were scored late or never, or passes beside one, and a covariate or weights from what was said once labels could be read (22); a failed audit that fewer new labels answered than it had prompts, and an audit that hides what keeps it from passing: fewer or more probes than their design draws, a fit on labels or on terms from after them (23) (`ESTIMATES.md`)"
         => "count the first audit only; read the estimate as refused";
     Thresholds "thresholds" next "clover log --kind manifest.registered":
-        "a diagnosis judged by other numbers than a manifest of the experiment registers, by numbers of nobody, or by a plan of audits that came after their probes were open (20); a comparison or an estimate by another correction or weight than the plan in force first names (22) (`DRIFT.md`, `ESTIMATES.md`)"
+        "a diagnosis judged by other numbers than a manifest of the experiment registers, by numbers of nobody, or by a plan of audits that came after their probes were open (20); a comparison or an estimate by another correction or weight than the plan in force first names (22); an audit that nobody planned, by a margin above a twentieth of the scale of labels or in a part of its family (23) (`DRIFT.md`, `ESTIMATES.md`)"
         => "judge its figures by the registered numbers yourself";
     Drift "drift" next "clover prereg deviation MANIFEST --rule-path metric.judge_digest --what TEXT --why TEXT --impact TEXT":
         "a check of a judge's drift whose verdict does not follow from its figures, or of anchors that nobody registered; a step of a gate whose judge had failed a check, without a deviation that says how that is handled (`DRIFT.md`)"

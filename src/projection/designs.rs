@@ -8,6 +8,7 @@ use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
 use clover_event::id::PolicyId;
 use clover_event::id::ProtocolId;
 use clover_event::id::RaterId;
@@ -38,6 +39,9 @@ use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
+
+use crate::audits;
+use crate::audits::probes::Probes;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -319,9 +323,19 @@ impl Rule for Purposes {
             }
             Payload::LabelRecorded(label) => {
                 open_label(designs, experiment, label, breaches);
+                if label.purpose == LabelPurpose::Audit {
+                    let of = (&label.policy, &label.item);
+                    breaches.extend(check_prompt(state, experiment, of, &label.design));
+                }
             }
             Payload::LabelSealed(label) => {
                 sealed_label(designs, experiment, label, breaches);
+                if is_for_audit(designs, experiment, &label.design)
+                    && let Some((policy, item, _)) = draw_of_row(&label.row)
+                {
+                    let of = (&policy, &item);
+                    breaches.extend(check_prompt(state, experiment, of, &label.design));
+                }
             }
             _ => {}
         }
@@ -332,6 +346,13 @@ impl Rule for Purposes {
             (&event.event.payload, &event.event.header.experiment)
         {
             labelled_once(state, experiment, label, facts);
+        }
+        if let (Payload::LabelSealed(label), Some(experiment)) =
+            (&event.event.payload, &event.event.header.experiment)
+            && is_for_audit(state.fold::<Designs>(), experiment, &label.design)
+            && let Some((policy, ..)) = draw_of_row(&label.row)
+        {
+            facts.extend(once_audited(state, experiment, (&policy, &label.design)));
         }
     }
 
@@ -403,6 +424,37 @@ fn label_by(
     Payload::from(by).natural_key(Some(experiment))
 }
 
+/// A design takes no probe of a policy that it audited.
+fn once_audited(
+    state: &State,
+    experiment: &ExperimentId,
+    (policy, design): (&PolicyId, &DesignId),
+) -> Option<Fact> {
+    state.asks(Question::AllProbes).then(|| Fact::Forbids {
+        digest: audits::audited(experiment, design, policy),
+        rule: RuleName::Purpose,
+    })
+}
+
+/// A prompt of a policy is a probe of one design, whatever number its draw has.
+fn check_prompt(
+    state: &State,
+    experiment: &ExperimentId,
+    (policy, item): (&PolicyId, &ItemId),
+    design: &DesignId,
+) -> Option<Breach> {
+    if !state.asks(Question::OnePrompt) {
+        return None;
+    }
+    let probes = state.fold::<Probes>().by_experiment.get(experiment)?;
+    let other = probes.other_design(policy, item, design)?;
+    Some(Breach::new(
+        RuleName::Purpose,
+        "a prompt that is a probe of one design",
+        format!("{item} of {policy}, a probe of {other}"),
+    ))
+}
+
 /// A draw is a probe of one design, whoever labels it. For calibration a rater may say the same of it under another design, and
 /// nothing else.
 fn labelled_once(
@@ -415,6 +467,9 @@ fn labelled_once(
     let designs = all.into_iter().flat_map(|of| &of.designs);
     let others = designs.filter(|(id, _)| **id != label.design);
     let key = |by| label_by(experiment, label, by);
+    if label.purpose == LabelPurpose::Audit {
+        facts.extend(once_audited(state, experiment, (&label.policy, &label.design)));
+    }
     match label.purpose {
         LabelPurpose::Audit if state.asks(Question::OneProbe) => {
             let by = others.flat_map(|(id, of)| of.raters.iter().map(move |rater| (id, rater)));
@@ -439,6 +494,11 @@ fn labelled_once(
         }
         LabelPurpose::Audit => {}
     }
+}
+
+fn is_for_audit(designs: &Designs, experiment: &ExperimentId, design: &DesignId) -> bool {
+    let registered = designs.registered(experiment, design);
+    registered.is_some_and(|of| of.purpose == DesignPurpose::Audit)
 }
 
 fn open_label(

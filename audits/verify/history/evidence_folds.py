@@ -1,6 +1,6 @@
 """Folds of keys, budgets, labels, splits, fits, protocols and waivers into the state."""
 
-from formats.limits import SAFE_INTEGER
+from formats.canonical import encode
 from formats.fields import decode_base64, micros, parse_vkey
 from events.shapes import OF_LEDGER
 from events.commitments import key_id_of
@@ -91,6 +91,7 @@ def experiment_closed(state, entry, _data):
 def label_design_registered(state, entry, data):
     if entry.experiment is not None:
         is_new = (entry.experiment, data["design"]) not in state.designs
+        state.inclusions.setdefault((entry.experiment, data["design"]), data["inclusion_micro"])
         state.designs.setdefault((entry.experiment, data["design"]), data["purpose"])
         if is_new and data["purpose"] == "calibrate" and data.get("strata"):
             state.stratified.add(entry.experiment)
@@ -103,6 +104,11 @@ def label_design_registered(state, entry, data):
         state.governed.add(entry.experiment)
         if data["purpose"] == "confirm":
             state.blocks.setdefault(entry.experiment, [0, 0, 0])
+
+
+def label_scale_declared(state, entry, data):
+    if entry.experiment is not None and data["low_micro"] < data["high_micro"]:
+        state.label_scales.setdefault(entry.experiment, (data["low_micro"], data["high_micro"]))
 
 
 def label_service(state, entry, row, purpose):
@@ -149,10 +155,22 @@ def share_probe(state, key, row):
         designs.append(key[1])
 
 
-def readable_probe(state, experiment, design, policy, row):
-    """A probe of a design for audits whose label can be read from here on."""
+def readable_probe(state, position, experiment, design, policy, row):
+    """A probe of a design for audits whose label can be read from here on, and what it was drawn from."""
+    scores = state.scores_of.get(experiment, {})
+    state.families.setdefault((experiment, design), len(scores))
+    key = (experiment, policy, design)
+    if key not in state.first_probe:
+        calibrated = len(state.calibrated_rows.get((experiment, policy), ()))
+        state.first_probe[key] = position, dict(scores.get(policy, {})), calibrated
     designs = state.open_probes.setdefault(experiment, {}).setdefault(policy, {})
     designs.setdefault(design, set()).add(row)
+
+
+def probe_prompt(state, entry, prompt):
+    """A prompt of a policy is a probe of a design, open or sealed."""
+    designs = state.prompt_designs.setdefault((entry.experiment,) + tuple(prompt), set())
+    designs.add(entry.data["design"])
 
 
 def data_ingested(state, entry, data):
@@ -179,8 +197,10 @@ def label_recorded(state, entry, data):
         state.first_readable.setdefault(entry.experiment, entry.position)
         if data["purpose"] == "calibrate":
             state.calibrated.setdefault(entry.experiment, {}).setdefault(data["policy"], entry.position)
+            state.calibrated_rows.setdefault((entry.experiment, data["policy"]), set()).add(row)
         else:
-            readable_probe(state, entry.experiment, data["design"], data["policy"], row)
+            readable_probe(state, entry.position, entry.experiment, data["design"], data["policy"], row)
+            probe_prompt(state, entry, (data["policy"], data["item"]))
     key = (entry.experiment, data["design"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
     probe(state, key, data["policy"])
@@ -200,7 +220,10 @@ def label_sealed(state, entry, data):
     if block:
         block[0], block[2] = block[0] + 1, max(block[2], micros(data["reveal_by"]))
     state.sealed_of[key] = state.sealed_of.get(key, 0) + 1
-    probe(state, key, (draw_of_row(data["row"]) or (None,))[0])
+    draw = draw_of_row(data["row"])
+    probe(state, key, (draw or (None,))[0])
+    if draw is not None and entry.experiment is not None and state.designs.get(key) == "audit":
+        probe_prompt(state, entry, draw[:2])
     label_service(state, entry, data["row"], "sealed")
     state.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
 
@@ -216,7 +239,7 @@ def label_revealed(state, entry, data):
     if draw is not None and entry.experiment is not None:
         state.first_readable.setdefault(entry.experiment, entry.position)
         if state.designs.get(key) == "audit":
-            readable_probe(state, entry.experiment, data["design"], draw[0], data["row"])
+            readable_probe(state, entry.position, entry.experiment, data["design"], draw[0], data["row"])
     state.paid_for.setdefault(data["charge"], state.labels_of(*key))
     if of_block:
         of_block[1] += 1
@@ -258,6 +281,9 @@ def splits_formed(state, entry, data):
         if "t2" in data:
             state.windows.setdefault(entry.experiment, []).append((micros(data["t2"]), data["t2"]))
     state.confirm_roots.add((entry.experiment, data["confirm"]["root"]))
+    if entry.experiment is not None:
+        counts = tuple(data[part]["count"] for part in ("confirm", "dev", "fit"))
+        state.split_counts.setdefault(entry.experiment, {}).setdefault(data["split"], counts)
 
 
 def calibrator_fitted(state, entry, data):
@@ -269,23 +295,46 @@ def calibrator_fitted(state, entry, data):
         known[data["calibrator"]] = (judge, entry.position, rubrics)
     if "iteration" in data["terms"]:
         iteration_decision(state, entry, data)
+    if data["labels_by_policy"] and entry.experiment is not None:
+        newest = max(of["newest_seq"] for of in data["labels_by_policy"])
+        state.newest_label.setdefault((entry.experiment, judge, data["calibrator"]), newest)
+        state.on_terms.setdefault((entry.experiment, judge, fit_terms(data["terms"])), entry.position)
     for labels in data["labels_by_policy"]:
-        state.labelled.add((entry.experiment, judge, data["calibrator"], labels["policy"]))
+        fit = (entry.experiment, judge, data["calibrator"], labels["policy"])
+        state.labelled.setdefault(fit, labels["labels"])
         key = (entry.experiment, judge, labels["policy"])
-        if state.failed.get(key, SAFE_INTEGER) < labels["newest_seq"]:
+        if key in state.failed and answers(state, key, labels):
             del state.failed[key]
+
+
+def answers(state, key, labels):
+    """Whether labels of a fit answer a failed audit: one that is newer, from rulebook 23 on as many as it had prompts."""
+    seq, prompts, before = state.failed[key]
+    enough = labels["labels"] - before >= prompts or not state.asks("answered_failure")
+    return seq < labels["newest_seq"] and enough
+
+
+def fit_terms(terms):
+    """What of its terms a fit may be chosen by."""
+    return encode([terms["covariates"], terms["fold_seed"], terms["folds"], terms.get("label_scale"), terms["mode"]])
 
 
 def transport_tested(state, entry, data):
     state.audited.setdefault((entry.experiment, data["design"], data["policy"]), entry.position)
     state.probes.pop((entry.experiment, data["design"]), None)
     if entry.experiment is not None:
-        key = (entry.experiment, data["terms"]["judge"], data["policy"])
+        judge, clusters = data["terms"]["judge"], data["clusters"]
+        key = (entry.experiment, judge, data["policy"])
         state.newest[key] = (data["calibrator"], entry.position, data["state"])
         tested = (data["calibrator"], entry.position, data["state"])
         state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
+        standing = state.failed.get(key)
         if data["state"] == "fail":
-            state.failed[key] = entry.position
+            labels = state.labelled.get((entry.experiment, judge, data["calibrator"], data["policy"]), 0)
+            prompts = max(clusters, standing[1] if standing else 0)
+            state.failed[key] = entry.position, prompts, labels
+        elif data["state"] == "pass" and standing and standing[1] <= clusters and state.asks("answered_failure"):
+            del state.failed[key]
 
 
 def judge_drift_checked(state, entry, data):
@@ -350,6 +399,9 @@ def score_recorded(state, entry, data):
     readable_outcome(state, entry, data)
     rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
     row = row_of_draw(data["policy"], data["item"], data["draw"])
+    if row not in rows and entry.experiment is not None:
+        of = state.scores_of.setdefault(entry.experiment, {}).setdefault(data["policy"], {})
+        of[data["judge"]] = of.get(data["judge"], 0) + 1
     rows.setdefault(row, entry.position)
     for design, probes in state.open_probes.get(entry.experiment, {}).get(data["policy"], {}).items():
         if row in probes:

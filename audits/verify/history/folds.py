@@ -25,6 +25,7 @@ FOLDS = {
     "label.revealed": evidence_folds.label_revealed,
     "audit.attested": evidence_folds.audit_attested,
     "label.design_registered": evidence_folds.label_design_registered,
+    "label.scale_declared": evidence_folds.label_scale_declared,
     "data.ingested": evidence_folds.data_ingested,
     "label.recorded": evidence_folds.label_recorded,
     "splits.listed": evidence_folds.splits_listed,

@@ -3,7 +3,7 @@
 `QUESTIONS` has each question that not all of them ask, with the first that does.
 """
 
-RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 22
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 23
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18, "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
@@ -18,6 +18,8 @@ QUESTIONS = {
     "scored_before": 22, "timely_probes": 22, "said_before": 22,
     "planned_estimates": 22, "reported_slope": 22,
     "one_probe": 22, "even_probes": 22, "one_label": 22, "patch_account": 22,
+    "answered_failure": 23, "scaled_margin": 23, "one_prompt": 23, "all_probes": 23, "fitted_before": 23,
+    "whole_family": 23,
 }
 
 

@@ -61,6 +61,14 @@ class State:
         self.said_of = {}                         # (experiment, row, rater) -> {design: value} of labels for calibration
         self.uneven = set()                       # (experiment, design) of audits that have strata
         self.open_probes = {}                     # experiment -> policy -> design -> rows with a label that can be read
+        self.first_probe = {}                     # (experiment, policy, design) -> (seq, rows by judge, calibrated) then
+        self.prompt_designs = {}                  # (experiment, policy, item) -> designs that it is a probe of
+        self.families = {}                        # (experiment, design) -> policies with scores at its first open probe
+        self.scores_of = {}                       # experiment -> policy -> judge -> how many rows it scored
+        self.calibrated_rows = {}                 # (experiment, policy) -> rows with a label for calibration
+        self.inclusions = {}                      # (experiment, design) -> probability of a label, in millionths
+        self.label_scales = {}                    # experiment -> (low, high) of labels, as declared
+        self.split_counts = {}                    # experiment -> split -> clusters of confirm, dev and fit
         self.late_scores = {}                     # (experiment, policy, design, judge) -> those scored only then
         self.first_readable, self.calibrated = {}, {}   # experiment -> seq of its first label; -> policy -> likewise
         self.late_fields, self.late_strata = {}, {}     # experiment -> field, or policy -> (label, import) that came after
@@ -84,9 +92,11 @@ class State:
         self.conflicts, self.taints = {}, {}      # experiment -> {what: seq}; -> (seq, class, role)
         self.contradictions = {}                  # experiment -> (kind, seq) of the first; nothing takes it back
         self.fitted = set()                       # (experiment, judge, calibrator)
-        self.labelled = set()                     # (experiment, judge, calibrator, policy) with labels in that fit
+        self.labelled = {}                        # (experiment, judge, calibrator, policy) -> its labels in that fit
+        self.newest_label, self.on_terms = {}, {}  # (experiment, judge, calibrator or terms) -> label; -> first fit
         self.audited = {}                         # (experiment, design, policy) -> seq of its audit
-        self.failed, self.newest = {}, {}         # (experiment, judge, policy) -> seq; -> (calibrator, seq, state)
+        self.failed = {}                          # (experiment, judge, policy) -> (seq, prompts, labels in the fit)
+        self.newest = {}                          # (experiment, judge, policy) -> (calibrator, seq, state)
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
         self.scored_at = {}                       # experiment -> judge -> row -> seq of its score
         self.anew = {}                            # (iteration, candidate) -> judge that was asked anew
@@ -150,7 +160,7 @@ class State:
         """The audit that stands for or against an estimate: a failure, else the newest of this very calibrator."""
         key = (e.experiment, e.data["terms"]["judge"], policy or e.data["policy"])
         if key in self.failed:
-            return {"seq": self.failed[key], "state": "fail"}
+            return {"seq": self.failed[key][0], "state": "fail"}
         calibrator, seq, state = self.newest.get(key, (None, 0, "fail"))
         if calibrator is None or calibrator != e.data.get("calibrator") or state == "fail":
             return None
@@ -158,8 +168,8 @@ class State:
 
     def against(self, e, judge, policy):
         """The failed audit that stands against a policy, whatever the calibrator."""
-        seq = self.failed.get((e.experiment, judge, policy))
-        return None if seq is None else {"seq": seq, "state": "fail"}
+        failed = self.failed.get((e.experiment, judge, policy))
+        return None if failed is None else {"seq": failed[0], "state": "fail"}
 
     def opened(self, experiment, design):
         """The entry by which a probe of a design was open; from rulebook 22 on one of a design that shares a probe counts."""

@@ -2,10 +2,10 @@
 //! `calibrator` and `transport`, by which an audit is run once and a failure marks every estimate of its policy.
 
 mod claims;
+pub mod obstacles;
 pub mod probes;
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 
 use clover_event::Kind;
 use clover_event::Payload;
@@ -18,6 +18,7 @@ use clover_event::payload::audit::TransportTested;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
+use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimated::Claim;
 use clover_event::payload::estimated::TransportState;
 use clover_event::payload::label::DesignPurpose;
@@ -51,7 +52,12 @@ use crate::said;
 pub const BOUNDED_AUDIT: &str = "transport/2";
 
 /// Kinds that move it.
-pub const READS: &[Kind] = &[Kind::CalibratorFitted, Kind::TransportTested];
+pub const READS: &[Kind] = &[
+    Kind::CalibratorFitted,
+    Kind::LedgerCreated,
+    Kind::RulebookAdopted,
+    Kind::TransportTested,
+];
 
 /// The newest audit of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,12 +73,63 @@ pub struct Newest {
     pub state: TransportState,
 }
 
+/// An audit that failed and stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailedAudit {
+    /// Labelled rows of the policy in the fit that failed.
+    pub labels: u64,
+    /// Its distinct prompts, or those of a failure before it that stood beside it and had more.
+    pub prompts: u64,
+    /// Its entry.
+    pub seq: u64,
+}
+
+/// A failed audit that a fit answered, and that no audit passed since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnsweredAudit {
+    /// Labelled rows of the policy in that fit which the failed one had not.
+    pub labels: u64,
+    /// The entry of the failed audit.
+    pub seq: u64,
+}
+
+/// Labels of one policy in a fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FitLabels {
+    /// Labelled rows.
+    pub labels: u64,
+    /// The entry of the newest label.
+    pub newest: u64,
+}
+
+/// A fit as audits ask for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FitRecord {
+    /// Its labels by policy.
+    pub labels: BTreeMap<PolicyId, FitLabels>,
+    /// Its entry.
+    pub seq: u64,
+}
+
+impl FitRecord {
+    /// The entry of its newest label.
+    pub fn newest(&self) -> Option<u64> {
+        self.labels.values().map(|of| of.newest).max()
+    }
+}
+
 /// Audits of one policy under one judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyAudits {
-    /// The audit that failed and was not answered by new labels of the policy in a fit.
-    pub failed_seq: Option<u64>,
+    /// The audit that failed and was answered by a fit alone.
+    pub answered: Option<AnsweredAudit>,
+    /// The audit that failed and was not answered.
+    pub failed: Option<FailedAudit>,
     /// The newest.
     pub newest: Option<Newest>,
 }
@@ -85,8 +142,8 @@ impl PolicyAudits {
             let seq = Count::new(seq)?;
             Some(TransportStanding { seq, state })
         };
-        if let Some(seq) = self.failed_seq {
-            return stands(seq, TransportState::Fail);
+        if let Some(failed) = self.failed {
+            return stands(failed.seq, TransportState::Fail);
         }
         let newest = self.newest.as_ref();
         let same = newest.filter(|of| Some(of.calibrator) == calibrator)?;
@@ -96,6 +153,43 @@ impl PolicyAudits {
         }
         stands(same.seq, same.state)
     }
+
+    /// A fit has these labels of the policy. It answers a failure if one of them is newer; where `all` are asked for, if it has
+    /// as many more than the fit that failed as the failed audit had prompts.
+    fn fitted(&mut self, fit: FitLabels, all: bool) {
+        let Some(failed) = self.failed.filter(|failed| failed.seq < fit.newest) else {
+            return;
+        };
+        let labels = fit.labels.saturating_sub(failed.labels);
+        if all && labels < failed.prompts {
+            return;
+        }
+        self.failed = None;
+        let seq = failed.seq;
+        self.answered = Some(AnsweredAudit { labels, seq });
+    }
+
+    /// It was audited, by so many prompts and on a fit with so many labels of it. Where `all` are asked for, a pass by as many
+    /// prompts answers a failure.
+    fn tested(&mut self, newest: Newest, (prompts, labels): (u64, u64), all: bool) {
+        match newest.state {
+            TransportState::Fail => {
+                let before = self.failed.map_or(0, |of| of.prompts);
+                self.answered = None;
+                self.failed = Some(FailedAudit {
+                    labels,
+                    prompts: prompts.max(before),
+                    seq: newest.seq,
+                });
+            }
+            TransportState::Pass => {
+                self.answered = None;
+                self.failed = self.failed.filter(|of| !all || prompts < of.prompts);
+            }
+            _ => {}
+        }
+        self.newest = Some(newest);
+    }
 }
 
 /// The audits of one experiment, by judge and policy.
@@ -104,14 +198,18 @@ impl PolicyAudits {
 pub struct ExperimentAudits {
     /// By judge, then policy.
     pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, PolicyAudits>>,
-    /// Policies with labels in each fitted calibrator, by judge.
-    pub labelled: BTreeMap<JudgeId, BTreeMap<Digest, BTreeSet<PolicyId>>>,
+    /// Each fitted calibrator, by judge.
+    pub fits: BTreeMap<JudgeId, BTreeMap<Digest, FitRecord>>,
+    /// The first fit on each terms, by judge.
+    pub on_terms: BTreeMap<JudgeId, BTreeMap<Digest, u64>>,
 }
 
 /// Audits by experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(deny_unknown_fields)]
 pub struct Audits {
+    /// The entry since which a failure is answered by as many new labels as its audit had prompts, if any.
+    pub all_since: Option<u64>,
     /// By experiment.
     pub by_experiment: BTreeMap<ExperimentId, ExperimentAudits>,
 }
@@ -140,6 +238,35 @@ impl Audits {
         Some(of.get(policy)?.newest.as_ref()?.margin_micro)
     }
 
+    /// The audits of a policy under a judge.
+    pub fn policy(
+        &self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+        policy: &PolicyId,
+    ) -> Option<&PolicyAudits> {
+        let of = self.by_experiment.get(experiment)?.by_judge.get(judge)?;
+        of.get(policy)
+    }
+
+    /// A calibrator that was fitted.
+    pub fn fit(
+        &self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+        calibrator: &Digest,
+    ) -> Option<&FitRecord> {
+        let of = self.by_experiment.get(experiment)?.fits.get(judge)?;
+        of.get(calibrator)
+    }
+
+    /// The first fit of a judge on such terms.
+    pub fn first_on(&self, experiment: &ExperimentId, terms: &EstimateTerms) -> Option<u64> {
+        let of = self.by_experiment.get(experiment)?;
+        let of = of.on_terms.get(&terms.judge)?;
+        of.get(&fit_terms(terms)).copied()
+    }
+
     /// Whether a calibrator was fitted on labels of a policy.
     fn is_labelled(
         &self,
@@ -148,73 +275,99 @@ impl Audits {
         policy: &PolicyId,
         calibrator: &Digest,
     ) -> bool {
-        let of = self.by_experiment.get(experiment);
-        let fits = of.and_then(|of| of.labelled.get(judge));
-        let policies = fits.and_then(|fits| fits.get(calibrator));
-        policies.is_some_and(|policies| policies.contains(policy))
+        let fit = self.fit(experiment, judge, calibrator);
+        fit.is_some_and(|fit| fit.labels.contains_key(policy))
     }
 
     /// Takes in what an event of an experiment says.
     pub fn take(&mut self, experiment: &ExperimentId, seq: u64, payload: &Payload) {
         match payload {
-            Payload::CalibratorFitted(fitted) => self.fitted(experiment, fitted),
+            Payload::CalibratorFitted(fitted) => self.fitted(experiment, seq, fitted),
             Payload::TransportTested(tested) => self.tested(experiment, seq, tested),
             _ => {}
         }
     }
 
-    /// Policies of a judge were recalibrated on labels as new as these: failures before them are answered.
+    /// Takes in which rulebook judges from an entry on.
+    pub fn adopt(&mut self, seq: u64, payload: &Payload) {
+        let version = match payload {
+            Payload::LedgerCreated(said) => said.rulebook,
+            Payload::RulebookAdopted(said) => Some(said.version),
+            _ => return,
+        };
+        let asks = |of: Count| of.value() >= u64::from(Question::AnsweredFailure.since());
+        if version.is_some_and(asks) {
+            self.all_since.get_or_insert(seq);
+        }
+    }
+
+    /// Policies of a judge were calibrated on these labels, at an entry: failures that they answer stand no more.
     pub fn answer(
         &mut self,
-        experiment: &ExperimentId,
+        (experiment, seq): (&ExperimentId, u64),
         judge: &JudgeId,
-        newest: impl IntoIterator<Item = (PolicyId, u64)>,
+        labels: impl IntoIterator<Item = (PolicyId, FitLabels)>,
     ) {
+        let all = self.all_since.is_some_and(|since| since < seq);
         let of = self.by_experiment.get_mut(experiment);
         let Some(policies) = of.and_then(|of| of.by_judge.get_mut(judge)) else {
             return;
         };
-        for (policy, newest) in newest {
-            if let Some(audited) = policies.get_mut(&policy)
-                && audited.failed_seq < Some(newest)
-            {
-                audited.failed_seq = None;
+        for (policy, labels) in labels {
+            if let Some(audited) = policies.get_mut(&policy) {
+                audited.fitted(labels, all);
             }
         }
     }
 
-    fn fitted(&mut self, experiment: &ExperimentId, fitted: &CalibratorFitted) {
-        let labels = fitted.labels_by_policy.iter();
-        let newest = labels.map(|of| (of.policy.clone(), of.newest_seq.value()));
-        self.answer(experiment, &fitted.terms.judge, newest);
-        if fitted.labels_by_policy.is_empty() {
+    fn fitted(&mut self, experiment: &ExperimentId, seq: u64, fitted: &CalibratorFitted) {
+        let labels = fitted.labels_by_policy.iter().map(|of| {
+            let (labels, newest) = (of.labels.value(), of.newest_seq.value());
+            (of.policy.clone(), FitLabels { labels, newest })
+        });
+        let labels: BTreeMap<PolicyId, FitLabels> = labels.collect();
+        let judge = &fitted.terms.judge;
+        self.answer((experiment, seq), judge, labels.clone());
+        if labels.is_empty() {
             return;
         }
         let of = self.by_experiment.entry(experiment.clone()).or_default();
-        let fits = of.labelled.entry(fitted.terms.judge.clone()).or_default();
-        let policies = fitted.labels_by_policy.iter().map(|of| of.policy.clone());
-        fits.entry(fitted.calibrator).or_default().extend(policies);
+        let fits = of.fits.entry(judge.clone()).or_default();
+        fits.entry(fitted.calibrator)
+            .or_insert(FitRecord { labels, seq });
+        let terms = of.on_terms.entry(judge.clone()).or_default();
+        terms.entry(fit_terms(&fitted.terms)).or_insert(seq);
     }
 
     fn tested(&mut self, experiment: &ExperimentId, seq: u64, tested: &TransportTested) {
+        let all = self.all_since.is_some_and(|since| since < seq);
+        let judge = &tested.terms.judge;
+        let fit = self.fit(experiment, judge, &tested.calibrator);
+        let labels = fit.and_then(|fit| fit.labels.get(&tested.policy));
+        let labels = labels.map_or(0, |of| of.labels);
         let of = self.by_experiment.entry(experiment.clone()).or_default();
-        let of = of.by_judge.entry(tested.terms.judge.clone()).or_default();
+        let of = of.by_judge.entry(judge.clone()).or_default();
         let audited = of.entry(tested.policy.clone()).or_default();
-        audited.newest = Some(Newest {
+        let newest = Newest {
             calibrator: tested.calibrator,
             margin_micro: tested.audit.margin_micro.unwrap_or_default(),
             seq,
             state: tested.state,
-        });
-        if tested.state == TransportState::Fail {
-            audited.failed_seq = Some(seq);
-        }
+        };
+        audited.tested(newest, (tested.clusters.value(), labels), all);
     }
+}
+
+/// What of its terms a fit may be chosen by.
+fn fit_terms(of: &EstimateTerms) -> Digest {
+    let chosen = (&of.covariates, of.fold_seed, of.folds, of.label_scale, of.mode);
+    canon::digest("clover/fit-terms/v1", &chosen)
 }
 
 impl Fold for Audits {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
         let (seq, event) = (event.seq(), event.event());
+        self.adopt(seq, &event.payload);
         if let Some(id) = &event.header.experiment {
             self.take(id, seq, &event.payload);
         }
@@ -366,7 +519,8 @@ fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTest
         ),
         (true, Some(_)) | (false, None) => {
             claims::check_audit(state, tested)?;
-            probes::check_timely(state, experiment, tested)
+            probes::check_timely(state, experiment, tested)?;
+            obstacles::check(state, experiment, tested)
         }
     }
 }

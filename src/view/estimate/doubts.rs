@@ -132,7 +132,8 @@ impl Asked<'_> {
         let order = |first: usize, second: usize| self.told_apart(first, second, &gaps);
         let mut obstacles = self.basis.failing.clone();
         obstacles.extend(self.labels(&rows));
-        let mut remarks = self.lacking(&gaps);
+        let mut remarks = self.answered();
+        remarks.extend(self.lacking(&gaps));
         remarks.extend(self.undrawn());
         Question {
             policies: &policies,
@@ -171,6 +172,16 @@ impl Asked<'_> {
         let sign = of.difference.value().total_cmp(&0.0);
         let holds = gap.is_none() || low > 0.0 || high < 0.0;
         holds.then(|| if reversed { sign.reverse() } else { sign })
+    }
+
+    /// Audits that failed and that a fit answered since.
+    fn answered(&self) -> Vec<String> {
+        let of = self.places.iter().filter_map(|&policy| {
+            let answered = self.found.answered(self.experiment, policy)?;
+            let name = &self.found.analysis.policies[policy].name;
+            Some(answer::answered(name, answered.seq, answered.labels))
+        });
+        of.collect()
     }
 
     /// Prompts of which some policies have no score.

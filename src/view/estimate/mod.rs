@@ -27,6 +27,7 @@ use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::ranking::RankInterval;
 use crate::view::View;
+use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
@@ -441,13 +442,21 @@ impl Estimates<'_> {
         ))
     }
 
+    /// What answers a failed audit of a policy.
+    fn wanted(&self, policy: usize) -> String {
+        let wanted = self.found.answers(self.experiment, policy);
+        answer::new_labels(wanted.unwrap_or(1))
+    }
+
     /// Findings that must not be missed.
     pub fn warnings(&self) -> Vec<String> {
-        let failed = self.rows.iter().filter_map(|(_, row)| {
+        let failed = self.rows.iter().filter_map(|(policy, row)| {
             let audit = row.transport.filter(|of| of.state == TransportState::Fail)?;
             Some(format!(
-                "{}: calibration does not transfer (seq {}); no level until it is recalibrated with new labels of it",
-                row.policy, audit.seq
+                "{}: calibration does not transfer (seq {}); no level until it is calibrated on {}",
+                row.policy,
+                audit.seq,
+                self.wanted(*policy)
             ))
         });
         let missed = self.rows.iter().filter_map(|(policy, row)| {
