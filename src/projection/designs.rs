@@ -432,7 +432,7 @@ fn once_audited(
 ) -> Option<Fact> {
     state.asks(Question::AllProbes).then(|| Fact::Forbids {
         digest: audits::audited(experiment, design, policy),
-        rule: RuleName::Purpose,
+        rule: RuleName::Transport,
     })
 }
 

@@ -3,6 +3,7 @@
 from formats.limits import show
 from events.shapes import CHECKED
 from history.evidence_folds import fit_terms
+from history.records import draw_of_row
 
 
 def rule_calibrator(state, e):
@@ -16,6 +17,8 @@ def rule_calibrator(state, e):
 def rule_transport(state, e):
     if e.kind == "transport.tested":
         return audit_problem(state, e)
+    if e.kind in ("label.recorded", "label.sealed"):
+        return probe_problem(state, e) if state.asks("all_probes") else None
     if e.kind == "contrast.recorded" and e.experiment is not None:
         failed = None
         for which in ("first", "second"):
@@ -44,6 +47,14 @@ def rule_transport(state, e):
     if standing and standing["state"] == "fail" and e.data["claim"] != "refused":
         return "claim refused after the failed audit at seq %d" % standing["seq"], e.data["claim"]
     return estimate_claims(state, e) if state.asks("checked_claims") else None
+
+
+def probe_problem(state, e):
+    """A design takes no probe of a policy that it audited."""
+    draw = draw_of_row(e.data["row"]) if e.kind == "label.sealed" else (e.data["policy"],)
+    seq = state.audited.get((e.experiment, e.data["design"], draw[0])) if draw else None
+    if seq is not None and e.experiment is not None:
+        return "a probe of a policy that %s has not audited" % e.data["design"], "an audit at seq %d" % seq
 
 
 def claim_problem(state, e, policy, claim):

@@ -92,13 +92,10 @@ def rule_purpose(state, e):
 
 
 def probe_problem(state, e, prompt):
-    """A prompt of a policy is a probe of one design, which takes none of a policy that it audited."""
+    """A prompt of a policy is a probe of one design."""
     designs = state.prompt_designs.get((e.experiment,) + tuple(prompt), set())
     if designs and e.data["design"] not in designs and state.asks("one_prompt"):
         return "a prompt that is a probe of one design", "%s of %s, a probe of %s" % (prompt[1], prompt[0], min(designs))
-    seq = state.audited.get((e.experiment, e.data["design"], prompt[0]))
-    if seq is not None and e.experiment is not None and state.asks("all_probes"):
-        return "a probe of a policy that %s has not audited" % e.data["design"], "an audit at seq %d" % seq
 
 
 def rule_split(state, e):

@@ -9,6 +9,7 @@ use clover_event::payload::audit::TransportTested;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimated::AuditObstacle;
 use clover_event::payload::estimated::CalibratorMode;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::estimated::TransportState;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
@@ -132,9 +133,8 @@ pub fn drawn(
     })
 }
 
-/// Whether the terms of a fit are those of nobody's choice.
-pub fn are_usual(state: &State, experiment: &ExperimentId, of: &EstimateTerms) -> bool {
-    let declared = state.fold::<Designs>().scale(experiment);
+/// Whether the terms of a fit are those of nobody's choice, where labels have this scale by declaration.
+pub fn are_usual(of: &EstimateTerms, declared: Option<ScaleEnds>) -> bool {
     of.covariates.is_empty()
         && of.mode == CalibratorMode::Auto
         && (of.folds.value(), of.fold_seed.value()) == (USUAL_FOLDS, USUAL_SEED)
@@ -155,7 +155,8 @@ pub fn obstacles(state: &State, of: &AuditSubject<'_>) -> Vec<AuditObstacle> {
         }
         let on_terms = audits.first_on(experiment, of.terms);
         let is_early = on_terms.is_some_and(|seq| seq < probes.first);
-        if !is_early && !are_usual(state, experiment, of.terms) {
+        let declared = state.fold::<Designs>().scale(experiment);
+        if !is_early && !are_usual(of.terms, declared) {
             found.push(AuditObstacle::OtherTerms);
         }
     }

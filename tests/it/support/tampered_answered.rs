@@ -44,7 +44,7 @@ const CASES: &[Case] = &[
     Case { name: "good-probes-of-two-prompts", unasked: None, rule: None,
            told: |book| probed_twice(book, ("item-y", 0)),
            done: "Nothing. Two designs for audits have a probe each, of two prompts." },
-    Case { name: "probe-after-its-audit", unasked: Some("probe-after-its-audit-unasked"), rule: Some("purpose"),
+    Case { name: "probe-after-its-audit", unasked: Some("probe-after-its-audit-unasked"), rule: Some("transport"),
            told: probed_after,
            done: "A policy was audited by the probes of a design, and then the design had one more probe of it." },
     Case { name: "audit-of-some-probes", unasked: Some("audit-of-some-probes-unasked"), rule: Some("transport"),
