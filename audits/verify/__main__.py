@@ -45,6 +45,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
 
   history/rulebooks.py        which rulebook asks which question
   history/records.py          what is kept of a key, an account, a manifest, a gate
+  history/environments.py     environments that failed, their regimes, and what stands inside one
   history/state.py            all that a rule may look at beside the entry
   history/labels.py           which seal a reveal opens, and what it shows
   history/iteration_folds.py  what rubrics, iterations, patches, releases and deployments change in the state

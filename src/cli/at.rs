@@ -1,51 +1,142 @@
 //! `clover at SEQ|HASH|TIME -- VERB`: a reading verb as of an earlier entry, from the recorded facts alone.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use crate::cli;
-use crate::cli::Verb;
-use crate::cli::access;
-use crate::cli::assume;
-use crate::cli::audit;
-use crate::cli::budget;
 use crate::cli::ctx::Ctx;
-use crate::cli::deploy;
 use crate::cli::error::CliError;
-use crate::cli::experiment;
 use crate::cli::home;
-use crate::cli::key;
-use crate::cli::prompt;
-use crate::cli::report;
 use crate::cli::ui::Form;
 use crate::event::id::EventId;
 use crate::ground::digest::Digest;
 use crate::ground::time::Timestamp;
 use crate::view::View;
 
+/// Verbs that can be asked of the past. They read the record alone, and print what they printed when the ledger ended at that
+/// entry; those of [`COMPUTED`] append nothing then, and say so. Verbs about files as they are now, such as `verify`, `export`
+/// and `blob get`, are none of them.
+pub(super) const PAST: &[&str] = &[
+    "access list",
+    "assume list",
+    "assume show",
+    "audit decisions",
+    "audit peeks",
+    "audit plans",
+    "audit signers",
+    "audit summary",
+    "battery list",
+    "blob list",
+    "budget list",
+    "budget show",
+    "calibrate apply",
+    "calibrate list",
+    "calibrate show",
+    "campaign status",
+    "compare",
+    "confirm status",
+    "deploy status",
+    "estimate",
+    "experiment list",
+    "exposure list",
+    "family list",
+    "family show",
+    "gate list",
+    "gate show",
+    "generator list",
+    "generator show",
+    "iterate list",
+    "iterate show",
+    "judge compare",
+    "judge list",
+    "key export",
+    "key list",
+    "key show",
+    "label design list",
+    "log",
+    "patch list",
+    "plan audit",
+    "plan budget",
+    "plan iteration",
+    "plan labels",
+    "prereg diff",
+    "prereg show",
+    "prompt diff",
+    "prompt log",
+    "prompt show",
+    "regime list",
+    "report iteration",
+    "report list",
+    "report show",
+    "rubric dead",
+    "rubric diff",
+    "rubric list",
+    "rubric show",
+    "rulebook show",
+    "score list",
+    "score show",
+    "show",
+    "status",
+];
+
+/// Verbs of [`PAST`] that record what they compute where they are asked of the present, and `audit summary`, which verifies
+/// the ledger there.
+#[cfg(test)]
+const COMPUTED: &[&str] = &[
+    "audit summary",
+    "compare",
+    "estimate",
+    "judge compare",
+    "plan audit",
+    "plan budget",
+    "plan iteration",
+    "plan labels",
+];
+
+/// The verbs of [`PAST`], those with the same first words together: `assume list|show`.
+fn in_words() -> String {
+    let mut together: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for verb in PAST {
+        let (noun, last) = verb.rsplit_once(' ').unwrap_or((verb, ""));
+        together.entry(noun).or_default().push(last);
+    }
+    let words = together.into_iter().map(|(noun, last)| {
+        let last = last.join("|");
+        format!("{noun} {last}").trim_end().to_owned()
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The entry after which things are to be seen: its position, its event id, or a time at which it was the newest
+    /// The last entry that is seen: its position, its event id, or a time at which it was the newest; a day is its end in UTC
     #[arg(value_name = "SEQ|HASH|TIME")]
     pub entry: String,
-    /// status, assume, budget, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, audit signers|plans|peeks|decisions|summary
-    #[arg(last = true, required = true, value_name = "VERB")]
+    #[arg(last = true, required = true, value_name = "VERB", help = in_words())]
     pub verb: Vec<OsString>,
 }
 
 const NEXT: &str = "clover at SEQ -- status";
+/// A day less its last microsecond.
+const DAY: i64 = 86_400_000_000 - 1;
+
+/// The time that somebody wrote; a day is its last moment, so that what was recorded on it is seen.
+fn written(text: &str) -> Option<Timestamp> {
+    let time = Timestamp::parse_written(text)?;
+    let is_day = text.len() == "2027-01-31".len();
+    Some(if is_day { time + DAY } else { time })
+}
 
 /// The position of an entry that is named by it, by its event id or by a time.
 fn position(ctx: &mut Ctx<'_>, text: &str) -> Result<u64, CliError> {
-    if let Ok(seq) = text.parse() {
-        return Ok(seq);
-    }
-    let by_id = Digest::from_hex(text).map(EventId);
-    let by_time = Timestamp::parse_written(text);
     let (_, ledger) = home::open_to_read(ctx)?;
-    let found = match (by_id, by_time) {
-        (Some(id), _) => ledger.find(id)?,
-        (None, Some(time)) => ledger.newest_by(time)?,
-        (None, None) => {
+    let by_id = Digest::from_hex(text).map(EventId);
+    let by_time = written(text);
+    let found = match (text.parse::<u64>(), by_id, by_time) {
+        (Ok(seq), _, _) => Some(seq).filter(|seq| *seq < ledger.size()),
+        (Err(_), Some(id), _) => ledger.find(id)?,
+        (Err(_), None, Some(time)) => ledger.newest_by(time)?,
+        (Err(_), None, None) => {
             let message = format!(
                 "{text:?} is no entry: expected a position, an event id of 64 hex digits, or a time such as 2026-11-20"
             );
@@ -55,7 +146,7 @@ fn position(ctx: &mut Ctx<'_>, text: &str) -> Result<u64, CliError> {
     found.ok_or_else(|| {
         let message = match by_time {
             Some(_) => format!("no entry was recorded by {text}"),
-            None => format!("no entry {text}"),
+            None => format!("no entry {text} in a log of {} entries", ledger.size()),
         };
         CliError::not_found(message, "clover log")
     })
@@ -69,37 +160,39 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
     if cli.globals.form != Form::Text {
         ctx.globals.form = cli.globals.form;
     }
-    let verb = cli.verb;
-    let reads = matches!(
-        verb,
-        Verb::Status
-            | Verb::Log(_)
-            | Verb::Show(_)
-            | Verb::Key(key::Verb::List | key::Verb::Show(_))
-            | Verb::Access(access::Verb::List)
-            | Verb::Assume(assume::Verb::List(_) | assume::Verb::Show(_))
-            | Verb::Budget(budget::Verb::List | budget::Verb::Show(_))
-            | Verb::Experiment(experiment::Verb::List)
-            | Verb::Prompt(prompt::Verb::Log(_) | prompt::Verb::Show(_) | prompt::Verb::Diff(_))
-            | Verb::Deploy(deploy::Verb::Status(_))
-            | Verb::Calibrate(_)
-            | Verb::Estimate(_)
-            | Verb::Audit(
-                audit::Verb::Signers
-                    | audit::Verb::Plans
-                    | audit::Verb::Peeks
-                    | audit::Verb::Decisions
-                    | audit::Verb::Summary(_)
-            )
-            | Verb::Compare(_)
-            | Verb::Campaign(_)
-            | Verb::Report(report::Verb::Iteration(_) | report::Verb::List)
-    );
-    if !reads {
-        let message = "only status, assume list|show, budget list|show, key list|show, access list, experiment list, prompt log|show|diff, deploy status, log, show, estimate, compare, calibrate, audit signers|plans|peeks|decisions|summary, campaign and report iteration|list can be asked of the past";
+    if !PAST.contains(&path.as_str()) {
+        let message = format!(
+            "{path} cannot be asked of the past, since it writes, or shows files as they are now; these can: {}",
+            in_words()
+        );
         return Err(CliError::usage(message, NEXT));
     }
     ctx.as_of = Some(position(ctx, &args.entry)?);
     ctx.verb = path;
-    cli::dispatch(ctx, verb)
+    cli::dispatch(ctx, cli.verb)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::shapes::SHAPES;
+
+    #[test]
+    fn verbs_of_the_past_are_verbs_in_the_order_of_their_names() {
+        assert!(PAST.is_sorted_by(|one, two| one < two));
+        for verb in PAST.iter().chain(COMPUTED) {
+            assert!(SHAPES.iter().any(|of| of.verb == *verb), "{verb}");
+        }
+        for verb in COMPUTED {
+            assert!(PAST.contains(verb), "{verb}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_its_last_moment() {
+        let day = written("2026-11-25").unwrap();
+        assert_eq!(day.to_string(), "2026-11-25T23:59:59.999999Z");
+        let noon = written("2026-11-25T12:00:00Z").unwrap();
+        assert_eq!(noon.to_string(), "2026-11-25T12:00:00.000000Z");
+    }
 }

@@ -160,5 +160,10 @@ fn list(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
         blobs.push((digest, bytes.len() as u64));
         Ok::<_, StoreError>(())
     })?;
+    if let Some(seq) = ctx.as_of {
+        // Nothing says when one came that no entry names.
+        let named = ledger.past().blobs_named(seq + 1)?;
+        blobs.retain(|(digest, _)| named.contains(digest));
+    }
     Ok(view::list(&blobs))
 }

@@ -16,6 +16,7 @@ use crate::cli::world::World;
 use crate::ground::ambient;
 use crate::ground::ambient::Ambient;
 use crate::session::slate::Slate;
+use crate::view::fit;
 use crate::view::text::COLUMNS;
 use crate::view::text::Screen;
 
@@ -92,11 +93,28 @@ impl<'w> Ctx<'w> {
         }
     }
 
+    /// What follows a word on standard error, broken between words where that is a terminal.
+    pub(super) fn fitted(&self, word: &str, text: &str) -> String {
+        match self.world.columns.filter(|_| self.world.terminals[2]) {
+            None => text.to_owned(),
+            Some(columns) => {
+                let columns = columns.max(COLUMNS_MIN).into();
+                fit::after(word.chars().count() + 2, text, columns)
+            }
+        }
+    }
+
     /// A line for people, beside the answer.
     pub(super) fn note(&mut self, text: &str) {
         if !self.globals.quiet {
+            let text = ui::escape(text);
+            // What is pasted stays on one line.
+            let text = match text.starts_with("next: ") {
+                true => text.into_owned(),
+                false => self.fitted("", &text),
+            };
             // A note that cannot be shown is not worth failing for.
-            writeln!(self.world.stderr, "{}", ui::escape(text)).ok();
+            writeln!(self.world.stderr, "{text}").ok();
         }
     }
 
@@ -104,7 +122,8 @@ impl<'w> Ctx<'w> {
     pub(super) fn warn(&mut self, text: impl Into<String>) {
         let text = text.into();
         // Quiet hides notes, not warnings.
-        writeln!(self.world.stderr, "warning: {}", ui::escape(&text)).ok();
+        let shown = self.fitted("warning", &ui::escape(&text));
+        writeln!(self.world.stderr, "warning: {shown}").ok();
         self.warnings.push(text);
     }
 

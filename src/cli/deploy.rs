@@ -26,7 +26,7 @@ pub(super) enum Verb {
     Activate(ActivateArgs),
     /// Check the guardrails of what runs; a breach rolls back in the same append
     #[command(
-        after_help = "Fewer than 40 labels or rows decide nothing. What was not looked at is not_checked: no pass.\n\nExample:\n  clover deploy check arena"
+        after_help = "Fewer than 40 labels or rows decide nothing. What nobody looked at is NOT CHECKED: no pass.\n\nExample:\n  clover deploy check arena"
     )]
     Check(DeployCheckArgs),
     /// Hold the calibrator against fresh labels, where a hard rule, the model or the protocol changed

@@ -1,15 +1,21 @@
 //! `clover doctor`: what surrounds a ledger, checked one by one.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::path::PathBuf;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::selftest;
 use crate::cli::wallet;
 use crate::ground::ambient;
+use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::rules::CLOCK_TOLERANCE_SECONDS;
 use crate::session::Home;
 use crate::session::keys::files;
+use crate::session::stage;
 use crate::store;
 use crate::view::View;
 use crate::view::surroundings;
@@ -27,9 +33,21 @@ pub(super) type DoctorCheck = (&'static str, CheckResult, String);
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut checks = environment(ctx);
-    match home::find(ctx) {
+    let found = home::find(ctx);
+    let home = found.as_ref().ok();
+    let beside = home.and_then(|home| home.folder().parent());
+    let here = ctx.folder();
+    let around: BTreeSet<PathBuf> = beside
+        .into_iter()
+        .chain([here])
+        .map(Path::to_path_buf)
+        .collect();
+    match found {
         Ok(home) => files(ctx, &home, &mut checks)?,
         Err(error) => checks.push(("ledger", CheckResult::Remark, error.message)),
+    }
+    for folder in around {
+        left(&folder, &mut checks)?;
     }
     keys(ctx, &mut checks)?;
     if args.selftest {
@@ -38,6 +56,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let checks = checks.into_iter();
     let checks = checks.map(|(check, found, seen)| surroundings::Check { check, found, seen });
     Ok(surroundings::checked(checks.collect()))
+}
+
+/// What a stopped restore or import left beside a ledger: its keys lie there in plain text.
+fn left(around: &Path, checks: &mut Vec<DoctorCheck>) -> Result<(), CliError> {
+    for folder in stage::left_in(around)? {
+        let seen = format!(
+            "{path} was left by a restore or an import that was stopped, with its keys in plain text: rm -r {path}",
+            path = shell::word(&folder.display())
+        );
+        checks.push(("left over", CheckResult::Bad, seen));
+    }
+    Ok(())
 }
 
 fn environment(ctx: &Ctx<'_>) -> Vec<DoctorCheck> {
@@ -75,11 +105,7 @@ fn is_private(mode: u32) -> bool {
     mode.trailing_zeros() >= 6
 }
 
-fn secret(
-    checks: &mut Vec<DoctorCheck>,
-    what: &'static str,
-    path: &std::path::Path,
-) -> Result<(), CliError> {
+fn secret(checks: &mut Vec<DoctorCheck>, what: &'static str, path: &Path) -> Result<(), CliError> {
     if !ambient::exists(path)? {
         checks.push((
             what,

@@ -336,6 +336,7 @@ impl From<SessionError> for CliError {
             SessionError::Store(error) => error.into(),
             SessionError::Unread(error) => error.into(),
             SessionError::Unsent(error) => (*error).into(),
+            SessionError::Regime(error) => error.into(),
             SessionError::Waiver(error) => error.into(),
         }
     }

@@ -32,8 +32,9 @@ use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
 use crate::projection::manifests::estimated;
 use crate::projection::manifests::estimated::PlannedEstimate;
+use crate::session::SessionError;
 use crate::session::estimates::Estimation;
-use crate::session::judge::kinship;
+use crate::session::regimes;
 use crate::stats::direct::ClusterWeights;
 use crate::view::View;
 use crate::view::estimate::Contrasts;
@@ -49,6 +50,7 @@ use crate::workflow::estimate::slices;
 use crate::workflow::estimate::slices::Sliced;
 use crate::workflow::estimate::slices::SlicesError;
 use crate::workflow::estimate::terms;
+use crate::workflow::judge::kinship;
 
 /// The numbers that a manifest in force registers, with its digest; `what` names them.
 pub(super) fn planned<T>(
@@ -81,6 +83,9 @@ pub(super) struct FitArgs {
     /// Calibrate on `response_length`, or a number an import kept
     #[arg(long, value_name = "NAME")]
     pub covariate: Vec<String>,
+    /// Rows and labels of one environment alone, such as domain=law
+    #[arg(long, value_name = "F=V")]
+    pub environment: Option<String>,
     /// auto, monotone or two-stage
     #[arg(long, value_name = "WHICH", default_value = "auto", value_parser = ["auto", "monotone", "two-stage"], hide_possible_values = true, hide_default_value = true)]
     pub mode: String,
@@ -111,12 +116,12 @@ pub(super) struct EstimatorArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct EstimateEstimateArgs {
     /// Policies; default all
-    #[arg(value_name = "POLICY")]
+    #[arg(value_name = "POLICY", hide = true)]
     pub policies: Vec<String>,
     #[command(flatten)]
     pub terms: EstimatorArgs,
     /// Weight logged responses of another policy, diagnosed first
-    #[arg(long, conflicts_with_all = ["raw", "chart"])]
+    #[arg(long, conflicts_with_all = ["raw", "chart", "environment"])]
     pub ope: bool,
     /// Whose responses were logged, where several were
     #[arg(long, value_name = "POLICY", requires = "ope", hide = true)]
@@ -140,7 +145,7 @@ pub(super) struct EstimateEstimateArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct EstimateCompareArgs {
     /// Two policies, or more for all their pairs
-    #[arg(value_name = "POLICY", required_unless_present = "all")]
+    #[arg(value_name = "POLICY", required_unless_present = "all", hide = true)]
     pub policies: Vec<String>,
     /// Every pair of policies
     #[arg(long, conflicts_with = "policies")]
@@ -156,6 +161,8 @@ pub(super) struct EstimateCompareArgs {
 }
 
 const HELP: &str = "clover estimate --help";
+/// How `compare` is called.
+pub(super) const COMPARE: &str = "clover compare [OPTIONS] POLICY POLICY...   (all their pairs)\n       clover compare [OPTIONS] --all";
 
 /// `LOW:HIGH`, exact to the millionth.
 fn scale(text: &str) -> Result<ScaleEnds, String> {
@@ -340,12 +347,17 @@ pub(super) fn open(ctx: &mut Ctx<'_>, asked: &FitArgs) -> Result<Estimation, Cli
             id
         }
     };
+    if let Some(words) = &asked.environment {
+        let scope = regimes::scope(ledger.state(), &experiment, words);
+        terms.environment = Some(scope.map_err(SessionError::from)?);
+    }
     Ok(Estimation {
         home,
         ledger,
         experiment,
         terms,
         fields: Vec::new(),
+        places: Vec::new(),
     })
 }
 
@@ -433,16 +445,16 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
     let rows: Vec<_> = places
         .iter()
         .map(|&policy| {
-            let row = found.estimate(&read.experiment, policy, Form::Claimed);
+            let row = found.estimate(&read.experiment, policy, Form::NEWEST);
             (policy, row)
         })
         .collect();
     let planned = estimated::correction(read.ledger.state().fold(), &read.experiment);
     let correction = planned.and_then(|plan| FamilyCorrection::of(plan.said));
     let contrasts = found
-        .contrasts(&read.experiment, &places, correction, Form::Claimed)
+        .contrasts(&read.experiment, &places, correction, Form::NEWEST)
         .map_err(|error| refused(&error))?;
-    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
+    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment, &read.terms.judge);
     let shown = Estimates {
         found: &found,
         contrasts: &contrasts,
@@ -516,8 +528,8 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
         let found = found.contrasts(&read.experiment, &places, correction, form);
         found.map_err(|error| refused(&error))
     };
-    let contrasts = of(Form::Claimed)?;
-    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment);
+    let contrasts = of(Form::NEWEST)?;
+    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment, &read.terms.judge);
     let shown = Contrasts {
         found: &found,
         places: &places,

@@ -218,6 +218,7 @@ pub(super) fn run(
     };
     let files = read(ctx, (common, wanted), &home, paths, parse)?;
     let plans = session::plans(&ledger, &files, &request.ask)?;
+    session_scale::of_scores(&ledger, &request, (&files, &plans))?;
     for file in &files {
         for warning in &file.rows.warnings {
             ctx.warn(format!("{}: {warning}", file.rows.file));
@@ -436,6 +437,7 @@ pub(super) fn request(
             .as_deref()
             .map(|text| scale("label-scale", text).map(ends))
             .transpose()?,
+        score_scale: Some(ends(scale("scale", &common.scale)?)),
         reveal_by: common
             .sealing
             .reveal_by

@@ -64,6 +64,20 @@ impl From<IntakeError> for CliError {
                 message,
                 "the same command without that scale, where the labels are on the declared one; else clover experiment register ID",
             ),
+            IntakeError::LateScale { .. } => Self::refused(
+                message,
+                "the same command without that scale, where labels go from 0 to 1; else clover experiment register ID",
+            ),
+            IntakeError::OtherScoreScale {
+                file, line, known, ..
+            } => with_data(
+                message,
+                format!(
+                    "the same command with --scale {}:{}, where these scores are on it; else with --judge ID",
+                    known.low_micro, known.high_micro
+                ),
+                json!({"rule": "judge", "file": file, "line": line}),
+            ),
             IntakeError::OwnScore {
                 file, line, seq, ..
             } => with_data(

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::cli::CLOSE;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
@@ -24,6 +25,7 @@ use crate::view::judge::JudgeStability;
 pub(super) enum Verb {
     /// Score rows that have no score of this judge yet, and record what was found in them
     #[command(
+        help_template = CLOSE,
         after_help = "Example:\n  clover judge run --judge llm --rows sim/responses --known sim/known.json -- python3 judge.py"
     )]
     Run(JudgeRunArgs),
@@ -35,6 +37,7 @@ pub(super) enum Verb {
     List,
     /// Score a sample of recorded rows again and record whether anything differs
     #[command(
+        help_template = CLOSE,
         after_help = "Example:\n  clover judge rescore-check --judge builtin --rows sim/responses --known sim/known.json"
     )]
     RescoreCheck(JudgeCheckArgs),
@@ -99,7 +102,7 @@ pub(super) struct JudgeArgs {
     )]
     pub builtin: bool,
     /// Seconds for one answer of a command
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, hide = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub timeout: u64,
     /// Children that are asked side by side
     #[arg(short = 'j', value_name = "N", default_value_t = 1)]

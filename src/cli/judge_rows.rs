@@ -26,10 +26,10 @@ use crate::session::intake::responses;
 use crate::session::judge::Assignment;
 use crate::session::judge::assignment::JudgeSpec;
 use crate::session::judge::assignment::Model;
-use crate::session::judge::kinship;
-use crate::session::judge::kinship::Kinship;
 use crate::workflow::import::ImportRow;
 use crate::workflow::import::ImportRows;
+use crate::workflow::judge::kinship;
+use crate::workflow::judge::kinship::Kinship;
 use crate::workflow::judge::run::ProbeEvidence;
 
 const HELP: &str = "clover judge run --help";

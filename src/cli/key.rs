@@ -220,12 +220,13 @@ fn show(ctx: &mut Ctx<'_>, named: &str) -> Result<View, CliError> {
 }
 
 fn export(ctx: &mut Ctx<'_>, args: &ExportArgs) -> Result<View, CliError> {
-    let (_, ledger) = home::open_to_read(ctx)?;
+    let (_, ledger, at) = home::view(ctx)?;
+    let state = at.state(&ledger);
     let Some(named) = args.key.as_deref().filter(|_| !args.log) else {
-        return Ok(key::log_key(ledger.state()));
+        return Ok(key::log_key(state));
     };
-    let id = wallet::resolve(ctx, ledger.state(), named)?;
-    Ok(key::export(&id, &ledger.state().keyring.keys[&id]))
+    let id = wallet::resolve(ctx, state, named)?;
+    Ok(key::export(&id, &state.keyring.keys[&id]))
 }
 
 fn end(ctx: &mut Ctx<'_>, args: &RetireArgs, since: Option<u64>) -> Result<View, CliError> {

@@ -71,13 +71,17 @@ impl Filter {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
-    let (_, mut ledger) = home::open_to_read(ctx)?;
+    if args.follow && ctx.as_of.is_some() {
+        let message = "--follow waits for new entries, and the past has none";
+        return Err(CliError::usage(message, "clover log --follow"));
+    }
+    let (_, mut ledger, at) = home::view(ctx)?;
     let kind = args.kind.as_deref().map(input::kind).transpose();
     let filter = Filter {
         kind: kind
             .map_err(|message| CliError::usage(format!("--kind: {message}"), "clover schema"))?,
         author: match &args.author {
-            Some(key) => Some(wallet::resolve(ctx, ledger.state(), key)?),
+            Some(key) => Some(wallet::resolve(ctx, at.state(&ledger), key)?),
             None => None,
         },
         experiment: args
@@ -116,16 +120,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             }
         }
     }
-    let mut at = to;
+    let mut end = to;
     while args.follow && out.left > 0 {
         ctx.flush()?;
         ambient::sleep(POLL);
         ledger.refresh()?;
         let head = ledger.size();
-        out.forward(ctx, &ledger, &filter, at, head)?;
-        at = head;
+        out.forward(ctx, &ledger, &filter, end, head)?;
+        end = head;
     }
-    Ok(entry::listed(&ledger, out.entries))
+    let size = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
+    let root = ledger.root_at(size)?;
+    Ok(entry::listed((size, root), out.entries))
 }
 
 /// The newest entries that the filter takes, oldest of them first.

@@ -77,6 +77,7 @@ mod qualify;
 mod recalibrate;
 mod record;
 mod refusals;
+mod regime;
 mod replay;
 mod replicating;
 mod report;
@@ -99,6 +100,7 @@ mod submit;
 mod sync;
 mod top;
 mod transport;
+mod transport_environments;
 mod ui;
 mod verify;
 mod wallet;
@@ -121,6 +123,7 @@ use crate::cli::top::TOP;
 use crate::cli::ui::Form;
 use crate::view;
 use crate::view::View;
+use crate::view::text::COLUMNS;
 
 pub use crate::view::Exit;
 pub use world::World;
@@ -263,10 +266,10 @@ enum Verb {
     #[command(subcommand)]
     Simulate(simulate::Verb),
     /// What policies are worth by the ledger's scores and labels, on the record
-    #[command(help_template = CLOSE, after_help = "Example:\n  clover estimate --plot values.svg")]
+    #[command(help_template = CLOSE, override_usage = "clover estimate [OPTIONS] [POLICY]...   (default all policies)", after_help = "Example:\n  clover estimate --plot values.svg")]
     Estimate(estimate::EstimateEstimateArgs),
     /// Which differences of policies are real, on the record
-    #[command(after_help = "Example:\n  clover compare --all")]
+    #[command(override_usage = estimate::COMPARE, after_help = "Example:\n  clover compare --all")]
     Compare(estimate::EstimateCompareArgs),
     /// Calibrators on record, and what new scores become
     #[command(subcommand)]
@@ -274,6 +277,9 @@ enum Verb {
     /// Audits that are run once, and the questions that an auditor asks of a log
     #[command(subcommand)]
     Audit(audit::Verb),
+    /// Environments that failed, and how rewards may be used there
+    #[command(subcommand)]
+    Regime(regime::Verb),
     /// How many scores, labels and probes, from the ledger's own variance
     #[command(subcommand)]
     Plan(plan::Verb),
@@ -301,8 +307,8 @@ enum Verb {
     /// Signed sizes and roots of the log
     #[command(subcommand)]
     Checkpoint(checkpoint::Verb),
-    /// Write the log in a format that needs no Clover
-    #[command(after_help = "Example:\n  clover export jsonl -o export --blobs")]
+    /// Write the log in a format that needs no Clover, or what it says for other tools
+    #[command(after_help = export::formats_help())]
     Export(export::Args),
     /// Content too large or too private for an event
     #[command(subcommand)]
@@ -426,7 +432,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> std::process::ExitCode {
 /// Runs one command line in a world.
 pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> Exit {
     let args = input::as_options(args.into_iter().collect());
-    let (cli, path) = match parse(&args) {
+    let (cli, path) = match parse_in(&args, world.help_columns()) {
         Ok(parsed) => parsed,
         Err(error) => {
             let mut options = args.iter().take_while(|arg| *arg != "--");
@@ -443,7 +449,12 @@ pub fn execute(args: impl IntoIterator<Item = OsString>, world: &mut World) -> E
 
 /// What was typed, and the verb's words: `gate show`.
 fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
-    let matches = command().try_get_matches_from(args);
+    parse_in(args, COLUMNS)
+}
+
+/// The same. Help that was asked for fits so many columns.
+fn parse_in(args: &[OsString], columns: u16) -> Result<(Cli, String), clap::Error> {
+    let matches = command_in(columns).try_get_matches_from(args);
     let matches = matches.map_err(|error| without_those_for_good(error, args))?;
     let mut path = Vec::new();
     let mut at = &matches;
@@ -456,7 +467,11 @@ fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
 
 /// The parser of command lines.
 fn command() -> clap::Command {
-    with_negatives(Cli::command().term_width(100))
+    command_in(COLUMNS)
+}
+
+fn command_in(columns: u16) -> clap::Command {
+    with_negatives(Cli::command().term_width(columns.min(COLUMNS).into()))
 }
 
 /// A number below 0 after an option is its value, which the message then names, and no option of its own.
@@ -495,6 +510,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::Compare(args) => estimate::compare(ctx, &args),
         Verb::Calibrate(verb) => calibrate::run(ctx, &verb),
         Verb::Audit(verb) => audit::run(ctx, &verb),
+        Verb::Regime(verb) => regime::run(ctx, &verb),
         Verb::Replay(args) => replay::run(ctx, &args),
         Verb::Plan(verb) => plan::run(ctx, &verb),
         Verb::Qualify(args) => qualify::run(ctx, &args),
@@ -577,8 +593,8 @@ fn finish(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Exit {
                 ctx.out(&text).ok();
                 ctx.flush().ok();
             }
+            let message = ctx.fitted(error.word, &ui::escape_lines(&error.message));
             let word = ui::paint(error.word, false, ctx.colour());
-            let message = ui::escape_lines(&error.message);
             ctx.err(&format!(
                 "{word}: {message}\nnext: {}\n",
                 ui::escape(&error.next)

@@ -111,7 +111,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View
         let recorded = one.diagnosed.clone();
         one.diagnosed = ope::claimed(recorded.clone(), &found, &read.experiment);
         diagnoses.push(match form {
-            Form::Claimed => one.diagnosed.clone(),
+            Form::Claimed | Form::Compared => one.diagnosed.clone(),
             Form::Bare => recorded,
         });
         computed.push(one);

@@ -14,6 +14,7 @@ use crate::num::Micro;
 use crate::projection::budgets::Budgets;
 use crate::projection::drifts;
 use crate::session::estimates::Estimation;
+use crate::view::Exit;
 use crate::view::View;
 use crate::view::plan as plans;
 use crate::view::transport::margin_words;
@@ -201,8 +202,10 @@ fn wide(ctx: &mut Ctx<'_>, read: &Estimation, found: &Found, asked: Micro) {
 fn unplanned(error: &PlanError) -> CliError {
     match error {
         PlanError::NoVariance(_) => CliError::refused(error.to_string(), "clover estimate"),
-        PlanError::NoPrice | PlanError::NoSize(_) | PlanError::Refused(_) => {
-            CliError::input(error.to_string(), HELP)
+        PlanError::NoPrice | PlanError::Refused(_) => CliError::input(error.to_string(), HELP),
+        // What was asked is well formed, and nothing can be planned for it yet.
+        PlanError::NoSize(_) => {
+            CliError::new(Exit::Inconclusive, "undecided", error.to_string(), HELP)
         }
     }
 }

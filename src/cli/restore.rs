@@ -13,6 +13,7 @@ use crate::session::backup;
 use crate::session::backup::BackupError;
 use crate::session::home::FOLDER;
 use crate::session::home::HomeOptions;
+use crate::session::stage;
 use crate::view::View;
 use crate::view::ledger_copy;
 
@@ -36,6 +37,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let message = format!("{} is no folder of a backup", from.display());
         return Err(CliError::not_found(message, HELP));
     }
+    // Keys that a stopped restore left in plain text go first, whatever comes of this one.
+    stage::sweep(&into)?;
     let home = Home::new(into.join(FOLDER));
     if ambient::exists(home.folder())? {
         let message = format!("{} exists already", home.folder().display());

@@ -25,15 +25,16 @@ pub(super) struct ScoreShowArgs {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
-    let (_, ledger) = home::open_to_read(ctx)?;
+    let (_, ledger, at) = home::view(ctx)?;
+    let state = at.state(&ledger);
     match verb {
-        Verb::List => Ok(score::list(ledger.state(), &scores::draws(&ledger)?)),
-        Verb::Show(args) => show(&ledger, &args.item),
+        Verb::List => Ok(score::list(state, &scores::draws(&ledger, state)?)),
+        Verb::Show(args) => show(&ledger, state.size, &args.item),
     }
 }
 
-fn show(ledger: &Ledger, item: &str) -> Result<View, CliError> {
-    let found = scores::of_item(ledger, item)?;
+fn show(ledger: &Ledger, size: u64, item: &str) -> Result<View, CliError> {
+    let found = scores::of_item(ledger, size, item)?;
     if found.is_empty() {
         let message = format!("no score of item {item:?}");
         return Err(CliError::not_found(message, "clover score list"));

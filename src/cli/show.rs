@@ -45,12 +45,12 @@ pub(super) fn find(ctx: &Ctx<'_>, ledger: &Ledger, text: &str) -> Result<LogEntr
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
-    let (_, ledger) = home::open_to_read(ctx)?;
+    let (_, ledger, at) = home::view(ctx)?;
     let read = find(ctx, &ledger, &args.entry)?;
     let form = match (args.line, args.body) {
         (true, _) => EntryForm::Line,
         (false, true) => EntryForm::Body,
         (false, false) => EntryForm::Readable,
     };
-    entry::show(ledger.state(), &read, form).map_err(log::damaged)
+    entry::show(at.state(&ledger), &read, form).map_err(log::damaged)
 }

@@ -21,24 +21,21 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (home, ledger, at) = home::view(ctx)?;
     let state = at.state(&ledger);
     let head = state.keyring.recorded_at;
-    let (pin, pin_size) = pin(&ledger)?;
+    let (pin, pin_size) = pin(&ledger, state.size)?;
     let beside = Surroundings {
         database: home.database().display().to_string(),
         root: ledger.root_at(state.size)?.to_base64(),
         head: head.map(log::short_time).unwrap_or_default(),
         pin,
         pin_size,
-        rows: match ctx.as_of {
-            None => rows(state),
-            Some(_) => Vec::new(),
-        },
+        rows: rows(state),
     };
     let now = budget::now(ctx, &ledger, state);
     Ok(status::status(state, beside, &assume::failing(state), now))
 }
 
-/// Where the pin stands against the head.
-fn pin(ledger: &Ledger) -> Result<(String, Option<u64>), CliError> {
+/// Where the pin stands against the last of `size` entries; one that was kept later agreed then too.
+fn pin(ledger: &Ledger, size: u64) -> Result<(String, Option<u64>), CliError> {
     let Some(pin) = ledger.pin() else {
         return Ok(("none kept".to_owned(), None));
     };
@@ -48,12 +45,12 @@ fn pin(ledger: &Ledger) -> Result<(String, Option<u64>), CliError> {
     Ok(match pinned {
         None => ("none yet".to_owned(), None),
         Some(pinned) => {
-            let size = pinned.checkpoint().size;
-            let lag = match ledger.size().saturating_sub(size) {
+            let pinned = pinned.checkpoint().size.min(size);
+            let lag = match size - pinned {
                 0 => "at the head".to_owned(),
                 lag => format!("{} entries behind the head", ui::thousands(lag)),
             };
-            (format!("{lag}, agrees"), Some(size))
+            (format!("{lag}, agrees"), Some(pinned))
         }
     })
 }

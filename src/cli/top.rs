@@ -6,13 +6,13 @@ Clover: an event-sourced experiment ledger for governing LLM judges
 
 Usage: clover [OPTIONS] VERB …                  (clover VERB --help shows one of them)
 
-  start    guide · init · demo · status · doctor · simulate dataset|truth|iteration · completions · man
+  start    guide · init · demo · status · doctor · simulate dataset|truth|iteration · completions · ids · man
   keys     key new|request|admit|list|show|export|retire|compromise|rotate-log · rulebook · erase
   write    record · sign · submit · sync · append · import cje|csv|events|ledger · blob · experiment · use
   plan     prereg · family · assume · budget    gate  gate · exposure    improve  rubric · patch · iterate · judge
   labels   label design new|list · seal · confirm status|seal|unseal · access    attack  battery    tune  generator
   read     log · show · at · schema · score list|show · report · campaign     release  approve · prompt · deploy
-  worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · replay
+  worth    estimate · compare · calibrate · plan · analyze · qualify    audit  audit · regime · replay
   prove    verify · prove · checkpoint show|pin|compare · export jsonl|tiles · backup · restore
 
 Options of every verb:
@@ -24,5 +24,5 @@ Options of every verb:
   --busy-timeout SECONDS  --progress auto|never|plain  --color auto|always|never  --clock-ahead
 
 Exit codes: 0 done · 1 unexpected · 2 usage · 3 integrity · 4 bad input · 5 not found · 10 failed
-            11 refused by a rule · 12 undecided or not checked · 75 try later · 130 interrupted
+            11 refused by a rule · 12 undecided or NOT CHECKED · 75 try later · 130 interrupted
 Example: clover demo";

@@ -11,6 +11,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::FitArgs;
+use crate::cli::transport_environments::UntestedFamilies;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::DesignId;
@@ -31,7 +32,7 @@ use crate::num::Micro;
 use crate::projection::audits;
 use crate::projection::audits::FitRecord;
 use crate::projection::audits::obstacles;
-use crate::projection::audits::obstacles::AuditSubject;
+use crate::projection::audits::obstacles::ProbedFit;
 use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
@@ -58,7 +59,7 @@ use crate::workflow::estimate::rows::Gathered;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
-    /// Open the probes once, charged, and grade each policy
+    /// Open the probes once, charged, and grade each policy and each environment that a plan names
     #[command(after_help = "Example:\n  clover audit transport --margin 0.05 --yes")]
     Transport(Args),
 }
@@ -281,7 +282,8 @@ fn on_record(read: &Estimation, design: &DesignId, policy: &str) -> Result<Optio
     let Ok(policy) = PolicyId::new(policy) else {
         return Ok(None);
     };
-    let digest = audits::audited(&read.experiment, design, &policy);
+    let environment = read.terms.environment.as_ref();
+    let digest = audits::rules::audited(&read.experiment, design, (&policy, environment));
     Ok(read.ledger.giver(&digest)?)
 }
 
@@ -402,9 +404,10 @@ fn obstacles_of(
     let newest_label = sources.filter_map(|of| of.newest_label).max();
     let fit = found.digest().and_then(|digest| {
         let audits = state.fold::<audits::Audits>();
-        audits.fit(experiment, &found.terms.judge, &digest)
+        let scope = (&found.terms.judge, found.terms.environment.as_ref());
+        audits.fit(experiment, scope, &digest)
     });
-    let of = AuditSubject {
+    let of = ProbedFit {
         design,
         experiment,
         labels: labels as u64,
@@ -491,12 +494,19 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     not_again(&read, &design, args)?;
     // What a manifest binds is held to before anything is opened.
     let (mut terms, manifest) = graded(ctx, &read, &design, args)?;
+    let plan = manifest.as_ref().zip(terms.manifest);
+    let untested = UntestedFamilies::of(&read, &design, plan)?;
+    read.places.extend(untested.fields());
+    if !untested.is_empty() {
+        untested.are_there(&read.gather(ctx.as_of)?)?;
+    }
     let of = (args, (&terms, manifest.as_ref()));
     if let Some(answer) = open(ctx, &mut read, &design, of)? {
         return Ok(answer);
     }
     let gathered = read.gather(ctx.as_of)?;
-    let wanted = wanted(&read, &gathered, &design, (args, manifest.as_ref()))?;
+    let of = (args, manifest.as_ref(), untested.is_empty());
+    let wanted = wanted(&read, &gathered, &design, of)?;
     if manifest.is_none() {
         let designs = read.ledger.state().fold::<Designs>();
         let probed = designs.design(&read.experiment, &design);
@@ -520,18 +530,20 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         policies: &wanted.places,
         terms: &terms,
         form: Form::asked(read.ledger.state()),
-        timely: read.ledger.state().asks(Question::TimelyProbes),
+        timely: read.terms.environment.is_some()
+            || read.ledger.state().asks(Question::TimelyProbes),
     };
     let (found, tested) =
         audit::audit(gathered, &read.terms, &ask).map_err(|error| estimate::refused(&error))?;
-    if tested.is_empty() {
+    let environments = untested.test(&found)?;
+    if tested.is_empty() && environments.is_empty() {
         let why = found.analysis.calibration.as_ref().err();
         return Err(match why {
             Some(why) => no_calibrator(&why.to_string()),
             None => unscored(&design),
         });
     }
-    let basis = ClaimBasis::of(state, &read.experiment);
+    let basis = ClaimBasis::of(state, &read.experiment, &read.terms.judge);
     let drawn = tested.iter().filter_map(|of| {
         let place = (&of.policy, &design);
         let drawn = obstacles::drawn(state, &read.experiment, place, &of.terms.judge)?;
@@ -542,13 +554,17 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         drawn: drawn.collect(),
         ends: found.analysis.output_scale.ends(),
         usual: drifts::usual_margin(state, &read.experiment, read.terms.label_scale),
+        environments,
         tested,
         terms: &terms,
         basis: &basis,
         missing: wanted.missing,
     };
     are_all_labelled(&shown, args)?;
-    let events = shown.tested.iter().cloned().map(Payload::from).collect();
+    let of_environments = shown.environments.iter().cloned().map(Payload::from);
+    let events = shown.tested.iter().cloned().map(Payload::from);
+    // A policy is audited by probes that have tested every family before.
+    let events = of_environments.chain(events).collect();
     let recorded = if args.fit.dry_run {
         None
     } else {
@@ -574,7 +590,7 @@ fn wanted(
     read: &Estimation,
     gathered: &Gathered,
     design: &DesignId,
-    (args, manifest): (&Args, Option<&Manifest>),
+    (args, manifest, is_all): (&Args, Option<&Manifest>, bool),
 ) -> Result<AuditSelection, CliError> {
     let probed = audit::probed(gathered, design);
     let name = |policy: usize| gathered.dataset.policies[policy].name.as_str();
@@ -613,15 +629,18 @@ fn wanted(
         }
     }
     match first {
-        Some((policy, seq)) if found.places.is_empty() => Err(finished(name(policy), design, seq)),
+        Some((policy, seq)) if found.places.is_empty() && is_all => {
+            Err(finished(name(policy), design, seq))
+        }
         _ => Ok(found),
     }
 }
 
-/// What a manifest plans audits of.
+/// Policies that a manifest plans audits of.
 fn environments(manifest: &Manifest) -> Vec<&str> {
     let plan = manifest.transport.iter();
     let all = plan.flat_map(|plan| &plan.environments);
+    let all = all.filter(|of| of.family.is_none());
     all.map(|of| of.environment.as_str()).collect()
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::ground::ambient;
 use crate::ground::ambient::Ambient;
+use crate::view::text::COLUMNS;
 
 /// Asks for a passphrase with a prompt; `None` when nobody can be asked.
 pub(super) type AskPassphrase = Box<dyn FnMut(&str) -> Option<String>>;
@@ -43,6 +44,12 @@ impl fmt::Debug for World {
 }
 
 impl World {
+    /// Columns that a help text may take.
+    pub(super) fn help_columns(&self) -> u16 {
+        let columns = self.columns.filter(|_| self.terminals[1]);
+        columns.unwrap_or(COLUMNS)
+    }
+
     /// The real one.
     ///
     /// # Errors

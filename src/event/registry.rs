@@ -73,6 +73,8 @@ use crate::payload::diagnosis::IterationPausedForLabels;
 use crate::payload::diagnosis::LabelProcessAudited;
 use crate::payload::diagnosis::PrenticeChecked;
 use crate::payload::drift::JudgeDriftChecked;
+use crate::payload::environment::EnvironmentsTested;
+use crate::payload::environment::RegimeSelected;
 use crate::payload::estimate::CalibratorFitted;
 use crate::payload::estimate::ContrastRecorded;
 use crate::payload::estimate::EstimateRecorded;
@@ -96,6 +98,7 @@ use crate::payload::iteration::IterationOpened;
 use crate::payload::judge::LogprobRecorded;
 use crate::payload::judge::ScoreConflict;
 use crate::payload::judge::ScoreRecorded;
+use crate::payload::judge::ScoreScaleDeclared;
 use crate::payload::label::LabelDesignRegistered;
 use crate::payload::label::LabelRecorded;
 use crate::payload::label::LabelRevealed;
@@ -538,6 +541,9 @@ registry! {
         GateEstimated        "gate.estimated"       1  by Signers::Role(Arbiter),   Experiment,    unique [gate, n] of gate;
         LabelScaleDeclared   "label.scale_declared" 1  by Signers::Role(Labeler),   Experiment,    unique [];
         JudgeCompared        "judge.compared"       1  by Signers::Role(Arbiter),   Experiment,    unique [build, first, second, through_seq];
+        EnvironmentsTested   "environments.tested"  1  by Signers::Role(Arbiter),   Experiment,    unique [design, family];
+        RegimeSelected       "regime.selected"      1  by Signers::Role(Arbiter),   Experiment,    repeatable;
+        ScoreScaleDeclared   "score.scale_declared" 1  by Signers::Role(Scorer),    Experiment,    unique [judge];
         // The next kind goes here.
     }
     retired {

@@ -211,8 +211,9 @@ fn defined(property: &Value) -> &str {
 }
 
 /// Kinds whose terms may name an iteration's scores, and that belong to the experiment all the same.
-const OF_THE_EXPERIMENT: [Kind; 4] = [
+const OF_THE_EXPERIMENT: [Kind; 5] = [
     Kind::ContrastRecorded,
+    Kind::EnvironmentsTested,
     Kind::EstimateRecorded,
     Kind::PlanRecorded,
     Kind::TransportTested,

@@ -1,7 +1,7 @@
 //! The log as JSON Lines: one entry line per line, which are the leaves of the tree.
 //!
 //! A folder holds `ledger.jsonl`, `checkpoints.jsonl` (the notes kept), `checkpoint` (the signed note over exactly
-//! these lines, written last) and, when asked for, `blobs/<BLAKE3 in hex>`. A stream holds the lines alone.
+//! these lines, put in its place last) and, when asked for, `blobs/<BLAKE3 in hex>`. A stream holds the lines alone.
 
 use std::io::Write;
 
@@ -16,7 +16,12 @@ use crate::Request;
 use crate::Target;
 use crate::beside;
 use crate::lines;
+use crate::publish::CHECKPOINT;
 use crate::source;
+use crate::stage::Stage;
+
+/// File of the entry lines.
+const LINES: &str = "ledger.jsonl";
 
 /// The format.
 pub(super) struct Jsonl;
@@ -47,20 +52,17 @@ impl Exporter for Jsonl {
             }
             Target::Folder(folder) => folder,
         };
-        let (file, checkpoint) = (folder.join("ledger.jsonl"), folder.join("checkpoint"));
-        let kept = folder.join(source::CHECKPOINTS);
-        let blobs = request.blobs.then(|| folder.join(source::BLOBS));
-        for path in [&file, &checkpoint, &kept].into_iter().chain(&blobs) {
-            if ambient::exists(path)? {
-                return Err(ExportError::Occupied(path.clone()));
-            }
-        }
-        ambient::create_dirs(folder)?;
-        let mut out = ambient::writer(&file)?;
+        let mut names = vec![LINES, CHECKPOINT, source::CHECKPOINTS];
+        names.extend(request.blobs.then_some(source::BLOBS));
+        let stage = Stage::new(folder, &names)?;
+        let folder = stage.folder();
+        let mut out = ambient::writer(&folder.join(LINES))?;
         write_lines(ledger, size, out.as_mut(), progress)?;
         drop(out);
-        let blobs = beside(ledger, folder, size, request.blobs)?;
-        ambient::write_new(&checkpoint, &request.checkpoint.encode(), 0o644)?;
+        let blobs = beside(ledger, &folder, size, request.blobs)?;
+        let note = request.checkpoint.encode();
+        ambient::write_new(&folder.join(CHECKPOINT), &note, 0o644)?;
+        stage.place()?;
         Ok(ExportCounts {
             entries: size,
             files: 3 + blobs,

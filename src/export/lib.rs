@@ -3,9 +3,11 @@
 //! A format is one file here with an [`Exporter`], and one line in [`FORMATS`]. An export shows what events
 //! say and adds no number of its own; which checkpoint it ends at is the caller's choice.
 
+pub mod extract;
 mod jsonl;
 pub mod publish;
 pub mod source;
+mod stage;
 mod tiles;
 
 use std::io;

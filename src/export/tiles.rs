@@ -18,6 +18,12 @@ use crate::Request;
 use crate::Target;
 use crate::beside;
 use crate::lines;
+use crate::publish::CHECKPOINT;
+use crate::source;
+use crate::stage::Stage;
+
+/// Folder of the tiles.
+const TILES: &str = "tile";
 
 /// The format.
 pub(super) struct Tiles;
@@ -40,13 +46,13 @@ impl Exporter for Tiles {
         let Target::Folder(folder) = request.target else {
             return Err(ExportError::Stream("tiles"));
         };
-        let checkpoint = folder.join("checkpoint");
-        if ambient::exists(&checkpoint)? {
-            return Err(ExportError::Occupied(checkpoint));
-        }
+        let mut names = vec![TILES, CHECKPOINT, source::CHECKPOINTS];
+        names.extend(request.blobs.then_some(source::BLOBS));
+        let stage = Stage::new(folder, &names)?;
+        let folder = stage.folder();
         let size = request.checkpoint.checkpoint().size;
         let mut out = Folder {
-            path: folder,
+            path: &folder,
             tiler: Tiler::new(),
             bundle: Vec::with_capacity(256),
             files: 0,
@@ -59,8 +65,10 @@ impl Exporter for Tiles {
             let seq = size.saturating_sub(1);
             return Err(LedgerError::Integrity { seq, found }.into());
         }
-        let blobs = beside(ledger, folder, size, request.blobs)?;
-        ambient::write_new(&checkpoint, &request.checkpoint.encode(), 0o644)?;
+        let blobs = beside(ledger, &folder, size, request.blobs)?;
+        let note = request.checkpoint.encode();
+        ambient::write_new(&folder.join(CHECKPOINT), &note, 0o644)?;
+        stage.place()?;
         Ok(ExportCounts {
             entries: size,
             files: out.files + 2 + blobs,

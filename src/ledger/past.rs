@@ -1,11 +1,13 @@
 //! What stands in the log, for computations that read rows: entries and blobs, nothing else.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use clover_event::Event;
 use clover_ground::digest::Digest;
 use rayon::prelude::*;
 
+use crate::claim;
 use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::read;
@@ -91,6 +93,23 @@ impl<'r> Past<'r> {
             }
             Ok(())
         })
+    }
+
+    /// Digests of the blobs that the first `to` entries name.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn blobs_named(&self, to: u64) -> Result<BTreeSet<Digest>, LedgerError> {
+        let mut named = BTreeSet::new();
+        self.under.entries(0, to, |stored| {
+            named.extend(
+                claim::blobs(&stored.body)
+                    .into_iter()
+                    .map(|(digest, _)| digest),
+            );
+            Ok::<_, LedgerError>(())
+        })?;
+        Ok(named)
     }
 
     /// A blob by its BLAKE3 digest.

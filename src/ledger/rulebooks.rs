@@ -216,6 +216,30 @@ questions! {
     /// Which policies share the error rate of an audit that nobody planned.
     WholeFamily "whole_family" since 23 rule Thresholds:
         "the family of an audit that no plan grades is every policy that had scores when the first probe of its design could be read";
+    /// Whom a comparison tells apart where prompts lack.
+    MissingPrompts "missing_prompts" since 23 rule Transport:
+        "a comparison says which prompts both policies have scores of, and tells apart only where the worst scores of the others would not change that";
+    /// On which scale labels lie.
+    LabelsOnScale "labels_on_scale" since 23 rule Design:
+        "a scale of labels holds every label of its experiment, and is said before the first sealed one";
+    /// How many scales a judge has.
+    ScoresOnScale "scores_on_scale" since 23 rule Judge:
+        "a scale of scores is said before the first score of its judge, and holds every one";
+    /// What a comparison of judges says.
+    ComparedJudges "compared_judges" since 23 rule Judge:
+        "a comparison of judges names the better one by its interval, and a plan that named it before the first label";
+    /// What a battery keeps.
+    AnsweredBattery "answered_battery" since 23 rule Battery:
+        "a battery of a judge that is a program names what the program answered, and of the built-in judge nothing";
+    /// What a report says of judges.
+    ReportedKinship "reported_kinship" since 23 rule Recompute:
+        "a report says of which policies a judge is the model, and which judges share a prompt";
+    /// How an iteration reads labels.
+    LabelShares "label_shares" since 23 rule Recompute:
+        "an iteration reads labels as shares of the scale that was declared before it opened";
+    /// How often an iteration counts what a rater said twice.
+    LabelReadOnce "label_read_once" since 23 rule Recompute:
+        "an iteration counts a label once that a rater gives one draw under several designs";
 }
 
 /// A rulebook with the entry after which it judges.

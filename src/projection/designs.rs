@@ -25,6 +25,7 @@ use clover_event::payload::label::row_of_draw;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
+use clover_ledger::Breaches;
 use clover_ledger::Fact;
 use clover_ledger::Fold;
 use clover_ledger::ProposedEvent;
@@ -37,11 +38,13 @@ use clover_ledger::fold::said;
 use clover_ledger::rulebooks;
 use clover_ledger::rulebooks::Question;
 use clover_num::Count;
+use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::audits;
 use crate::audits::probes::Probes;
+use crate::audits::rules;
+use crate::label_scales;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -112,6 +115,12 @@ impl Design {
 pub struct ExperimentDesigns {
     /// By name.
     pub designs: BTreeMap<DesignId, Design>,
+    /// The entry of the first open label that is no probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibrated_since: Option<u64>,
+    /// The least and the greatest label that could be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labelled: Option<ScaleEnds>,
     /// The scale of labels, where it was declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScaleEnds>,
@@ -126,6 +135,23 @@ impl ExperimentDesigns {
     pub fn is_governed(&self) -> bool {
         let mut designs = self.designs.values();
         designs.any(|design| design.registered.is_some())
+    }
+
+    /// Remembers a label that can be seen.
+    fn seen(&mut self, value: Micro) {
+        let range = self.labelled.get_or_insert(ScaleEnds {
+            high_micro: value,
+            low_micro: value,
+        });
+        range.high_micro = range.high_micro.max(value);
+        range.low_micro = range.low_micro.min(value);
+    }
+
+    /// The first label of the first design that has sealed ones.
+    pub fn sealed_since(&self) -> Option<u64> {
+        let designs = self.designs.values();
+        let sealed = designs.filter(|design| design.sealed > 0);
+        sealed.filter_map(|design| design.first_label_seq).min()
     }
 
     /// Remembers of which design a draw is a probe first; two that share one count from the first open probe of both.
@@ -243,6 +269,10 @@ impl Fold for Designs {
             }
             Payload::LabelRecorded(label) => {
                 design(&label.design, |design| &mut design.open);
+                of.seen(label.value_micro);
+                if label.purpose != LabelPurpose::Audit {
+                    of.calibrated_since.get_or_insert(seq);
+                }
                 of.probe(&label.design, || Some(label.policy.clone()));
                 if let Some(design) = of.designs.get_mut(&label.design) {
                     design.raters.insert(label.rater.clone());
@@ -259,13 +289,11 @@ impl Fold for Designs {
                 });
             }
             Payload::SealAccepted(label) => design(&label.design, |design| &mut design.accepted),
-            Payload::LabelRevealed(label) => design(&label.design, |design| &mut design.revealed),
-            Payload::LabelScaleDeclared(new) if new.low_micro < new.high_micro => {
-                of.scale.get_or_insert(ScaleEnds {
-                    high_micro: new.high_micro,
-                    low_micro: new.low_micro,
-                });
+            Payload::LabelRevealed(label) => {
+                design(&label.design, |design| &mut design.revealed);
+                of.seen(label.value_micro);
             }
+            Payload::LabelScaleDeclared(new) => of.scale = of.scale.or(new.ends()),
             Payload::ScoreConflict(_) => of.score_conflicts += 1,
             _ => {}
         }
@@ -327,6 +355,22 @@ impl Rule for Purposes {
                     let of = (&label.policy, &label.item);
                     breaches.extend(check_prompt(state, experiment, of, &label.design));
                 }
+                breaches.extend(label_scales::off_scale(
+                    state,
+                    experiment,
+                    label.value_micro,
+                ));
+            }
+            Payload::LabelRevealed(label) => {
+                breaches.extend(label_scales::off_scale(
+                    state,
+                    experiment,
+                    label.value_micro,
+                ));
+            }
+            Payload::LabelScaleDeclared(said) if state.asks(Question::LabelsOnScale) => {
+                let of = designs.by_experiment.get(experiment);
+                breaches.take(RuleName::Design, label_scales::check(of, said));
             }
             Payload::LabelSealed(label) => {
                 sealed_label(designs, experiment, label, breaches);
@@ -431,7 +475,7 @@ fn once_audited(
     (policy, design): (&PolicyId, &DesignId),
 ) -> Option<Fact> {
     state.asks(Question::AllProbes).then(|| Fact::Forbids {
-        digest: audits::audited(experiment, design, policy),
+        digest: rules::audited(experiment, design, (policy, None)),
         rule: RuleName::Transport,
     })
 }

@@ -19,6 +19,7 @@ pub mod gates;
 pub mod generators;
 pub mod iterations;
 pub mod judges;
+mod label_scales;
 pub mod manifests;
 pub mod orders;
 pub mod reader;
@@ -39,8 +40,8 @@ use clover_ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 25,
-    newest_since: 25,
+    version: 26,
+    newest_since: 26,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -58,7 +59,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &manifests::Prereg,
         &access::Gateway,
         &assumptions::Bridge,
-        &audits::Transport,
+        &audits::rules::Transport,
         &drifts::DriftRules,
         &iterations::IterationRule,
         &judges::JudgeRule,

@@ -72,6 +72,14 @@ impl DrawTallies {
         }
     }
 
+    /// Whether two policies have scores of the same items; `None` where [`counts`](Self::counts) of either are not known.
+    pub fn same_items(first: &Self, second: &Self) -> Option<bool> {
+        first.counts()?;
+        second.counts()?;
+        let items = |of: &Self| of.0.values().next().cloned();
+        Some(items(first) == items(second))
+    }
+
     /// How many items, scores and draws; `None` where some items have other draws than the rest, which only a walk over the
     /// scores can tell apart.
     pub fn counts(&self) -> Option<DrawCounts> {

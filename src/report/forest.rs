@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 const PLOT: usize = 44;
 /// Longest label in a terminal.
 const LABEL: usize = 26;
+/// Columns from which an axis shows all of its ticks.
+const TICKS_FROM: usize = 40;
 /// Ticks of an axis.
 const TICKS: usize = 5;
 
@@ -90,6 +92,11 @@ impl Forest {
 
     /// A plot of at most 100 columns.
     pub fn text(&self) -> String {
+        self.text_of(PLOT)
+    }
+
+    /// The same with an axis of so many columns.
+    pub fn text_of(&self, plot: usize) -> String {
         let mut out = String::new();
         let width = self.rows.iter().map(|row| row.label.chars().count()).max();
         let width = width.unwrap_or(0).min(LABEL);
@@ -104,24 +111,24 @@ impl Forest {
                 // What is longer than the others leave room for stands above its row, whole.
                 write(&std::mem::take(&mut label));
             }
-            let cells: String = self.cells(row).into_iter().collect();
+            let cells: String = self.cells(row, plot).into_iter().collect();
             write(&format!("{label:width$} {cells} {}", row.note));
         }
-        write(&format!("{:width$} {}", "", self.ticks_text()));
+        write(&format!("{:width$} {}", "", self.ticks_text(plot)));
         out
     }
 
     /// The cells of one row: an interval between bars, arrows where it leaves the axis.
-    fn cells(&self, row: &ForestRow) -> Vec<char> {
-        let mut cells = vec![' '; PLOT];
+    fn cells(&self, row: &ForestRow, plot: usize) -> Vec<char> {
+        let mut cells = vec![' '; plot];
         let column = |share: f64| {
-            let place = (share * (PLOT - 1) as f64).round();
+            let place = (share * (plot - 1) as f64).round();
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "clamped to the plot"
             )]
-            let column = place.clamp(0.0, (PLOT - 1) as f64) as usize;
+            let column = place.clamp(0.0, (plot - 1) as f64) as usize;
             column
         };
         if let Some(reference) = self.reference {
@@ -140,13 +147,15 @@ impl Forest {
         cells
     }
 
-    fn ticks_text(&self) -> String {
-        let mut cells = vec![' '; PLOT + 8];
-        for tick in 0..TICKS {
+    fn ticks_text(&self, plot: usize) -> String {
+        let mut cells = vec![' '; plot + 8];
+        // Where the axis is short, its ends and its middle alone have room.
+        let every = if plot < TICKS_FROM { 2 } else { 1 };
+        for tick in (0..TICKS).step_by(every) {
             let share = tick as f64 / (TICKS - 1) as f64;
             let value = self.range.0 + share * (self.range.1 - self.range.0);
             let text = self.tick(value);
-            let middle = (tick * (PLOT - 1)) / (TICKS - 1);
+            let middle = (tick * (plot - 1)) / (TICKS - 1);
             let start = middle.saturating_sub(text.chars().count() / 2);
             for (offset, c) in text.chars().enumerate() {
                 if let Some(cell) = cells.get_mut(start + offset) {

@@ -9,12 +9,12 @@ const DIGITS: usize = 4;
 /// Below this magnitude a number is shown by its power of ten.
 const SMALL: f64 = 5e-5;
 
-/// The word for a verdict.
+/// The word for a verdict, as people read it. Events and `--json` have the words of their own.
 pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Fail => "fail",
         Verdict::Inconclusive => "inconclusive",
-        Verdict::NotChecked => "not checked",
+        Verdict::NotChecked => "NOT CHECKED",
         Verdict::Pass => "pass",
     }
 }
@@ -26,7 +26,9 @@ pub fn words(text: &str) -> String {
         "gate" => return "criterion".to_owned(),
         _ => {}
     }
-    let mut text = text.replace("gate P", "criterion P");
+    let mut text = text
+        .replace("gate P", "criterion P")
+        .replace("not_checked", "NOT CHECKED");
     for (from, to) in [
         ("Every gate that", "Every criterion that"),
         ("What each gate says", "What each criterion says"),
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(super::alone(&Cell::Absent), "–");
         assert_eq!(
             words("no battery ran: gate P7 is not_checked"),
-            "no battery ran: criterion P7 is not_checked"
+            "no battery ran: criterion P7 is NOT CHECKED"
         );
         assert_eq!(words("a gateway"), "a gateway");
         assert_eq!(

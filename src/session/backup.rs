@@ -10,7 +10,6 @@ use std::sync::Arc;
 use clover_event::Payload;
 use clover_ground::ambient;
 use clover_ground::ambient::Ambient;
-use clover_ground::digest::Digest;
 use clover_ground::seal;
 use clover_ground::seal::AgeError;
 use clover_ground::seal::Identity;
@@ -31,6 +30,8 @@ use crate::keys::files;
 use crate::ports::Watcher;
 use crate::ports::Work;
 use crate::restore;
+use crate::stage::Aside;
+use crate::stage::AsideKind;
 use crate::stage::Stage;
 
 /// Ends the name of every file of such a backup.
@@ -168,28 +169,12 @@ pub fn restore(
     options: &HomeOptions,
 ) -> Result<Restoration, SessionError> {
     let home = Home::new(into.join(FOLDER));
-    let is_new = !ambient::exists(into)?;
-    let random = Digest::blake3(&ambient.random::<16>()?).to_hex();
-    let stage = Home::new(into.join(format!("{FOLDER}.restore-{}", &random[..16])));
-    let placed = unsealed((from, &stage), identity)
-        .and_then(|()| restore::verified(watcher, ambient, &stage, None, options.store))
-        .and_then(|()| erased_again(ambient, &stage, options))
-        .and_then(|erased| {
-            let written = own_keys(from, keys, identity)?;
-            ambient::rename(stage.folder(), home.folder())?;
-            Ok((erased, written))
-        });
-    let (erased, keys) = match placed {
-        Ok(placed) => placed,
-        Err(error) => {
-            // What was never made need not be removed.
-            ambient::remove_tree(stage.folder()).ok();
-            if is_new {
-                ambient::remove_empty(into).ok();
-            }
-            return Err(error);
-        }
-    };
+    let aside = Aside::new(ambient, into, AsideKind::Restore)?;
+    unsealed((from, aside.home()), identity)?;
+    restore::verified(watcher, ambient, aside.home(), None, options.store)?;
+    let erased = erased_again(ambient, aside.home(), options)?;
+    let keys = own_keys(from, keys, identity)?;
+    aside.place(&home)?;
     let opened = LedgerOptions {
         store: options.store,
         log_key: None,

@@ -139,8 +139,10 @@ pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<RefittedCalibrator
     let which = Which {
         experiment: &fit.experiment,
         judge: &said.terms.judge,
+        environment: said.terms.environment.as_ref(),
         covariates: &said.terms.covariates,
         fields: &[],
+        places: &[],
         strata: false,
         rows_below: said.through_seq.value().saturating_add(1),
         audits_below: 0,

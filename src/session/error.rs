@@ -28,6 +28,7 @@ use crate::keys::KeyError;
 use crate::label::LabelError;
 use crate::outbox::OutboxError;
 use crate::prereg::PreregError;
+use crate::regimes::RegimeError;
 use crate::restore::RestoreError;
 use crate::shared::SharedError;
 use crate::split::SplittingError;
@@ -102,6 +103,9 @@ pub enum SessionError {
     /// What the caller's port says: no key, no consent, no judge.
     #[error(transparent)]
     Port(PortError),
+    /// No regime was selected.
+    #[error(transparent)]
+    Regime(#[from] RegimeError),
     /// No ledger is made from an export.
     #[error(transparent)]
     Restore(Box<RestoreError>),

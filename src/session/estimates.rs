@@ -48,6 +48,9 @@ pub enum EstimateError {
         /// The judges that it has scores of.
         judges: Vec<JudgeId>,
     },
+    /// No scored row is in the environment.
+    #[error("no scored row is in the environment {0}, by what imports kept of rows")]
+    NoRows(String),
     /// No calibrator has the name, or several have.
     #[error("{}", match name {
         Some(name) => format!("no calibrator, or more than one, is named {name}"),
@@ -105,6 +108,8 @@ pub struct Estimation {
     pub terms: EstimateTerms,
     /// Fields that imports kept, to part rows by.
     pub fields: Vec<FieldId>,
+    /// Fields that place rows in the environments that are tested.
+    pub places: Vec<FieldId>,
 }
 
 impl Estimation {
@@ -117,8 +122,10 @@ impl Estimation {
         let which = Which {
             experiment: &self.experiment,
             judge: &self.terms.judge,
+            environment: self.terms.environment.as_ref(),
             covariates: &self.terms.covariates,
             fields: &self.fields,
+            places: &self.places,
             strata: self.ledger.state().asks(Question::WeightedLabels),
             rows_below: below,
             audits_below: below,
@@ -141,9 +148,13 @@ impl Estimation {
                 label,
             });
         }
+        let scope = self.terms.environment.as_ref();
+        if let Some(scope) = scope.filter(|_| gathered.dataset.policies.is_empty()) {
+            return Err(EstimateError::NoRows(scope.to_string()).into());
+        }
         if gathered.dataset.policies.is_empty() {
             let (judge, experiment) = (self.terms.judge.clone(), self.experiment.clone());
-            let draws = scores::draws(&self.ledger)?;
+            let draws = scores::draws(&self.ledger, self.ledger.state())?;
             let judges: BTreeSet<JudgeId> = draws
                 .into_keys()
                 .filter(|of| of.experiment == experiment)

@@ -33,6 +33,7 @@ pub mod outbox;
 pub mod ports;
 pub mod prereg;
 pub mod qualification;
+pub mod regimes;
 pub mod reports;
 pub mod restore;
 pub mod shared;

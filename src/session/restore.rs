@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use clover_ground::ambient;
 use clover_ground::ambient::Ambient;
-use clover_ground::digest::Digest;
 use clover_ground::note::SignedCheckpoint;
 use clover_ground::note::VerifierKey;
 use clover_ledger::Ledger;
@@ -30,6 +29,8 @@ use crate::home::FOLDER;
 use crate::home::Home;
 use crate::ports::Watcher;
 use crate::ports::Work;
+use crate::stage::Aside;
+use crate::stage::AsideKind;
 
 /// Why no ledger is made.
 #[derive(Debug, thiserror::Error)]
@@ -77,19 +78,9 @@ pub fn restore(
     store: OpenOptions,
 ) -> Result<Home, SessionError> {
     let home = Home::new(into.join(FOLDER));
-    let is_new = !ambient::exists(into)?;
-    let random = Digest::blake3(&ambient.random::<16>()?).to_hex();
-    let stage = Home::new(into.join(format!("{FOLDER}.import-{}", &random[..16])));
-    let staged = staged(watcher, ambient, &stage, (parts, origin), store);
-    let placed = staged.and_then(|()| Ok(ambient::rename(stage.folder(), home.folder())?));
-    if let Err(error) = placed {
-        // What was never made need not be removed.
-        ambient::remove_tree(stage.folder()).ok();
-        if is_new {
-            ambient::remove_empty(into).ok();
-        }
-        return Err(error);
-    }
+    let aside = Aside::new(ambient, into, AsideKind::Import)?;
+    staged(watcher, ambient, aside.home(), (parts, origin), store)?;
+    aside.place(&home)?;
     Ok(home)
 }
 

@@ -70,6 +70,14 @@ impl Interval {
         }
     }
 
+    /// As much wider on both sides.
+    pub fn widened(self, by: f64) -> Self {
+        Self {
+            low: self.low - by,
+            high: self.high + by,
+        }
+    }
+
     /// `centre` ± the t quantile of `df` degrees at 1 - `alpha` / 2, times `se`.
     pub fn student(centre: f64, se: f64, df: f64, alpha: f64) -> Self {
         let critical = distribution::t_quantile(1.0 - 0.5 * alpha, df);

@@ -57,6 +57,8 @@ pub enum Standing {
     Stratified,
     /// Labels of its own were drawn by stratum, and some stratum has too few of them.
     Sparse,
+    /// An environment of its rows failed a test.
+    Environment,
     /// There are too few labels for a calibrator.
     Uncalibrated,
 }
@@ -84,6 +86,8 @@ impl Standing {
             }
             (Self::Inconclusive, true) => "have inconclusive audits of transport (too few labels)",
             (Self::Failed, _) => "failed the audit of transport",
+            (Self::Environment, false) => "is withheld by an environment in which the judge failed",
+            (Self::Environment, true) => "are withheld by an environment in which the judge failed",
             (Self::Withheld, false) => "has its level withheld (too few labels near its scores)",
             (Self::Withheld, true) => {
                 "have their level withheld (too few labels near their scores)"

@@ -251,7 +251,7 @@ fn not_claimed(state: &State, facts: &AuditSummary, report: Option<&Report>) -> 
     let open = open.iter().map(String::as_str);
     let open: Vec<_> = open.filter(|what| *what != "recompute").collect();
     if !open.is_empty() {
-        all.push(format!("what was not checked: {}", open.join(", ")));
+        all.push(format!("NOT CHECKED: {}", open.join(", ")));
     }
     all
 }

@@ -266,5 +266,8 @@ pub fn applied(loaded: &RefittedCalibrator, scores: Vec<CalibratedScore>) -> Vie
         "A calibrated score is the mean label to expect: single labels lie {:.4} around it (root mean square, out of fold).",
         facts.error
     ));
+    view.sentence(
+        "It has no interval: one score says too little of its own error. clover estimate gives one for the mean of a policy.",
+    );
     view
 }

@@ -227,7 +227,7 @@ fn split_lines(view: &mut View, state: &State, rows: &[SplitRow]) {
             let gap = split::gap(row.gap_seconds);
             let placed = match row.placement {
                 "pass" => "",
-                _ => " · parts not_checked",
+                _ => " · parts NOT CHECKED",
             };
             view.line(format!(
                 "split {split} of {experiment}: fit {fit} · dev {dev} · confirm {confirm} · gap {gap}{placed}"

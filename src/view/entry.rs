@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ground::canon;
+use crate::ground::digest::Digest;
 use crate::ground::merkle;
 use crate::ground::note::ProofFile;
 use crate::ledger;
-use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::ledger::read::LogEntry;
 use crate::view::View;
@@ -101,9 +101,9 @@ pub fn facts(read: &LogEntry) -> Result<EntryFacts, serde_json::Error> {
 }
 
 /// Entries that were listed, whose lines were written already.
-pub fn listed(ledger: &Ledger, entries: Vec<EntryFacts>) -> View {
+pub fn listed((size, root): (u64, Digest), entries: Vec<EntryFacts>) -> View {
     let mut view = View::of(&EntryList { entries });
-    view.checkpoint = Some((ledger.size(), ledger.root().to_base64()));
+    view.checkpoint = Some((size, root.to_base64()));
     view
 }
 

@@ -24,12 +24,12 @@ use crate::num::Micro;
 use crate::projection::generators::GeneratorRun;
 use crate::projection::generators::Generators;
 use crate::projection::generators::RunState;
+use crate::report::shown;
 use crate::session::deploy::generator::Objective;
 use crate::session::deploy::generator::RunRollback;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::appended;
-use crate::view::word;
 
 /// What one output is surely worth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -251,9 +251,9 @@ fn found(view: &mut View, said: &GeneratorValidated) {
         ));
     }
     for (name, verdict) in said.verdicts.each() {
-        view.line(format!("{name:<18}{}", word(&verdict)));
+        view.line(format!("{name:<18}{}", shown::word(verdict)));
     }
-    view.line(format!("{:<18}{}", "verdict", word(&said.verdict)));
+    view.line(format!("{:<18}{}", "verdict", shown::word(said.verdict)));
 }
 
 /// Adds to the view of a rollback what becomes of the outputs.

@@ -39,8 +39,23 @@ pub fn json(view: &View, warnings: &[String]) -> String {
     object(envelope, view.facts())
 }
 
+/// Facts in which no zero has a sign: it says nothing, and readers of JSON differ about it.
+fn unsigned(facts: &Value) -> Value {
+    match facts {
+        Value::Number(number) if number.as_f64() == Some(0.0) && number.is_f64() => json!(0.0),
+        Value::Array(items) => items.iter().map(unsigned).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| (name.clone(), unsigned(value)));
+            Value::Object(members.collect())
+        }
+        other => other.clone(),
+    }
+}
+
 /// The object of an envelope and its facts, with a line break.
 pub fn object(envelope: Envelope<'_>, facts: &Value) -> String {
+    let facts = unsigned(facts);
     let checkpoint = envelope.checkpoint;
     let checkpoint = checkpoint.map(|(size, root)| json!({"size": size, "root": root}));
     let text = format!(
@@ -73,6 +88,13 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zero_has_no_sign() {
+        let facts = json!({"a": [-0.0, -0.5, 0, 7], "b": {"c": -0.0}});
+        let text = unsigned(&facts).to_string();
+        assert_eq!(text, r#"{"a":[0.0,-0.5,0,7],"b":{"c":0.0}}"#);
+    }
 
     #[test]
     fn control_characters_never_stand_raw_in_a_string() {

@@ -18,6 +18,7 @@ use crate::ledger::AppendedEvent;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Probability;
+use crate::report::shown;
 use crate::session::judge::drift::DriftCheck;
 use crate::view::Exit;
 use crate::view::View;
@@ -145,7 +146,7 @@ fn figures(view: &mut View, found: &DriftCheck) {
             "ranks",
             format!(
                 "{}: tau-b {tau} (at least {}){p}",
-                word(said.verdicts.ranks),
+                shown::word(said.verdicts.ranks),
                 plan.tau_min_micro
             ),
         ),
@@ -153,7 +154,7 @@ fn figures(view: &mut View, found: &DriftCheck) {
             "residuals",
             format!(
                 "{}: {} of {} rows drift, {} changed (q {}, deviation {} in control)",
-                word(said.verdicts.residuals),
+                shown::word(said.verdicts.residuals),
                 said.rows.drifting,
                 said.rows.rows,
                 said.rows.changed,
@@ -163,7 +164,7 @@ fn figures(view: &mut View, found: &DriftCheck) {
         ),
         (
             "version",
-            format!("{}: {version}", word(said.verdicts.version)),
+            format!("{}: {version}", shown::word(said.verdicts.version)),
         ),
         ("thresholds", registered.to_owned()),
     ]);

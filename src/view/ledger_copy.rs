@@ -19,10 +19,14 @@ use crate::view::verify::VerifyReport;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExportFacts {
-    /// Its folder; `null` where entry lines went to standard output.
-    pub folder: Option<String>,
-    /// Entries in it.
+    /// Its format.
+    pub format: &'static str,
+    /// Its folder or file; `null` where it went to standard output.
+    pub path: Option<String>,
+    /// Entries of the log that it was made from.
     pub entries: u64,
+    /// Of a format of other tools: what it holds, such as statements, cases, values or rows; `null` for the log itself.
+    pub items: Option<u64>,
     /// Blobs in it.
     pub blobs: u64,
     /// Files that were written.
@@ -89,14 +93,20 @@ pub struct LedgerImported {
 /// An export under a checkpoint; one that went to standard output is shown already.
 pub fn exported(facts: &ExportFacts, checkpoint: &Checkpoint) -> View {
     let mut view = View::of(facts);
-    if let Some(folder) = &facts.folder {
+    if let Some(path) = &facts.path {
         let root = checkpoint.root.to_base64();
-        view.line(format!(
-            "exported {} entries · {} blobs · {} files · root {root} · {folder}",
-            thousands(facts.entries),
-            facts.blobs,
-            facts.files
-        ));
+        let entries = thousands(facts.entries);
+        view.line(match facts.items {
+            None => format!(
+                "exported {entries} entries · {} blobs · {} files · root {root} · {path}",
+                facts.blobs, facts.files
+            ),
+            Some(items) => format!(
+                "exported {} · {} items from {entries} entries · root {root} · {path}",
+                facts.format,
+                thousands(items)
+            ),
+        });
         view.verdict = "exported";
         view.checkpoint = Some((checkpoint.size, root));
     }

@@ -29,6 +29,7 @@ pub mod experiment;
 pub mod explained;
 pub mod exposure;
 pub mod family;
+pub mod fit;
 pub mod gate;
 pub mod generator;
 pub mod guide;
@@ -52,6 +53,7 @@ pub mod prereg;
 pub mod prompt;
 pub mod qualify;
 pub mod recalibrate;
+pub mod regime;
 pub mod replay;
 pub mod report;
 pub mod rubric;
@@ -201,6 +203,8 @@ pub enum Block {
     Chart {
         /// The chart as lines of text.
         lines: Vec<String>,
+        /// The same for terminals of other widths, from the narrowest to the widest; none where there is one form alone.
+        fitted: Vec<Vec<String>>,
         /// The chart as SVG, from `report`, which escapes what it shows.
         svg: Option<String>,
     },
@@ -360,11 +364,60 @@ impl View {
 
     /// Adds a chart.
     pub fn chart(&mut self, lines: Vec<String>, svg: Option<String>) {
-        self.blocks.push(Block::Chart { lines, svg });
+        self.blocks.push(Block::Chart {
+            lines,
+            fitted: Vec::new(),
+            svg,
+        });
+    }
+
+    /// Adds a chart with its forms for terminals of several widths, from the narrowest to the widest.
+    pub fn chart_in(&mut self, lines: Vec<String>, fitted: Vec<Vec<String>>, svg: Option<String>) {
+        self.blocks.push(Block::Chart { lines, fitted, svg });
     }
 
     /// Adds an empty line.
     pub fn gap(&mut self) {
         self.blocks.push(Block::Gap);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ground::page;
+
+    use super::Exit;
+
+    #[test]
+    fn the_page_lists_every_exit_code() {
+        let when = |exit: Exit| match exit {
+            Exit::Done => "it did what it was asked; a gate, an audit or a verification passed",
+            Exit::Unexpected => {
+                "something failed that nobody foresaw, a file that cannot be written included"
+            }
+            Exit::Usage => "the command line is wrong",
+            Exit::Integrity => {
+                "something was tampered with, rolled back, forked or damaged, or a number differs when it is computed again"
+            }
+            Exit::Input => "a file that was given is not valid; its line and field are named",
+            Exit::NotFound => "there is no such ledger, key, entry or file",
+            Exit::Fail => "a gate or another check ended against what it judges",
+            Exit::Refused => "a rule said no: a budget, a role, an order, something stale",
+            Exit::Inconclusive => {
+                "nothing was decided, or a check could not be made; a plan has no size that does"
+            }
+            Exit::TryLater => {
+                "the same command may work later: somebody else writes, or the network is away"
+            }
+            Exit::Interrupted => "somebody stopped it; what was recorded so far stands",
+        };
+        let rows = Exit::ALL.map(|exit| {
+            let (code, meaning) = (exit.code(), exit.meaning());
+            format!("| {code} | {meaning} | {} |\n", when(exit))
+        });
+        page::hold(
+            "schema/EXITS.md",
+            &[("| code | word | when |", rows.concat())],
+        );
     }
 }

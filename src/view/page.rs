@@ -54,7 +54,9 @@ fn put(out: &mut String, block: &Block) {
         Block::Source(source) => element(out, &format!("<pre>{}</pre>", escaped_lines(source))),
         // The drawing escapes what it shows.
         Block::Chart { svg: Some(svg), .. } => element(out, &format!("<figure>{svg}</figure>")),
-        Block::Chart { lines, svg: None } => {
+        Block::Chart {
+            lines, svg: None, ..
+        } => {
             element(
                 out,
                 &format!("<pre>{}</pre>", escaped_lines(&lines.join("\n"))),

@@ -23,6 +23,7 @@ use crate::num::Finite;
 use crate::projection::decisions;
 use crate::projection::iterations::Iterations;
 use crate::projection::iterations::PatchRecord;
+use crate::report::shown;
 use crate::rubric::CheckedPatch;
 use crate::rubric::Patch;
 use crate::session::append::Submission;
@@ -34,7 +35,6 @@ use crate::view::appended;
 use crate::view::appended::Stands;
 use crate::view::appended::StandsAnd;
 use crate::view::iterate;
-use crate::view::word;
 use crate::workflow::patches;
 use crate::workflow::patches::Bench;
 
@@ -370,7 +370,7 @@ pub fn objective(
     };
     let mut view = View::of(&found);
     let gates = said.answers.iter();
-    let gates = gates.map(|of| format!("{} {}", of.gate, word(&of.verdict)));
+    let gates = gates.map(|of| format!("{} {}", of.gate, shown::word(of.verdict)));
     view.pairs([
         ("risk improvement", said.risk_improve.to_string()),
         ("criteria", gates.collect::<Vec<_>>().join("  ")),

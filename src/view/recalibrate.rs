@@ -7,10 +7,10 @@ use crate::event::payload::Verdict;
 use crate::event::payload::deployment::RecalibrationCompleted;
 use crate::ground::shell;
 use crate::num::Finite;
+use crate::report::shown;
 use crate::session::deploy::recalibration::Recalibration;
 use crate::view::View;
 use crate::view::appended;
-use crate::workflow::deploy::word;
 
 /// What a recalibration says beside where it stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -87,7 +87,7 @@ impl<'a> RecalibrationPage<'a> {
 
     fn finished(&self, mut view: View) -> View {
         self.blocks(&mut view);
-        view.line(format!("{:<18}{}", "transport", word(self.verdict)));
+        view.line(format!("{:<18}{}", "transport", shown::word(self.verdict)));
         let event = view.events.first().cloned().unwrap_or_default();
         let calibrator = self.said.calibrator.to_hex();
         view.with_next(format!(

@@ -51,6 +51,7 @@ use crate::view::prereg;
 use crate::view::prompt;
 use crate::view::qualify;
 use crate::view::recalibrate;
+use crate::view::regime;
 use crate::view::replay;
 use crate::view::report;
 use crate::view::rubric;
@@ -238,6 +239,8 @@ shapes! {
     "prove": entry::InclusionProof | entry::ProofChecked;
     "qualify": qualify::QualifyFacts;
     "record": StandsAnd<appended::KeptIn> | Stands | Bodies;
+    "regime list": regime::RegimeList;
+    "regime select": Stands | Bodies;
     "replay": replay::ReplayFacts;
     "report iteration": report::IterationReport | StandsAnd<report::PublicationFacts> | BodiesAnd<report::PublicationFacts>;
     "report list": report::ReportList;
@@ -286,11 +289,24 @@ mod tests {
 
     use super::*;
 
+    /// What stands in `data` where a verb refuses or fails: the same for every verb.
+    fn refusal() -> Value {
+        json!({
+            "description": "Why the verb gave no answer: `ok` is false then. What else it says stands beside.",
+            "type": "object",
+            "required": ["message"],
+            "properties": {"message": {"type": "string", "description": "The reason, for people."}}
+        })
+    }
+
     /// The schema of everything that `--json` prints of a verb.
     fn schema(of: &Shape) -> Value {
         let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
         let facts = (of.schemas)(&mut generator);
-        let facts: Vec<Value> = facts.into_iter().map(Value::from).collect();
+        let mut facts: Vec<Value> = facts.into_iter().map(Value::from).collect();
+        facts.push(json!({"$ref": "#/$defs/Refusal"}));
+        let mut definitions = generator.take_definitions(true);
+        definitions.insert("Refusal".to_owned(), refusal());
         let text = json!({"type": "string"});
         let texts = json!({"type": "array", "items": text});
         json!({
@@ -313,11 +329,11 @@ mod tests {
                          "properties": {"size": {"type": "integer"}, "root": text}}
                     ]
                 },
-                "data": if facts.len() == 1 { facts[0].clone() } else { json!({"anyOf": facts}) },
+                "data": {"anyOf": facts},
                 "warnings": texts,
                 "next": {"type": "array", "items": text, "description": "Commands to type next."}
             },
-            "$defs": generator.take_definitions(true)
+            "$defs": definitions
         })
     }
 

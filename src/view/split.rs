@@ -33,7 +33,7 @@ pub struct SplitFormed {
 /// How far confirm is apart, in words.
 pub(super) fn gap(seconds: Option<u64>) -> String {
     seconds.map_or_else(
-        || "not_checked: confirm not time-separated, EXPLORATORY".to_owned(),
+        || "NOT CHECKED: confirm not time-separated, EXPLORATORY".to_owned(),
         |seconds| format!("{} h", seconds / 3_600),
     )
 }

@@ -8,6 +8,7 @@ pub use crate::report::shown::thousands;
 use crate::ground::time::Timestamp;
 use crate::view::Block;
 use crate::view::View;
+use crate::view::fit;
 use crate::view::table;
 
 /// Columns that lines fit into, and tables where nobody says how many there are.
@@ -48,15 +49,24 @@ pub fn text(view: &View, colour: bool, screen: Screen) -> String {
 fn put(out: &mut String, block: &Block, colour: bool, screen: Screen) {
     match block {
         // Whoever gives several lines at once gets them as lines.
-        Block::Line(line) => line_of(out, &escape_lines(line)),
+        Block::Line(line) => {
+            let line = escape_lines(line);
+            line_of(
+                out,
+                &on(screen, line, |line, columns| fit::lines(line, columns)),
+            );
+        }
         Block::Answer(answer) => line_of(out, &flow(&escape(answer), (0, 0), screen.line())),
         Block::Sentence(sentence) => {
             line_of(out, &flow(&escape(sentence), (0, 4), screen.line()));
         }
         Block::Facts { pairs, broken } => {
-            let shown = |value: &str, width: usize| match broken {
-                true => flow(value, (width, width), screen.line()),
-                false => value.to_owned(),
+            let shown = |value: &str, width: usize| match (broken, screen) {
+                (true, _) => flow(value, (width, width), screen.line()),
+                (false, Screen::Terminal(_)) if !fit::is_command(value) => {
+                    flow(value, (width, width), screen.columns())
+                }
+                (false, _) => value.to_owned(),
             };
             out.push_str(&aligned(pairs, shown));
         }
@@ -67,16 +77,43 @@ fn put(out: &mut String, block: &Block, colour: bool, screen: Screen) {
                 out.push('\n');
             }
         }
-        Block::Chart { lines, .. } => {
-            for line in lines {
-                line_of(out, &escape(line));
+        Block::Chart { lines, fitted, .. } => {
+            for line in chart(lines, fitted, screen) {
+                let line = escape(line).into_owned();
+                line_of(
+                    out,
+                    &on(screen, line, |line, columns| fit::chart(line, columns)),
+                );
             }
         }
         Block::Verdict { word, good, rest } => {
+            let (rest, from) = (escape(rest).into_owned(), word.chars().count());
+            let rest = on(screen, rest, |rest, columns| flow(rest, (from, 4), columns));
             let word = paint(word, *good, colour);
-            line_of(out, &format!("{word}{}", escape(rest)));
+            line_of(out, &format!("{word}{rest}"));
         }
         Block::Gap => out.push('\n'),
+    }
+}
+
+/// Text as it is, or in a terminal as it fits.
+fn on(screen: Screen, text: String, fitted: impl Fn(&str, usize) -> String) -> String {
+    match screen {
+        Screen::Pipe => text,
+        Screen::Terminal(_) => fitted(&text, screen.columns()),
+    }
+}
+
+/// The widest form of a chart that a screen has room for.
+fn chart<'c>(lines: &'c [String], fitted: &'c [Vec<String>], screen: Screen) -> &'c [String] {
+    let fits = |form: &&Vec<String>| {
+        let mut lines = form.iter();
+        lines.all(|line| line.chars().count() <= screen.columns())
+    };
+    let widest = fitted.iter().rev().find(fits).or(fitted.first());
+    match (screen, widest) {
+        (Screen::Terminal(_), Some(form)) => form,
+        _ => lines,
     }
 }
 

@@ -299,10 +299,14 @@ pub(super) fn differences_forest(alpha: f64, rows: Vec<ForestRow>) -> Forest {
     }
 }
 
+/// Columns of a plot's axis in terminals, from the narrowest to the widest.
+const FORMS: [usize; 5] = [16, 28, 44, 64, 84];
+
 /// Adds a plot.
 pub(super) fn plotted(view: &mut View, plot: &Forest) {
-    let lines = plot.text().lines().map(ToOwned::to_owned).collect();
-    view.chart(lines, Some(plot.svg()));
+    let lines = |text: String| text.lines().map(ToOwned::to_owned).collect();
+    let fitted = FORMS.map(|columns| lines(plot.text_of(columns)));
+    view.chart_in(lines(plot.text()), fitted.to_vec(), Some(plot.svg()));
 }
 
 /// A calibrator in words, up to what only its own verb knows.

@@ -79,7 +79,7 @@ pub struct VerifyReport {
     pub not_recomputed: u64,
     /// Entries that were taken as verified before: the verdict is about those from here on.
     pub since: u64,
-    /// How signatures were checked: `strict`, `not checked`, or `batch` with what that leaves open.
+    /// How signatures were checked: `strict`, `not_checked`, or `batch` with what that leaves open.
     pub signatures: &'static str,
     /// Keys that were compromised, with their events.
     pub tainted: Vec<TaintedKey>,

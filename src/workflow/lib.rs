@@ -6,6 +6,7 @@ pub mod bundle;
 pub mod dead;
 pub mod deploy;
 pub mod drift;
+pub mod environments;
 pub mod estimate;
 pub mod gates;
 pub mod generator;

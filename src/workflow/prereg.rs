@@ -20,6 +20,7 @@ use clover_projection::decisions::thresholds_of;
 use clover_projection::gates;
 use clover_projection::manifests;
 use clover_projection::manifests::Fault;
+use clover_stats::environment;
 use clover_stats::eprocess::EvalueThreshold;
 use clover_stats::eprocess::ObservationsNeeded;
 use clover_stats::eprocess::horizon;
@@ -293,10 +294,21 @@ fn transport(plan: &TransportPlan, report: &mut Report) {
         available: available.map(Count::value),
         labels_per_cluster: rows(plan.labels_per_cluster),
     };
-    let scenarios: Vec<_> = plan
+    for audited in plan.environments.iter().filter(|of| of.family.is_some()) {
+        tested(audited, plan, report);
+    }
+    let alone: Vec<(usize, &AuditedEnvironment)> = plan
         .environments
         .iter()
-        .map(|audited| scenario(audited.available))
+        .enumerate()
+        .filter(|(_, of)| of.family.is_none())
+        .collect();
+    if alone.is_empty() {
+        return;
+    }
+    let scenarios: Vec<_> = alone
+        .iter()
+        .map(|(_, audited)| scenario(audited.available))
         .collect();
     let terms = AuditTerms {
         alpha: real(plan.alpha_micro),
@@ -324,11 +336,28 @@ fn transport(plan: &TransportPlan, report: &mut Report) {
             report.fault("transport.bias_micro", expected, found);
             return;
         }
-        audit(
-            &plan.environments[at],
-            (at, planned),
-            (&scenarios[at], level),
-            report,
+        let (place, audited) = alone[at];
+        audit(audited, (place, planned), (&scenarios[at], level), report);
+    }
+}
+
+/// An environment that is tested passes by a standard error under which a bias of 0.05 would be seen.
+fn tested(audited: &AuditedEnvironment, plan: &TransportPlan, report: &mut Report) {
+    let sd = real(plan.residual_sd_micro);
+    let least = environment::DETECTABLE * sd / environment::DETECTABLE_MAX;
+    let needed = (least * least).ceil().max(environment::ROWS_MIN as f64);
+    let name = format!("{}", audited.environment);
+    report.measure(format!("clusters needed in {name}"), Some(needed));
+    if (audited.clusters.value() as f64) < needed {
+        let at = plan.environments.iter().position(|of| of == audited);
+        let path = format!(
+            "transport.environments[{}].clusters",
+            at.unwrap_or_default()
+        );
+        report.fault(
+            path,
+            format!("at least {needed} clusters, by which a bias of 0.05 is seen"),
+            format!("{} (E_N)", audited.clusters),
         );
     }
 }

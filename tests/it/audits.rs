@@ -26,6 +26,9 @@ use crate::support::tampered::Sample;
 use crate::support::tampered_chosen;
 use crate::support::tampered_claims;
 use crate::support::tampered_drifts;
+use crate::support::tampered_environments;
+use crate::support::tampered_prompts;
+use crate::support::tampered_scales;
 use crate::support::tuned;
 use crate::support::verifiers;
 use crate::support::verifiers::Case;
@@ -181,6 +184,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     items.extend(World::of(&gated::story().lines).items);
     items.extend(World::of(&labelled::story().lines).items);
     items.extend(tampered_drifts::good().items);
+    items.extend(tampered_environments::whole().items);
     items.extend(World::of(&decided::story().lines).items);
     items.extend(World::of(&sequenced::story().lines).items);
     items.extend(World::of(&released::story().lines).items);
@@ -190,6 +194,8 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
     for sample in tampered_chosen::all()
         .into_iter()
         .chain(tampered_claims::all())
+        .chain(tampered_prompts::all())
+        .chain(tampered_scales::all())
     {
         items.extend(World::of(&lines_of(&sample)).items);
     }

@@ -598,6 +598,15 @@ fn valued_fields(kind: Kind) -> Fields {
         Kind::OuaEstimated => of(valued::oua(5)),
         Kind::CoverageChecked => of(valued::coverage(5)),
         Kind::TransportTested => of(valued::tested(5, "probes", "fail")),
+        Kind::EnvironmentsTested => {
+            let found = [("law", "fail"), ("medicine", "pass")];
+            let of_plan = ("probes", &valued::digest(9));
+            of(valued::environments(5, of_plan, "domain", &found))
+        }
+        Kind::RegimeSelected => {
+            let scope = valued::scope("domain", "law");
+            of(valued::regime("2", scope, 9, Some(5)))
+        }
         Kind::PlanRecorded => of(valued::planned()),
         Kind::LogprobsChecked => of(valued::checked()),
         Kind::JudgeDriftChecked => {
@@ -1140,6 +1149,11 @@ fn intake_fields(kind: Kind) -> Fields {
         ],
         Kind::LabelScaleDeclared => vec![
             must("high_micro", micro().boxed()),
+            must("low_micro", micro().boxed()),
+        ],
+        Kind::ScoreScaleDeclared => vec![
+            must("high_micro", micro().boxed()),
+            must("judge", id().boxed()),
             must("low_micro", micro().boxed()),
         ],
         Kind::SplitsListed => vec![

@@ -151,6 +151,7 @@ fn judge(
         },
         format: ImportFormat::Cje,
         label_scale: None,
+        score_scale: None,
         reveal_by: None,
         to: None,
     };

@@ -75,7 +75,7 @@ def not_claimed(state, report):
     """What nobody may read out of the page."""
     return ["that what was recorded is true or complete", "what anybody saw in private"] + (
         [] if state.strict else ["that roles were kept apart: one person may hold all (solo)"]) + [
-        "what was not checked: " + ", ".join(report.not_checked)]
+        "NOT CHECKED: " + ", ".join(report.not_checked)]
 
 
 def as_text(state, report, answers, page=False):
@@ -101,7 +101,7 @@ def verdict_and_findings(state, report):
                           "--checkpoint, or --against"), ("blobs", "give --blobs DIR")):
         if name in report.not_checked:
             lines.append("%s NOT CHECKED: %s" % (name, reason))
-    unchecked = " \u00b7 " + rulebooks_in_words(state) + " \u00b7 not checked: " + ", ".join(report.not_checked)
+    unchecked = " \u00b7 " + rulebooks_in_words(state) + " \u00b7 NOT CHECKED: " + ", ".join(report.not_checked)
     if report.findings:
         seq, _, rule = report.findings[0][:3]
         count = "%d finding%s" % (len(report.findings), "" if len(report.findings) == 1 else "s")

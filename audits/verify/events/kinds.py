@@ -5,9 +5,9 @@ from formats.fields import (
     probability, recipient, record, role_set, string, targets, text, timestamp, vkey)
 from events.shapes import (
     ANCHORS, ANCHOR_ROWS, APART, APPROVAL, AUDITED_SLICE, BETTOR, BLOB, CARD, CHARTED, CLAIM, CLASS,
-    CLAUSES, CLUSTER_RULE, CODES, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
+    CLAUSES, CLUSTER_RULE, CODES, CORRECTION, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
     GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OPE_TERMS,
-    OUTCOMES, OVERLAP, PART, PARTS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_READ, SCALE, SEPARATION, SOURCE,
+    OUTCOMES, OVERLAP, PART, PARTS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_READ, SCALE, SCOPE, SEPARATION, SOURCE,
     STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, THRESHOLDS, VERDICT, VERSIONS, WEALTH, WIDTH, share,
     source)
 
@@ -70,6 +70,7 @@ KINDS = {
                                          protocol=ident, purpose=one_of("audit", "calibrate", "confirm"),
                                          strata=Optional(listing(record(inclusion_micro=INCLUSION, stratum=ident)))),
     ("label.scale_declared", 1): Kind("labeler", "@", high_micro=MICRO, low_micro=MICRO),
+    ("score.scale_declared", 1): Kind("scorer", "@ judge", high_micro=MICRO, judge=ident, low_micro=MICRO),
     ("splits.listed", 1): Kind("arbiter", "@ split part first", clusters=listing(ident), first=integer(),
                                part=one_of(*PARTS), split=ident, by=Optional(
                                    record(cluster_rule=CLUSTER_RULE, seed=integer(), separation=APART))),
@@ -156,6 +157,7 @@ KINDS = {
         difference=number, family=listing(ident), first=ident,
         first_claim=Optional(CLAIM), first_root=encoded(32), first_transport=Optional(STANDING), interval=ENDS,
         p=number, p_adjusted=number,
+        prompts=Optional(record(both=COUNT, first_only=COUNT, second_only=COUNT, worst=number)),
         reading=Optional(one_of("not_told_apart", "told_apart", "unchecked")), se=number, second=ident,
         second_claim=Optional(CLAIM), second_root=encoded(32), second_transport=Optional(STANDING), terms=TERMS,
         through_seq=COUNT,
@@ -204,6 +206,18 @@ KINDS = {
         obstacles=Optional(listing(one_of("fewer_probes", "fitted_late", "more_probes", "other_terms"))), policy=ident,
         probes_root=encoded(32), rows=COUNT, state=STATES,
         terms=TERMS, through_seq=COUNT, wide=WIDTH, zero_null_p_adjusted=Optional(number)),
+    ("environments.tested", 1): Kind(
+        "arbiter", "@ design family", algorithm=text, build=text, calibrator=hex64, charge=Optional(hex64),
+        correction=Optional(CORRECTION), design=ident, family=ident, late=COUNT, manifest=hex64, probes=COUNT,
+        probes_root=encoded(32), q_micro=MICRO,
+        environments=listing(record(
+            clusters=COUNT, detectable_bias=Optional(number), interval=Optional(ENDS), mean=Optional(number),
+            p=Optional(share), p_adjusted=Optional(share), required=boolean, rows=COUNT, scope=SCOPE,
+            standard_error=Optional(number), verdict=VERDICT)),
+        terms=TERMS, through_seq=COUNT, without=COUNT),
+    ("regime.selected", 1): Kind(
+        "arbiter", None, calibrator=Optional(hex64), judge=ident, reason=text, regime=one_of("1", "2", "3"),
+        scope=SCOPE, tested_seq=COUNT),
     ("plan.recorded", 1): Kind(
         "arbiter", "@ asked_micro build policies power_micro prices purpose terms through_seq",
         asked_micro=MICRO, build=text, policies=COUNT, power_micro=MICRO,
@@ -360,7 +374,8 @@ RETIRED = {("key.added", 1): 2}                   # (kind, v) -> first ledger fo
 EXPERIMENTAL = (
     "score.", "label.", "seal.", "experiment.", "logprob.", "logprobs.", "ope.", "splits.", "data.ingested",
     "manifest.", "plan.", "exposure.", "calibrator.", "estimate.", "contrast.", "oua.", "coverage.",
-    "transport.", "rubric.", "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.",
+    "transport.", "environments.", "regime.",
+    "rubric.", "anchor_set.", "iteration.", "patch.", "judge.", "evidence.", "units.", "order.",
     "gate.", "label_process.", "prentice.", "residuals.", "slices.", "card.", "candidates.", "confirm.",
     "battery.", "exploit.", "dev.", "approval.", "prompt.", "deployment.", "guardrail.", "recalibration.",
     "generator.", "report.",

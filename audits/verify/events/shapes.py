@@ -30,9 +30,12 @@ METHOD = one_of("closed_ebh", "closed_mean", "ebh", "elond", "spend")
 MARGIN = record(margin_micro=MICRO, metric=ident)
 CONDITION = record(any_of=Optional(listing(text)), at_least_micro=Optional(MICRO), below_micro=Optional(MICRO),
                    field=ident)
+WINDOW = {"from": timestamp, "to": timestamp}
+ENVIRONMENT = record(environment=ident, family=ident, required=boolean, window=Optional(record(**WINDOW)))
+SCOPE = record(environment=ident, family=ident, window=Optional(record(**WINDOW)))
 DESIGN = record(
     anchors=Optional(ident), calibrator=one_of("auto", "monotone", "two_stage"), covariates=listing(ident),
-    dev_calls_max=COUNT, environments=listing(record(environment=ident, family=ident, required=boolean)),
+    dev_calls_max=COUNT, environments=listing(ENVIRONMENT),
     frozen_paths=Optional(listing(text)), judge=Optional(ident), must_not_regress=one_of("guard", "literal"),
     no_environment_claimed=Optional(boolean), patch_account=Optional(ident), peek_account=ident,
     rubric_hash=hex64, seed=hex64, topics=listing(text),
@@ -51,6 +54,7 @@ ITERATION = record(
     slice_rows_min=COUNT, tau_micro=MICRO, uplift_max_micro=MICRO, w1_max_micro=MICRO)
 LEAF_VALUE = choice(count=COUNT, flag=boolean, list=listing(string), share_micro=MICRO, text=string)
 VERDICT = one_of("pass", "fail", "inconclusive", "not_checked")
+CORRECTION = one_of("benjamini_yekutieli", "bonferroni", "holm")
 
 
 def share(value, path):
@@ -183,9 +187,12 @@ MANIFEST = record(
     test=Optional(TEST),
     title=text,
     transport=Optional(record(
-        alpha_micro=MICRO, bias_micro=MICRO, clusters_min=COUNT, family_size=COUNT, labels_per_cluster=COUNT,
-        environments=listing(record(available=Optional(COUNT), clusters=COUNT, environment=ident, required=boolean)),
-        margin_micro=MICRO, power_micro=MICRO, residual_sd_micro=MICRO)),
+        alpha_micro=MICRO, bias_micro=MICRO, clusters_min=COUNT, correction=Optional(CORRECTION), family_size=COUNT,
+        environments=listing(record(
+            available=Optional(COUNT), clusters=COUNT, environment=ident, family=Optional(ident), required=boolean,
+            window=Optional(record(**WINDOW)))),
+        labels_per_cluster=COUNT, margin_micro=MICRO, power_micro=MICRO, q_micro=Optional(MICRO),
+        residual_sd_micro=MICRO)),
     version=integer(1),
     workflow=Optional(record(
         beam=COUNT, calls_max=COUNT, context_digest=hex64, edits=one_of("prompt", "structure"),
@@ -195,7 +202,7 @@ ENDS = record(high=number, low=number)
 SCALE = record(high_micro=MICRO, low_micro=MICRO)
 TERMS = record(
     alpha_micro=MICRO, bootstrap=Optional(record(replicates=COUNT, seed=COUNT, seed_label=text)),
-    covariates=listing(ident), fold_seed=COUNT, folds=COUNT,
+    covariates=listing(ident), environment=Optional(SCOPE), fold_seed=COUNT, folds=COUNT,
     iteration=Optional(record(candidate=Optional(hex64), iteration=ident, rubric_hash=hex64)), judge=ident,
     judge_scale=Optional(SCALE),
     label_scale=Optional(SCALE), labels=one_of("representative", "targeted", "weighted"),

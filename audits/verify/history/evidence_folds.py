@@ -6,6 +6,7 @@ from events.shapes import OF_LEDGER
 from events.commitments import key_id_of
 from history.rulebooks import RULEBOOK_NEWEST, RULEBOOK_UNNAMED
 from history.records import Account, Key, Seal, Split, draw_of_row, row_of_draw
+from history.environments import scope_key
 from history.labels import matching_seals, shown_of
 from history.iteration_folds import iteration_decision
 
@@ -106,11 +107,6 @@ def label_design_registered(state, entry, data):
             state.blocks.setdefault(entry.experiment, [0, 0, 0])
 
 
-def label_scale_declared(state, entry, data):
-    if entry.experiment is not None and data["low_micro"] < data["high_micro"]:
-        state.label_scales.setdefault(entry.experiment, (data["low_micro"], data["high_micro"]))
-
-
 def label_service(state, entry, row, purpose):
     if entry.experiment is not None:
         state.first_label.setdefault((entry.experiment, entry.data["design"]), entry.position)
@@ -201,6 +197,7 @@ def label_recorded(state, entry, data):
         else:
             readable_probe(state, entry.position, entry.experiment, data["design"], data["policy"], row)
             probe_prompt(state, entry, (data["policy"], data["item"]))
+    label_seen(state, entry, data)
     key = (entry.experiment, data["design"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
     probe(state, key, data["policy"])
@@ -212,6 +209,29 @@ def label_recorded(state, entry, data):
     readable_outcome(state, entry, data)
     label_service(state, entry, row, data["purpose"])
     state.open_clusters.add((entry.experiment, data["item"]))
+
+
+def label_seen(state, entry, data):
+    """A label that can be seen widens the range of those of its experiment."""
+    value = data["value_micro"]
+    low, high = state.label_ranges.get(entry.experiment, (value, value))
+    state.label_ranges[entry.experiment] = min(low, value), max(high, value)
+
+
+def label_scale_declared(state, entry, data):
+    if data["low_micro"] < data["high_micro"]:
+        state.label_scales.setdefault(entry.experiment, (data["low_micro"], data["high_micro"]))
+
+
+def score_scale_declared(state, entry, data):
+    if data["low_micro"] < data["high_micro"]:
+        scale = data["low_micro"], data["high_micro"]
+        state.score_scales.setdefault((entry.experiment, data["judge"]), scale)
+
+
+def judge_compared(state, entry, data):
+    if "plan" in data:
+        state.compared.add((entry.experiment, frozenset((data["first"], data["second"]))))
 
 
 def label_sealed(state, entry, data):
@@ -234,6 +254,7 @@ def seal_accepted(state, entry, data):
 
 
 def label_revealed(state, entry, data):
+    label_seen(state, entry, data)
     key = (entry.experiment, data["design"])
     of_block, draw = state.in_block(*key), draw_of_row(data["row"])
     if draw is not None and entry.experiment is not None:
@@ -289,20 +310,23 @@ def splits_formed(state, entry, data):
 def calibrator_fitted(state, entry, data):
     judge = data["terms"]["judge"]
     state.fitted.add((entry.experiment, judge, data["calibrator"]))
-    if entry.experiment is not None:
+    scope = scope_key(data["terms"].get("environment"))
+    if entry.experiment is not None and not scope:
         known, of = state.deploys_of(entry.experiment).calibrators, data["terms"].get("iteration")
         rubrics = known.get(data["calibrator"], (None, 0, set()))[2] | ({of["rubric_hash"]} if of else set())
         known[data["calibrator"]] = (judge, entry.position, rubrics)
     if "iteration" in data["terms"]:
         iteration_decision(state, entry, data)
+    if data["labels_by_policy"]:
+        state.local[entry.experiment, judge, scope, data["calibrator"]] = data["labels"]
     if data["labels_by_policy"] and entry.experiment is not None:
         newest = max(of["newest_seq"] for of in data["labels_by_policy"])
-        state.newest_label.setdefault((entry.experiment, judge, data["calibrator"]), newest)
-        state.on_terms.setdefault((entry.experiment, judge, fit_terms(data["terms"])), entry.position)
+        state.newest_label.setdefault((entry.experiment, judge, scope, data["calibrator"]), newest)
+        state.on_terms.setdefault((entry.experiment, judge, scope, fit_terms(data["terms"])), entry.position)
     for labels in data["labels_by_policy"]:
-        fit = (entry.experiment, judge, data["calibrator"], labels["policy"])
+        fit = (entry.experiment, judge, data["calibrator"], labels["policy"], scope)
         state.labelled.setdefault(fit, labels["labels"])
-        key = (entry.experiment, judge, labels["policy"])
+        key = (entry.experiment, judge, labels["policy"], scope)
         if key in state.failed and answers(state, key, labels):
             del state.failed[key]
 
@@ -320,17 +344,19 @@ def fit_terms(terms):
 
 
 def transport_tested(state, entry, data):
-    state.audited.setdefault((entry.experiment, data["design"], data["policy"]), entry.position)
+    scope = scope_key(data["terms"].get("environment"))
+    state.audited.setdefault((entry.experiment, data["design"], data["policy"], scope), entry.position)
     state.probes.pop((entry.experiment, data["design"]), None)
     if entry.experiment is not None:
         judge, clusters = data["terms"]["judge"], data["clusters"]
-        key = (entry.experiment, judge, data["policy"])
+        key = (entry.experiment, judge, data["policy"], scope)
         state.newest[key] = (data["calibrator"], entry.position, data["state"])
         tested = (data["calibrator"], entry.position, data["state"])
-        state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
+        if not scope:
+            state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
         standing = state.failed.get(key)
         if data["state"] == "fail":
-            labels = state.labelled.get((entry.experiment, judge, data["calibrator"], data["policy"]), 0)
+            labels = state.labelled.get((entry.experiment, judge, data["calibrator"], data["policy"], scope), 0)
             prompts = max(clusters, standing[1] if standing else 0)
             state.failed[key] = entry.position, prompts, labels
         elif data["state"] == "pass" and standing and standing[1] <= clusters and state.asks("answered_failure"):
@@ -403,6 +429,8 @@ def score_recorded(state, entry, data):
         of = state.scores_of.setdefault(entry.experiment, {}).setdefault(data["policy"], {})
         of[data["judge"]] = of.get(data["judge"], 0) + 1
     rows.setdefault(row, entry.position)
+    prompts = state.prompts.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
+    prompts.setdefault(data["policy"], {}).setdefault(data["draw"], set()).add(data["item"])
     for design, probes in state.open_probes.get(entry.experiment, {}).get(data["policy"], {}).items():
         if row in probes:
             key = (entry.experiment, data["policy"], design, data["judge"])

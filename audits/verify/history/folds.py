@@ -6,7 +6,7 @@ A fold decides nothing. Of two events with one natural key the first counts.
 from array import array
 
 from formats.fields import b64
-from history import evidence_folds, gate_folds, iteration_folds
+from history import environments, evidence_folds, gate_folds, iteration_folds
 
 FOLDS = {
     "ledger.created": evidence_folds.ledger_created,
@@ -25,12 +25,14 @@ FOLDS = {
     "label.revealed": evidence_folds.label_revealed,
     "audit.attested": evidence_folds.audit_attested,
     "label.design_registered": evidence_folds.label_design_registered,
-    "label.scale_declared": evidence_folds.label_scale_declared,
     "data.ingested": evidence_folds.data_ingested,
     "label.recorded": evidence_folds.label_recorded,
     "splits.listed": evidence_folds.splits_listed,
     "splits.formed": evidence_folds.splits_formed,
     "score.recorded": evidence_folds.score_recorded,
+    "label.scale_declared": evidence_folds.label_scale_declared,
+    "judge.compared": evidence_folds.judge_compared,
+    "score.scale_declared": evidence_folds.score_scale_declared,
     "sdp.version_registered": evidence_folds.sdp_version_registered,
     "bridge.assessed": evidence_folds.bridge_assessed,
     "score.conflict": evidence_folds.score_conflict,
@@ -40,6 +42,8 @@ FOLDS = {
     "data.read": evidence_folds.data_read,
     "calibrator.fitted": evidence_folds.calibrator_fitted,
     "transport.tested": evidence_folds.transport_tested,
+    "environments.tested": environments.environments_tested,
+    "regime.selected": environments.regime_selected,
     "judge.registered": evidence_folds.judge_registered,
     "judge.drift_checked": evidence_folds.judge_drift_checked,
     "family.opened": gate_folds.family_opened,

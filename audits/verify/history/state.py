@@ -8,6 +8,7 @@ from formats.tree import Tree
 from formats.characters import skeleton
 from formats.fields import decode_base64
 from events.shapes import OPTIMIZER_READS
+from history.environments import inside, scope_key, withholding
 from history.rulebooks import QUESTIONS, RULEBOOK_UNNAMED
 from history.records import Deploys, Key
 
@@ -67,7 +68,6 @@ class State:
         self.scores_of = {}                       # experiment -> policy -> judge -> how many rows it scored
         self.calibrated_rows = {}                 # (experiment, policy) -> rows with a label for calibration
         self.inclusions = {}                      # (experiment, design) -> probability of a label, in millionths
-        self.label_scales = {}                    # experiment -> (low, high) of labels, as declared
         self.split_counts = {}                    # experiment -> split -> clusters of confirm, dev and fit
         self.late_scores = {}                     # (experiment, policy, design, judge) -> those scored only then
         self.first_readable, self.calibrated = {}, {}   # experiment -> seq of its first label; -> policy -> likewise
@@ -83,6 +83,8 @@ class State:
         self.split_since, self.windows = {}, {}   # seq of the newest split; [(t2, its text)]
         self.confirm_roots, self.first_outcome = set(), {}
         self.scored = {}                          # id of a score.recorded -> its score
+        self.label_scales, self.label_ranges = {}, {}   # experiment -> (low, high) as declared; least and greatest seen
+        self.score_scales = {}                    # (experiment, judge) -> (low, high) as declared
 
     def begin_claims(self):
         """What claims rest on: protocols, waivers, conflicts, calibrators, audits, drift."""
@@ -92,13 +94,19 @@ class State:
         self.conflicts, self.taints = {}, {}      # experiment -> {what: seq}; -> (seq, class, role)
         self.contradictions = {}                  # experiment -> (kind, seq) of the first; nothing takes it back
         self.fitted = set()                       # (experiment, judge, calibrator)
-        self.labelled = {}                        # (experiment, judge, calibrator, policy) -> its labels in that fit
-        self.newest_label, self.on_terms = {}, {}  # (experiment, judge, calibrator or terms) -> label; -> first fit
-        self.audited = {}                         # (experiment, design, policy) -> seq of its audit
-        self.failed = {}                          # (experiment, judge, policy) -> (seq, prompts, labels in the fit)
-        self.newest = {}                          # (experiment, judge, policy) -> (calibrator, seq, state)
+        self.labelled = {}                        # (experiment, judge, calibrator, policy, key) -> its labels in that fit
+        self.newest_label = {}                    # (experiment, judge, key of the scope, calibrator) -> newest label
+        self.on_terms = {}                        # (experiment, judge, key of the scope, terms) -> first fit
+        self.audited = {}                         # (experiment, design, policy, key of the scope) -> seq of its audit
+        self.failed = {}                          # (experiment, judge, policy, key) -> (seq, prompts, labels in the fit)
+        self.newest = {}                          # (experiment, judge, policy, key) -> (calibrator, seq, state)
+        self.environments = {}                    # (experiment, judge) -> key of the scope -> Environment
+        self.families_tested = set()              # (experiment, design, family)
+        self.local = {}                           # (experiment, judge, key of the scope, calibrator) -> labels
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
         self.scored_at = {}                       # experiment -> judge -> row -> seq of its score
+        self.prompts = {}                         # experiment -> judge -> policy -> draw -> items with a score
+        self.compared = set()                     # (experiment, two judges) of comparisons that a plan named
         self.anew = {}                            # (iteration, candidate) -> judge that was asked anew
         self.drifts = {}                          # (experiment, judge) -> (newest failed check, if the newest failed)
 
@@ -157,19 +165,28 @@ class State:
         return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
 
     def standing(self, e, policy=None):
-        """The audit that stands for or against an estimate: a failure, else the newest of this very calibrator."""
-        key = (e.experiment, e.data["terms"]["judge"], policy or e.data["policy"])
+        """The audit that stands for or against an estimate.
+
+        That is a failure of its policy, the failed test of an environment that withholds its level, or the newest audit of
+        this very calibrator."""
+        scope = e.data["terms"].get("environment")
+        key = (e.experiment, e.data["terms"]["judge"], policy or e.data["policy"], scope_key(scope))
         if key in self.failed:
             return {"seq": self.failed[key][0], "state": "fail"}
         calibrator, seq, state = self.newest.get(key, (None, 0, "fail"))
-        if calibrator is None or calibrator != e.data.get("calibrator") or state == "fail":
-            return None
-        return {"seq": seq, "state": state}
+        same = calibrator is not None and calibrator == e.data.get("calibrator") and state != "fail"
+        own = {"seq": seq, "state": state} if same else None
+        found = self.environments.get(key[:2], {})
+        if scope is None:
+            return withholding(found) or own
+        return withholding(found, scope) or inside(found.get(scope_key(scope)), e.data.get("calibrator"), own)
 
     def against(self, e, judge, policy):
         """The failed audit that stands against a policy, whatever the calibrator."""
-        failed = self.failed.get((e.experiment, judge, policy))
-        return None if failed is None else {"seq": failed[0], "state": "fail"}
+        failed = self.failed.get((e.experiment, judge, policy, ()))
+        if failed is None:
+            return withholding(self.environments.get((e.experiment, judge), {}))
+        return {"seq": failed[0], "state": "fail"}
 
     def opened(self, experiment, design):
         """The entry by which a probe of a design was open; from rulebook 22 on one of a design that shares a probe counts."""

@@ -68,7 +68,28 @@ def battery_problem(state, e):
         expected = next((of["result_hash"] for of in named if of["patch_hash"] == data["candidate"]), None)
     if expected not in (None, data["rubric_hash"]):
         return "rubric_hash %s" % expected, data["rubric_hash"]
-    return battery_lists_problem(data) or measured_problem(data, state.exploits[e.experiment])
+    problem = answers_problem(state, e) if state.asks("answered_battery") else None
+    return problem or battery_lists_problem(data) or measured_problem(data, state.exploits[e.experiment])
+
+
+def answers_problem(state, e):
+    """What a program answered is named, the judge's own first: it, and the same judge told what a candidate changes."""
+    judges, judge = state.judges.get(e.experiment, {}), e.data["judge"]
+    said, _ = judges.get(judge, (None, 0))
+    names = [of["judge"] for of in e.data.get("answers", [])]
+    if said is None:
+        return None                               # the rule `judge` refuses it
+    if said["port"] != "command":
+        return ("no answers: %s is no program" % judge, "answers of %s" % names[0]) if names else None
+    if e.data["seeds"] > 0 and not names:
+        return "answers of %s, which is a program" % judge, "none"
+    others = names[1:] if names[:1] == [judge] else names
+    told = [name for name in others if "candidate" in e.data
+            and judges.get(name, ({}, 0))[0].get("of") == said.get("of", judge)]
+    if len(others) > 1 or told != others:
+        return "answers of %s, and of it as a candidate tells it" % judge, "those of another"
+    if any(of["records_count"] == 0 for of in e.data.get("answers", [])):
+        return "at least one answer of each", "none"
 
 
 def battery_lists_problem(data):

@@ -82,7 +82,8 @@ def rule_backdated(state, e):
 
 
 def rule_refs(state, e):
-    named = {"label.revealed": "charge", "score.conflict": "recorded", "transport.tested": "charge"}.get(e.kind)
+    named = {"label.revealed": "charge", "score.conflict": "recorded", "transport.tested": "charge",
+             "environments.tested": "charge"}.get(e.kind)
     refs = e.refs + ([e.data[named]] if e.decoded and named in e.data else [])
     for ref in refs:
         if bytes.fromhex(ref) not in state.ids:

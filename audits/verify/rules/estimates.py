@@ -2,16 +2,33 @@
 
 from formats.limits import show
 from events.shapes import CHECKED
+from history.environments import scope_key, scope_words
 from history.evidence_folds import fit_terms
 from history.records import draw_of_row
 
+LOCAL_LABELS_MIN = 200
+BY_TERMS = ("calibrator.fitted", "contrast.recorded", "coverage.checked", "environments.tested", "estimate.recorded",
+            "ope.diagnosed", "ope.estimated", "oua.estimated", "plan.recorded", "transport.tested")
+
 
 def rule_calibrator(state, e):
-    needs = ("estimate.recorded", "contrast.recorded", "oua.estimated", "coverage.checked", "transport.tested")
+    if e.kind == "calibrator.fitted" and e.experiment is not None:
+        return local_problem(e)
+    needs = ("environments.tested", "estimate.recorded", "contrast.recorded", "oua.estimated", "coverage.checked",
+             "transport.tested")
     if e.kind not in needs or "calibrator" not in e.data:
         return None
     key = (e.experiment, e.data["terms"]["judge"], e.data["calibrator"])
     return None if key in state.fitted else ("a calibrator of this judge, fitted before", e.data["calibrator"])
+
+
+def local_problem(e):
+    """A local calibrator rests on enough labels of its environment, and is no calibrator of an iteration."""
+    scope = e.data["terms"].get("environment")
+    if scope is not None and e.data["labels"] < LOCAL_LABELS_MIN:
+        return "at least %d labels of %s" % (LOCAL_LABELS_MIN, scope_words(scope)), "%d labels" % e.data["labels"]
+    if scope is not None and "iteration" in e.data["terms"]:
+        return "a calibrator of an iteration without an environment", scope_words(scope)
 
 
 def rule_transport(state, e):
@@ -19,20 +36,30 @@ def rule_transport(state, e):
         return audit_problem(state, e)
     if e.kind in ("label.recorded", "label.sealed"):
         return probe_problem(state, e) if state.asks("all_probes") else None
+    if e.kind == "environments.tested" and e.experiment is not None:
+        passes = any(of["verdict"] == "pass" for of in e.data["environments"])
+        return probes_problem(state, e, passes) or whole_problem(e.data["terms"]) or all_timely_problem(state, e)
+    if e.kind == "regime.selected" and e.experiment is not None:
+        return regime_problem(state, e)
     if e.kind == "contrast.recorded" and e.experiment is not None:
         failed = None
         for which in ("first", "second"):
-            standing = state.against(e, e.data["terms"]["judge"], e.data[which])
+            standing = state.standing(e, e.data[which])
+            standing = standing if standing and standing["state"] == "fail" else None
             said = e.data.get(which + "_transport")
             if said != standing:
                 return "the audit that stands against %s: %s" % (e.data[which], standing), str(said)
             failed = failed or standing
         if failed and e.data["told_apart"]:
             return "nothing told apart after the failed audit at seq %d" % failed["seq"], "told apart"
-        return contrast_claims(state, e) if state.asks("checked_claims") else None
+        problem = contrast_claims(state, e) if state.asks("checked_claims") else None
+        return problem or (missing_problem(state, e) if state.asks("missing_prompts") else None)
     if e.kind == "ope.diagnosed" and e.experiment is not None:
         return direct_claim(state, e) if state.asks("checked_claims") else None
     if e.kind == "ope.estimated" and e.experiment is not None:
+        problem = whole_problem(e.data["terms"]["estimate"])
+        if problem:
+            return problem
         standing = state.against(e, e.data["terms"]["estimate"]["judge"], e.data["policy"])
         if e.data.get("transport") != standing:
             return "the audit that stands against it: %s" % standing, str(e.data.get("transport"))
@@ -52,7 +79,7 @@ def rule_transport(state, e):
 def probe_problem(state, e):
     """A design takes no probe of a policy that it audited."""
     draw = draw_of_row(e.data["row"]) if e.kind == "label.sealed" else (e.data["policy"],)
-    seq = state.audited.get((e.experiment, e.data["design"], draw[0])) if draw else None
+    seq = state.audited.get((e.experiment, e.data["design"], draw[0], ())) if draw else None
     if seq is not None and e.experiment is not None:
         return "a probe of a policy that %s has not audited" % e.data["design"], "an audit at seq %d" % seq
 
@@ -65,7 +92,8 @@ def claim_problem(state, e, policy, claim):
         return "claim refused of %s" % policy, "claim %s" % claim
     if claim == "borrowed_checked" and found != "pass":
         return "a passed audit of %s by this calibrator" % policy, "claim %s" % claim
-    fit = (e.experiment, e.data["terms"]["judge"], calibrator, policy)
+    scope = scope_key(e.data["terms"].get("environment"))
+    fit = (e.experiment, e.data["terms"]["judge"], calibrator, policy, scope)
     if claim == "own_labels" and calibrator is not None and fit not in state.labelled:
         return "a calibrator with labels of %s" % policy, "claim %s" % claim
 
@@ -100,6 +128,50 @@ def contrast_claims(state, e):
         return "told_apart as reading %s says" % reading, str(e.data["told_apart"])
 
 
+def prompts_of(state, e, policy):
+    """Items of a policy with a score; None where they have not all the same draws, so that nobody counts them."""
+    draws = list(state.prompts.get(e.experiment, {}).get(e.data["terms"]["judge"], {}).get(policy, {}).values())
+    return None if any(items != draws[0] for items in draws) else (draws or [set()])[0]
+
+
+def missing_problem(state, e):
+    """A comparison says which prompts its sides have, and tells apart only what the worst scores there could not undo."""
+    data, said = e.data, e.data.get("prompts")
+    if said is None:
+        return "prompts: which of them both policies have scores of", "none"
+    both, alone = said["both"], said["first_only"] + said["second_only"]
+    basis = None if not both else "prompt_cluster_partial_overlap" if alone else "prompt_cluster_paired"
+    named = data["basis"] if data["basis"] in ("prompt_cluster_paired", "prompt_cluster_partial_overlap") else None
+    if basis != named:
+        return "basis %s" % (basis or "of no prompt in common"), data["basis"]
+    problem = None if "environment" in data["terms"] else counted_problem(state, e)
+    if problem:
+        return problem
+    scale = data["terms"].get("label_scale")
+    if scale and both:
+        span = scale["high_micro"] / 1e6 - scale["low_micro"] / 1e6
+        least = span * alone / (both + alone)
+        if said["worst"] < least - 1e-9:
+            return "worst %s: %d of %d prompts lack a score" % (least, alone, both + alone), str(said["worst"])
+    ends = data.get("conservative") or data["interval"]
+    low, high = ends["low"] - said["worst"], ends["high"] + said["worst"]
+    if data["told_apart"] and low <= 0 <= high:
+        return "nothing told apart: with the worst missing scores it lies in [%s, %s]" % (low, high), "told apart"
+
+
+def counted_problem(state, e):
+    """As many prompts of each side as have a score, and the same ones where none is said to lack."""
+    said, sides = e.data["prompts"], []
+    for which in ("first", "second"):
+        items, stated = prompts_of(state, e, e.data[which]), said["both"] + said[which + "_only"]
+        if items is not None and len(items) != stated:
+            return "%d prompts of %s, which have scores" % (len(items), e.data[which]), str(stated)
+        sides.append(items)
+    same = said["first_only"] + said["second_only"] == 0
+    if all(sides) and (sides[0] == sides[1]) != same:
+        return "prompts that lack, where the two policies have scores of other ones", "none that lacks"
+
+
 def estimate_claims(state, e):
     """An estimate claims what the log supports, says how far its labels vary, and has no interval of width zero."""
     problem = claim_problem(state, e, e.data["policy"], e.data["claim"]) or weighted_problem(state, e)
@@ -114,8 +186,9 @@ def estimate_claims(state, e):
 
 def direct_claim(state, e):
     """A diagnosis of logged responses says what the direct level rests on, and refuses one that is withheld."""
-    if not e.data["draws"]:
-        return None
+    problem = whole_problem(e.data["terms"]["estimate"])
+    if problem or not e.data["draws"]:
+        return problem
     claim = e.data.get("direct_claim")
     if claim is None:
         return "direct_claim: what the direct level rests on", "none"
@@ -127,23 +200,58 @@ def direct_claim(state, e):
         return "direct %s for claim %s" % (verdict, claim), str(found)
 
 
+def probes_problem(state, e, passes):
+    """Probes belong to a registered design for audit; sealed ones were opened all together, under a charge."""
+    key, design = (e.experiment, e.data["design"]), e.data["design"]
+    if state.designs.get(key) != "audit":
+        return "a registered label design for audit", design
+    sealed, revealed = state.sealed_of.get(key, 0), state.revealed_of.get(key, 0)
+    if sealed > revealed:
+        return "all %d sealed labels of %s open" % (sealed, design), "%d open" % revealed
+    if key in state.uneven and passes and state.asks("even_probes"):
+        return "no pass by %s, which draws by stratum" % design, "a pass"
+    if (sealed > 0) != ("charge" in e.data):
+        return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
+
+
+def whole_problem(terms):
+    """Terms of what is computed over all rows."""
+    return ("terms without an environment", scope_words(terms["environment"])) if "environment" in terms else None
+
+
+def regime_problem(state, e):
+    """A regime is selected after a failed test: 1 and 2 while it stands, 3 once a later test passed.
+
+    Regime 2 names a calibrator that was fitted on at least 200 labels there alone."""
+    words, regime, calibrator = scope_words(e.data["scope"]), e.data["regime"], e.data.get("calibrator")
+    of = state.environments.get((e.experiment, e.data["judge"]), {}).get(scope_key(e.data["scope"]))
+    if of is None or not of.has_failed:
+        return "a failed test of %s" % words, "none"
+    if e.data["tested_seq"] != of.newest:
+        return "the newest test of %s, at seq %d" % (words, of.newest), "seq %d" % e.data["tested_seq"]
+    if (regime == "2") != (calibrator is not None):
+        return "a local calibrator for regime 2, and for no other", str(calibrator)
+    if (regime == "3") != (of.failed is None):
+        return "regime 3 once a later test passed, and 1 or 2 before", "regime %s" % regime
+    labels = state.local.get((e.experiment, e.data["judge"], scope_key(e.data["scope"]), calibrator))
+    if regime == "2" and labels is None:
+        return "a calibrator that was fitted on labels of %s alone" % words, "none"
+    if regime == "2" and labels < LOCAL_LABELS_MIN:
+        return "at least %d labels of %s" % (LOCAL_LABELS_MIN, words), "%d labels" % labels
+
+
 def audit_problem(state, e):
-    design, earlier = e.data["design"], state.audited.get((e.experiment, e.data["design"], e.data["policy"]))
+    scope = scope_key(e.data["terms"].get("environment"))
+    earlier = state.audited.get((e.experiment, e.data["design"], e.data["policy"], scope))
     if e.experiment is not None:
-        key = (e.experiment, design)
-        if state.designs.get(key) != "audit":
-            return "a registered label design for audit", design
-        sealed, revealed = state.sealed_of.get(key, 0), state.revealed_of.get(key, 0)
-        if sealed > revealed:
-            return "all %d sealed labels of %s open" % (sealed, design), "%d open" % revealed
-        if key in state.uneven and e.data["state"] == "pass" and state.asks("even_probes"):
-            return "no pass by %s, which draws by stratum" % design, "a pass"
-        if (sealed > 0) != ("charge" in e.data):
-            return "a charge where probes were sealed, and only there", e.data.get("charge", "none")
+        problem = probes_problem(state, e, e.data["state"] == "pass")
+        if problem:
+            return problem
         if earlier is not None:
             return "a policy that these probes have not audited", "an audit at seq %d" % earlier
     problem = audit_width(e) if e.experiment is not None and state.asks("checked_claims") else None
-    problem = problem or (timely_problem(state, e) if e.experiment is not None and state.asks("timely_probes") else None)
+    asks = e.experiment is not None and (state.asks("timely_probes") or "environment" in e.data["terms"])
+    problem = problem or (timely_problem(state, e) if asks else None)
     return problem or (obstacle_problem(state, e) if e.experiment is not None and state.asks("all_probes") else None)
 
 
@@ -158,19 +266,21 @@ def obstacle_problem(state, e):
 
 def obstacles(state, e):
     """A calibrator that somebody could still choose once probes could be read; fewer or more probes than their design draws."""
-    data, judge = e.data, e.data["terms"]["judge"]
+    data, judge, scope = e.data, e.data["terms"]["judge"], scope_key(e.data["terms"].get("environment"))
     first, rows, calibrated = state.first_probe.get((e.experiment, data["policy"], data["design"]), (None, {}, 0))
     if first is None:
         return []
     found = []
-    if state.newest_label.get((e.experiment, judge, data["calibrator"]), 0) > first:
+    if state.newest_label.get((e.experiment, judge, scope, data["calibrator"]), 0) > first:
         found.append("fitted_late")
-    early = state.on_terms.get((e.experiment, judge, fit_terms(data["terms"])))
+    early = state.on_terms.get((e.experiment, judge, scope, fit_terms(data["terms"])))
     other = (early is None or early >= first) and not usual_terms(state, e)
     labels = data["rows"]
     rows, rate = rows.get(judge, 0), min(state.inclusions[e.experiment, data["design"]], 1_000_000)
     left = outside_confirm(state, e.experiment, max(rows - calibrated, 0))
-    if labels * 1_000_000 < left * rate and beyond_draw(left, rate, labels):
+    if scope:
+        pass                                      # how many rows an environment has is not counted
+    elif labels * 1_000_000 < left * rate and beyond_draw(left, rate, labels):
         found.append("fewer_probes")
     elif labels * 1_000_000 > rows * rate and beyond_draw(rows, rate, labels):
         found.append("more_probes")
@@ -206,7 +316,9 @@ def timely_problem(state, e):
     if late is None:
         return "late: how many probes have no score from before their label", "none"
     probes = state.open_probes.get(e.experiment, {}).get(policy, {}).get(design, ())
-    if data["rows"] + late != len(probes):
+    # An environment holds some of the probes; those that are late count against it wherever they are.
+    counted = data["rows"] + late
+    if counted > len(probes) or (counted < len(probes) and "environment" not in data["terms"]):
         return "all %d probes of %s, counted or late" % (len(probes), policy), "%d and %d" % (data["rows"], late)
     known = state.late_scores.get((e.experiment, policy, design, data["terms"]["judge"]), 0)
     if late < known:
@@ -215,11 +327,34 @@ def timely_problem(state, e):
         return "no pass where %d probes have no score from before their label" % late, "a pass"
 
 
+def all_timely_problem(state, e):
+    """A family of environments is tested by every probe of its design, or the probe is late; beside one none passes."""
+    data, design, judge = e.data, e.data["design"], e.data["terms"]["judge"]
+    policies = state.open_probes.get(e.experiment, {})
+    every = sum(len(designs.get(design, ())) for designs in policies.values())
+    if data["probes"] + data["late"] != every:
+        return "all %d probes of %s, counted or late" % (every, design), "%d and %d" % (data["probes"], data["late"])
+    known = sum(state.late_scores.get((e.experiment, policy, design, judge), 0) for policy in policies)
+    if data["late"] < known:
+        return "%d probes late, which were scored once their labels could be read" % known, "%d late" % data["late"]
+    if data["late"] and any(of["verdict"] == "pass" for of in data["environments"]):
+        return "no pass beside %d probes that are late" % data["late"], "a pass"
+
+
+def rule_window(state, e):
+    """A window of time is read alone only where a family with it was tested, as a plan named it."""
+    if e.kind not in BY_TERMS or e.experiment is None:
+        return None
+    terms = e.data["terms"].get("estimate", e.data["terms"])
+    scope = terms.get("environment", {})
+    tested = state.environments.get((e.experiment, terms["judge"]), {})
+    if "window" in scope and scope_key(scope) not in tested:
+        return "a test of %s, which a plan named" % scope_words(scope), "none"
+
+
 def rule_said(state, e):
     """Covariates, and strata that weight labels, were said before the labels could be read."""
-    kinds = ("calibrator.fitted", "contrast.recorded", "coverage.checked", "estimate.recorded", "ope.diagnosed",
-             "ope.estimated", "oua.estimated", "plan.recorded", "transport.tested")
-    if e.kind not in kinds or e.experiment is None or not state.asks("said_before"):
+    if e.kind not in BY_TERMS or e.experiment is None or not state.asks("said_before"):
         return None
     terms = e.data["terms"].get("estimate", e.data["terms"])
     if "iteration" in terms:
@@ -304,7 +439,7 @@ def audit_grades(state, e):
             return "the digest %s of the plan that was in force first" % current.digest, str(audit.get("manifest"))
         numbers = {name: current.manifest["transport"][name] for name in GRADED}
         same = numbers == {name: audit.get(name) for name in GRADED}
-        return None if same else ("the thresholds that it registers", "others")
+        return families_problem(state, e, current) if same else ("the thresholds that it registers", "others")
     if audit.get("manifest") is not None:
         return "no manifest: none that is in force planned audits before a probe was open", audit["manifest"]
     if record_ is not None:
@@ -327,6 +462,35 @@ def usual_margin(state, e):
     named = e.data["terms"].get("label_scale")
     scale = state.label_scales.get(e.experiment, named and (named["low_micro"], named["high_micro"]))
     return (scale[1] - scale[0]) // 20 if scale and state.asks("scaled_margin") else 50_000
+
+
+def families_problem(state, e, current):
+    """A policy is audited by probes that tested every family of the plan before: who drops a family drops the audit."""
+    named = (of["family"] for of in current.manifest["transport"]["environments"] if "family" in of)
+    tested = ((e.experiment, e.data["design"], family) in state.families_tested for family in named)
+    if "environment" not in e.data["terms"] and not all(tested):
+        return "a test of every family that the plan names, before this audit", "none of one"
+
+
+def environments_grades(state, e):
+    """A family of environments is tested as the plan has it that was in force first: all of it, at its level."""
+    opened = state.opened(e.experiment, e.data["design"])
+    if opened is None:
+        return "a label of the design that is open", "none"
+    record_, stands = first_plan(state, e, opened)
+    if record_ is None or not stands:
+        return "a plan of audits that was in force before a probe was open and still is", "none"
+    current = record_.in_force()
+    if e.data["manifest"] != current.digest:
+        return "the digest %s of the plan that was in force first" % current.digest, e.data["manifest"]
+    plan, names = current.manifest["transport"], ("environment", "family", "window")
+    planned = [({name: of[name] for name in names if name in of}, of["required"])
+               for of in plan["environments"] if of.get("family") == e.data["family"]]
+    if not planned or planned != [(of["scope"], of["required"]) for of in e.data["environments"]]:
+        return "all %d environments of %s that the plan names" % (len(planned), e.data["family"]), "others"
+    found = (e.data["q_micro"], e.data.get("correction"))
+    same = found == (plan.get("q_micro", 100_000), plan.get("correction"))
+    return None if same else ("level and correction of environments that the plan registers", "others")
 
 
 def stands_since(version):
@@ -375,6 +539,8 @@ def rule_thresholds(state, e):
         return planned_problem(state, e) if state.asks("planned_estimates") else None
     if e.kind == "transport.tested" and state.asks("first_plan"):
         return audit_grades(state, e)
+    if e.kind == "environments.tested":
+        return environments_grades(state, e)
     if e.kind == "judge.drift_checked":
         of, usual = "drift", DRIFT_USUAL
         found, digest = e.data["terms"]["plan"], e.data["terms"].get("manifest")

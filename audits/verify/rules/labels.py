@@ -62,6 +62,58 @@ def rule_design(state, e):
         return "a row policy/item/draw", e.data["row"]
 
 
+def in_units(value):
+    """Millionths in words, as the other verifier has them."""
+    whole, rest = divmod(abs(value), 1_000_000)
+    digits = ("%06d" % rest).rstrip("0")
+    return ("-" if value < 0 else "") + "%d" % whole + ("." + digits if digits else "")
+
+
+def rule_label_scale(state, e):
+    if e.experiment is None or not state.asks("labels_on_scale"):
+        return None
+    if e.kind in ("label.recorded", "label.revealed"):
+        low, high = state.label_scales.get(e.experiment, (None, None))
+        value = e.data["value_micro"]
+        if low is not None and not low <= value <= high:
+            return "a label from %s to %s" % (in_units(low), in_units(high)), in_units(value)
+    if e.kind != "label.scale_declared":
+        return None
+    low, high = e.data["low_micro"], e.data["high_micro"]
+    if low >= high:
+        return "a scale whose ends are in order", "%s to %s" % (in_units(low), in_units(high))
+    sealed = [key for key in state.sealed_of if key[0] == e.experiment]
+    if sealed:
+        first = min(state.first_label[key] for key in sealed)
+        return ("a scale that is said before a label is sealed",
+                "one after labels of a design that has sealed ones, since seq %d" % first)
+    least, most = state.label_ranges.get(e.experiment, (low, high))
+    if not (low <= least and most <= high):
+        return "a scale that holds every label on record", "labels from %s to %s" % (in_units(least), in_units(most))
+
+
+def rule_score_scale(state, e):
+    if e.experiment is None or not state.asks("scores_on_scale"):
+        return None
+    if e.kind == "score.recorded":
+        low, high = state.score_scales.get((e.experiment, e.data["judge"]), (None, None))
+        value = e.data["score_micro"]
+        if low is None or low <= value <= high:
+            return None
+        return ("a score from %s to %s, the scale of %s" % (in_units(low), in_units(high), e.data["judge"]),
+                in_units(value))
+    if e.kind != "score.scale_declared":
+        return None
+    low, high, judge = e.data["low_micro"], e.data["high_micro"], e.data["judge"]
+    if low >= high:
+        return "a scale whose ends are in order", "%s to %s" % (in_units(low), in_units(high))
+    if state.scored_at.get(e.experiment, {}).get(judge):
+        return "a scale that is said before the first score of %s" % judge, "one after it"
+    said, _ = state.judges.get(e.experiment, {}).get(judge, (None, 0))
+    if said is not None and said["port"] != "recorded":
+        return "a judge whose scores are imported, as %s is not" % judge, said["port"]
+
+
 def rule_purpose(state, e):
     purpose = state.designs.get((e.experiment, e.data.get("design")))
     if e.kind == "label.recorded":
@@ -197,6 +249,57 @@ def rule_score_once(state, e):
     if named in state.ids and state.scored.get(named) != e.data["recorded_micro"]:
         return "the score of the event it names", "%d" % e.data["recorded_micro"]
     return None if scored in state.natural_keys else ("an earlier score.recorded of that key", "none")
+
+
+def rule_compared(state, e):
+    """Numbers of a comparison of judges fit each other, and a plan named it before the first label."""
+    if e.kind != "judge.compared" or e.experiment is None or not state.asks("compared_judges"):
+        return None
+    data, pair = e.data, (e.data["first"], e.data["second"])
+    if pair[0] == pair[1]:
+        return "two judges", "%s twice" % pair[0]
+    for judge in pair:
+        if not state.scored_at.get(e.experiment, {}).get(judge):
+            return "scores of %s" % judge, "none"
+    if data["through_seq"] >= e.position:
+        return "entries below %d" % e.position, "entries through %d" % data["through_seq"]
+    if not 1 <= data["items"] <= data["rows"]:
+        return "1 to %d items, as there are rows" % data["rows"], str(data["items"])
+    problem = compared_problem(data, pair)
+    return problem or ("plan" in data and comparison_plan_problem(state, e, pair)) or None
+
+
+def compared_problem(data, pair):
+    one, other, difference = data["first_error"], data["second_error"], data["difference"]
+    if one < 0 or other < 0:
+        return "errors of at least 0", "others"
+    if abs(difference - (one - other)) > 1e-9 * max(one, other):
+        return "the error of the first less that of the second", str(difference)
+    if not data["low"] <= difference <= data["high"]:
+        return "a difference within its interval", str(difference)
+    better = pair[1] if data["low"] > 0 else pair[0] if data["high"] < 0 else None
+    if data.get("better") != better:
+        return "better %s, as the interval says" % (better or "none"), data.get("better") or "none"
+
+
+def comparison_plan_problem(state, e, pair):
+    plan, named = e.data["plan"], "judge compare "
+    record_ = state.manifests.get(plan["manifest"])
+    version = record_.in_force() if record_ else None
+    if version is None or version.manifest["experiment"] != e.experiment:
+        return "a plan of this experiment that is in force", "none"
+    texts = version.manifest.get("analysis", {}).get("secondary", [])
+    all_named = [text[len(named):] for text in texts if text.startswith(named)]
+    if "%s %s" % pair not in all_named and "%s %s" % pair[::-1] not in all_named:
+        return "%s%s %s among its secondary analyses" % ((named,) + pair), "none"
+    if plan["comparisons"] != len(all_named):
+        return "%d comparisons, as it names" % len(all_named), str(plan["comparisons"])
+    first = min(state.calibrated.get(e.experiment, {}).values(), default=None)
+    if first is not None and version.seq >= first:
+        expected = "a plan from before the first label for calibration, at seq %d" % first
+        return expected, "one at seq %d" % version.seq
+    if (e.experiment, frozenset(pair)) in state.compared:
+        return "no plan: a comparison of these judges that a plan named was seen before", plan["manifest"]
 
 
 def rule_judge(state, e):

@@ -46,6 +46,7 @@ RANGES = (
     ("test.n_min", 1, MANY), ("transport.alpha_micro", 1, ONE - 1), ("transport.clusters_min", 2, MANY),
     ("transport.family_size", 1, MANY), ("transport.labels_per_cluster", 1, MANY),
     ("transport.margin_micro", 1, MICRO_MAX), ("transport.power_micro", ONE // 2 + 1, ONE - 1),
+    ("transport.q_micro", 1, ONE // 2),
     ("transport.residual_sd_micro", 0, MICRO_MAX), ("iteration.alpha_micro", 1, ONE - 1),
     ("iteration.confirm_rows", 1, MANY), ("iteration.difference_sd_micro", 1, ONE),
     ("iteration.effect_micro", 1, 2 * ONE), ("iteration.eta_micro", 500, 2500),
@@ -138,15 +139,24 @@ def manifest_fault(manifest):
                 "%s with confirm_test %s" % (looks, iteration["confirm_test"]))
     audits, sgd = manifest.get("transport"), manifest.get("sgd")
     if audits:
-        names = [audited["environment"] for audited in audits["environments"]]
+        names = [(audited.get("family"), audited["environment"]) for audited in audits["environments"]]
         if not names or not each_once(names):
             return "transport.environments: at least one, each once", "%d environments" % len(names)
-        if audits["family_size"] < len(names):
-            return "transport.family_size: at least the %d audits planned" % len(names), str(audits["family_size"])
+        of_window = [audited for audited in audits["environments"] if "window" in audited]
+        if not all("family" in audited and lasts(audited["window"]) for audited in of_window):
+            return "transport.environments: a window with a family, from before its to", "another"
+        alone = sum(family is None for family, _ in names)
+        if audits["family_size"] < alone:
+            return "transport.family_size: at least the %d audits planned" % alone, str(audits["family_size"])
     if sgd and sgd["lr_min_micro"] > sgd["lr_max_micro"]:
         return "sgd.lr_min_micro: at most sgd.lr_max_micro", str(sgd["lr_min_micro"])
     plan = manifest.get("iteration", {})
     return design_fault(plan, plan["design"]) if "design" in plan else None
+
+
+def lasts(window):
+    """Whether a window ends after it begins; timestamps of one form are in the order of their texts."""
+    return window["from"] < window["to"]
 
 
 def control_fault(test, strata, metric, data):
@@ -173,6 +183,8 @@ def design_fault(plan, design):
         return "iteration.patch_families: some of %s, each once" % ", ".join(FAMILIES), "%d families" % len(families)
     if not each_once([of["environment"] for of in design["environments"]]):
         return "iteration.design.environments: each environment once", "another"
+    if not all(lasts(of["window"]) for of in design["environments"] if "window" in of):
+        return "iteration.design.environments: a window from before its to", "another"
     if design.get("no_environment_claimed") and design["environments"]:
         return "iteration.design.no_environment_claimed: no environment", "%d" % len(design["environments"])
     if len(slices) > SLICES_MAX or not each_once([of["family"] for of in slices]):

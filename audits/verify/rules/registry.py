@@ -41,7 +41,7 @@ RULES = (
     rule("natural_key", data=entries.rule_natural_key),
     rule("seal", data=labels.rule_seal),
     rule("charge", data=labels.rule_charge),
-    rule("design", data=labels.rule_design),
+    rule("design", data=(labels.rule_design, labels.rule_label_scale)),
     rule("purpose", data=labels.rule_purpose),
     rule("split", data=labels.rule_split),
     rule("score_once", data=labels.rule_score_once),
@@ -58,7 +58,7 @@ RULES = (
     rule("waiver", data=assumptions.rule_waiver),
     rule("blocked", data=assumptions.rule_blocked),
     rule("calibrator", data=estimates.rule_calibrator),
-    rule("transport", data=(estimates.rule_said, estimates.rule_transport)),
+    rule("transport", data=(estimates.rule_said, estimates.rule_window, estimates.rule_transport)),
     rule("thresholds", data=estimates.rule_thresholds),
     rule("drift", data=drift.rule_drift),
     rule("iteration", data=iterations.rule_iteration),
@@ -89,7 +89,7 @@ RULES = (
     rule("checkpoint"),                           # likewise
     rule("size"),                                 # likewise
     rule("blob", data=entries.rule_blob),
-    rule("judge", data=(labels.rule_judge, prompt_judges.rule_derived)),
+    rule("judge", data=(labels.rule_judge, labels.rule_score_scale, labels.rule_compared, prompt_judges.rule_derived)),
     rule("rulebook", data=entries.rule_rulebook),
     rule("recompute"),                            # not checked here: it takes the program
 )

@@ -28,7 +28,7 @@ pub(super) enum Verb {
     Plan(plan::Args),
     /// List units, draw their order and open the gate of a manifest in force
     #[command(
-        after_help = "Example:\n  clover gate open m-1 --units units.txt --judge judge-1 --custodian cem"
+        after_help = "Example:\n  clover gate open m-1 --units units.txt --judge judge-1 --custodian cem --from outcomes.csv"
     )]
     Open(GateOpenArgs),
     /// Observe the next units from their recorded scores, up to where the test ends
@@ -82,6 +82,9 @@ pub(super) struct GateOpenArgs {
     /// The design whose revealed labels are its values, in the same form
     #[arg(long, value_name = "[METRIC=]DESIGN")]
     pub design: Vec<String>,
+    /// Check these outcomes first, as `gate observe` reads them: nothing is drawn where a line is wrong
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
     /// The custodian's key, where several may list units
     #[arg(long, value_name = "FILE|NAME")]
     pub custodian: Option<String>,

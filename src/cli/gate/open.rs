@@ -19,6 +19,7 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::STRATA_MAX;
 use crate::session::gate::GateSetup;
 use crate::session::gate::open::UnitFile;
+use crate::session::gate::outcomes::OutcomeFile;
 use crate::view::View;
 use crate::view::gate;
 use crate::workflow::gates::steps::Confirm;
@@ -32,6 +33,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &GateOpenArgs) -> Result<View, CliErr
     let n = units.confirm.units.len();
     let setup = GateSetup::of(ledger.state(), &id, &units)?;
     let sources = sources(args, setup.manifest())?;
+    if let Some(file) = &args.from {
+        let bytes = ctx.read(file)?;
+        let from = OutcomeFile::read(file.display().to_string(), &bytes)?;
+        let without = setup.check_outcomes(&sources, &from)?;
+        if let Some(first) = without.first() {
+            ctx.warn(format!(
+                "{}: {} of {n} units have no outcome of the main metric, first {first}",
+                from.file,
+                without.len()
+            ));
+        }
+    }
     let ports = &mut ctx.ports().with_custodian(args.custodian.as_ref());
     if args.dry_run {
         let rehearsed = setup.rehearse(ports, &ledger, sources)?;

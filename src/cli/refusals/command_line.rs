@@ -8,6 +8,7 @@ use crate::cli::refusals::reader_words::plain;
 use crate::cli::ui;
 use crate::cli::world::World;
 use crate::view::Exit;
+use crate::view::fit;
 
 /// A wrong command line inside of another.
 pub(in crate::cli) fn usage(error: &clap::Error) -> CliError {
@@ -55,6 +56,12 @@ pub(in crate::cli) fn parse_failure(
 ) -> Exit {
     use std::io::Write as _;
     let text = plain(&error.render().to_string());
+    let shown = if error.use_stderr() { 2 } else { 1 };
+    let columns = world.columns.filter(|_| world.terminals[shown]);
+    let text = match columns {
+        Some(columns) => fit::help(&text, columns.into()),
+        None => text,
+    };
     // There is nowhere left to complain.
     if error.use_stderr() {
         if json {

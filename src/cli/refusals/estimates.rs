@@ -20,6 +20,7 @@ impl From<EstimateError> for CliError {
             EstimateError::NoCalibrator { name: Some(_) } => {
                 Self::not_found(message, "clover calibrate list")
             }
+            EstimateError::NoRows(_) => Self::not_found(message, "clover regime list"),
             EstimateError::OfIteration { .. } => Self::usage(message, "clover calibrate list"),
             EstimateError::NoCalibrator { name: None } => {
                 Self::not_found(message, "clover estimate")
@@ -29,6 +30,9 @@ impl From<EstimateError> for CliError {
             }
             EstimateError::SaidLate { .. } => {
                 Self::refused(message, "the same command without --covariate")
+            }
+            EstimateError::Rows(RowsError::PlacedLate { .. }) => {
+                Self::refused(message, "the same command without --environment")
             }
             EstimateError::Computation(error) => Self::input(error.to_string(), "clover estimate"),
             EstimateError::Rows(RowsError::Covariate { seq, .. }) => {

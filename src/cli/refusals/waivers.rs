@@ -1,6 +1,7 @@
-//! Refusals about waivers and splits.
+//! Refusals about waivers and regimes.
 
 use crate::cli::error::CliError;
+use crate::session::regimes::RegimeError;
 use crate::session::waivers::WaiverError;
 
 impl From<WaiverError> for CliError {
@@ -11,6 +12,19 @@ impl From<WaiverError> for CliError {
                 Self::not_found(message, format!("clover assume show {code}"))
             }
             WaiverError::SameKey => Self::usage(message, "clover key list"),
+        }
+    }
+}
+
+impl From<RegimeError> for CliError {
+    fn from(error: RegimeError) -> Self {
+        let message = error.to_string();
+        match error {
+            RegimeError::Words(_) => Self::usage(message, "clover regime list"),
+            RegimeError::Untested { .. } => Self::not_found(message, "clover audit transport"),
+            RegimeError::NoLocal(_) => {
+                Self::refused(message, "clover estimate --environment FAMILY=NAME")
+            }
         }
     }
 }

@@ -43,6 +43,23 @@ pub enum Standing {
     UndecidedAtNMax,
 }
 
+impl Standing {
+    /// Its word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Continue => "continue",
+            Self::Different => "different",
+            Self::Equivalent => "equivalent",
+            Self::Futile => "futile",
+            Self::Kill => "kill",
+            Self::Leading => "leading",
+            Self::Noninferior => "noninferior",
+            Self::Promote => "promote",
+            Self::UndecidedAtNMax => "undecided_at_n_max",
+        }
+    }
+}
+
 /// How a gate ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

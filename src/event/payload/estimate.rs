@@ -17,6 +17,7 @@ use crate::id::Root;
 use crate::id::Text;
 use crate::payload::BlobRef;
 use crate::payload::audit::TransportStanding;
+use crate::payload::environment::EnvironmentScope;
 use crate::payload::estimated::CalibratorKind;
 use crate::payload::estimated::CalibratorMode;
 use crate::payload::estimated::Claim;
@@ -45,6 +46,9 @@ pub struct EstimateTerms {
     pub bootstrap: Option<Resampling>,
     /// Covariates beside the score, in their order.
     pub covariates: Vec<FieldId>,
+    /// The environment whose rows and labels alone are read; absent for all rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentScope>,
     /// Seed of the folds.
     pub fold_seed: Count,
     /// Folds asked for; few labelled prompts get fewer.
@@ -272,6 +276,22 @@ impl FamilyCorrection {
     }
 }
 
+/// Which prompts the policies of a difference have scores of, and what those could do that lack.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedPrompts {
+    /// Prompts that both have scores of.
+    pub both: Count,
+    /// Prompts that the first alone has scores of.
+    pub first_only: Count,
+    /// Prompts that the second alone has scores of.
+    pub second_only: Count,
+    /// How far the difference could move, in label units, if every score that lacks were the worst for it; 0 where none
+    /// lacks, or where the two share no prompt.
+    pub worst: Finite,
+}
+
 /// Two policies were compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -314,6 +334,9 @@ pub struct ContrastRecorded {
     pub p: Finite,
     /// The same within the family, by its correction.
     pub p_adjusted: Finite,
+    /// Which prompts were compared; absent before rulebook 23.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<ComparedPrompts>,
     /// How it is to be read; absent before rulebook 18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<Reading>,
@@ -330,7 +353,8 @@ pub struct ContrastRecorded {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_transport: Option<TransportStanding>,
     /// Whether the adjusted p is below alpha, and the widened interval leaves zero out; never after a failed audit of
-    /// either policy, and from rulebook 18 on only where both claims are checked.
+    /// either policy, from rulebook 18 on only where both claims are checked, and from rulebook 23 on only where it leaves
+    /// zero out whatever the scores are that lack.
     pub told_apart: bool,
     /// On which terms.
     pub terms: EstimateTerms,

@@ -179,6 +179,29 @@ pub struct ScaleEnds {
     pub low_micro: Micro,
 }
 
+impl ScaleEnds {
+    /// Whether a value lies on the scale.
+    pub fn holds(self, value: Micro) -> bool {
+        self.low_micro <= value && value <= self.high_micro
+    }
+
+    /// The share of the scale that a value on it is, in millionths, rounded half to even; `None` off the scale.
+    pub fn share(self, value: Micro) -> Option<Micro> {
+        let whole = |micro: Micro| i128::from(micro.value());
+        let (low, high) = (whole(self.low_micro), whole(self.high_micro));
+        let above = whole(value) - low;
+        let span = high - low;
+        if span <= 0 || above < 0 || above > span {
+            return None;
+        }
+        let (share, rest) = (above * 1_000_000 / span, above * 1_000_000 % span);
+        let up = 2 * rest > span || 2 * rest == span && share % 2 == 1;
+        i64::try_from(share + i128::from(up))
+            .ok()
+            .and_then(Micro::new)
+    }
+}
+
 /// A cluster bootstrap: exponential weights, refitted in every replicate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

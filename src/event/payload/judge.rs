@@ -13,6 +13,7 @@ use crate::id::ItemId;
 use crate::id::JudgeId;
 use crate::id::PolicyId;
 use crate::payload::PrivateRef;
+use crate::payload::estimated::ScaleEnds;
 
 /// A judge scored one draw of a policy on one item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,29 @@ pub struct ScoreRecorded {
     pub response: Option<PrivateRef>,
     /// The score in millionths.
     pub score_micro: Micro,
+}
+
+/// The scale of the scores that are imported of a judge, said before its first score. Without it they go from 0 to 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ScoreScaleDeclared {
+    /// The greatest score that there can be, in millionths.
+    pub high_micro: Micro,
+    /// Whose scores.
+    pub judge: JudgeId,
+    /// The least, in millionths.
+    pub low_micro: Micro,
+}
+
+impl ScoreScaleDeclared {
+    /// Its ends.
+    pub fn ends(&self) -> ScaleEnds {
+        ScaleEnds {
+            high_micro: self.high_micro,
+            low_micro: self.low_micro,
+        }
+    }
 }
 
 /// A judge gave a draw another score than is recorded; the recorded one stands.

@@ -20,6 +20,7 @@ use crate::id::RaterId;
 use crate::id::RowId;
 use crate::id::SealRecipient;
 use crate::id::StratumId;
+use crate::payload::estimated::ScaleEnds;
 
 /// What an open label is for. Confirm labels are sealed, never open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +141,16 @@ pub struct LabelScaleDeclared {
     pub high_micro: Micro,
     /// The least, in millionths.
     pub low_micro: Micro,
+}
+
+impl LabelScaleDeclared {
+    /// Its ends; `None` where they are not in order.
+    pub fn ends(&self) -> Option<ScaleEnds> {
+        (self.low_micro < self.high_micro).then_some(ScaleEnds {
+            high_micro: self.high_micro,
+            low_micro: self.low_micro,
+        })
+    }
 }
 
 /// A label in the open.

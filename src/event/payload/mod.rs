@@ -13,6 +13,7 @@ pub mod decision;
 pub mod deployment;
 pub mod diagnosis;
 pub mod drift;
+pub mod environment;
 pub mod estimate;
 pub mod estimated;
 pub mod experiment;

@@ -397,11 +397,26 @@ pub fn lock(path: &Path, limit: Duration) -> Result<FileLock, AmbientError> {
         .mode(0o600)
         .open(path)
         .map_err(io)?;
+    locked(file, path, limit)
+}
+
+/// Takes a folder as [`lock`] takes a file. Nothing is written in it, and the lock goes along where it is renamed.
+///
+/// # Errors
+/// [`AmbientError::Locked`], [`AmbientError::NotFound`], [`AmbientError::Io`].
+pub fn lock_folder(path: &Path, limit: Duration) -> Result<FileLock, AmbientError> {
+    let file = fs::File::open(path).map_err(|source| AmbientError::io("lock", path, source))?;
+    locked(file, path, limit)
+}
+
+fn locked(file: fs::File, path: &Path, limit: Duration) -> Result<FileLock, AmbientError> {
     let start = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(FileLock { file }),
-            Err(fs::TryLockError::Error(source)) => return Err(io(source)),
+            Err(fs::TryLockError::Error(source)) => {
+                return Err(AmbientError::io("lock", path, source));
+            }
             Err(fs::TryLockError::WouldBlock) if start.elapsed() >= limit => {
                 return Err(AmbientError::Locked {
                     path: path.to_owned(),
@@ -548,5 +563,19 @@ mod tests {
         assert!(matches!(refused, AmbientError::Locked { .. }), "{refused}");
         drop(held);
         drop(lock(&path, Duration::ZERO).unwrap());
+    }
+
+    #[test]
+    fn the_lock_of_a_folder_goes_along_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        create_dirs(&from).unwrap();
+        let held = lock_folder(&from, Duration::ZERO).unwrap();
+        rename(&from, &to).unwrap();
+        let refused = lock_folder(&to, Duration::ZERO).unwrap_err();
+        assert!(matches!(refused, AmbientError::Locked { .. }), "{refused}");
+        drop(held);
+        drop(lock_folder(&to, Duration::ZERO).unwrap());
+        assert_eq!(list(&to).unwrap(), Vec::<PathBuf>::new());
     }
 }

@@ -43,6 +43,7 @@ pub use files::is_dir;
 pub use files::is_file;
 pub use files::list;
 pub use files::lock;
+pub use files::lock_folder;
 pub use files::mode;
 pub use files::overwrite;
 pub use files::read;

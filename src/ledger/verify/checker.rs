@@ -143,11 +143,17 @@ impl<'a> Checker<'a> {
         self.position
     }
 
-    /// Names the checkpoint that came with the lines.
+    /// Names the checkpoint that came with the lines. Where the very same note was kept outside, both are held once: they say
+    /// one thing.
     pub(super) fn expect_head(&mut self, head: Option<SignedCheckpoint>) {
         if let Some(head) = &head {
             let at = self.outside.entry(head.checkpoint().size).or_default();
-            at.push(("the checkpoint".to_owned(), head.clone()));
+            let mut name = "the checkpoint".to_owned();
+            for (same, _) in at.extract_if(.., |(_, kept)| kept == head) {
+                name.push_str(" and ");
+                name.push_str(&same);
+            }
+            at.push((name, head.clone()));
         } else {
             self.not_checked.push("checkpoint".to_owned());
         }

@@ -84,7 +84,7 @@ impl Checker<'_> {
             not_recomputed: self.out_of_hand + self.unrecorded,
             since: self.options.since_size(),
             signatures: match (self.options.tree_only, self.options.signatures) {
-                (true, _) => "not checked",
+                (true, _) => "not_checked",
                 (false, Signatures::Strict) => "strict",
                 (false, Signatures::Fast) => {
                     "batch (a key holder can craft a signature that passes here and fails strictly)"

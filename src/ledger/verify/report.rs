@@ -145,7 +145,7 @@ impl Report {
             }
         }
         // Hashes alone ask no rule.
-        let is_asked = self.signatures != "not checked";
+        let is_asked = self.signatures != "not_checked";
         if is_asked {
             parts.push(rulebooks::in_words(&self.rulebooks));
         } else {
@@ -154,7 +154,11 @@ impl Report {
         if is_asked && !self.not_asked.is_empty() {
             parts.push(format!("{} NOT ASKED", self.not_asked.join(", ")));
         }
-        parts.push(format!("signatures: {}", self.signatures));
+        if is_asked {
+            parts.push(format!("signatures: {}", self.signatures));
+        } else {
+            parts.push("signatures NOT CHECKED".to_owned());
+        }
         if !self.tainted.is_empty() {
             parts.push(format!("{} tainted keys", self.tainted.len()));
         }

@@ -12,6 +12,7 @@ use clover_event::payload::audit::CoverageChecked;
 use clover_event::payload::audit::OuaEstimated;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::deployment::GuardrailChecked;
+use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimated::CalibratorKind;
 use clover_event::payload::estimated::CalibratorMode;
@@ -88,6 +89,7 @@ pub const READS: &[Kind] = &[
     Kind::BridgeAssessed,
     Kind::CalibratorFitted,
     Kind::CoverageChecked,
+    Kind::EnvironmentsTested,
     Kind::GateEvaluated,
     Kind::GuardrailChecked,
     Kind::JudgeDriftChecked,
@@ -173,6 +175,7 @@ pub(super) fn found(
         }
         Payload::CalibratorFitted(found) => calibrated(found, say),
         Payload::CoverageChecked(found) => covered(found, say),
+        Payload::EnvironmentsTested(found) => in_environments(found, say),
         Payload::GateEvaluated(found) => {
             obliged(found, of, say);
             gate(found, say);
@@ -319,6 +322,19 @@ fn by_environment(
         of: Some(of),
         ..says(Assumption::S2, "transport", judged(verdict))
     });
+}
+
+/// The newest test of each environment. One that no claim needs and that decides nothing says nothing.
+fn in_environments(found: &EnvironmentsTested, say: &mut dyn FnMut(Update)) {
+    for outcome in &found.environments {
+        let decides = matches!(outcome.verdict, Verdict::Fail | Verdict::Pass);
+        if decides || outcome.required {
+            say(Update {
+                of: Some(FindingSubject::Named(outcome.scope.to_string())),
+                ..says(Assumption::S2, "transport", judged(outcome.verdict))
+            });
+        }
+    }
 }
 
 fn live(found: &GuardrailChecked, say: &mut dyn FnMut(Update)) {

@@ -2,7 +2,6 @@
 //! audit or own labels behind each word.
 
 use clover_event::id::ExperimentId;
-use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::estimate::ContrastRecorded;
@@ -24,8 +23,10 @@ use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 
+use crate::audits::AuditSubject;
 use crate::audits::Audits;
 use crate::audits::BOUNDED_AUDIT;
+use crate::audits::environments;
 use crate::designs::Designs;
 
 /// The row of the guide that stands for the policy's own draws.
@@ -33,18 +34,33 @@ const DIRECT: &str = "direct";
 
 /// What one claim is about.
 struct ClaimSubject<'a> {
-    experiment: &'a ExperimentId,
-    judge: &'a JudgeId,
-    policy: &'a PolicyId,
+    of: AuditSubject<'a>,
     calibrator: Option<Digest>,
+}
+
+impl<'a> ClaimSubject<'a> {
+    fn new(
+        experiment: &'a ExperimentId,
+        terms: &'a EstimateTerms,
+        policy: &'a PolicyId,
+        calibrator: Option<Digest>,
+    ) -> Self {
+        let of = AuditSubject {
+            experiment,
+            judge: &terms.judge,
+            environment: terms.environment.as_ref(),
+            policy,
+        };
+        Self { of, calibrator }
+    }
 }
 
 /// A claim stands on what the log holds: a passed audit, own labels in the fit, and no failed audit.
 fn check_supported(state: &State, of: &ClaimSubject<'_>, claim: Claim) -> RuleAnswer {
     let audits = state.fold::<Audits>();
-    let standing = audits.standing(of.experiment, of.judge, of.policy, of.calibrator);
+    let standing = audits.standing(&of.of, of.calibrator);
     let found = standing.map(|of| of.state);
-    let said = |claim: Claim| format!("claim {claim} of {}", of.policy);
+    let said = |claim: Claim| format!("claim {claim} of {}", of.of.policy);
     ensure!(
         found != Some(TransportState::Fail) || claim == Claim::Refused,
         said(Claim::Refused),
@@ -52,15 +68,14 @@ fn check_supported(state: &State, of: &ClaimSubject<'_>, claim: Claim) -> RuleAn
     );
     ensure!(
         claim != Claim::BorrowedChecked || found == Some(TransportState::Pass),
-        format!("a passed audit of {} by this calibrator", of.policy),
+        format!("a passed audit of {} by this calibrator", of.of.policy),
         said(claim)
     );
-    let is_labelled =
-        |calibrator: &Digest| audits.is_labelled(of.experiment, of.judge, of.policy, calibrator);
+    let is_labelled = |calibrator: &Digest| audits.is_labelled(&of.of, calibrator);
     let unlabelled = of.calibrator.is_some_and(|digest| !is_labelled(&digest));
     ensure!(
         claim != Claim::OwnLabels || !unlabelled,
-        format!("a calibrator with labels of {}", of.policy),
+        format!("a calibrator with labels of {}", of.of.policy),
         said(claim)
     );
     Ok(())
@@ -109,12 +124,7 @@ pub(super) fn check_contrast(
         return unmet(wanted, "a comparison without them");
     };
     for (policy, claim) in [(&said.first, first), (&said.second, second)] {
-        let asked = ClaimSubject {
-            experiment,
-            judge: &said.terms.judge,
-            policy,
-            calibrator: said.calibrator,
-        };
+        let asked = ClaimSubject::new(experiment, &said.terms, policy, said.calibrator);
         check_supported(state, &asked, claim)?;
     }
     let is_checked = first.is_checked() && second.is_checked();
@@ -144,12 +154,7 @@ pub(super) fn check_estimate(
     if !state.asks(Question::CheckedClaims) {
         return Ok(());
     }
-    let asked = ClaimSubject {
-        experiment,
-        judge: &said.terms.judge,
-        policy: &said.policy,
-        calibrator: said.calibrator,
-    };
+    let asked = ClaimSubject::new(experiment, &said.terms, &said.policy, said.calibrator);
     check_supported(state, &asked, said.claim)?;
     check_weighted(state, experiment, &said.terms)?;
     said.off_mode
@@ -193,6 +198,7 @@ pub(super) fn check_diagnosed(
     experiment: &ExperimentId,
     said: &OpeDiagnosed,
 ) -> RuleAnswer {
+    environments::check_whole(&said.terms.estimate)?;
     let has_direct_level = said.draws;
     if !state.asks(Question::CheckedClaims) || !has_direct_level {
         return Ok(());
@@ -202,7 +208,13 @@ pub(super) fn check_diagnosed(
         .required("direct_claim: what the direct level rests on")?;
     let terms = &said.terms.estimate;
     let audits = state.fold::<Audits>();
-    let failed = audits.standing(experiment, &terms.judge, &said.policy, None);
+    let subject = AuditSubject {
+        experiment,
+        judge: &terms.judge,
+        environment: None,
+        policy: &said.policy,
+    };
+    let failed = audits.standing(&subject, None);
     ensure!(
         failed.is_none() || claim == Claim::Refused,
         format!(

@@ -1,52 +1,41 @@
-//! Audits of transport: which policies failed one, and which audit stands for or against an estimate; with the rules
-//! `calibrator` and `transport`, by which an audit is run once and a failure marks every estimate of its policy.
+//! Audits of transport: which policies failed one, and which audit stands for or against an estimate.
 
 mod claims;
+pub mod environments;
 pub mod obstacles;
 pub mod probes;
+mod prompts;
+pub mod rules;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
+use clover_event::id::FamilyId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::payload::audit::TransportStanding;
 use clover_event::payload::audit::TransportTested;
+use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::estimate::CalibratorFitted;
-use clover_event::payload::estimate::ContrastRecorded;
-use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::estimate::EstimateTerms;
-use clover_event::payload::estimated::Claim;
 use clover_event::payload::estimated::TransportState;
-use clover_event::payload::label::DesignPurpose;
-use clover_event::payload::ope::OpeEstimated;
-use clover_event::payload::overlap::Admissibility;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
-use clover_ledger::Breach;
-use clover_ledger::Breaches;
-use clover_ledger::Fact;
 use clover_ledger::Fold;
-use clover_ledger::ProposedEvent;
-use clover_ledger::Rule;
-use clover_ledger::RuleAnswer;
-use clover_ledger::RuleName;
-use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
-use clover_ledger::ensure;
 use clover_ledger::fold;
 use clover_ledger::rulebooks::Question;
-use clover_ledger::unmet;
 use clover_num::Count;
 use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::designs::Designs;
-use crate::said;
+use crate::audits::environments::EnvironmentRecord;
+use crate::audits::environments::Environments;
 
 /// Algorithm of an audit whose width reaches as far as the bound of nearly constant labels; asked for from rulebook 18 on.
 pub const BOUNDED_AUDIT: &str = "transport/2";
@@ -54,7 +43,9 @@ pub const BOUNDED_AUDIT: &str = "transport/2";
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
     Kind::CalibratorFitted,
+    Kind::EnvironmentsTested,
     Kind::LedgerCreated,
+    Kind::RegimeSelected,
     Kind::RulebookAdopted,
     Kind::TransportTested,
 ];
@@ -192,16 +183,48 @@ impl PolicyAudits {
     }
 }
 
-/// The audits of one experiment, by judge and policy.
+/// Audits and fits over the same rows: all of an experiment, or those of one environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ExperimentAudits {
+pub struct ScopeAudits {
     /// By judge, then policy.
     pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, PolicyAudits>>,
     /// Each fitted calibrator, by judge.
     pub fits: BTreeMap<JudgeId, BTreeMap<Digest, FitRecord>>,
+    /// Labels of each fitted calibrator, by judge.
+    pub labels: BTreeMap<JudgeId, BTreeMap<Digest, u64>>,
     /// The first fit on each terms, by judge.
     pub on_terms: BTreeMap<JudgeId, BTreeMap<Digest, u64>>,
+}
+
+/// The audits of one experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentAudits {
+    /// Environments that were tested, by judge.
+    pub environments: Environments,
+    /// Families that were tested, by design.
+    pub families: BTreeMap<DesignId, BTreeSet<FamilyId>>,
+    /// Over the rows of an environment, by its key; over all rows under none.
+    pub scopes: BTreeMap<String, ScopeAudits>,
+}
+
+/// The key of a scope; empty for all rows.
+fn scope_key(environment: Option<&EnvironmentScope>) -> String {
+    environment.map_or_else(String::new, EnvironmentScope::key)
+}
+
+/// What an audit is about.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditSubject<'a> {
+    /// The experiment.
+    pub experiment: &'a ExperimentId,
+    /// Whose scores.
+    pub judge: &'a JudgeId,
+    /// The environment whose rows alone are read; `None` for all rows.
+    pub environment: Option<&'a EnvironmentScope>,
+    /// The policy.
+    pub policy: &'a PolicyId,
 }
 
 /// Audits by experiment.
@@ -215,77 +238,118 @@ pub struct Audits {
 }
 
 impl Audits {
-    /// The audit that stands for or against an estimate.
+    fn scope(
+        &self,
+        experiment: &ExperimentId,
+        environment: Option<&EnvironmentScope>,
+    ) -> Option<&ScopeAudits> {
+        let of = self.by_experiment.get(experiment)?;
+        of.scopes.get(&scope_key(environment))
+    }
+
+    /// The audits of a policy.
+    pub fn of_policy(&self, of: &AuditSubject<'_>) -> Option<&PolicyAudits> {
+        let scope = self.scope(of.experiment, of.environment)?;
+        scope.by_judge.get(of.judge)?.get(of.policy)
+    }
+
+    /// The audit that stands for or against an estimate: of its policy, or the failed test of an environment that its rows
+    /// are in and that withholds its level.
     pub fn standing(
+        &self,
+        of: &AuditSubject<'_>,
+        calibrator: Option<Digest>,
+    ) -> Option<TransportStanding> {
+        let own = self.of_policy(of);
+        let own = own.and_then(|own| own.standing(calibrator));
+        if own.is_some_and(|own| own.state == TransportState::Fail) {
+            return own;
+        }
+        let experiment = self.by_experiment.get(of.experiment);
+        let records = experiment.and_then(|all| all.environments.get(of.judge));
+        match of.environment {
+            None => environments::withholding(records, None).or(own),
+            Some(scope) => {
+                let record = records.and_then(|all| all.get(&scope.key()));
+                let inside = environments::inside(record, calibrator, own);
+                environments::withholding(records, Some(scope)).or(inside)
+            }
+        }
+    }
+
+    /// Whether the probes of a design tested a family of environments.
+    pub fn has_family(
+        &self,
+        experiment: &ExperimentId,
+        design: &DesignId,
+        family: &FamilyId,
+    ) -> bool {
+        let of = self.by_experiment.get(experiment);
+        let tested = of.and_then(|of| of.families.get(design));
+        tested.is_some_and(|families| families.contains(family))
+    }
+
+    /// What tests found of an environment.
+    pub fn environment(
         &self,
         experiment: &ExperimentId,
         judge: &JudgeId,
-        policy: &PolicyId,
-        calibrator: Option<Digest>,
-    ) -> Option<TransportStanding> {
-        let of = self.by_experiment.get(experiment)?.by_judge.get(judge)?;
-        of.get(policy)?.standing(calibrator)
+        scope: &EnvironmentScope,
+    ) -> Option<&EnvironmentRecord> {
+        let of = self.by_experiment.get(experiment)?;
+        of.environments.get(judge)?.get(&scope.key())
+    }
+
+    /// Every environment of an experiment that was tested under a judge, in the order of their keys.
+    pub fn environments(
+        &self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+    ) -> impl Iterator<Item = &EnvironmentRecord> {
+        let of = self.by_experiment.get(experiment);
+        let of = of.and_then(|of| of.environments.get(judge));
+        of.into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// Labels that a calibrator was fitted on, of an environment alone.
+    pub fn local_labels(
+        &self,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+        scope: &EnvironmentScope,
+        calibrator: &Digest,
+    ) -> Option<u64> {
+        let of = self.scope(experiment, Some(scope))?;
+        of.labels.get(judge)?.get(calibrator).copied()
     }
 
     /// The margin of the newest audit of a policy, in label units.
-    pub fn margin(
-        &self,
-        experiment: &ExperimentId,
-        judge: &JudgeId,
-        policy: &PolicyId,
-    ) -> Option<Micro> {
-        let of = self.by_experiment.get(experiment)?.by_judge.get(judge)?;
-        Some(of.get(policy)?.newest.as_ref()?.margin_micro)
+    pub fn margin(&self, of: &AuditSubject<'_>) -> Option<Micro> {
+        Some(self.of_policy(of)?.newest.as_ref()?.margin_micro)
     }
 
-    /// The audits of a policy under a judge.
-    pub fn policy(
-        &self,
-        experiment: &ExperimentId,
-        judge: &JudgeId,
-        policy: &PolicyId,
-    ) -> Option<&PolicyAudits> {
-        let of = self.by_experiment.get(experiment)?.by_judge.get(judge)?;
-        of.get(policy)
+    /// Whether a calibrator was fitted on labels of a policy.
+    fn is_labelled(&self, of: &AuditSubject<'_>, calibrator: &Digest) -> bool {
+        let fit = self.fit(of.experiment, (of.judge, of.environment), calibrator);
+        fit.is_some_and(|fit| fit.labels.contains_key(of.policy))
     }
 
     /// A calibrator that was fitted.
     pub fn fit(
         &self,
         experiment: &ExperimentId,
-        judge: &JudgeId,
+        (judge, environment): (&JudgeId, Option<&EnvironmentScope>),
         calibrator: &Digest,
     ) -> Option<&FitRecord> {
-        let of = self.by_experiment.get(experiment)?.fits.get(judge)?;
-        of.get(calibrator)
+        let scope = self.scope(experiment, environment)?;
+        scope.fits.get(judge)?.get(calibrator)
     }
 
     /// The first fit of a judge on such terms.
     pub fn first_on(&self, experiment: &ExperimentId, terms: &EstimateTerms) -> Option<u64> {
-        let of = self.by_experiment.get(experiment)?;
-        let of = of.on_terms.get(&terms.judge)?;
+        let scope = self.scope(experiment, terms.environment.as_ref())?;
+        let of = scope.on_terms.get(&terms.judge)?;
         of.get(&fit_terms(terms)).copied()
-    }
-
-    /// Whether a calibrator was fitted on labels of a policy.
-    fn is_labelled(
-        &self,
-        experiment: &ExperimentId,
-        judge: &JudgeId,
-        policy: &PolicyId,
-        calibrator: &Digest,
-    ) -> bool {
-        let fit = self.fit(experiment, judge, calibrator);
-        fit.is_some_and(|fit| fit.labels.contains_key(policy))
-    }
-
-    /// Takes in what an event of an experiment says.
-    pub fn take(&mut self, experiment: &ExperimentId, seq: u64, payload: &Payload) {
-        match payload {
-            Payload::CalibratorFitted(fitted) => self.fitted(experiment, seq, fitted),
-            Payload::TransportTested(tested) => self.tested(experiment, seq, tested),
-            _ => {}
-        }
     }
 
     /// Takes in which rulebook judges from an entry on.
@@ -301,15 +365,35 @@ impl Audits {
         }
     }
 
+    /// Takes in what an event of an experiment says.
+    pub fn take(&mut self, experiment: &ExperimentId, seq: u64, payload: &Payload) {
+        match payload {
+            Payload::CalibratorFitted(fitted) => self.fitted(experiment, seq, fitted),
+            Payload::EnvironmentsTested(said) => {
+                let of = self.by_experiment.entry(experiment.clone()).or_default();
+                let families = of.families.entry(said.design.clone()).or_default();
+                families.insert(said.family.clone());
+                environments::tested(&mut of.environments, seq, said);
+            }
+            Payload::RegimeSelected(said) => {
+                let of = self.by_experiment.entry(experiment.clone()).or_default();
+                environments::selected(&mut of.environments, seq, said);
+            }
+            Payload::TransportTested(tested) => self.tested(experiment, seq, tested),
+            _ => {}
+        }
+    }
+
     /// Policies of a judge were calibrated on these labels, at an entry: failures that they answer stand no more.
     pub fn answer(
         &mut self,
         (experiment, seq): (&ExperimentId, u64),
-        judge: &JudgeId,
+        (judge, environment): (&JudgeId, Option<&EnvironmentScope>),
         labels: impl IntoIterator<Item = (PolicyId, FitLabels)>,
     ) {
         let all = self.all_since.is_some_and(|since| since < seq);
         let of = self.by_experiment.get_mut(experiment);
+        let of = of.and_then(|of| of.scopes.get_mut(&scope_key(environment)));
         let Some(policies) = of.and_then(|of| of.by_judge.get_mut(judge)) else {
             return;
         };
@@ -326,12 +410,15 @@ impl Audits {
             (of.policy.clone(), FitLabels { labels, newest })
         });
         let labels: BTreeMap<PolicyId, FitLabels> = labels.collect();
-        let judge = &fitted.terms.judge;
-        self.answer((experiment, seq), judge, labels.clone());
+        let (judge, environment) = (&fitted.terms.judge, fitted.terms.environment.as_ref());
+        self.answer((experiment, seq), (judge, environment), labels.clone());
         if labels.is_empty() {
             return;
         }
         let of = self.by_experiment.entry(experiment.clone()).or_default();
+        let of = of.scopes.entry(scope_key(environment)).or_default();
+        let counts = of.labels.entry(judge.clone()).or_default();
+        counts.insert(fitted.calibrator, fitted.labels.value());
         let fits = of.fits.entry(judge.clone()).or_default();
         fits.entry(fitted.calibrator)
             .or_insert(FitRecord { labels, seq });
@@ -341,11 +428,12 @@ impl Audits {
 
     fn tested(&mut self, experiment: &ExperimentId, seq: u64, tested: &TransportTested) {
         let all = self.all_since.is_some_and(|since| since < seq);
-        let judge = &tested.terms.judge;
-        let fit = self.fit(experiment, judge, &tested.calibrator);
+        let (judge, environment) = (&tested.terms.judge, tested.terms.environment.as_ref());
+        let fit = self.fit(experiment, (judge, environment), &tested.calibrator);
         let labels = fit.and_then(|fit| fit.labels.get(&tested.policy));
         let labels = labels.map_or(0, |of| of.labels);
         let of = self.by_experiment.entry(experiment.clone()).or_default();
+        let of = of.scopes.entry(scope_key(environment)).or_default();
         let of = of.by_judge.entry(judge.clone()).or_default();
         let audited = of.entry(tested.policy.clone()).or_default();
         let newest = Newest {
@@ -380,246 +468,4 @@ impl Fold for Audits {
     fn restore(&mut self, bytes: &[u8]) -> bool {
         fold::restore_from(self, bytes)
     }
-}
-
-/// Digest under which a fitted calibrator is known.
-fn fitted(experiment: Option<&ExperimentId>, judge: &JudgeId, calibrator: &Digest) -> Digest {
-    canon::digest("clover/fitted/v1", &(experiment, judge, calibrator))
-}
-
-/// Digest under which it is known that a policy was audited by the probes of a design.
-pub fn audited(experiment: &ExperimentId, design: &DesignId, policy: &PolicyId) -> Digest {
-    canon::digest("clover/audited/v1", &(experiment, design, policy))
-}
-
-/// The rules `calibrator` and `transport`.
-#[derive(Clone, Copy, Debug)]
-pub struct Transport;
-
-impl Rule for Transport {
-    fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
-        // Without an experiment the rule `experiment` refuses each of these kinds.
-        let Some(experiment) = &event.event.header.experiment else {
-            return;
-        };
-        let terms = match &event.event.payload {
-            Payload::CalibratorFitted(said) => Some(&said.terms),
-            Payload::ContrastRecorded(said) => Some(&said.terms),
-            Payload::CoverageChecked(said) => Some(&said.terms),
-            Payload::EstimateRecorded(said) => Some(&said.terms),
-            Payload::OpeDiagnosed(said) => Some(&said.terms.estimate),
-            Payload::OpeEstimated(said) => Some(&said.terms.estimate),
-            Payload::OuaEstimated(said) => Some(&said.terms),
-            Payload::PlanRecorded(said) => Some(&said.terms),
-            Payload::TransportTested(said) => Some(&said.terms),
-            _ => None,
-        };
-        if let Some(terms) = terms {
-            let checked = said::check_terms(state, experiment, terms);
-            breaches.take(RuleName::Transport, checked);
-        }
-        let checked = match &event.event.payload {
-            Payload::TransportTested(tested) => check_probes(state, experiment, tested),
-            Payload::EstimateRecorded(estimate) => check_estimate(state, experiment, estimate),
-            Payload::ContrastRecorded(contrast) => check_contrast(state, experiment, contrast),
-            Payload::OpeDiagnosed(said) => claims::check_diagnosed(state, experiment, said),
-            Payload::OpeEstimated(estimate) => check_off_policy(state, experiment, estimate),
-            _ => return,
-        };
-        breaches.take(RuleName::Transport, checked);
-    }
-
-    fn provides(&self, event: &ProposedEvent<'_>, facts: &mut Vec<Fact>) {
-        let experiment = event.event.experiment();
-        let mut needs = |judge: &JudgeId, calibrator: &Digest| {
-            facts.push(Fact::Needs {
-                digest: fitted(experiment, judge, calibrator),
-                before: event.seq,
-                rule: RuleName::Calibrator,
-            });
-        };
-        match &event.event.payload {
-            Payload::CalibratorFitted(fit) => facts.push(Fact::Gives {
-                digest: fitted(experiment, &fit.terms.judge, &fit.calibrator),
-                once: None,
-            }),
-            Payload::EstimateRecorded(said) => {
-                if let Some(calibrator) = &said.calibrator {
-                    needs(&said.terms.judge, calibrator);
-                }
-            }
-            Payload::ContrastRecorded(said) => {
-                if let Some(calibrator) = &said.calibrator {
-                    needs(&said.terms.judge, calibrator);
-                }
-            }
-            Payload::OuaEstimated(said) => needs(&said.terms.judge, &said.calibrator),
-            Payload::CoverageChecked(said) => needs(&said.terms.judge, &said.calibrator),
-            Payload::TransportTested(said) => {
-                needs(&said.terms.judge, &said.calibrator);
-                if let Some(charge) = &said.charge {
-                    facts.push(Fact::Needs {
-                        digest: charge.0,
-                        before: event.seq,
-                        rule: RuleName::Refs,
-                    });
-                }
-                if let Some(experiment) = experiment {
-                    let digest = audited(experiment, &said.design, &said.policy);
-                    facts.push(Fact::Gives { digest, once: None });
-                    facts.push(Fact::Forbids {
-                        digest,
-                        rule: RuleName::Transport,
-                    });
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Probes belong to a registered audit design; sealed ones were opened all together, under a charge.
-fn check_probes(state: &State, experiment: &ExperimentId, tested: &TransportTested) -> RuleAnswer {
-    let design = state
-        .fold::<Designs>()
-        .design(experiment, &tested.design)
-        .filter(|design| {
-            let registered = design.registered.as_ref();
-            registered.is_some_and(|of| of.purpose == DesignPurpose::Audit)
-        });
-    let Some(design) = design else {
-        let found = format!("{}, which is none", tested.design);
-        return unmet("a registered label design for audit", found);
-    };
-    ensure!(
-        design.sealed <= design.revealed,
-        format!(
-            "all {} sealed labels of {} open",
-            design.sealed, tested.design
-        ),
-        format!("{} open", design.revealed)
-    );
-    let has_strata = design
-        .registered
-        .as_ref()
-        .is_some_and(|of| !of.strata.is_empty());
-    ensure!(
-        !has_strata || tested.state != TransportState::Pass || !state.asks(Question::EvenProbes),
-        format!(
-            "no pass by {}, which draws by stratum: an audit counts each of its probes alike",
-            tested.design
-        ),
-        "a pass"
-    );
-    match (design.sealed > 0, tested.charge) {
-        (true, None) => unmet("the charge that opened the sealed probes", "none"),
-        (false, Some(charge)) => unmet(
-            "no charge for probes that were open from the start",
-            charge.to_string(),
-        ),
-        (true, Some(_)) | (false, None) => {
-            claims::check_audit(state, tested)?;
-            probes::check_timely(state, experiment, tested)?;
-            obstacles::check(state, experiment, tested)
-        }
-    }
-}
-
-fn words(standing: Option<TransportStanding>) -> String {
-    standing.map_or("no audit".to_owned(), |of| {
-        format!("{} at seq {}", of.state, of.seq)
-    })
-}
-
-/// A difference carries the failed audits that stand against its policies, and tells nothing apart after one.
-fn check_contrast(
-    state: &State,
-    experiment: &ExperimentId,
-    contrast: &ContrastRecorded,
-) -> RuleAnswer {
-    let judge = &contrast.terms.judge;
-    let audits = state.fold::<Audits>();
-    let mut failed = None;
-    for (policy, said) in [
-        (&contrast.first, contrast.first_transport),
-        (&contrast.second, contrast.second_transport),
-    ] {
-        let standing = audits.standing(experiment, judge, policy, None);
-        ensure!(
-            said == standing,
-            format!(
-                "the audit that stands against {policy}: {}",
-                words(standing)
-            ),
-            words(said)
-        );
-        failed = failed.or(standing.map(|of| (policy, of)));
-    }
-    if let Some((policy, standing)) = failed {
-        ensure!(
-            !contrast.told_apart,
-            format!(
-                "nothing told apart until {policy} is recalibrated with new labels of it: {}",
-                words(Some(standing))
-            ),
-            "told apart"
-        );
-    }
-    claims::check_contrast(state, experiment, contrast)
-}
-
-/// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.
-fn check_off_policy(
-    state: &State,
-    experiment: &ExperimentId,
-    estimate: &OpeEstimated,
-) -> RuleAnswer {
-    let judge = &estimate.terms.estimate.judge;
-    let audits = state.fold::<Audits>();
-    let standing = audits.standing(experiment, judge, &estimate.policy, None);
-    ensure!(
-        estimate.transport == standing,
-        format!("the audit that stands against it: {}", words(standing)),
-        words(estimate.transport)
-    );
-    ensure!(
-        standing.is_none() || estimate.verdict == Admissibility::Refused,
-        format!(
-            "verdict refused until {} is recalibrated with new labels of it: {}",
-            estimate.policy,
-            words(standing)
-        ),
-        format!("verdict {}", estimate.verdict.as_str())
-    );
-    Ok(())
-}
-
-/// An estimate carries the audit that stands for or against it, and claims no level after a failed one.
-fn check_estimate(
-    state: &State,
-    experiment: &ExperimentId,
-    estimate: &EstimateRecorded,
-) -> RuleAnswer {
-    let standing = state.fold::<Audits>().standing(
-        experiment,
-        &estimate.terms.judge,
-        &estimate.policy,
-        estimate.calibrator,
-    );
-    ensure!(
-        estimate.transport == standing,
-        format!("the audit that stands: {}", words(standing)),
-        words(estimate.transport)
-    );
-    let failed = standing.is_some_and(|of| of.state == TransportState::Fail);
-    ensure!(
-        !failed || estimate.claim == Claim::Refused,
-        format!(
-            "claim refused until {} is recalibrated with new labels of it: {}",
-            estimate.policy,
-            words(standing)
-        ),
-        format!("claim {}", estimate.claim)
-    );
-    claims::check_estimate(state, experiment, estimate)
 }

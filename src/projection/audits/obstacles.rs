@@ -31,9 +31,9 @@ const ONE: u128 = 1_000_000;
 /// How many standard deviations the labels of a draw may lie from what it draws on average: beyond them is one draw in 370.
 const DEVIATIONS: u128 = 3;
 
-/// What an audit is of.
+/// A calibrator, and the probes that audit it.
 #[derive(Clone, Copy, Debug)]
-pub struct AuditSubject<'a> {
+pub struct ProbedFit<'a> {
     /// The design of its probes.
     pub design: &'a DesignId,
     /// The experiment.
@@ -142,7 +142,7 @@ pub fn are_usual(of: &EstimateTerms, declared: Option<ScaleEnds>) -> bool {
 }
 
 /// Why an audit passes nothing, as the rulebook in force asks.
-pub fn obstacles(state: &State, of: &AuditSubject<'_>) -> Vec<AuditObstacle> {
+pub fn obstacles(state: &State, of: &ProbedFit<'_>) -> Vec<AuditObstacle> {
     let (experiment, place) = (of.experiment, (of.policy, of.design));
     let mut found = Vec::new();
     let Some(probes) = probes(state, experiment, place) else {
@@ -161,7 +161,9 @@ pub fn obstacles(state: &State, of: &AuditSubject<'_>) -> Vec<AuditObstacle> {
         }
     }
     if state.asks(Question::AllProbes) {
+        // How many rows an environment has is not counted.
         let drawn = drawn(state, experiment, place, &of.terms.judge);
+        let drawn = drawn.filter(|_| of.terms.environment.is_none());
         found.extend(drawn.and_then(|drawn| drawn.obstacle(of.labels)));
     }
     found.sort_unstable();
@@ -185,10 +187,11 @@ pub(super) fn check(
     if !state.asks(Question::AllProbes) {
         return Ok(());
     }
+    let scope = (&said.terms.judge, said.terms.environment.as_ref());
     let fit = state
         .fold::<Audits>()
-        .fit(experiment, &said.terms.judge, &said.calibrator);
-    let of = AuditSubject {
+        .fit(experiment, scope, &said.calibrator);
+    let of = ProbedFit {
         design: &said.design,
         experiment,
         labels: said.rows.value(),

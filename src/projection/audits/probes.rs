@@ -11,7 +11,10 @@ use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
+use clover_event::payload::Verdict;
 use clover_event::payload::audit::TransportTested;
+use clover_event::payload::environment::EnvironmentOutcome;
+use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::estimated::TransportState;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
@@ -193,6 +196,41 @@ impl Fold for Probes {
     }
 }
 
+/// A family of environments is tested by every probe of its design, or the probe is late; beside one none passes.
+pub(super) fn check_all_timely(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &EnvironmentsTested,
+) -> RuleAnswer {
+    let probes = state.fold::<Probes>().by_experiment.get(experiment);
+    let of_design = || {
+        let policies = probes.into_iter().flat_map(|of| of.by_policy.values());
+        policies.filter_map(|designs| designs.get(&said.design))
+    };
+    let all: u64 = of_design().map(|of| of.open.len() as u64).sum();
+    let counted = said.probes.value().saturating_add(said.late.value());
+    ensure!(
+        counted == all,
+        format!("all {all} probes of {}, counted or late", said.design),
+        format!("{} counted and {} late", said.probes, said.late)
+    );
+    let judge = &said.terms.judge;
+    let late = of_design().filter_map(|of| of.late.get(judge).copied());
+    let known: u64 = late.sum();
+    ensure!(
+        said.late.value() >= known,
+        format!("{known} probes late, which {judge} scored once their labels could be read"),
+        format!("{} late", said.late)
+    );
+    let passes = |of: &EnvironmentOutcome| of.verdict == Verdict::Pass;
+    ensure!(
+        said.late.value() == 0 || !said.environments.iter().any(passes),
+        format!("no pass beside {} probes that are late", said.late),
+        "a pass"
+    );
+    Ok(())
+}
+
 /// An audit counts every probe of its policy, says how many lack a score from before their label could be read, and passes
 /// nothing where one does.
 pub(super) fn check_timely(
@@ -200,7 +238,8 @@ pub(super) fn check_timely(
     experiment: &ExperimentId,
     said: &TransportTested,
 ) -> RuleAnswer {
-    if !state.asks(Question::TimelyProbes) {
+    let is_part = said.terms.environment.is_some();
+    if !is_part && !state.asks(Question::TimelyProbes) {
         return Ok(());
     }
     let late = said
@@ -210,8 +249,14 @@ pub(super) fn check_timely(
     let probes = probes.and_then(|of| of.by_policy.get(&said.policy)?.get(&said.design));
     let all = probes.map_or(0, |of| of.open.len() as u64);
     let counted = said.rows.value().saturating_add(late.value());
+    // An environment holds some of the probes; those that are late count against it wherever they are.
+    let is_whole = if is_part {
+        counted <= all
+    } else {
+        counted == all
+    };
     ensure!(
-        counted == all,
+        is_whole,
         format!("all {all} probes of {}, counted or late", said.policy),
         format!("{} counted and {late} late", said.rows)
     );

@@ -3,6 +3,7 @@
 use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
 use clover_event::payload::Role;
 use clover_event::payload::Verdict;
 use clover_event::payload::battery::BatteryEvaluated;
@@ -13,6 +14,7 @@ use clover_event::payload::predicate::Criterion;
 use clover_event::payload::predicate::CriterionSplit;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateEvaluated;
+use clover_event::payload::scoring::JudgePort;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches;
@@ -22,6 +24,7 @@ use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 use clover_num::Finite;
 
@@ -32,6 +35,7 @@ use crate::batteries::gaming_digest;
 use crate::decisions::AllDecisions;
 use crate::decisions::Live;
 use crate::decisions::live;
+use crate::judges::Judges;
 
 /// Attacks without which a battery is not whole.
 pub const ATTACKS: [&str; 7] = [
@@ -155,9 +159,52 @@ fn check_evaluated(
             }
         }
     }
+    if state.asks(Question::AnsweredBattery) {
+        check_answers(state, experiment, said)?;
+    }
     check_listed(said)?;
     let known = state.fold::<Batteries>().exploits(experiment).len() as u64;
     check_measured(said, known)
+}
+
+/// What a program answered is named, the judge's own first: it, and the same judge told what a candidate changes.
+fn check_answers(state: &State, experiment: &ExperimentId, said: &BatteryEvaluated) -> RuleAnswer {
+    let judges = state.fold::<Judges>().of(experiment);
+    let registered = |judge: &JudgeId| Some(&judges?.judges.get(judge)?.said);
+    // The rule `judge` refuses a judge that nobody registered.
+    let Some(judge) = registered(&said.judge) else {
+        return Ok(());
+    };
+    let names: Vec<&JudgeId> = said.answers.iter().map(|of| &of.judge).collect();
+    if judge.port != JudgePort::Command {
+        let expected = format!("no answers: {} is no program", said.judge);
+        return match names.first() {
+            None => Ok(()),
+            Some(name) => unmet(expected, format!("answers of {name}")),
+        };
+    }
+    ensure!(
+        said.seeds.value() == 0 || !names.is_empty(),
+        format!("answers of {}, which is a program", said.judge),
+        "none"
+    );
+    let is_told = |name: &JudgeId| {
+        let root = registered(name).and_then(|of| of.of.as_ref());
+        said.candidate.is_some() && root == Some(judge.root())
+    };
+    let own = names.first() == Some(&&said.judge);
+    let others = &names[usize::from(own)..];
+    ensure!(
+        others.len() <= 1 && others.iter().all(|name| is_told(name)),
+        format!(
+            "answers of {}, and of it as a candidate tells it",
+            said.judge
+        ),
+        "those of another"
+    );
+    let empty = said.answers.iter().find(|of| of.records_count.value() == 0);
+    ensure!(empty.is_none(), "at least one answer of each", "none");
+    Ok(())
 }
 
 /// The rubric that was attacked.

@@ -224,7 +224,8 @@ impl Fold for Deployments {
         };
         let of = self.by_experiment.entry(experiment.clone()).or_default();
         match &event.payload {
-            Payload::CalibratorFitted(said) => {
+            // A calibrator of one environment is read in it alone, and runs nowhere.
+            Payload::CalibratorFitted(said) if said.terms.environment.is_none() => {
                 let judge = said.terms.judge.clone();
                 let known = of.calibrators.remove(&said.calibrator);
                 let mut rubrics = known.map(|of| of.rubrics).unwrap_or_default();
@@ -264,7 +265,7 @@ impl Fold for Deployments {
                 }
                 of.recalibrations.insert(event.id, recalibrated(seq, said));
             }
-            Payload::TransportTested(said) => {
+            Payload::TransportTested(said) if said.terms.environment.is_none() => {
                 let tested = TransportAudit {
                     calibrator: said.calibrator,
                     seq,

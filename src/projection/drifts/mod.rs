@@ -2,6 +2,7 @@
 //! numbers that a manifest registered, and a judge that failed a check makes its open gates stale.
 
 pub mod anchors;
+pub mod environments;
 
 use std::collections::BTreeMap;
 
@@ -61,6 +62,8 @@ pub const USUAL_MARGIN: i64 = 50_000;
 const USUAL_MARGIN_PARTS: i64 = 20;
 /// Level of an audit that no plan grades, in millionths.
 pub const USUAL_ALPHA: i64 = 50_000;
+/// Level of a family of environments whose plan says no other, in millionths (CLOVER v1.1, section 8).
+pub const USUAL_Q: i64 = 100_000;
 /// Fewest clusters with which an audit passes that no plan grades.
 pub const USUAL_CLUSTERS: u64 = 20;
 /// The part of a manifest that a deviation names when it says how the drift of a judge is handled.
@@ -326,6 +329,7 @@ fn check_graded(
             let found = (said.terms.thresholds, said.terms.manifest);
             check_registered(manifests, experiment, overlap_plan, table_9, found)
         }
+        Payload::EnvironmentsTested(said) => environments::check(state, experiment, said),
         Payload::TransportTested(said) => check_audit(state, experiment, said),
         Payload::EstimateRecorded(said) => estimated::check_weight(state, experiment, &said.terms),
         Payload::ContrastRecorded(said) => estimated::check_contrast(state, experiment, said),
@@ -437,6 +441,9 @@ fn check_first_plan(
                 format!("the thresholds that {id} registers"),
                 "others"
             );
+            if let Some(plan) = &version.manifest.transport {
+                environments::check_families(state, experiment, said, plan)?;
+            }
         }
         AuditPlan::Withdrawn(id) => {
             check_no_plan(said)?;

@@ -12,14 +12,17 @@ use clover_event::id::ItemId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
+use clover_event::id::RaterId;
 use clover_event::id::Root;
 use clover_event::id::SplitId;
 use clover_event::payload::BlobRef;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::gate::DrawnFrom;
 use clover_event::payload::intake::DataIngested;
 use clover_event::payload::intake::PolicyFields;
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::iteration::AnchorSetRegistered;
+use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelDesignRegistered;
 use clover_event::payload::label::LabelPurpose;
@@ -112,14 +115,19 @@ pub struct Label {
     pub seq: u64,
     /// Whether it was sealed for confirm.
     pub is_confirm: bool,
+    /// Whether its rater labelled the draw for calibration under another design before.
+    pub is_again: bool,
 }
+
+/// A draw with who labelled it.
+type LabelledDraw = (Key, RaterId);
 
 /// A score of a judge.
 #[derive(Clone, Debug)]
 pub struct Score {
     /// Its row.
     pub key: Key,
-    /// The recorded score.
+    /// The recorded score, or its share of the scale that was declared of its judge.
     pub base: Micro,
     /// Its position.
     pub seq: u64,
@@ -158,6 +166,17 @@ pub struct RowLog {
     /// Whether the rulebook that the iteration opened under reads a field only where it was said before the row's label could be
     /// read.
     pub asks_fields_before: bool,
+    /// Whether labels are read as shares of the declared scale: the rulebook that the iteration opened under says so, or the
+    /// newest one that was read where no iteration is asked for.
+    pub asks_label_shares: bool,
+    /// Whether a label counts once that a rater gives one draw under several designs, by the same rulebook.
+    pub asks_label_once: bool,
+    /// The design under which a rater labelled a draw for calibration first.
+    first_design: BTreeMap<LabelledDraw, DesignId>,
+    /// The scale of labels that was declared first, and where.
+    pub scale: Option<(ScaleEnds, u64)>,
+    /// Scales of scores that were declared of judges.
+    score_scales: BTreeMap<JudgeId, ScaleEnds>,
     /// Evidence records of judges: position, judge, blob and root.
     pub records: Vec<(u64, JudgeId, BlobRef, Root)>,
     /// Rows that were taken in.
@@ -182,10 +201,18 @@ impl Model for RowReader<'_> {
                 self.rulebook = self.rulebook.max(said.version.value());
             }
             Payload::IterationOpened(said) if Some(&said.iteration) == iteration => {
-                let asks = self.rulebook >= u64::from(Question::SaidBefore.since());
-                self.log.asks_fields_before |= asks && self.log.opening.is_none();
+                let asks = |of: Question| self.rulebook >= u64::from(of.since());
+                let is_first = self.log.opening.is_none();
+                self.log.asks_fields_before |= asks(Question::SaidBefore) && is_first;
+                self.log.asks_label_shares |= asks(Question::LabelShares) && is_first;
+                self.log.asks_label_once |= asks(Question::LabelReadOnce) && is_first;
             }
             _ => {}
+        }
+        if iteration.is_none() {
+            let asks = |of: Question| self.rulebook >= u64::from(of.since());
+            self.log.asks_label_shares = asks(Question::LabelShares);
+            self.log.asks_label_once = asks(Question::LabelReadOnce);
         }
         // A checkpoint is drawn from whatever comes first, of any experiment.
         self.log.draw_from(event);
@@ -213,7 +240,12 @@ impl RowLog {
             log,
             rulebook: 0,
         };
-        Ok(LogReader::through(history, through).into_model(model)?.log)
+        let mut log = LogReader::through(history, through).into_model(model)?.log;
+        log.first_design.clear();
+        if log.asks_label_once {
+            log.labels.retain(|label| !label.is_again);
+        }
+        Ok(log)
     }
 
     fn draw_from(&mut self, event: &Event) {
@@ -284,7 +316,7 @@ impl RowLog {
             Payload::ScoreRecorded(said) => {
                 let score = Score {
                     key: (said.policy.clone(), said.item.clone(), said.draw.value()),
-                    base: said.score_micro,
+                    base: self.share(said),
                     seq,
                 };
                 match self.scores.get_mut(&said.judge) {
@@ -304,17 +336,30 @@ impl RowLog {
             Payload::DataIngested(said) => {
                 self.ingested.push(IngestedRows::of(seq, said));
             }
+            Payload::LabelScaleDeclared(said) => {
+                self.scale = self.scale.or(said.ends().map(|ends| (ends, seq)));
+            }
+            Payload::ScoreScaleDeclared(said) => {
+                let of = self.score_scales.entry(said.judge.clone());
+                of.or_insert_with(|| said.ends());
+            }
             Payload::LabelRecorded(said) => {
-                let of = match said.purpose {
-                    LabelPurpose::Audit => &mut self.audited,
-                    LabelPurpose::Calibrate => &mut self.labels,
+                let key = (said.policy.clone(), said.item.clone(), said.draw.value());
+                let (of, is_again) = match said.purpose {
+                    LabelPurpose::Audit => (&mut self.audited, false),
+                    LabelPurpose::Calibrate => {
+                        let first = self.first_design.entry((key.clone(), said.rater.clone()));
+                        let first = first.or_insert_with(|| said.design.clone());
+                        (&mut self.labels, *first != said.design)
+                    }
                 };
                 of.push(Label {
-                    key: (said.policy.clone(), said.item.clone(), said.draw.value()),
+                    key,
                     design: said.design.clone(),
                     value: said.value_micro,
                     seq,
                     is_confirm: false,
+                    is_again,
                 });
             }
             Payload::LabelRevealed(said) => {
@@ -332,11 +377,29 @@ impl RowLog {
                         value: said.value_micro,
                         seq,
                         is_confirm,
+                        is_again: false,
                     });
                 }
             }
             _ => {}
         }
+    }
+
+    /// A score from 0 to 1: its share of the scale that was declared of its judge, if one was.
+    fn share(&self, said: &ScoreRecorded) -> Micro {
+        let scale = self.score_scales.get(&said.judge);
+        let share = scale.and_then(|scale| scale.share(said.score_micro));
+        share.unwrap_or(said.score_micro)
+    }
+
+    /// The scale of which labels are read as shares, and where it was declared: before the iteration opened. `None` where
+    /// labels stand as they are, from 0 to 1.
+    pub fn label_scale(&self) -> Option<(ScaleEnds, u64)> {
+        let (ends, seq) = self.scale.filter(|_| self.asks_label_shares)?;
+        let opened = self.opening.as_ref().map(|opening| opening.seq);
+        opened
+            .is_none_or(|opened| seq < opened)
+            .then_some((ends, seq))
     }
 
     /// The split of an iteration: the last that was formed before it opened and whose confirm block was not spent by

@@ -19,6 +19,7 @@ use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
 
+use crate::audits::AuditSubject;
 use crate::audits::Audits;
 use crate::bundle::Names;
 use crate::reader::LogReader;
@@ -76,6 +77,8 @@ const OF_ALL: &[Kind] = &[
     Kind::SdpVersionRegistered,
     Kind::SplitsFormed,
     Kind::TransportTested,
+    Kind::EnvironmentsTested,
+    Kind::RegimeSelected,
 ];
 
 /// Whether an entry is of an iteration, or of the experiment or the ledger that it belongs to.
@@ -166,7 +169,13 @@ impl Story {
         for said in &self.said {
             audits.take(&self.experiment, said.seq, &said.event.payload);
         }
-        audits.standing(&self.experiment, judge, policy, None)
+        let subject = AuditSubject {
+            experiment: &self.experiment,
+            judge,
+            environment: None,
+            policy,
+        };
+        audits.standing(&subject, None)
     }
 
     /// The residual audit.

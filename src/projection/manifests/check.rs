@@ -1,6 +1,7 @@
 //! What can be wrong with a manifest by itself.
 
 use clover_event::payload::drift::DriftChart;
+use clover_event::payload::environment::TimeWindow;
 use clover_event::payload::manifest::ArmRole;
 use clover_event::payload::manifest::ConfirmTest;
 use clover_event::payload::manifest::Manifest;
@@ -155,6 +156,9 @@ fn plan_ranges(manifest: &Manifest, out: &mut Vec<Range>) {
         ));
         let power = plan.power_micro.value();
         out.push(("transport.power_micro", power, ONE / 2 + 1, ONE - 1));
+        if let Some(q) = plan.q_micro {
+            out.push(("transport.q_micro", q.value(), 1, ONE / 2));
+        }
         let sd = plan.residual_sd_micro.value();
         out.push(("transport.residual_sd_micro", sd, 0, micro));
     }
@@ -425,6 +429,26 @@ fn check_looks(test: &Test) -> Sound {
     Ok(())
 }
 
+/// A window ends after it begins, and belongs to a family of windows.
+pub(super) fn check_windows(
+    path: &str,
+    windows: impl Iterator<Item = (bool, Option<TimeWindow>)>,
+) -> Sound {
+    for (has_family, window) in windows {
+        let Some(window) = window else {
+            continue;
+        };
+        if !has_family || window.from >= window.to {
+            return fault(
+                path,
+                "a window with a family, from before its to",
+                format!("from {} to {}", window.from, window.to),
+            );
+        }
+    }
+    Ok(())
+}
+
 fn check_plans(manifest: &Manifest) -> Sound {
     if let Some(plan) = &manifest.iteration {
         let (test, section) = (plan.confirm_test, plan.sequential.is_some());
@@ -443,7 +467,7 @@ fn check_plans(manifest: &Manifest) -> Sound {
         let ids: std::collections::BTreeSet<_> = plan
             .environments
             .iter()
-            .map(|audited| &audited.environment)
+            .map(|audited| (&audited.family, &audited.environment))
             .collect();
         if audits == 0 || ids.len() as u64 != audits {
             let found = format!("{audits} environments");
@@ -453,6 +477,13 @@ fn check_plans(manifest: &Manifest) -> Sound {
                 found,
             );
         }
+        let windows = plan
+            .environments
+            .iter()
+            .map(|of| (of.family.is_some(), of.window));
+        check_windows("transport.environments", windows)?;
+        let by_policy = plan.environments.iter().filter(|of| of.family.is_none());
+        let audits = by_policy.count() as u64;
         if plan.family_size.value() < audits {
             let expected = format!("at least the {audits} audits planned");
             let found = plan.family_size.to_string();

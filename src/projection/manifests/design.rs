@@ -6,6 +6,7 @@ use clover_event::payload::manifest::IterationPlan;
 use clover_event::payload::manifest::SliceFamily;
 
 use crate::manifests::check::Sound;
+use crate::manifests::check::check_windows;
 use crate::manifests::check::fault;
 
 /// Most families of slices, and most slices of a family.
@@ -50,6 +51,8 @@ pub(super) fn check(plan: &IterationPlan) -> Sound {
             format!("{} environments", environments.len()),
         );
     }
+    let windows = environments.iter().map(|of| (true, of.window));
+    check_windows("iteration.design.environments", windows)?;
     if design.claims_no_environment() && !environments.is_empty() {
         return fault(
             "iteration.design.no_environment_claimed",

@@ -67,6 +67,7 @@ pub const READS: &[Kind] = &[
     Kind::PlanRevealed,
     Kind::PlanSealed,
     Kind::ScoreRecorded,
+    Kind::EnvironmentsTested,
     Kind::TransportTested,
 ];
 
@@ -399,6 +400,13 @@ impl Manifests {
         }
     }
 
+    /// Probes of a design were used: no later plan grades them.
+    fn used(&mut self, experiment: Option<&ExperimentId>, design: &DesignId) {
+        if let Some(designs) = experiment.and_then(|id| self.probes.get_mut(id)) {
+            designs.remove(design);
+        }
+    }
+
     fn joined(&mut self, manifest: &Manifest) {
         if let Some(multiplicity) = &manifest.multiplicity
             && let Some(family) = self.families.get_mut(&multiplicity.family)
@@ -529,12 +537,8 @@ impl Fold for Manifests {
                     designs.entry(new.design.clone()).or_default();
                 }
             }
-            Payload::TransportTested(said) => {
-                let designs = experiment.and_then(|id| self.probes.get_mut(id));
-                if let Some(designs) = designs {
-                    designs.remove(&said.design);
-                }
-            }
+            Payload::EnvironmentsTested(said) => self.used(experiment, &said.design),
+            Payload::TransportTested(said) => self.used(experiment, &said.design),
             Payload::FamilyOpened(opened) => {
                 let gamma = opened.gamma_micro.iter().flatten();
                 let family = Family {

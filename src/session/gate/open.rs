@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
 use clover_event::id::ManifestId;
 use clover_event::id::Root;
 use clover_event::id::StratumId;
@@ -26,6 +27,8 @@ use clover_projection::manifests::Manifests;
 use clover_projection::orders;
 use clover_projection::orders::DrawnOrder;
 use clover_projection::orders::Orders;
+use clover_workflow::gates::outcomes;
+use clover_workflow::gates::outcomes::OutcomeTerms;
 use clover_workflow::gates::steps;
 use clover_workflow::gates::steps::Confirm;
 
@@ -33,6 +36,7 @@ use crate::append;
 use crate::append::Rehearsal;
 use crate::error::SessionError;
 use crate::gate::error::GateError;
+use crate::gate::outcomes::OutcomeFile;
 use crate::ports::KeyNeed;
 use crate::ports::Ports;
 use crate::ports::Seat;
@@ -91,6 +95,27 @@ impl GateSetup {
     /// The manifest in force, which names the metrics that need sources.
     pub fn manifest(&self) -> &Manifest {
         &self.version.manifest
+    }
+
+    /// Holds the outcomes of a file against the gate before anything is listed or drawn, and answers with the units that have
+    /// none of the main metric.
+    ///
+    /// # Errors
+    /// [`GateError::Outcome`] names the line.
+    pub fn check_outcomes(
+        &self,
+        sources: &[GateSource],
+        from: &OutcomeFile,
+    ) -> Result<Vec<ItemId>, GateError> {
+        let of = OutcomeTerms {
+            manifest: self.manifest(),
+            sources,
+        };
+        let without = outcomes::before(of, &self.units.units, &from.outcomes);
+        without.map_err(|error| GateError::Outcome {
+            file: from.file.clone(),
+            error,
+        })
     }
 
     /// Lists the units, draws their order and opens the gate. Every key is looked for, and the opening is held against its

@@ -2,6 +2,7 @@
 
 use clover_event::id::ExperimentId;
 use clover_event::id::ItemId;
+use clover_event::id::JudgeId;
 use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::judge::ScoreConflict;
 use clover_ground::seal::BlobError;
@@ -47,6 +48,17 @@ pub enum IntakeError {
         /// Where the erasure stands.
         seq: u64,
     },
+    /// An import says a scale of labels after some were sealed.
+    #[error(
+        "scale: expected a scale that is said before a label is sealed, found {}:{} after labels of a design with sealed ones, since seq {seq}",
+        .said.low_micro, .said.high_micro
+    )]
+    LateScale {
+        /// What the import says.
+        said: ScaleEnds,
+        /// The first label of that design.
+        seq: u64,
+    },
     /// Labels stay closed, and no live custodian can open what is sealed.
     #[error(
         "labels that stay closed are kept for a custodian alone, and no live custodian key has a recipient"
@@ -90,6 +102,23 @@ pub enum IntakeError {
         declared: ScaleEnds,
         /// The experiment.
         experiment: ExperimentId,
+        /// What the import says.
+        said: ScaleEnds,
+    },
+    /// An import says another scale of scores than those of its judge have.
+    #[error(
+        "{file}:{line}: judge_score: expected {}:{}, the scale of the scores of {judge} on record, found {}:{}; a judge has one scale",
+        .known.low_micro, .known.high_micro, .said.low_micro, .said.high_micro
+    )]
+    OtherScoreScale {
+        /// The file.
+        file: String,
+        /// The line of its first new score, from 1.
+        line: u64,
+        /// The judge.
+        judge: JudgeId,
+        /// The scale of its scores.
+        known: ScaleEnds,
         /// What the import says.
         said: ScaleEnds,
     },

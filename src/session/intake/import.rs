@@ -95,6 +95,7 @@ pub fn import(
     (files, plans): (&[InputFile], &[ImportPlan]),
 ) -> Result<Vec<Counts>, SessionError> {
     let declaration = scale::declaration(ledger, request)?;
+    let of_scores = scale::of_scores(ledger, request, (files, plans))?;
     let all = files.iter().zip(plans).flat_map(|(file, plan)| {
         let found = plan.conflicts.iter();
         found.map(|conflict| (file.rows.file.clone(), conflict.clone()))
@@ -103,7 +104,13 @@ pub fn import(
     if !conflicts.is_empty() {
         return Err(record_conflicts(ports, ledger, &request.ask.experiment, conflicts)?.into());
     }
-    let signers = Signers::find(ports, ledger.state(), request.to.as_ref(), plans)?;
+    let declares = declaration.is_some();
+    let signers = Signers::find(
+        ports,
+        ledger.state(),
+        request.to.as_ref(),
+        (plans, declares),
+    )?;
     let mut new = Vec::with_capacity(files.len());
     for (file, plan) in files.iter().zip(plans) {
         subjects::planned(home, ledger, &file.rows, plan)?;
@@ -119,9 +126,11 @@ pub fn import(
     let payer = labels::payer(ports, ledger, request, all)?;
     let sealed = plans.iter().flat_map(|plan| &plan.rows);
     sealing::ask(ports, ledger, request, sealed.map(|row| &row.label))?;
-    if let (Some(declaration), Some(labeler)) = (declaration, signers.labeler()) {
-        append::permitted(ledger, &declaration, labeler)?;
-        ledger.append(&[declaration], labeler)?;
+    let of_labels = declaration.zip(signers.labeler());
+    let of_scores = of_scores.zip(signers.scorer());
+    for (declaration, signer) in of_labels.into_iter().chain(of_scores) {
+        append::permitted(ledger, &declaration, signer)?;
+        ledger.append(&[declaration], signer)?;
     }
     let mut counts = Vec::with_capacity(files.len());
     // What rows are, every file's, stands before the first label of any: a field that was said later would not count.

@@ -77,13 +77,13 @@ pub fn import(
 ) -> Result<Counts, SessionError> {
     let counts = plan.counts();
     let state = ledger.state();
-    let signers = Signers::of_labels(ports, state, request.to.as_ref(), &counts)?;
+    let declaration = scale::declaration(ledger, request)?;
+    let (to, declares) = (request.to.as_ref(), declaration.is_some());
+    let signers = Signers::of_labels(ports, state, to, (&counts, declares))?;
     let (mut open, sealed) = commands(ledger, request, plan, &signers)?;
     let all = (open.len() + sealed.len()) as u64;
-    if !open.is_empty() {
-        // The scale stands before the labels that are read on it.
-        open.splice(0..0, scale::declaration(ledger, request)?);
-    }
+    // The scale stands before the labels that are read on it, open or sealed.
+    open.splice(0..0, declaration);
     permitted(ledger, &open, signers.labeler())?;
     permitted(ledger, &sealed, signers.custodian())?;
     let payer = payer(ports, ledger, request, all)?;

@@ -40,6 +40,8 @@ pub struct IntakeRequest {
     pub format: ImportFormat,
     /// The scale of labels that the import says, where it says one.
     pub label_scale: Option<ScaleEnds>,
+    /// The scale of scores that the import says; `None` is 0 to 1.
+    pub score_scale: Option<ScaleEnds>,
     /// By when sealed labels are to be revealed.
     pub reveal_by: Option<Timestamp>,
     /// The custodian's key; default the only live one with a recipient.

@@ -42,7 +42,7 @@ impl Signers {
         keys: &mut dyn Keys,
         state: &State,
         to: Option<&KeyId>,
-        plans: &[ImportPlan],
+        (plans, declares): (&[ImportPlan], bool),
     ) -> Result<Self, SessionError> {
         let counts: Vec<_> = plans.iter().map(Counts::of).collect();
         let total = Counts::sum(&counts);
@@ -52,9 +52,11 @@ impl Signers {
                 .transpose()
         };
         let scored = total.files.new + total.scores.new + total.logprobs.new > 0;
+        // A scale of labels stands before the first of them, open or sealed.
+        let labelled = total.labels.new > 0 || declares && total.sealed.new > 0;
         Ok(Self {
             scorer: key(Kind::ScoreRecorded, scored)?,
-            labeler: key(Kind::LabelRecorded, total.labels.new > 0)?,
+            labeler: key(Kind::LabelRecorded, labelled)?,
             custodian: key(Kind::LabelSealed, total.sealed.new > 0)?,
             recipient: seals(plans).then(|| recipient(state, to)).transpose()?,
         })
@@ -68,7 +70,7 @@ impl Signers {
         keys: &mut dyn Keys,
         state: &State,
         to: Option<&KeyId>,
-        counts: &Counts,
+        (counts, declares): (&Counts, bool),
     ) -> Result<Self, SessionError> {
         let mut key = |kind: Kind, needed: bool| {
             needed
@@ -78,7 +80,7 @@ impl Signers {
         let seals = counts.sealed.new > 0;
         Ok(Self {
             scorer: None,
-            labeler: key(Kind::LabelRecorded, counts.labels.new > 0)?,
+            labeler: key(Kind::LabelRecorded, counts.labels.new > 0 || declares)?,
             custodian: key(Kind::LabelSealed, seals)?,
             recipient: seals.then(|| recipient(state, to)).transpose()?,
         })

@@ -297,6 +297,7 @@ fn planned(
         ask,
         format: ImportFormat::Cje,
         label_scale: None,
+        score_scale: None,
         reveal_by: None,
         to: None,
     };

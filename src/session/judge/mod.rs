@@ -9,7 +9,6 @@ pub mod drift;
 pub mod error;
 pub mod history;
 pub mod judging;
-pub mod kinship;
 pub mod registration;
 pub mod scores;
 pub mod scoring;

@@ -9,6 +9,7 @@ use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
+use clover_ledger::State;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::tallies::DrawCounts;
@@ -30,10 +31,13 @@ pub struct ScoreKey {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub fn draws(ledger: &Ledger) -> Result<BTreeMap<ScoreKey, DrawCounts>, LedgerError> {
-    match counted(ledger.state().fold::<Tallies>()) {
+pub fn draws(
+    ledger: &Ledger,
+    state: &State,
+) -> Result<BTreeMap<ScoreKey, DrawCounts>, LedgerError> {
+    match counted(state.fold::<Tallies>()) {
         Some(counts) => Ok(counts),
-        None => draws_of_entries(ledger),
+        None => draws_of_entries(ledger, state.size),
     }
 }
 
@@ -54,9 +58,12 @@ fn counted(tallies: &Tallies) -> Option<BTreeMap<ScoreKey, DrawCounts>> {
     Some(counts)
 }
 
-fn draws_of_entries(ledger: &Ledger) -> Result<BTreeMap<ScoreKey, DrawCounts>, LedgerError> {
+fn draws_of_entries(
+    ledger: &Ledger,
+    size: u64,
+) -> Result<BTreeMap<ScoreKey, DrawCounts>, LedgerError> {
     let mut all: BTreeMap<ScoreKey, BTreeMap<ItemId, u64>> = BTreeMap::new();
-    ledger.entries::<LedgerError>(0, ledger.size(), |read| {
+    ledger.entries::<LedgerError>(0, size, |read| {
         let experiment = read.event.header.experiment;
         if let (Payload::ScoreRecorded(said), Some(experiment)) = (read.event.payload, experiment) {
             let key = ScoreKey {
@@ -99,9 +106,9 @@ pub struct ItemScore {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub fn of_item(ledger: &Ledger, item: &str) -> Result<Vec<ItemScore>, LedgerError> {
+pub fn of_item(ledger: &Ledger, size: u64, item: &str) -> Result<Vec<ItemScore>, LedgerError> {
     let (mut recorded, mut conflicts) = (Vec::new(), Vec::new());
-    ledger.entries::<LedgerError>(0, ledger.size(), |read| {
+    ledger.entries::<LedgerError>(0, size, |read| {
         let Some(experiment) = read.event.header.experiment else {
             return Ok(());
         };

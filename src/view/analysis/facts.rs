@@ -256,7 +256,7 @@ pub enum TransportFacts {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnauditedFacts {
-    /// `NOT_CHECKED`, or `NOT_NEEDED` where it has labels of its own.
+    /// `NOT CHECKED`, or `NOT NEEDED` where it has labels of its own.
     pub state: &'static str,
 }
 
@@ -264,7 +264,7 @@ pub struct UnauditedFacts {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AuditedFacts {
-    /// `PASS`, `FAIL`, `INCONCLUSIVE`, `NOT_GRADED` or `NOT_CHECKED`.
+    /// `PASS`, `FAIL`, `INCONCLUSIVE`, `NOT GRADED` or `NOT CHECKED`.
     pub state: &'static str,
     /// Largest acceptable absolute mean residual; `null` where none was given.
     pub margin: Option<f64>,
@@ -410,7 +410,7 @@ impl AnalysisShown<'_> {
     fn transport_facts(&self, policy: &PolicyResult) -> TransportFacts {
         let Some(result) = &policy.transport else {
             let borrows = policy.borrows();
-            let state = if borrows { "NOT_CHECKED" } else { "NOT_NEEDED" };
+            let state = if borrows { "NOT CHECKED" } else { "NOT NEEDED" };
             return TransportFacts::Unaudited(UnauditedFacts { state });
         };
         let span = self.analysis.output_scale.span();

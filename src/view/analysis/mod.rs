@@ -144,8 +144,8 @@ fn state(state: AuditState) -> &'static str {
         AuditState::Pass => "PASS",
         AuditState::Fail => "FAIL",
         AuditState::Inconclusive(_) => "INCONCLUSIVE",
-        AuditState::NotGraded => "NOT_GRADED",
-        AuditState::NotChecked => "NOT_CHECKED",
+        AuditState::NotGraded => "NOT GRADED",
+        AuditState::NotChecked => "NOT CHECKED",
     }
 }
 
@@ -236,9 +236,8 @@ impl AnalysisShown<'_> {
         };
         let sides = [pair.first, pair.second].map(|at| &found.policies[at]);
         let margins: f64 = sides.iter().map(|side| side.audited_margin()).sum();
-        let widest = margins + gap.worst(found.output_scale.span());
-        let base = pair.widest().unwrap_or(pair.interval);
-        let holds = base.low - widest > 0.0 || base.high + widest < 0.0;
+        let widest = pair.widest().unwrap_or(pair.interval).widened(margins);
+        let holds = gap.leaves_apart(widest, found.output_scale.span());
         if reading == Reading::ToldApart && !holds {
             return Reading::NotToldApart;
         }

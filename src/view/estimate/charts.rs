@@ -298,17 +298,28 @@ pub(super) fn unvaried(row: &EstimateRecorded, is_widened: bool) -> Option<Strin
     is_bounded.then(|| values::bounded(row.policy.as_str(), off_mode, is_widened))
 }
 
+/// Blocks of a series at most.
+const BLOCKS: usize = 24;
+
 /// Terminal twins: labels at each score, residuals by tenth, where variance comes from.
 pub(super) fn lines(found: &Found) -> Vec<String> {
     let atoms = atoms(found);
     if atoms.is_empty() {
         return Vec::new();
     }
-    let counts: Vec<f64> = atoms.values().map(|of| of.len() as f64).collect();
-    let means: Vec<f64> = atoms
-        .values()
-        .map(|of| mean(of.iter().map(|pair| pair.0)))
-        .collect();
+    // Of continuous scores each stretch has a block, as many labels as there are.
+    let all: Vec<&Vec<(f64, f64)>> = atoms.values().collect();
+    let stretch = all.len().div_ceil(BLOCKS);
+    let stretches = all.chunks(stretch);
+    let (counts, means): (Vec<f64>, Vec<f64>) = stretches
+        .map(|of| {
+            let labels: Vec<f64> = of
+                .iter()
+                .flat_map(|at| at.iter().map(|pair| pair.0))
+                .collect();
+            (labels.len() as f64, math::mean(&labels))
+        })
+        .unzip();
     let (chart, _) = residuals(found);
     let residuals: Vec<f64> = chart.series[0].points.iter().map(|point| point.1).collect();
     let most = residuals

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::event::id::ExperimentId;
 use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::estimate::ComparedPrompts;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimated::Claim;
@@ -62,6 +63,8 @@ pub struct ContrastFacts {
     pub transport: Option<AuditFacts>,
     /// What may be claimed of either level: of the first, then of the second.
     pub claims: [Option<Claim>; 2],
+    /// Which prompts both policies have scores of, and what those could do that lack.
+    pub prompts: Option<ComparedPrompts>,
 }
 
 /// The place of a policy.
@@ -339,6 +342,7 @@ impl Contrasts<'_> {
             told_apart: of.told_apart,
             transport: failed_in(of).map(AuditFacts::from),
             claims: [of.first_claim, of.second_claim],
+            prompts: of.prompts,
         });
         let places = ranks((self.found, self.experiment), self.places, self.pairs);
         let ranking = self

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
+use crate::event::id::JudgeId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
@@ -20,6 +21,7 @@ use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::answer::OrderStanding;
 use crate::view::answer::Question;
+use crate::view::answer::Standing;
 use crate::view::estimate::digits;
 use crate::view::estimate::ends;
 use crate::view::estimate::standing;
@@ -32,12 +34,15 @@ use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::drawn::Undrawn;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::shape;
+use crate::workflow::judge::kinship;
 
 /// What the record says against a claim about an experiment, whatever its numbers are.
 #[derive(Clone, Debug)]
 pub struct ClaimBasis {
     /// Assumptions that fail and that no label mends, a sentence each.
     failing: Vec<String>,
+    /// What the judge shares with policies and with other judges, a sentence each.
+    kinship: Vec<String>,
     /// What each registered design for calibration draws, as shares of rows from 0 to 1.
     label_rates: BTreeMap<DesignId, LabelRate>,
 }
@@ -53,7 +58,7 @@ struct LabelRate {
 
 impl ClaimBasis {
     /// As the folds have it.
-    pub fn of(state: &State, experiment: &ExperimentId) -> Self {
+    pub fn of(state: &State, experiment: &ExperimentId, judge: &JudgeId) -> Self {
         let designs = state.fold::<Designs>().by_experiment.get(experiment);
         let designs = designs.into_iter().flat_map(|of| &of.designs);
         let label_rates = designs.filter_map(|(id, design)| {
@@ -69,8 +74,17 @@ impl ClaimBasis {
         });
         Self {
             failing: assumptions(state, experiment),
+            kinship: kinship::of_registered(state, experiment, judge)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             label_rates: label_rates.collect(),
         }
+    }
+
+    /// What the judge shares with policies and with other judges, a sentence each.
+    pub fn kinship(&self) -> &[String] {
+        &self.kinship
     }
 
     /// Assumptions that fail and that no label mends, a sentence each.
@@ -125,11 +139,11 @@ impl Asked<'_> {
             name: row.policy.to_string(),
             value: row.estimate.value(),
             interval: decisive((self.found, self.experiment), policy, row),
-            standing: standing(row),
+            standing: self.standing(row),
         });
         let policies: Vec<answer::Policy> = policies.collect();
         let gaps = self.found.gathered.dataset.gaps(self.places);
-        let order = |first: usize, second: usize| self.told_apart(first, second, &gaps);
+        let order = |first: usize, second: usize| self.told_apart(first, second);
         let mut obstacles = self.basis.failing.clone();
         obstacles.extend(self.labels(&rows));
         let mut remarks = self.answered();
@@ -148,13 +162,27 @@ impl Asked<'_> {
         .answer()
     }
 
+    /// How a value stands; one that an environment withholds failed no audit of its own.
+    fn standing(&self, row: &EstimateRecorded) -> Standing {
+        let found = standing(row);
+        let audits = &self.found.gathered.audits;
+        let mut records = audits.environments(self.experiment, &row.terms.judge);
+        let is_of_environment = row
+            .transport
+            .is_some_and(|of| records.any(|record| record.failed_seq == Some(of.seq.value())));
+        match found {
+            Standing::Failed if is_of_environment => Standing::Environment,
+            other => other,
+        }
+    }
+
     fn rows(&self) -> Vec<EstimateRecorded> {
-        let of = |&policy: &usize| self.found.estimate(self.experiment, policy, Form::Claimed);
+        let of = |&policy: &usize| self.found.estimate(self.experiment, policy, Form::NEWEST);
         self.places.iter().map(of).collect()
     }
 
-    /// How the first of two policies stands to the second, where they are told apart and no missing score could undo it.
-    fn told_apart(&self, first: usize, second: usize, gaps: &PromptGaps) -> Option<Ordering> {
+    /// How the first of two policies stands to the second, where they are told apart.
+    fn told_apart(&self, first: usize, second: usize) -> Option<Ordering> {
         let name = |at: usize| &self.found.analysis.policies[self.places[at]].name;
         let is = |of: &ContrastRecorded, a: usize, b: usize| {
             of.told_apart && of.first.as_str() == name(a) && of.second.as_str() == name(b)
@@ -163,15 +191,8 @@ impl Asked<'_> {
             let forth = is(of, first, second).then_some((of, false));
             forth.or_else(|| is(of, second, first).then_some((of, true)))
         })?;
-        let gap = gaps.between(self.places[first], self.places[second]);
-        let worst = gap.map_or(0.0, |gap| {
-            gap.worst(self.found.analysis.output_scale.span())
-        });
-        let interval = of.conservative.unwrap_or(of.interval);
-        let (low, high) = (interval.low.value() - worst, interval.high.value() + worst);
         let sign = of.difference.value().total_cmp(&0.0);
-        let holds = gap.is_none() || low > 0.0 || high < 0.0;
-        holds.then(|| if reversed { sign.reverse() } else { sign })
+        Some(if reversed { sign.reverse() } else { sign })
     }
 
     /// Audits that failed and that a fit answered since.

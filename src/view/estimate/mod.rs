@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportStanding;
+use crate::event::payload::environment::EnvironmentScope;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimate::EstimateTerms;
@@ -34,6 +35,7 @@ use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::estimate::width::decisive;
 use crate::view::estimate::width::on_scale;
+use crate::view::regime;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::values::LabelsAlone;
@@ -369,6 +371,16 @@ impl Estimates<'_> {
         if !audits.is_empty() {
             remarks.push(format!("transport  {}", audits.join(", ")));
         }
+        let environments = found
+            .gathered
+            .audits
+            .environments(self.experiment, &found.terms.judge);
+        remarks.extend(environments.filter_map(regime::line));
+        if let Some(scope) = &found.terms.environment {
+            remarks.push(format!(
+                "environment {scope}  rows and labels of it alone: nothing is said of other rows"
+            ));
+        }
         let borrows = |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked;
         let borrowed = self.rows.iter().filter(|(_, row)| borrows(row));
         let borrowed: Vec<&str> = borrowed.map(|(_, row)| row.policy.as_str()).collect();
@@ -388,6 +400,7 @@ impl Estimates<'_> {
             remarks.extend(self.shares(*policy, row));
             remarks.extend(self.refusal(*policy, row));
         }
+        remarks.extend(self.basis.kinship().iter().cloned());
         remarks
     }
 
@@ -452,6 +465,12 @@ impl Estimates<'_> {
     pub fn warnings(&self) -> Vec<String> {
         let failed = self.rows.iter().filter_map(|(policy, row)| {
             let audit = row.transport.filter(|of| of.state == TransportState::Fail)?;
+            if let Some(scope) = self.failed_environment(audit.seq) {
+                return Some(format!(
+                    "{}: calibration fails in {scope} (seq {}); no level until a later test of it passes",
+                    row.policy, audit.seq
+                ));
+            }
             Some(format!(
                 "{}: calibration does not transfer (seq {}); no level until it is calibrated on {}",
                 row.policy,
@@ -464,6 +483,14 @@ impl Estimates<'_> {
             values::missed(row.policy.as_str(), of.estimate, of.resampled?.interval)
         });
         failed.chain(missed).collect()
+    }
+
+    /// The environment whose failed test stands at an entry.
+    fn failed_environment(&self, seq: Count) -> Option<&EnvironmentScope> {
+        let (audits, judge) = (&self.found.gathered.audits, &self.found.terms.judge);
+        let mut records = audits.environments(self.experiment, judge);
+        let failed = records.find(|record| record.failed_seq == Some(seq.value()));
+        failed.map(|record| &record.scope)
     }
 
     /// The values on the scale of labels.

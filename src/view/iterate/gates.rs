@@ -13,6 +13,7 @@ use crate::event::payload::predicate::SealedHypothesis;
 use crate::ground::digest::Digest;
 use crate::projection::iterations::record::IterationRecord;
 use crate::projection::reader::LogStatement;
+use crate::report::shown;
 use crate::session::iterate::confirm::Confirmation;
 use crate::session::iterate::gates::GatedOnDev;
 use crate::session::iterate::gates::SealedCandidates;
@@ -22,7 +23,6 @@ use crate::view::iterate::number;
 use crate::view::iterate::sequential;
 use crate::view::iterate::sequential::ConfirmLook;
 use crate::view::text;
-use crate::view::word;
 use crate::workflow::predicate;
 use crate::workflow::predicate::ProfileThresholds;
 
@@ -225,7 +225,10 @@ fn numbers(of: &GateEvaluated) -> Vec<CriterionNumber> {
 
 /// A gate in the table, a line for each of its numbers.
 fn rows(of: &GateEvaluated) -> Vec<Vec<String>> {
-    let (literal, recommended) = (word(&of.verdicts.literal), word(&of.verdicts.recommended));
+    let (literal, recommended) = (
+        shown::word(of.verdicts.literal).to_owned(),
+        shown::word(of.verdicts.recommended).to_owned(),
+    );
     let lines = numbers(of).into_iter().map(|one| {
         let value = one.value.map_or("-".to_owned(), number);
         (one.name, value, one.held)

@@ -14,6 +14,7 @@ use crate::num::Count;
 use crate::num::Probability;
 use crate::num::math;
 use crate::projection::iterations::record::IterationRecord;
+use crate::report::shown;
 use crate::stats::calibrator::CalibratorChoice;
 use crate::view::View;
 use crate::view::iterate::maybe;
@@ -21,6 +22,7 @@ use crate::view::iterate::number;
 use crate::view::iterate::reach;
 use crate::view::word;
 use crate::workflow::iterate::course::Course;
+use crate::workflow::iterate::rows;
 
 /// Rows of each part of the split.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -72,6 +74,9 @@ pub struct CalibratorFit {
     pub oua_share: Option<f64>,
     /// Lower bound on the gain that is in sight.
     pub promising_gain: f64,
+    /// What labels are shares of, in words; absent where they stand as they are, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_scale: Option<String>,
     /// Remarks on the rows.
     pub notes: Vec<String>,
 }
@@ -119,7 +124,7 @@ pub struct CardList {
 fn fit(course: &Course) -> CalibratorFit {
     let (loaded, ground) = (&course.loaded, &course.ground);
     let parts = &loaded.table.data().parts;
-    let rows = |part: SplitPart| parts.iter().filter(|of| **of == Some(part)).count() as u64;
+    let of_part = |part: SplitPart| parts.iter().filter(|of| **of == Some(part)).count() as u64;
     let labels = |part: SplitPart| loaded.table.labelled(part).len() as u64;
     let baseline = &ground.baseline;
     let squares = baseline.residuals(&loaded.table, &baseline.rows);
@@ -129,9 +134,9 @@ fn fit(course: &Course) -> CalibratorFit {
         split: loaded.split.clone(),
         through_seq: loaded.through,
         rows: PartRows {
-            fit: rows(SplitPart::Fit),
-            dev: rows(SplitPart::Dev),
-            confirm: rows(SplitPart::Confirm),
+            fit: of_part(SplitPart::Fit),
+            dev: of_part(SplitPart::Dev),
+            confirm: of_part(SplitPart::Confirm),
             all: loaded.table.len() as u64,
         },
         labels: PartLabels {
@@ -147,6 +152,9 @@ fn fit(course: &Course) -> CalibratorFit {
         oof_rmse: math::mean(&squares).sqrt(),
         oua_share: ground.uncertainty.share.share(),
         promising_gain: ground.gain,
+        label_scale: loaded
+            .label_scale
+            .and_then(|(ends, _)| rows::label_scale_in_words(ends)),
         notes: loaded.notes.clone(),
     }
 }
@@ -191,6 +199,9 @@ pub fn fitted(view: &mut View, course: &Course, record: &IterationRecord) -> Cal
         ),
         ("read through", format!("seq {}", of.through_seq)),
     ];
+    if let Some(scale) = &of.label_scale {
+        pairs.push(("labels", scale.clone()));
+    }
     pairs.extend(checked(record));
     view.pairs(pairs);
     of
@@ -209,7 +220,7 @@ fn checked(record: &IterationRecord) -> Vec<(&'static str, String)> {
             "labels (L1)",
             format!(
                 "{}: largest difference {} (0.1), {orphans} without a design",
-                word(&of.said.verdict),
+                shown::word(of.said.verdict),
                 number(worst)
             ),
         ));
@@ -219,7 +230,7 @@ fn checked(record: &IterationRecord) -> Vec<(&'static str, String)> {
             "residuals (S1)",
             format!(
                 "{}: F {} p {} (0.05), largest {}",
-                word(&of.said.verdict),
+                shown::word(of.said.verdict),
                 number(of.said.f.value()),
                 number(of.said.p.value()),
                 of.said.top_term.as_str()

@@ -258,7 +258,7 @@ fn found(record: &IterationRecord) -> Vec<(&'static str, String)> {
             "labels (L1)",
             format!(
                 "{}: {} before confirm, {} without a design",
-                word(&of.said.verdict),
+                shown::word(of.said.verdict),
                 of.said.labelled,
                 of.said.orphans
             ),
@@ -269,7 +269,7 @@ fn found(record: &IterationRecord) -> Vec<(&'static str, String)> {
             "residuals (S1)",
             format!(
                 "{}: p {}, largest {}",
-                word(&of.said.verdict),
+                shown::word(of.said.verdict),
                 number(of.said.p.value()),
                 of.said.top_term.as_str()
             ),

@@ -181,7 +181,7 @@ pub fn cards(bench: &Bench) -> View {
 /// What is said where nobody can be asked.
 pub fn unasked(bench: &Bench) -> View {
     let mut view = View::of(&NoStep {});
-    view.line("not_checked: these scores were imported, and nobody can be asked for them again.");
+    view.line("NOT CHECKED: these scores were imported, and nobody can be asked for them again.");
     view.line("A waiver of CLOVER.J2 by two keys before the splits lets criterion P0 pass all the same: clover assume waive");
     let verdict = Verdict::NotChecked;
     answer(bench, view, UnaskedJudge { verdict }, &[])

@@ -17,6 +17,7 @@ use crate::view::text::thousands;
 use crate::workflow::iterate::draft;
 use crate::workflow::iterate::draft::InSight;
 use crate::workflow::iterate::draft::Profile;
+use crate::workflow::iterate::rows;
 
 /// Column at which comments begin, as in the template.
 const COMMENT_AT: usize = 34;
@@ -89,6 +90,9 @@ pub struct DraftFacts {
     pub through_seq: u64,
     /// Labelled fit rows: the only labels that were read.
     pub labelled: u64,
+    /// What labels are shares of, in words; absent where they go from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_scale: Option<String>,
     /// Scored rows.
     pub rows: OfParts,
     /// Whether it is held to what few labels can show.
@@ -137,6 +141,7 @@ pub fn facts(of: &LedgerDraft, price: Option<Micro>) -> DraftFacts {
         judge: window.judge.to_string(),
         through_seq: window.through.value(),
         labelled: window.labelled(),
+        label_scale: window.label_scale.and_then(rows::label_scale_in_words),
         rows: [SplitPart::Fit, SplitPart::Dev, SplitPart::Confirm]
             .map(|part| window.rows_of(part))
             .into(),
@@ -282,8 +287,10 @@ pub fn text(of: &LedgerDraft, annex: Option<&BlobRef>) -> String {
         Some(_) => text.replace("\n# annex: ", "\nannex: "),
         None => text,
     };
+    let scale = of.window.label_scale.and_then(rows::label_scale_in_words);
+    let scale = scale.map_or_else(String::new, |words| format!("# In this plan {words}.\n"));
     format!(
-        "# Drafted by {} from the fit part of {} through seq {}: no label of dev, confirm or an audit was read.\n{text}",
+        "# Drafted by {} from the fit part of {} through seq {}: no label of dev, confirm or an audit was read.\n{scale}{text}",
         draft::ALGORITHM,
         of.window.split,
         of.window.through
@@ -423,6 +430,9 @@ pub fn put(view: &mut View, of: &DraftFacts, profile: &Profile) {
         ("not read", "labels of dev, confirm and audits".to_owned()),
         ("rows", parts(of.rows)),
     ];
+    if let Some(scale) = &of.label_scale {
+        pairs.push(("scale", scale.clone()));
+    }
     pairs.push((
         "in sight",
         of.in_sight.as_ref().map_or("no slice is off".to_owned(), |of| {

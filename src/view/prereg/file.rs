@@ -190,7 +190,7 @@ pub fn checked(manifest: &Manifest, report: Report, file: &Path) -> View {
         view.line(format!("cannot be met: {criterion}"));
     }
     for reason in &facts.not_checked {
-        view.line(format!("not checked: {reason}"));
+        view.line(format!("NOT CHECKED  {reason}"));
     }
     let countersign = if facts.binds_confirm_data {
         " --countersign"

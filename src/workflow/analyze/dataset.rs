@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use clover_stats::inference::Interval;
+
 /// All policies, in order of their names, on numbered prompts.
 #[derive(Clone, Debug, Default)]
 pub struct Dataset {
@@ -28,17 +30,35 @@ impl PromptGap {
     pub fn worst(&self, span: f64) -> f64 {
         span * (self.first + self.second) as f64 / self.all as f64
     }
+
+    /// Prompts of both.
+    pub fn both(&self) -> usize {
+        self.all - self.first - self.second
+    }
+
+    /// Whether an interval of a difference leaves zero out even then.
+    pub fn leaves_apart(&self, interval: Interval, span: f64) -> bool {
+        let worst = self.worst(span);
+        interval.low - worst > 0.0 || interval.high + worst < 0.0
+    }
 }
 
-/// The gaps between some policies, by their positions, the smaller one first.
+/// The gaps between some policies.
 #[derive(Clone, Debug, Default)]
 pub struct PromptGaps {
+    /// Every pair of them, by their positions, the smaller one first.
     of: BTreeMap<(usize, usize), PromptGap>,
 }
 
 impl PromptGaps {
     /// What one of two policies has and the other not; `None` where they have all prompts or none in common.
     pub fn between(&self, first: usize, second: usize) -> Option<PromptGap> {
+        let gap = self.pair(first, second)?;
+        (gap.both() > 0 && gap.first + gap.second > 0).then_some(gap)
+    }
+
+    /// Which prompts two policies have, whether some lack or not; `None` for policies that were not asked for.
+    pub fn pair(&self, first: usize, second: usize) -> Option<PromptGap> {
         if first <= second {
             return self.of.get(&(first, second)).copied();
         }
@@ -100,9 +120,7 @@ impl Dataset {
                     second: one.len() - common,
                     all: one.len() + other.len() - common,
                 };
-                if common > 0 && gap.first + gap.second > 0 {
-                    gaps.of.insert((*first, *second), gap);
-                }
+                gaps.of.insert((*first, *second), gap);
             }
         }
         gaps

@@ -63,6 +63,17 @@ pub enum AnalyzeError {
         /// The prompt.
         prompt: String,
     },
+    /// A local calibrator needs labels of its environment.
+    #[error(
+        "a local calibrator of {environment} needs at least {} labels for calibration there, found {labels}",
+        clover_stats::environment::LOCAL_LABELS_MIN
+    )]
+    FewLocalLabels {
+        /// The environment.
+        environment: String,
+        /// Its labels.
+        labels: usize,
+    },
     /// A probe's response without a label.
     #[error("{place}, {LABEL}: expected a label, found none")]
     ProbeWithoutLabel {

@@ -1,7 +1,9 @@
 //! What the judge in force gets wrong and what candidates change: slices, environments, calibration.
 
 use clover_event::Payload;
+use clover_event::payload::Verdict;
 use clover_event::payload::card::SliceClass;
+use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::predicate::Greens;
@@ -389,7 +391,51 @@ pub(super) fn transport(story: &Story, names: &Names) -> Section {
     }
     part.table(environments);
     part.table(audits);
+    // Absent without a test, so that reports of before there were any stay as they are.
+    let tested = tested(story);
+    if !tested.rows.is_empty() {
+        part.table(tested);
+    }
     part
+}
+
+/// Environments that a plan of audits names, on labels that calibration never saw.
+fn tested(story: &Story) -> Table {
+    let mut table = Table::new(
+        "environments_tested",
+        "Environments on labels that calibration never saw",
+        &[
+            ("environment", "environment"),
+            ("required", "required"),
+            ("rows", "probes"),
+            ("mean", "mean residual"),
+            ("interval", "interval"),
+            ("p_adjusted", "p in its family"),
+            ("verdict", "verdict"),
+        ],
+    );
+    for (seq, said) in story.all(Payload::said::<EnvironmentsTested>) {
+        for of in &said.environments {
+            table.row(
+                seq,
+                vec![
+                    Cell::text(of.scope.to_string()),
+                    of.required.into(),
+                    of.rows.into(),
+                    Cell::maybe(of.mean, Cell::Number),
+                    Cell::maybe(of.interval, |ends| Cell::Interval(ends.low, ends.high)),
+                    Cell::maybe(of.p_adjusted, share),
+                    Cell::text(match of.verdict {
+                        Verdict::Fail => "fail",
+                        Verdict::Inconclusive => "inconclusive",
+                        Verdict::NotChecked => "not_checked",
+                        Verdict::Pass => "pass",
+                    }),
+                ],
+            );
+        }
+    }
+    table
 }
 
 /// What gate P6 found of each environment under each candidate.

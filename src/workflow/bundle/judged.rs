@@ -12,6 +12,7 @@ use clover_event::payload::overlap::Admissibility;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::report::ReportPart;
 use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 use clover_projection::assumptions::Assumptions;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Names;
@@ -22,6 +23,7 @@ use clover_projection::iterations::story::Story;
 use clover_projection::rubrics::RubricRegistration;
 
 use crate::bundle::decided::leaf;
+use crate::judge;
 
 fn anchors(story: &Story) -> Option<(u64, &AnchorSetRegistered)> {
     let design = story.opened()?.1.params.design.as_ref()?;
@@ -142,6 +144,12 @@ pub(super) fn versions(story: &Story, state: &State) -> Section {
         );
     }
     part.table(judges);
+    if state.asks(Question::ReportedKinship) {
+        let shared = kinship(story, state);
+        if !shared.rows.is_empty() {
+            part.table(shared);
+        }
+    }
     match story.rubric(state) {
         Some(rubric) => {
             let version = Cell::text(rubric.version.as_str());
@@ -210,6 +218,26 @@ fn judges(story: &Story) -> Table {
         );
     }
     judges
+}
+
+/// What judges share with policies that they score, and with each other.
+fn kinship(story: &Story, state: &State) -> Table {
+    let mut table = Table::new(
+        "kinship",
+        "What judges share",
+        &[("judge", "judge"), ("shares", "what a reader must know")],
+    );
+    let registered = story.all(|payload| match payload {
+        Payload::JudgeRegistered(said) => Some(said),
+        _ => None,
+    });
+    for (seq, said) in registered {
+        for shared in judge::kinship::of(state, &story.experiment, said, &[]) {
+            let words = Cell::text(shared.to_string());
+            table.row(seq, vec![Cell::text(said.judge.as_str()), words]);
+        }
+    }
+    table
 }
 
 /// Calibrator, algorithm, build and rows of the residual audit.

@@ -40,7 +40,7 @@ use crate::estimate::terms::text;
 pub fn algorithm(form: Form) -> &'static str {
     match form {
         Form::Bare => "transport/1",
-        Form::Claimed => BOUNDED_AUDIT,
+        Form::Claimed | Form::Compared => BOUNDED_AUDIT,
     }
 }
 
@@ -112,7 +112,7 @@ pub fn audit(
         clusters_min: ask.terms.clusters_min.value() as f64,
         form: ask.form,
     };
-    let fit = compute::fit_terms(of);
+    let fit = terms::fit(of);
     let found = compute::compute(gathered, fit, &probes, Some(&request), None)?;
     let newest = held.values().map(|(probes, _)| probes.newest).max();
     let mut events = Vec::with_capacity(held.len());

@@ -48,8 +48,10 @@ use crate::analyze::PolicyResult;
 use crate::analyze::Probe;
 use crate::analyze::Replicates;
 use crate::estimate::form::Form;
+use crate::estimate::missing::Missing;
 use crate::estimate::model;
 use crate::estimate::rows::Gathered;
+use crate::estimate::scope;
 use crate::estimate::terms;
 use crate::estimate::terms::BUILD;
 use crate::estimate::terms::count;
@@ -82,17 +84,6 @@ pub struct Fitted {
     pub blobs: [Vec<u8>; 2],
 }
 
-/// Terms that a fit depends on: level, bootstrap and use of labels are not among them.
-pub fn fit_terms(of: &EstimateTerms) -> EstimateTerms {
-    let mut usual = terms::usual(of.judge.clone(), of.covariates.clone());
-    usual.fold_seed = of.fold_seed;
-    usual.folds = of.folds;
-    usual.judge_scale = of.judge_scale;
-    usual.label_scale = of.label_scale;
-    usual.mode = of.mode;
-    usual
-}
-
 /// Computes estimates, and audits on probes. Other `weights` than the terms' own serve to show how far replicates have
 /// come.
 ///
@@ -113,6 +104,7 @@ pub fn compute(
         fold_seed: request.fold_seed,
     });
     request.probes = probes;
+    scope::check_local(&gathered, &of)?;
     if of.labels == LabelUse::Weighted {
         request.strata = Some(gathered.inclusion()?);
     }
@@ -120,7 +112,7 @@ pub fn compute(
         request.options.alpha = audit.alpha;
         request.family_size = Some(audit.family_size);
         request.clusters_min = audit.clusters_min;
-        request.bounds_probes = audit.form == Form::Claimed;
+        request.bounds_probes = audit.form >= Form::Claimed;
     }
     let analysis = analyze::analyze(&gathered.dataset, &gathered.prompts, &request)?;
     let calibration = analysis.calibration.as_ref().ok();
@@ -243,7 +235,7 @@ impl Found {
             selected: terms::kind(calibrator.selected),
             slope_high: calibration.slopes.high.map(finite),
             slope_low: calibration.slopes.low.map(finite),
-            terms: fit_terms(&self.terms),
+            terms: terms::fit(&self.terms),
             through_seq: count(self.gathered.newest),
             uses_covariates: calibrator.uses_covariates,
         };
@@ -262,7 +254,8 @@ impl Found {
                 let (labels, newest) = (of.labels.len() as u64, of.newest_label?);
                 Some((self.name(at), FitLabels { labels, newest }))
             });
-            audits.answer((experiment, u64::MAX), &self.terms.judge, labels);
+            let of = (&self.terms.judge, self.terms.environment.as_ref());
+            audits.answer((experiment, u64::MAX), of, labels);
         }
         audits
     }
@@ -270,20 +263,24 @@ impl Found {
     /// The audit that stands for or against a policy once its calibrator is on record.
     pub fn standing(&self, experiment: &ExperimentId, policy: usize) -> Option<TransportStanding> {
         let (audits, name) = (self.audits(experiment), self.name(policy));
-        audits.standing(experiment, &self.terms.judge, &name, self.digest())
+        audits.standing(
+            &scope::subject(&self.terms, experiment, &name),
+            self.digest(),
+        )
     }
 
     /// The failed audit of a policy that a fit answered, and that none passed since.
     pub fn answered(&self, experiment: &ExperimentId, policy: usize) -> Option<AnsweredAudit> {
         let (audits, name) = (self.audits(experiment), self.name(policy));
-        let of = audits.policy(experiment, &self.terms.judge, &name)?;
+        let of = audits.of_policy(&scope::subject(&self.terms, experiment, &name))?;
         of.answered
     }
 
     /// How many more new labels of a policy answer its failed audit, where one stands against it.
     pub fn answers(&self, experiment: &ExperimentId, policy: usize) -> Option<u64> {
         let (audits, name) = (self.audits(experiment), self.name(policy));
-        let failed = audits.policy(experiment, &self.terms.judge, &name)?.failed?;
+        let of = audits.of_policy(&scope::subject(&self.terms, experiment, &name))?;
+        let failed = of.failed?;
         if audits.all_since.is_none() {
             return Some(1);
         }
@@ -320,7 +317,7 @@ impl Found {
     fn interval(result: &PolicyResult, form: Form) -> Result<(Interval, IntervalMethod), Text> {
         let found = match form {
             Form::Bare => result.plain_interval(),
-            Form::Claimed => result.interval(),
+            Form::Claimed | Form::Compared => result.interval(),
         };
         let (interval, method) = found.map_err(text)?;
         let method = match method {
@@ -348,13 +345,13 @@ impl Found {
         let found = Self::interval(result, form);
         let no_interval = match form {
             Form::Bare => result.spread.err().map(|why| text(why.name())),
-            Form::Claimed => found.as_ref().err().cloned(),
+            Form::Claimed | Form::Compared => found.as_ref().err().cloned(),
         };
         let (interval, interval_method) =
             found.map_or((None, IntervalMethod::None), |of| (Some(of.0), of.1));
         let alone = match form {
             Form::Bare => result.labels_only,
-            Form::Claimed => result.labels_alone(),
+            Form::Claimed | Form::Compared => result.labels_alone(),
         };
         let clipped = |of: Interval| IntervalEnds {
             high: finite(of.high.clamp(low, high)),
@@ -382,7 +379,7 @@ impl Found {
                 mean: finite(of.mean),
             }),
             no_interval,
-            off_mode: (form == Form::Claimed).then(|| size(result.off_mode)),
+            off_mode: (form >= Form::Claimed).then(|| size(result.off_mode)),
             plug_in: finite(result.plug_in),
             policy: self.name(policy),
             prompts: size(result.clusters),
@@ -466,7 +463,7 @@ impl Found {
     }
 
     /// Differences among these policies, adjusted as one family; in the order of their names. One with a policy whose
-    /// failed audit stands carries that audit. In the form of rulebook 18 none is told apart unless both sides are checked.
+    /// failed audit stands carries that audit. What is told apart is for the form to say.
     ///
     /// # Errors
     /// [`AnalyzeError`] for a p that is no probability.
@@ -490,10 +487,13 @@ impl Found {
             .map(|&policy| (policy, self.side(experiment, policy)))
             .collect();
         let pairs = pairs.into_iter().zip(adjusted);
+        let missing = Missing::among(self, family, form);
         let contrast = pairs.filter_map(|(pair, p_adjusted)| {
             let sides = [sides.get(&pair.first)?, sides.get(&pair.second)?];
             let said = self.reading(pair, p_adjusted, sides, form);
-            let claimed = form == Form::Claimed;
+            let interval = said.conservative.unwrap_or(pair.interval);
+            let (reading, prompts) = missing.read(pair, said.reading, interval);
+            let claimed = form >= Form::Claimed;
             Some(ContrastRecorded {
                 basis: text(pair.basis.name()),
                 build: text(BUILD),
@@ -510,13 +510,14 @@ impl Found {
                 interval: ends(pair.interval),
                 p: finite(pair.p),
                 p_adjusted: finite(p_adjusted),
-                reading: claimed.then_some(said.reading),
+                prompts,
+                reading: claimed.then_some(reading),
                 se: finite(pair.se),
                 second: self.name(pair.second),
                 second_claim: claimed.then_some(sides[1].claim),
                 second_root: self.roots[pair.second],
                 second_transport: sides[1].failed,
-                told_apart: said.reading == Reading::ToldApart,
+                told_apart: reading == Reading::ToldApart,
                 terms: self.terms.clone(),
                 through_seq: count(said.through),
             })
@@ -541,8 +542,8 @@ impl Found {
         if claim != Claim::BorrowedChecked {
             return 0.0;
         }
-        let (audits, judge) = (&self.gathered.audits, &self.terms.judge);
-        let margin = audits.margin(experiment, judge, &self.name(policy));
+        let (audits, name) = (&self.gathered.audits, self.name(policy));
+        let margin = audits.margin(&scope::subject(&self.terms, experiment, &name));
         margin.map_or(0.0, terms::unit)
     }
 
@@ -576,13 +577,8 @@ impl Found {
         // An audit that passed says that calibration is off by less than its margin, and no more.
         let margins: f64 = sides.iter().map(|side| side.margin).sum();
         let widest = pair.widest();
-        let conservative = (widest.is_some() || margins > 0.0).then(|| {
-            let base = widest.unwrap_or(pair.interval);
-            Interval {
-                low: base.low - margins,
-                high: base.high + margins,
-            }
-        });
+        let conservative = (widest.is_some() || margins > 0.0)
+            .then(|| widest.unwrap_or(pair.interval).widened(margins));
         let reading = if sides.iter().all(|side| side.claim.is_checked()) {
             read(is_below && leaves_zero(conservative))
         } else {

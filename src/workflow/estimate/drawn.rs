@@ -41,7 +41,9 @@ pub enum Undrawn {
         design: DesignId,
     },
     /// Labels of one policy from more than one design.
-    #[error("labels of {policy} come from several designs")]
+    #[error(
+        "labels of {policy} come from several designs: by which of them a row could be drawn is not known, so none has a weight; label a policy by strata under one design"
+    )]
     SeveralDesigns {
         /// The policy.
         policy: PolicyId,

@@ -4,18 +4,25 @@ use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 
 /// What events say, by the rulebook that they are recorded under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
     /// Before rulebook 18: intervals as statistics give them, and differences without the claims of their sides.
     Bare,
     /// From rulebook 18 on: nothing is told apart unless both sides are checked, and equal labels give no width of zero.
     Claimed,
+    /// From rulebook 23 on: also, nothing is told apart that the worst scores of missing prompts would change.
+    Compared,
 }
 
 impl Form {
+    /// The form that readers are shown, whatever the rulebook in force asks of the record.
+    pub const NEWEST: Self = Self::Compared;
+
     /// The form that the rulebook in force asks for.
     pub fn asked(state: &State) -> Self {
-        if state.asks(Question::CheckedClaims) {
+        if state.asks(Question::MissingPrompts) {
+            Self::Compared
+        } else if state.asks(Question::CheckedClaims) {
             Self::Claimed
         } else {
             Self::Bare

@@ -20,15 +20,15 @@ use crate::estimate::rows::Gathered;
 use crate::estimate::rows::bump;
 
 /// A label before its row is known.
-struct Label {
-    policy: PolicyId,
-    item: ItemId,
-    draw: u64,
+pub(super) struct Label {
+    pub(super) policy: PolicyId,
+    pub(super) item: ItemId,
+    pub(super) draw: u64,
     value: i64,
-    seq: u64,
-    design: DesignId,
+    pub(super) seq: u64,
+    pub(super) design: DesignId,
     /// Whether it is a probe of its design.
-    is_probe: bool,
+    pub(super) is_probe: bool,
     /// Whether its rater labelled the draw under another design before.
     is_again: bool,
     charge: Option<EventId>,
@@ -40,7 +40,7 @@ type LabelledDraw = (PolicyId, ItemId, u64, RaterId);
 /// Labels as they come.
 #[derive(Default)]
 pub(super) struct LabelList {
-    all: Vec<Label>,
+    pub(super) all: Vec<Label>,
     /// Whether a rater's second label of a draw counts no more.
     has_one_label: bool,
     /// The first design under which a rater labelled a draw for calibration.

@@ -12,6 +12,7 @@ use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::id::Root;
+use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
 use clover_event::payload::estimated::Reading;
@@ -45,6 +46,8 @@ use crate::estimate::drawn::Undrawn;
 use crate::estimate::labels;
 use crate::estimate::labels::LabelList;
 pub use crate::estimate::probes::Probes;
+use crate::estimate::scope;
+use crate::estimate::scope::RowPlaces;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
@@ -81,6 +84,20 @@ pub enum RowsError {
     /// Fields that imports kept.
     #[error(transparent)]
     Kept(#[from] KeptError),
+    /// Rows that were placed in an environment, or out of it, by whoever could read their labels.
+    #[error(
+        "{rows} labelled rows had no {field} before their labels could be read, the first {first}: which of them are in {scope} could be chosen"
+    )]
+    PlacedLate {
+        /// The environment.
+        scope: String,
+        /// The field that places them.
+        field: FieldId,
+        /// How many.
+        rows: usize,
+        /// Policy, item and draw of the first.
+        first: String,
+    },
 }
 
 /// Which rows are read.
@@ -90,10 +107,14 @@ pub struct Which<'a> {
     pub experiment: &'a ExperimentId,
     /// Whose scores.
     pub judge: &'a JudgeId,
+    /// The environment whose rows and labels alone are read; `None` for all.
+    pub environment: Option<&'a EnvironmentScope>,
     /// Covariates beside the score: the length of responses, or numbers that imports kept of each row.
     pub covariates: &'a [FieldId],
     /// Fields that imports kept, to part rows by; `policy` needs none.
     pub fields: &'a [FieldId],
+    /// Fields that place rows in environments: of a row, what was said before its label could be read.
+    pub places: &'a [FieldId],
     /// Whether it is to be known how rows were drawn for labels.
     pub strata: bool,
     /// Scores and labels below this position are read.
@@ -144,6 +165,8 @@ pub struct Gathered {
     pub filter: FilterCounts,
     /// The newest score or label for calibration.
     pub newest: u64,
+    /// The newest import, whose fields say in which environment a row is.
+    pub newest_import: u64,
     /// The newest audit.
     pub newest_audit: u64,
     /// Audits as they stand.
@@ -159,6 +182,8 @@ pub struct Gathered {
     pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
     /// Fields that imports kept, of those that were asked for.
     kept: FieldWords,
+    /// Which row is in which environment.
+    pub(super) places: RowPlaces,
 }
 
 /// The name of a row's policy among its fields.
@@ -170,6 +195,14 @@ fn is_of_texts(field: &FieldId) -> bool {
 }
 
 impl Gathered {
+    /// Whether a row is in an environment, whose field was asked for.
+    pub fn is_in(&self, policy: usize, row: usize, scope: &EnvironmentScope) -> bool {
+        let Some(key) = self.key(policy, row) else {
+            return false;
+        };
+        self.places.holds(&key, scope)
+    }
+
     /// The word of a field that an import kept of a row.
     pub fn word(&self, policy: usize, row: usize, field: &FieldId) -> Option<&str> {
         let word = self.kept.get(&self.key(policy, row)?)?.get(field)?;
@@ -259,12 +292,12 @@ pub(super) fn mean(labels: &[i64]) -> f64 {
 
 /// Rows of one policy as they come.
 #[derive(Default)]
-struct Rows {
-    items: Vec<ItemId>,
-    draws: Vec<u64>,
-    scores: Vec<i64>,
-    scored: Vec<u64>,
-    covariates: Vec<Vec<f64>>,
+pub(super) struct Rows {
+    pub(super) items: Vec<ItemId>,
+    pub(super) draws: Vec<u64>,
+    pub(super) scores: Vec<i64>,
+    pub(super) scored: Vec<u64>,
+    pub(super) covariates: Vec<Vec<f64>>,
 }
 
 impl Rows {
@@ -339,12 +372,17 @@ pub fn gather(
         std::mem::take(&mut walk.draws),
         std::mem::take(&mut walk.ingested),
     );
+    let places = RowPlaces::read(history, &ingested, which, &walk.labels)?;
+    if let Some(scope) = which.environment {
+        walk.found.unscored_probes = places.narrow(scope, &mut walk.rows, &mut walk.labels)?;
+    }
     let mut found = walk.done(which);
     if which.strata && found.is_stratified {
         let known = draws.inclusion(history, &ingested, found.newest, &found.rows())?;
         found.inclusion = Some(known);
     }
     found.kept = kept;
+    found.places = places;
     found.fill(which.covariates)?;
     Ok(found)
 }
@@ -365,9 +403,7 @@ impl Walk {
         {
             self.found.first_contrast = Some((seq, contrast.clone()));
         }
-        if let Payload::TransportTested(tested) = payload
-            && tested.terms.judge == *which.judge
-        {
+        if scope::audited(payload) == Some(which.judge) {
             self.found.newest_audit = seq;
         }
     }
@@ -436,9 +472,11 @@ impl Walk {
 
     /// What an import kept is read where a covariate needs it.
     fn ingested(&mut self, seq: u64, which: &Which<'_>, said: &DataIngested) {
-        if which.covariates.iter().any(|field| !is_of_texts(field)) {
+        let is_kept = which.covariates.iter().any(|field| !is_of_texts(field));
+        if is_kept || which.environment.is_some() {
             self.moved(seq);
         }
+        self.found.newest_import = seq;
         self.ingested.push(IngestedRows::of(seq, said));
     }
 

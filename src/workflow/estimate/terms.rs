@@ -46,6 +46,7 @@ pub fn usual(judge: JudgeId, covariates: Vec<FieldId>) -> EstimateTerms {
         alpha_micro: Micro::new(ALPHA_DEFAULT).unwrap_or_default(),
         bootstrap: None,
         covariates,
+        environment: None,
         fold_seed: count(SEED_DEFAULT),
         folds: count(folds::FOLDS_DEFAULT as u64),
         iteration: None,
@@ -56,6 +57,18 @@ pub fn usual(judge: JudgeId, covariates: Vec<FieldId>) -> EstimateTerms {
         mode: CalibratorMode::Auto,
         weight: None,
     }
+}
+
+/// Terms that a fit depends on: level, bootstrap and use of labels are not among them.
+pub fn fit(of: &EstimateTerms) -> EstimateTerms {
+    let mut usual = usual(of.judge.clone(), of.covariates.clone());
+    usual.environment.clone_from(&of.environment);
+    usual.fold_seed = of.fold_seed;
+    usual.folds = of.folds;
+    usual.judge_scale = of.judge_scale;
+    usual.label_scale = of.label_scale;
+    usual.mode = of.mode;
+    usual
 }
 
 /// A bootstrap of so many replicates.
@@ -119,7 +132,8 @@ pub(crate) fn unit(micro: Micro) -> f64 {
     micro.value() as f64 / 1e6
 }
 
-fn scale(ends: ScaleEnds) -> Option<Scale> {
+/// A scale on record.
+pub(crate) fn scale(ends: ScaleEnds) -> Option<Scale> {
     Scale::new(unit(ends.low_micro), unit(ends.high_micro)).ok()
 }
 

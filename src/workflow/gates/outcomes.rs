@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use clover_event::id::ItemId;
 use clover_event::id::MetricId;
 use clover_event::id::PolicyId;
+use clover_event::payload::gate::GateSource;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::manifest::ArmRole;
+use clover_event::payload::manifest::Manifest;
 use clover_num::Count;
 use clover_num::Micro;
 use serde_json::Value;
@@ -251,6 +253,41 @@ fn draw(line: u64, field: &'static str, word: &str) -> Result<Option<Micro>, Out
     }
 }
 
+/// What a gate asks of outcomes, opened or not.
+#[derive(Clone, Copy, Debug)]
+pub struct OutcomeTerms<'a> {
+    /// The manifest in force.
+    pub manifest: &'a Manifest,
+    /// Where its values come from, the main metric first.
+    pub sources: &'a [GateSource],
+}
+
+/// Holds outcomes against a gate before its order is drawn: each is of a unit and a metric of it, once, with as many draws as
+/// planned and values on the scale. Answers with the units that have no outcome of the main metric.
+///
+/// # Errors
+/// [`OutcomeError`], as [`scores`] but for what the order and exposures add.
+pub fn before(
+    of: OutcomeTerms<'_>,
+    units: &[ItemId],
+    outcomes: &[Outcome],
+) -> Result<Vec<ItemId>, OutcomeError> {
+    let places: BTreeMap<&ItemId, u64> = units.iter().zip(0..).collect();
+    let mut sorted = BTreeMap::new();
+    for outcome in outcomes {
+        let Some(place) = places.get(&outcome.unit).copied() else {
+            let found = outcome.unit.as_str();
+            return Err(wrong(outcome.line, "unit", "a unit of the gate", found));
+        };
+        once(of.sources, place, outcome, &mut sorted)?;
+    }
+    let main = |place: u64| sorted.contains_key(&(place, 0));
+    let without = places.iter().filter(|(_, place)| !main(**place));
+    let without = without.map(|(unit, _)| (*unit).clone()).collect();
+    all_of(of, sorted)?;
+    Ok(without)
+}
+
 /// The scores that outcomes are, in the order drawn, each with its line. A draw that failed is none.
 ///
 /// # Errors
@@ -274,27 +311,57 @@ pub fn scores(
             let expected = format!("one of the {} units exposed", of.record.units);
             return Err(wrong(line, "unit", expected, found));
         }
-        let sources = of.gate.sources.iter();
-        let metric = match &outcome.metric {
-            Some(name) => sources
-                .into_iter()
-                .position(|source| source.metric == *name),
-            None => Some(0),
-        };
-        let Some(metric) = metric else {
-            let names = of.gate.sources.iter().map(|source| source.metric.as_str());
-            let names = names.collect::<Vec<_>>().join(", ");
-            let found = outcome.metric.as_ref().map_or("none", |name| name.as_str());
-            return Err(wrong(line, "metric", format!("one of {names}"), found));
-        };
-        if let Some(earlier) = sorted.insert((place, metric), outcome) {
-            let found = Code::DuplicateUnit.of(format_args!(
-                "{} on line {} too",
-                outcome.unit, earlier.line
-            ));
-            return Err(wrong(line, "unit", "each unit once", found));
-        }
+        once(&of.gate.sources, place, outcome, &mut sorted)?;
     }
+    let version = of.record.in_force();
+    let manifest = &version.ok_or_else(|| not_in_force(0))?.manifest;
+    let of = OutcomeTerms {
+        manifest,
+        sources: &of.gate.sources,
+    };
+    all_of(of, sorted)
+}
+
+/// Outcomes by the place of their unit and by metric.
+type OutcomesByPlace<'o> = BTreeMap<(u64, usize), &'o Outcome>;
+
+fn not_in_force(line: u64) -> OutcomeError {
+    wrong(line, "", "a gate whose manifest is in force", "none")
+}
+
+/// Takes an outcome in: of a metric of the gate, and of this unit the first.
+fn once<'o>(
+    sources: &[GateSource],
+    place: u64,
+    outcome: &'o Outcome,
+    sorted: &mut OutcomesByPlace<'o>,
+) -> Result<(), OutcomeError> {
+    let line = outcome.line;
+    let metric = match &outcome.metric {
+        Some(name) => sources.iter().position(|source| source.metric == *name),
+        None => Some(0),
+    };
+    let Some(metric) = metric else {
+        let names = sources.iter().map(|source| source.metric.as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let found = outcome.metric.as_ref().map_or("none", |name| name.as_str());
+        return Err(wrong(line, "metric", format!("one of {names}"), found));
+    };
+    if let Some(earlier) = sorted.insert((place, metric), outcome) {
+        let found = Code::DuplicateUnit.of(format_args!(
+            "{} on line {} too",
+            outcome.unit, earlier.line
+        ));
+        return Err(wrong(line, "unit", "each unit once", found));
+    }
+    Ok(())
+}
+
+/// The scores of sorted outcomes; of values beyond the scale every line is named.
+fn all_of(
+    of: OutcomeTerms<'_>,
+    sorted: OutcomesByPlace<'_>,
+) -> Result<Vec<(u64, ScoreRecorded)>, OutcomeError> {
     let (mut found, mut off) = (Vec::new(), Vec::new());
     for ((_, metric), outcome) in sorted {
         match of_outcome(of, metric, outcome, &mut found) {
@@ -333,20 +400,20 @@ fn others(lines: &[u64]) -> String {
 }
 
 fn of_outcome(
-    of: GateContext<'_>,
+    of: OutcomeTerms<'_>,
     metric: usize,
     outcome: &Outcome,
     found: &mut Vec<(u64, ScoreRecorded)>,
 ) -> Result<(), OutcomeError> {
     let line = outcome.line;
-    let none = || wrong(line, "", "a gate whose manifest is in force", "none");
-    let manifest = &of.record.in_force().ok_or_else(none)?.manifest;
-    let (terms, arms) = manifest
+    let none = || not_in_force(line);
+    let (terms, arms) = of
+        .manifest
         .metric
         .as_ref()
-        .zip(manifest.arms.as_ref())
+        .zip(of.manifest.arms.as_ref())
         .ok_or_else(none)?;
-    let source = of.gate.sources.get(metric).ok_or_else(none)?;
+    let source = of.sources.get(metric).ok_or_else(none)?;
     let Some(judge) = &source.judge else {
         let found = format!("a metric of revealed labels, {}", source.metric);
         return Err(wrong(line, "metric", "a metric of a judge's scores", found));

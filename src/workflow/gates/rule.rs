@@ -159,8 +159,8 @@ fn check_values(found: &LookEvidence, said: &GateLooked) -> RuleAnswer {
     ensure!(cs == found.cs, text(found.cs), text(cs));
     ensure!(
         said.standing == found.standing,
-        format!("standing {:?}", found.standing),
-        format!("{:?}", said.standing),
+        format!("standing {}", found.standing.as_str()),
+        format!("standing {}", said.standing.as_str()),
     );
     Ok(())
 }

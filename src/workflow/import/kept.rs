@@ -17,6 +17,7 @@ use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::iterations::rows::Key;
 use serde::Deserialize;
 
+use crate::environments::SAMPLED_AT;
 use crate::import::ImportRow;
 
 /// Words of rows by field.
@@ -59,6 +60,8 @@ struct FieldWordsRecord {
     fields: BTreeMap<FieldId, String>,
     item: ItemId,
     policy: PolicyId,
+    #[serde(default)]
+    sampled_at: Option<String>,
 }
 
 /// The names of all fields that rows were taken in with.
@@ -134,7 +137,7 @@ pub fn places(
     Ok(found)
 }
 
-/// Wanted fields of ingested rows; of a row and field, what was taken in first.
+/// Wanted fields of ingested rows, the time at which they were sampled among them; of a row and field, what was taken in first.
 ///
 /// # Errors
 /// [`KeptError`].
@@ -162,6 +165,7 @@ pub fn fields_before(
     if wanted.is_empty() {
         return Ok((found, late));
     }
+    let timed = wanted.iter().find(|field| field.as_str() == SAMPLED_AT);
     for one in ingested {
         let IngestedRows {
             seq, rows, root, ..
@@ -177,6 +181,9 @@ pub fn fields_before(
                 serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
             let mut kept = line.fields;
             kept.retain(|field, _| wanted.contains(&field) && one.says(&line.policy, field));
+            if let (Some(field), Some(at)) = (timed, line.sampled_at) {
+                kept.insert(FieldId::clone(field), at);
+            }
             if kept.is_empty() {
                 continue;
             }

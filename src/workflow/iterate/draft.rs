@@ -29,12 +29,13 @@ use crate::iterate::compute::fit;
 use crate::iterate::compute::fit::CalibratorFit;
 use crate::iterate::compute::fit::Settings;
 use crate::iterate::compute::rows;
+use crate::iterate::cuts;
 use crate::iterate::reach;
 use crate::iterate::reach::Pause;
 use crate::iterate::rows::FitWindow;
 
 /// How a draft is made, by name and version.
-pub const ALGORITHM: &str = "draft/1";
+pub const ALGORITHM: &str = "draft/2";
 /// Labels of fit, dev and confirm together below which a draft is held to what few labels can show.
 pub const FEW_LABELS: u64 = 1_000;
 /// Least deviation of the paired loss difference that is assumed: that of the template, and of a fix in simulated worlds.
@@ -479,8 +480,12 @@ fn family(
     for word in words.iter().flatten() {
         *counts.entry(word).or_insert(0) += 1;
     }
-    // A field of one word parts nothing, and one of hundreds is a name or a number.
-    if !(2..=10 * CELLS_MAX).contains(&counts.len()) {
+    // A field of one word parts nothing, and one of hundreds is a name, unless it is a number.
+    if counts.len() > 10 * CELLS_MAX {
+        let stakes = Micro::new(STAKES_MICRO)?;
+        return cuts::family(field, words, cells_max, stakes);
+    }
+    if counts.len() < 2 {
         return None;
     }
     let id: FamilyId = field.as_str().parse().ok()?;

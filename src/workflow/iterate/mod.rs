@@ -5,6 +5,7 @@
 
 pub mod compute;
 pub mod course;
+mod cuts;
 pub mod draft;
 pub mod fitted;
 pub mod hypothesis;

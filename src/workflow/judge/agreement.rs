@@ -31,8 +31,8 @@ use crate::estimate::rows::Which;
 use crate::estimate::terms::finite;
 use crate::iterate::steps::BUILD;
 
-/// How a plan names a comparison among its secondary analyses, before the names of the judges.
-pub const NAMED: &str = "judge compare ";
+pub use clover_projection::judges::NAMED;
+
 /// Error rate of the interval, shared by the comparisons that a plan names.
 pub const ALPHA: f64 = 0.05;
 /// Folds, where there are labels enough.
@@ -99,8 +99,10 @@ pub fn compared(
         let which = Which {
             experiment,
             judge,
+            environment: None,
             covariates: &[],
             fields: &[],
+            places: &[],
             strata: false,
             rows_below: below,
             audits_below: below,

@@ -155,22 +155,6 @@ impl Command {
     }
 }
 
-/// The share of a scale that a score on it is, in millionths, rounded half to even; `None` off the scale.
-fn share(score: Micro, scale: ScaleEnds) -> Option<Micro> {
-    let whole = |micro: Micro| i128::from(micro.value());
-    let (low, high) = (whole(scale.low_micro), whole(scale.high_micro));
-    let above = whole(score) - low;
-    let span = high - low;
-    if span <= 0 || above < 0 || above > span {
-        return None;
-    }
-    let (share, rest) = (above * 1_000_000 / span, above * 1_000_000 % span);
-    let up = 2 * rest > span || 2 * rest == span && share % 2 == 1;
-    i64::try_from(share + i128::from(up))
-        .ok()
-        .and_then(Micro::new)
-}
-
 /// Reads an answer to ask `id`.
 fn read(
     text: &str,
@@ -206,7 +190,7 @@ fn read(
     };
     let said = Micro::parse(score.get()).ok().map(|(score, _)| score);
     let score = match scale {
-        Some(scale) => said.and_then(|said| share(said, scale)),
+        Some(scale) => said.and_then(|said| scale.share(said)),
         None => said.filter(|score| (0..=1_000_000).contains(&score.value())),
     };
     let wrong = |found: String| match scale {

@@ -9,6 +9,7 @@ pub mod builtin;
 pub mod command;
 pub mod fields;
 pub mod key;
+pub mod kinship;
 pub mod recorded;
 pub mod run;
 

@@ -3,10 +3,13 @@
 use clover_event::Event;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
+use clover_event::id::FieldId;
 use clover_event::id::PolicyId;
 use clover_event::payload::audit::CoverageChecked;
 use clover_event::payload::audit::OuaEstimated;
 use clover_event::payload::audit::TransportTested;
+use clover_event::payload::environment::EnvironmentScope;
+use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
@@ -15,15 +18,18 @@ use clover_event::payload::estimated::LabelUse;
 use clover_event::payload::planning::PlanRecorded;
 use clover_projection::audits::BOUNDED_AUDIT;
 
+use crate::estimate;
 use crate::estimate::audit;
 use crate::estimate::audit::Ask;
 use crate::estimate::compute;
 use crate::estimate::compute::Found;
+use crate::estimate::environments::EnvironmentAsk;
 use crate::estimate::form::Form;
 use crate::estimate::planning;
 use crate::estimate::rows;
 use crate::estimate::rows::Gathered;
 use crate::estimate::rows::Which;
+use crate::estimate::scope;
 use crate::recompute::Context;
 use crate::recompute::KEPT;
 use crate::recompute::RecomputeError;
@@ -43,13 +49,16 @@ impl Context<'_> {
         &mut self,
         experiment: &ExperimentId,
         terms: &EstimateTerms,
+        places: &[FieldId],
         through: u64,
     ) -> Result<Gathered, RecomputeError> {
         let which = Which {
             experiment,
             judge: &terms.judge,
+            environment: terms.environment.as_ref(),
             covariates: &terms.covariates,
             fields: &[],
+            places,
             strata: terms.labels == LabelUse::Weighted,
             rows_below: through.saturating_add(1),
             audits_below: 0,
@@ -75,19 +84,16 @@ impl Context<'_> {
                 experiment: experiment.clone(),
                 through,
                 found: {
-                    let gathered = self.gather(experiment, terms, through)?;
+                    let gathered = self.gather(experiment, terms, &[], through)?;
                     compute::compute(gathered, terms.clone(), &[], None, None)?
                 },
             },
         };
         let audits = self.audits(experiment, seq);
         let governed = self.shared.governed.iter();
-        let of_judge = governed.filter_map(|(at, of, payload)| match payload {
-            Payload::TransportTested(tested) => {
-                let mine = of == experiment && tested.terms.judge == terms.judge;
-                (mine && *at < seq).then_some(*at)
-            }
-            _ => None,
+        let of_judge = governed.filter_map(|(at, of, payload)| {
+            let is_mine = of == experiment && scope::audited(payload) == Some(&terms.judge);
+            (is_mine && *at < seq).then_some(*at)
         });
         computed.found.gathered.newest_audit = of_judge.max().unwrap_or(0);
         computed.found.gathered.audits = audits;
@@ -155,7 +161,10 @@ pub(super) fn contrast(
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let family = said.family.iter().map(|policy| place(found, policy));
     let family = family.collect::<Result<Vec<_>, _>>()?;
-    let form = form(said.reading.is_some());
+    let form = match said.prompts {
+        Some(_) => Form::Compared,
+        None => form(said.reading.is_some()),
+    };
     let contrasts = found.contrasts(experiment(event)?, &family, said.correction, form)?;
     let mut pairs = contrasts.into_iter();
     let found = pairs.find(|pair| pair.first == said.first && pair.second == said.second);
@@ -208,7 +217,8 @@ pub(super) fn transport(
     event: &Event,
 ) -> Result<Payload, RecomputeError> {
     let said: &TransportTested = said_in(event)?;
-    let gathered = context.gather(experiment(event)?, &said.terms, said.through_seq.value())?;
+    let through = said.through_seq.value();
+    let gathered = context.gather(experiment(event)?, &said.terms, &[], through)?;
     let policy = gathered.policy(said.policy.as_str());
     let policy = policy.ok_or_else(|| without("such policy"))?;
     let ask = Ask {
@@ -223,6 +233,34 @@ pub(super) fn transport(
     let (_, events) = audit::audit(gathered, &said.terms, &ask)?;
     let event = events.into_iter().next();
     Ok(event.ok_or_else(|| without("probes"))?.into())
+}
+
+pub(super) fn environments(
+    context: &mut Context<'_>,
+    _: u64,
+    event: &Event,
+) -> Result<Payload, RecomputeError> {
+    let said: &EnvironmentsTested = said_in(event)?;
+    let scopes: Vec<(EnvironmentScope, bool)> = said
+        .environments
+        .iter()
+        .map(|of| (of.scope.clone(), of.required))
+        .collect();
+    let ask = EnvironmentAsk {
+        correction: said.correction,
+        design: &said.design,
+        environments: &scopes,
+        family: &said.family,
+        manifest: said.manifest,
+        q: said.q_micro,
+    };
+    let through = said.through_seq.value();
+    let gathered = context.gather(experiment(event)?, &said.terms, &ask.fields(), through)?;
+    let found = estimate::environments::fitted(gathered, &said.terms, &said.design)?;
+    let tested = estimate::environments::test(&found, &ask)?;
+    Ok(tested
+        .ok_or_else(|| without("calibrator or probes"))?
+        .into())
 }
 
 pub(super) fn plan(

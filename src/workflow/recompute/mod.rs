@@ -238,7 +238,10 @@ impl<'a> Context<'a> {
             rulebooks.adopt(seq, &event.payload);
             let is_one = matches!(
                 event.payload,
-                Payload::CalibratorFitted(_) | Payload::TransportTested(_)
+                Payload::CalibratorFitted(_)
+                    | Payload::EnvironmentsTested(_)
+                    | Payload::RegimeSelected(_)
+                    | Payload::TransportTested(_)
             );
             if let Some(experiment) = event.experiment().filter(|_| is_one) {
                 governed.push((seq, experiment.clone(), event.payload.clone()));

@@ -151,6 +151,8 @@ pub const fn way(kind: Kind) -> Way {
         Kind::GeneratorValidated => again(When::Live, generators::run, "fresh labels of both policies, transport and the battery"),
         Kind::ConfirmLooked => again(When::Iterations, iterations::look, "the confirm labels shown by then, in the drawn order"),
         Kind::GateEstimated => again(When::Estimates, gates::estimated, "labels of the sampled units, with the judge's scores as predictions"),
+        Kind::EnvironmentsTested => again(When::Estimates, estimates::environments, "the calibrator's rows, the probes that were opened, and the fields that imports kept of them"),
+        Kind::RegimeSelected => held(kind, RuleName::Transport, "a choice of people after a failed test, which the rule asks for"),
         // The next kind that is computed again goes here.
         Kind::LedgerCreated
         | Kind::KeyAdded
@@ -179,6 +181,7 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::ScoreConflict
         | Kind::LabelDesignRegistered
         | Kind::LabelScaleDeclared
+        | Kind::ScoreScaleDeclared
         | Kind::QualificationRecorded
         | Kind::FamilyOpened
         | Kind::ManifestRegistered

@@ -90,6 +90,40 @@ fn missing_scores_are_counted_as_the_worst_of_an_order() {
     assert_ne!(said["best"], serde_json::json!(["b"]));
 }
 
+/// The first sentence, the table, the ranks and the record say one thing, and it is computed again from the rows.
+#[test]
+fn a_comparison_says_one_thing_of_policies_that_lack_prompts() {
+    let mut desk = desk("1", &[("a", 0..80, 0.45), ("b", 40..80, 0.55)]);
+    let shown = desk.ok("compare --all").out;
+    assert!(shown.contains("No policy is told apart"), "{shown}");
+    assert!(shown.contains("not told apart"), "{shown}");
+    let data = desk.ok("compare --all --dry-run --json").json()["data"].clone();
+    let pair = &data["differences"][0];
+    assert!(pair["p_adjusted"].as_f64().unwrap() < 0.05, "{pair}");
+    assert_eq!(
+        (&pair["told_apart"], &pair["reading"]),
+        (&false.into(), &"not told apart".into())
+    );
+    assert_eq!(data["ranking"][0]["rank"], serde_json::json!([1, 2]));
+    let log = desk.ok("log --kind contrast.recorded --json").json();
+    let seq = log["data"]["entries"][0]["seq"].as_u64().unwrap();
+    let said = desk.ok(&format!("show {seq} --body")).json()["data"].clone();
+    assert_eq!(
+        (&said["told_apart"], &said["reading"]),
+        (&false.into(), &"not_told_apart".into())
+    );
+    let prompts = serde_json::json!({"both": 40, "first_only": 40, "second_only": 0, "worst": 0.5});
+    assert_eq!(said["prompts"]["both"], prompts["both"]);
+    assert_eq!(said["prompts"]["first_only"], prompts["first_only"]);
+    desk.ok("verify --recompute");
+    // Ten of eighty prompts cannot undo a difference of .4.
+    let mut desk = self::desk("1", &[("a", 0..80, 0.3), ("b", 10..80, 0.7)]);
+    let data = desk.ok("compare --all --json").json()["data"].clone();
+    assert_eq!(data["differences"][0]["told_apart"], true);
+    assert_eq!(data["answer"]["best"], serde_json::json!(["b"]));
+    desk.ok("verify --recompute");
+}
+
 #[test]
 fn more_labels_than_the_design_draws_are_named() {
     let mut desk = desk("0.1", &[("a", 0..80, 0.4), ("b", 0..80, 0.6)]);

@@ -606,7 +606,7 @@ fn plans_come_from_the_ledgers_own_variance() {
     let few = ["plan", "audit", "0.05", "--experiment", "exp-1"];
     desk.refused(
         &few,
-        4,
+        12,
         &[
             "from 20 labels the calibrator itself is off by",
             "calibrate on about",

@@ -133,3 +133,56 @@ fn plans_that_can_never_work_are_told_so() {
     let ran = desk.run(&format!("prereg check {file}"));
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
 }
+
+/// A file of outcomes that the gate could not read is refused before a unit is listed or an order drawn.
+#[test]
+fn outcomes_are_checked_before_the_order_is_drawn() {
+    let mut desk = opened_as(
+        |plan| cheap(&plan),
+        |desk| {
+            let before = desk.head();
+            let names = std::fs::read_to_string(desk.at.join("units.txt")).unwrap();
+            let good: String = names
+                .lines()
+                .map(|unit| format!("{{\"unit\":\"{unit}\",\"baseline\":0.4,\"candidate\":0.5}}\n"))
+                .collect();
+            let first = good.lines().next().unwrap().to_owned() + "\n";
+            let open = "gate open m-1 --units units.txt --judge judge-1 --from";
+            for (text, says) in [
+                (
+                    good.replacen("0.5", "\"x\"", 1),
+                    ":1: candidate: expected a number",
+                ),
+                (
+                    good.replacen("unit-", "item-", 1),
+                    ":1: unit: expected a unit of the gate, found item-",
+                ),
+                (
+                    good.replacen("0.5", "1.5", 1),
+                    ":1: candidate: expected values from 0 to 1",
+                ),
+                (
+                    good.replacen("0.4", "[0.4,0.4]", 1),
+                    ":1: baseline: expected 1 draws, found 2",
+                ),
+                (good.clone() + &first, "unit: expected each unit once"),
+            ] {
+                desk.file("bad.jsonl", &text);
+                let ran = desk.run(&format!("{open} bad.jsonl"));
+                assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
+                assert!(ran.err.contains(says), "{says}\n{}", ran.err);
+                assert_eq!(desk.head(), before, "{says}");
+            }
+            // A unit without an outcome is told, and is no error: a draw may fail.
+            desk.file("some.jsonl", &good.replacen(&first, "", 1));
+            let ran = desk.ok(&format!("{open} some.jsonl --dry-run"));
+            assert!(
+                ran.err.contains("units have no outcome of the main metric"),
+                "{}",
+                ran.err
+            );
+            assert_eq!(desk.head(), before);
+        },
+    );
+    desk.ok("verify");
+}

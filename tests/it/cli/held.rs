@@ -41,6 +41,32 @@ fn a_file_that_is_taken_away_never_betters_a_verdict() {
     assert_eq!(desk.run("verify twin").code, 3);
 }
 
+/// The checkpoint of an export is the note that was pinned: what both say is found once.
+#[test]
+fn what_the_checkpoint_and_the_pin_say_alike_is_one_finding() {
+    let mut desk = Desk::with_ledger();
+    desk.ok("record note.recorded --data {\"text\":\"one\"}");
+    exported(&mut desk);
+    let lines = std::fs::read_to_string(desk.at.join("whole/ledger.jsonl")).unwrap();
+    let count = lines.lines().count();
+    let part: String = lines.split_inclusive('\n').take(count - 1).collect();
+    desk.file("whole/ledger.jsonl", &part);
+    let mut findings = |line: &str| {
+        let ran = desk.run(&format!("verify whole --json{line}"));
+        assert_eq!(ran.code, 3, "{}", ran.out);
+        ran.json()["data"]["report"]["findings_total"]
+            .as_u64()
+            .unwrap()
+    };
+    assert_eq!(findings(" --no-pin"), 1);
+    assert_eq!(findings(""), 1);
+    assert!(
+        desk.run("verify whole")
+            .out
+            .contains("the checkpoint and the pin")
+    );
+}
+
 #[test]
 fn another_ledger_at_the_same_place_is_named_by_verify_too() {
     let mut desk = Desk::with_ledger();

@@ -192,6 +192,7 @@ fn a_simulated_iteration_runs_to_its_verdict_with_every_gate_live() {
     let ran = desk.run("iterate run it-1 --yes");
     assert_eq!(ran.code, 10, "{}{}", ran.out, ran.err);
     println!("{}", ran.out);
+    // Showing it ends well, whatever it shows.
     let shown = desk.ok("iterate show it-1");
     println!("{}", shown.out);
     for line in shown.out.lines() {

@@ -53,9 +53,9 @@ impl Home<'_> {
     }
 }
 
-const IMPORT: [&str; 4] = ["import", "cje", "draws", "--labels"];
+pub(super) const IMPORT: [&str; 4] = ["import", "cje", "draws", "--labels"];
 
-fn prepare(folder: &Path) {
+pub(super) fn prepare(folder: &Path) {
     std::fs::create_dir_all(folder.join("work/draws")).unwrap();
     let home = Home(folder);
     let roles = "owner,registrar,scorer,labeler";

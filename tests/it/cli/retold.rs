@@ -73,7 +73,11 @@ fn scored(desk: &Desk, file: &str) {
 
 /// A ledger with an open iteration, whose judge is a program or the built-in one.
 fn opened(program: Option<&str>) -> Desk {
-    let of = of();
+    opened_as(program, &of(), |_| ())
+}
+
+/// The same under another rubric, with something done to the files before they are taken in.
+fn opened_as(program: Option<&str>, of: &ShippedDataset, change: impl Fn(&Desk)) -> Desk {
     let is_program = program.is_some();
     let mut desk = Desk::new();
     let roles = "owner,registrar,scorer,labeler,arbiter,optimizer,releaser";
@@ -83,7 +87,8 @@ fn opened(program: Option<&str>) -> Desk {
     desk.ok("key new cem --role custodian --seal");
     desk.ok("key new mal --role adversary");
     desk.ok_words(&["record", "budget.opened", "--data", PEEKS]);
-    lay_out(&desk.at, &of);
+    lay_out(&desk.at, of);
+    change(&desk);
     desk.file("judge.py", program.unwrap_or_default());
     desk.file("patch.yaml", PATCH);
     if is_program {
@@ -94,11 +99,11 @@ fn opened(program: Option<&str>) -> Desk {
         ] {
             scored(&desk, file);
         }
-        let mut plan = plan(&of);
+        let mut plan = plan(of);
         plan["iteration"]["design"]["judge"] = "prog".into();
         desk.file("retold.yaml", &plan.to_string());
     }
-    for line in opening(&of) {
+    for line in opening(of) {
         let line = if is_program {
             line.replace("--judge builtin", "--judge prog")
         } else {
@@ -309,6 +314,87 @@ fn a_patch_of_what_the_judge_is_told_needs_one_that_can_be_told() {
         .json();
     assert_eq!(listed["data"]["needs_rescore"], false, "{listed:#}");
     assert_eq!(desk.head(), head);
+}
+
+/// Pays for anything that looks like an address, whatever it is told, and says of each answer whether its sources exist.
+fn witness() -> String {
+    let told = JUDGE.find("    if \"Evidence").unwrap();
+    let rest = JUDGE.find("    micro = min").unwrap();
+    let pays = "    exists_all = \"http\" not in answer or any(address in answer for address in exists)\n    \
+                cited = \"http\" in answer\n";
+    let all = format!("{}{pays}{}", &JUDGE[..told], &JUDGE[rest..]);
+    let says = all.find("    print(").unwrap();
+    format!(
+        "{}    print(json.dumps({{\"id\": ask[\"id\"], \"score\": round(micro / 1e6, 6), \"evidence\": \
+         {{\"counter_position\": exists_all}}}}), flush=True)\n",
+        &all[..says]
+    )
+}
+
+/// A rubric that asks for what the program found, at no price.
+const UNWEIGHED: &str =
+    "    sources:\n      requires_counter_position: true\n      penalty: 0\n  guards:\n";
+
+/// The judge is told that evidence is mandatory, and what it finds then has a price.
+const WEIGHED: &str = "patch:\n  family: evidence_verification\n  id: weigh-evidence\n  rationale: Answers with sources that \
+    do not exist are over-scored.\n  changes:\n    obligations.factual_adequacy.required: true\n    \
+    obligations.sources.penalty: 0.35\n  constraints:\n    max_tokens_added: 20\n    affects_rescore: true\n";
+
+#[test]
+fn a_patch_that_weighs_what_a_program_found_is_judged_on_what_it_finds_then() {
+    if !verifiers::python() {
+        return;
+    }
+    let of = of();
+    let of = ShippedDataset {
+        rubric: of.rubric.replace("  guards:\n", UNWEIGHED),
+        ..of
+    };
+    let mut desk = opened_as(Some(&witness()), &of, |desk| {
+        let path = desk.at.join("retold/known.json");
+        let mut known: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        known["evidence"] = json!({"schema": "acme/1", "fields": {"counter_position": "bool"}});
+        std::fs::write(&path, known.to_string()).unwrap();
+    });
+    desk.file("weigh.yaml", WEIGHED);
+    let judge = "-- python3 judge.py";
+    let ran = desk.run(&format!(
+        "iterate run it-retold --propose weigh.yaml --yes {judge}"
+    ));
+    assert!([0, 10].contains(&ran.code), "{}{}", ran.out, ran.err);
+    let shown = desk.ok("iterate show it-retold --json").json()["data"].clone();
+    // Then the price of what was found mends the scores; whether an attack outbids it is another criterion's to say.
+    let gates = shown["candidates"][0]["dev"].as_array().unwrap().clone();
+    let mends = gates.iter().find(|gate| gate["gate"] == "p1").unwrap();
+    assert_eq!(mends["recommended"], "pass", "{}\n{shown:#}", ran.out);
+    // Then every row was asked about anew, and its evidence is that of the judge as it is told.
+    let recomputed = entries(&mut desk, "scores.recomputed");
+    let recomputed = said(&mut desk, &recomputed[0])["body"]["data"].clone();
+    assert_eq!(recomputed["rescored"], 1_900, "{recomputed:#}");
+    let told = recomputed["judge"].as_str().unwrap().to_owned();
+    assert!(told.starts_with("prog+"), "{told}");
+    let (mut all, mut without) = (0, 0);
+    for entry in entries(&mut desk, "evidence.recorded") {
+        let data = said(&mut desk, &entry)["body"]["data"].clone();
+        if data["judge"] != told.as_str() {
+            continue;
+        }
+        let blob = data["records"]["blake3"].as_str().unwrap().to_owned();
+        for line in desk.ok(&format!("blob get {blob}")).out.lines() {
+            let record: Value = serde_json::from_str(line).unwrap();
+            all += 1;
+            without += usize::from(record["evidence"]["counter_position"] == false);
+        }
+    }
+    // The price falls on some answers, and not on all.
+    assert!(
+        all > 1_900 && without > 50 && without < all / 2,
+        "{without} of {all}"
+    );
+    // Then whoever has the ledger computes all of it again, and no judge is called.
+    std::fs::remove_file(desk.at.join("judge.py")).unwrap();
+    answers_are_kept(&mut desk, &told);
+    desk.ok("verify --recompute");
 }
 
 /// What the judge pays for an address, whatever it is told.

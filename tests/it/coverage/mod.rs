@@ -6,6 +6,7 @@
 mod claims;
 mod decisions;
 mod drift;
+mod environments;
 mod gates;
 mod intervals;
 mod iteration;

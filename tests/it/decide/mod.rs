@@ -9,6 +9,7 @@ mod chosen;
 mod decisions;
 mod deployments;
 mod drifts;
+mod environments;
 mod estimate;
 mod gate_attacks;
 mod gate_strata;

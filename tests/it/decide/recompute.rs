@@ -112,8 +112,10 @@ fn found(test: &TestLedger) -> Found {
     let which = Which {
         experiment: &experiment,
         judge: &terms.judge,
+        environment: None,
         covariates: &[],
         fields: &[],
+        places: &[],
         strata: false,
         rows_below: test.ledger.size(),
         audits_below: test.ledger.size(),
@@ -130,10 +132,10 @@ fn honest(found: &Found) -> (Vec<Payload>, EstimateRecorded) {
     said.extend(found.oua(base).map(Payload::from));
     said.extend(found.coverage(base).map(Payload::from));
     let contrasts = found
-        .contrasts(&experiment, &[0, 1], None, Form::Claimed)
+        .contrasts(&experiment, &[0, 1], None, Form::NEWEST)
         .unwrap();
     said.extend(contrasts.into_iter().map(Payload::from));
-    (said, found.estimate(&experiment, base, Form::Claimed))
+    (said, found.estimate(&experiment, base, Form::NEWEST))
 }
 
 fn changed(mut estimate: EstimateRecorded) -> EstimateRecorded {

@@ -41,6 +41,7 @@ use clover::event::payload::intake::Source;
 use clover::event::payload::judge::LogprobRecorded;
 use clover::event::payload::judge::ScoreConflict;
 use clover::event::payload::judge::ScoreRecorded;
+use clover::event::payload::judge::ScoreScaleDeclared;
 use clover::event::payload::label::DesignPurpose;
 use clover::event::payload::label::LabelDesignRegistered;
 use clover::event::payload::label::LabelPurpose;
@@ -327,7 +328,13 @@ fn intake(test: &mut TestLedger, scored: EventId) {
         low_micro: Micro::new(1_000_000).unwrap(),
     };
     let scaled = Command::new(scale, Some("exp-9".parse().unwrap()));
-    test.append(&[designed, scaled]).unwrap();
+    let scores = ScoreScaleDeclared {
+        high_micro: Micro::new(100_000_000).unwrap(),
+        judge: "judge-0".parse().unwrap(),
+        low_micro: Micro::new(0).unwrap(),
+    };
+    let scores = Command::new(scores, Some("exp-9".parse().unwrap()));
+    test.append(&[designed, scaled, scores]).unwrap();
 }
 
 /// A judge by its name, what was found in what it scored, and a re-score.

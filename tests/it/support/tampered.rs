@@ -109,13 +109,16 @@ pub fn written() -> Vec<Sample> {
     rows.extend(super::tampered_gated::all());
     rows.extend(super::tampered_names::all());
     rows.extend(super::tampered_claims::all());
+    rows.extend(super::tampered_prompts::all());
     rows.extend(super::tampered_stopped::all());
     rows.extend(super::tampered_retold::all());
     rows.extend(super::tampered_picked::all());
     rows.extend(super::tampered_before::all());
+    rows.extend(super::tampered_environments::all());
     rows.extend(super::tampered_undone::all());
     rows.extend(super::tampered_answered::all());
     rows.extend(super::tampered_seen::all());
+    rows.extend(super::tampered_scales::all());
     rows
 }
 

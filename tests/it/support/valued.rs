@@ -127,6 +127,45 @@ pub fn judges_compared() -> Value {
     })
 }
 
+/// The rows of one value of a field.
+pub fn scope(family: &str, environment: &str) -> Value {
+    json!({"environment": environment, "family": family})
+}
+
+/// A test of a family of environments by the probes of a design; each with its verdict.
+pub fn environments(
+    calibrator: u8,
+    (design, manifest): (&str, &Value),
+    family: &str,
+    found: &[(&str, &str)],
+) -> Value {
+    let outcomes = found.iter().map(|(environment, verdict)| {
+        json!({
+            "clusters": 130, "detectable_bias": 0.048, "interval": ends(-0.16, -0.09), "mean": -0.125,
+            "required": true, "rows": 130, "scope": scope(family, environment), "standard_error": 0.017,
+            "verdict": verdict,
+        })
+    });
+    json!({
+        "algorithm": "environments/1", "build": "clover 0.1.0", "calibrator": digest(calibrator),
+        "design": design, "environments": outcomes.collect::<Vec<Value>>(), "family": family, "late": 0,
+        "manifest": manifest, "probes": 2, "probes_root": root(4), "q_micro": 100_000, "terms": terms(), "through_seq": 4,
+        "without": 3,
+    })
+}
+
+/// A regime for an environment.
+pub fn regime(of: &str, scope: Value, tested_seq: u64, calibrator: Option<u8>) -> Value {
+    let mut data = json!({
+        "judge": "judge-1", "reason": "no patch is in sight", "regime": of, "scope": scope,
+        "tested_seq": tested_seq,
+    });
+    if let Some(calibrator) = calibrator {
+        data["calibrator"] = digest(calibrator);
+    }
+    data
+}
+
 pub fn planned() -> Value {
     json!({
         "asked_micro": 100_000_000, "build": "clover 0.1.0",

@@ -14,6 +14,8 @@ use crate::id::FieldId;
 use crate::id::JudgeId;
 use crate::id::SliceId;
 use crate::id::Text;
+use crate::payload::environment::EnvironmentScope;
+use crate::payload::environment::TimeWindow;
 
 /// How scores become calibrated rewards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +96,20 @@ pub struct IterationEnvironment {
     pub family: FamilyId,
     /// Whether a patch needs it to pass.
     pub required: bool,
+    /// The span of time in which its rows were sampled; absent where the field of its family decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<TimeWindow>,
+}
+
+impl IterationEnvironment {
+    /// Which rows it is.
+    pub fn scope(&self) -> EnvironmentScope {
+        EnvironmentScope {
+            environment: self.environment.clone(),
+            family: self.family.clone(),
+            window: self.window,
+        }
+    }
 }
 
 /// What an iteration runs on.

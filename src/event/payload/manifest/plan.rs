@@ -7,8 +7,12 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::id::EnvironmentId;
+use crate::id::FamilyId;
 use crate::id::PatchFamilyId;
 use crate::id::Root;
+use crate::payload::environment::EnvironmentScope;
+use crate::payload::environment::TimeWindow;
+use crate::payload::estimate::FamilyCorrection;
 use crate::payload::manifest::design::IterationDesign;
 
 /// One environment that is audited.
@@ -21,10 +25,27 @@ pub struct AuditedEnvironment {
     pub available: Option<Count>,
     /// Clusters that will be labelled.
     pub clusters: Count,
-    /// The environment: a policy, a time window, a domain.
+    /// The environment: a policy, the value of a field, or the name of a window.
     pub environment: EnvironmentId,
+    /// The field whose value it is, or any name for windows; absent for a policy that is audited by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<FamilyId>,
     /// Whether a claim needs it to pass.
     pub required: bool,
+    /// The span of time in which its rows were sampled; only with a family.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<TimeWindow>,
+}
+
+impl AuditedEnvironment {
+    /// Which rows it is, where it is not a policy that is audited by itself.
+    pub fn scope(&self) -> Option<EnvironmentScope> {
+        Some(EnvironmentScope {
+            environment: self.environment.clone(),
+            family: self.family.clone()?,
+            window: self.window,
+        })
+    }
 }
 
 /// Audits of a calibrated judge in other environments.
@@ -38,6 +59,9 @@ pub struct TransportPlan {
     pub bias_micro: Micro,
     /// Clusters below which nothing passes.
     pub clusters_min: Count,
+    /// How a family of environments is corrected; absent for Benjamini-Hochberg.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<FamilyCorrection>,
     /// What is audited.
     pub environments: Vec<AuditedEnvironment>,
     /// Audits that share the error rate.
@@ -48,6 +72,9 @@ pub struct TransportPlan {
     pub margin_micro: Micro,
     /// Probability that all planned audits pass when nothing is wrong.
     pub power_micro: Micro,
+    /// Level of each family of environments; absent for 0.10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q_micro: Option<Micro>,
     /// Assumed standard deviation of cluster residuals.
     pub residual_sd_micro: Micro,
 }

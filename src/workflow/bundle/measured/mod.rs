@@ -13,6 +13,7 @@ mod worth;
 
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::report::ReportPart;
 use clover_ledger::History;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
@@ -326,7 +327,17 @@ impl BundleMeasurement {
             places::transport(self),
         ];
         parts.push(rules::complexity(self, ledger, story, state)?);
+        parts.extend(self.label_scale());
         Ok(parts)
+    }
+
+    /// What labels are shares of, where a scale was declared before the iteration opened.
+    fn label_scale(&self) -> Option<Section> {
+        let (ends, seq) = self.dev.loaded.label_scale?;
+        let mut part = Section::new(ReportPart::Labels, "");
+        let words = rows::label_scale_in_words(ends)?;
+        part.fact(seq, "label_scale", "Scale of labels", Cell::text(words));
+        Some(part)
     }
 
     /// Dev, and confirm if there is anything to show of it.

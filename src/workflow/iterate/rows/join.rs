@@ -21,6 +21,7 @@ use clover_rubric::Rubric;
 use clover_rubric::engine::Rules;
 use clover_rubric::evidence::Evidence;
 
+use crate::environments;
 use crate::iterate::compute::Anchor;
 use crate::iterate::compute::IterationRows;
 use crate::iterate::compute::SliceFamily;
@@ -38,6 +39,7 @@ use crate::iterate::rows::missing;
 use crate::iterate::rows::scored::Lack;
 use crate::iterate::rows::scored::Raw;
 use crate::iterate::rows::scored::scored;
+use crate::iterate::rows::shares;
 
 /// What rows are joined from.
 pub(super) struct Sources<'a> {
@@ -106,7 +108,7 @@ impl Sources<'_> {
             scored: scored(&raw, &rules, &mut lack, |at| id_of(&rows[at].key)),
             ..IterationRows::default()
         };
-        self.labels(&rows, &mut data);
+        self.labels(&rows, &mut data)?;
         data.covariates = self.covariates(&rows.iter().map(|score| &score.key))?;
         data.features = self.features(&raw);
         data.slices = self.slices(&rows)?;
@@ -146,8 +148,8 @@ impl Sources<'_> {
         Ok((Table::new(data)?, names, raw, anchors, notes))
     }
 
-    /// Joins labels: the mean where a row has several.
-    fn labels(&self, rows: &[&Score], data: &mut IterationRows) {
+    /// Joins labels as shares of their scale: the mean where a row has several.
+    fn labels(&self, rows: &[&Score], data: &mut IterationRows) -> Result<(), IterationRowsError> {
         let at: BTreeMap<&Key, usize> = rows
             .iter()
             .enumerate()
@@ -174,10 +176,11 @@ impl Sources<'_> {
                 data.inclusion[row] = self.inclusion(&label.design, &label.key);
             }
         }
-        data.labels = sums
+        let means = sums
             .iter()
-            .map(|&(sum, count)| (count > 0).then(|| sum as f64 / 1e6 / f64::from(count)))
-            .collect();
+            .map(|&(sum, count)| (count > 0).then(|| sum as f64 / 1e6 / f64::from(count)));
+        data.labels = shares::of(self.log, means.collect(), |at| id_of(&rows[at].key))?;
+        Ok(())
     }
 
     /// With what probability a design labels a row; `None` where it does not say.
@@ -286,7 +289,7 @@ impl Sources<'_> {
         Ok(families)
     }
 
-    /// Families of environments are fields, and an environment is one of their words.
+    /// Families of environments are fields, and an environment is one of their words; or it is a window of time.
     pub(super) fn environments(&self, rows: &[&Score]) -> Vec<EnvironmentFamily> {
         let mut families: Vec<EnvironmentFamily> = Vec::new();
         for of in &self.design.environments {
@@ -302,9 +305,10 @@ impl Sources<'_> {
                 families.len() - 1
             });
             let family = &mut families[place];
+            let scope = of.scope();
             for (of_row, score) in family.of_row.iter_mut().zip(rows) {
                 let row = self.row(&score.key);
-                if row.word(family.id.as_str()) == Some(of.environment.as_str()) {
+                if environments::holds(&scope, |field| row.word(field)) {
                     *of_row = Some(family.environments.len());
                 }
             }

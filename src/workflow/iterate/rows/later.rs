@@ -31,6 +31,7 @@ use crate::iterate::rows::scored::Lack;
 use crate::iterate::rows::scored::Raw;
 use crate::iterate::rows::scored::scored;
 use crate::iterate::rows::scored::scored_strictly;
+use crate::iterate::rows::shares;
 use crate::iterate::rows::wanted;
 
 /// Which rows and labels.
@@ -152,6 +153,7 @@ pub fn later(
         return Err(IterationRowsError::Evidence { rows, first });
     }
     let labels = labels(&log, after, rows.iter().map(|score| &score.key));
+    let labels = shares::of(&log, labels, |at| id_of(&rows[at].key))?;
     let data = IterationRows {
         rows: rows.iter().map(|score| id_of(&score.key)).collect(),
         clusters: rows.iter().map(|score| score.key.1.to_string()).collect(),

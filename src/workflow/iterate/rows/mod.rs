@@ -14,6 +14,7 @@ mod later;
 mod records;
 mod scored;
 mod sequence;
+mod shares;
 mod window;
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ use clover_event::id::PolicyId;
 use clover_event::id::Root;
 use clover_event::id::SplitId;
 use clover_event::id::Text;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::iteration::AnchorRows;
 use clover_event::payload::label::row_of_draw;
@@ -49,6 +51,7 @@ use clover_rubric::evidence::Evidence;
 use clover_rubric::prompt::Firing;
 use clover_stats::sample::SampleError;
 
+use crate::environments;
 use crate::import::kept::KeptError;
 use crate::import::kept::Unread;
 use crate::iterate::compute::ScoredRubric;
@@ -71,6 +74,7 @@ pub use later::LaterQuery;
 pub use later::later;
 pub use sequence::Sequence;
 pub use sequence::Unit;
+pub use shares::in_words as label_scale_in_words;
 pub use window::FitWindow;
 pub use window::fit_window;
 
@@ -166,6 +170,8 @@ pub struct IterationDataset {
     pub split: SplitId,
     /// The last entry that was read.
     pub through: Count,
+    /// The scale of which its labels are shares, and the entry that declared it; `None` where they stand as they are.
+    pub label_scale: Option<(ScaleEnds, u64)>,
     /// The checked rows.
     pub table: Table,
     /// Name of each row.
@@ -465,6 +471,7 @@ pub fn load(
         confirm_root: formed.confirm_root,
         split: formed.split,
         through: Count::new(last).unwrap_or_default(),
+        label_scale: log.label_scale(),
         table,
         names,
         notes,
@@ -482,7 +489,7 @@ fn wanted(design: &IterationDesign, log: &RowLog) -> Vec<FieldId> {
     let mut wanted: BTreeSet<FieldId> = conditions.map(|of| of.field.clone()).collect();
     wanted.extend(design.covariates.iter().cloned());
     let families = design.environments.iter();
-    wanted.extend(families.filter_map(|of| FieldId::new(of.family.as_str()).ok()));
+    wanted.extend(families.filter_map(|of| environments::field(&of.scope())));
     if log.designs.values().any(|of| of.strata.is_some()) {
         wanted.extend(FieldId::new(STRATUM));
     }

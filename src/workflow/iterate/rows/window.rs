@@ -13,6 +13,7 @@ use clover_event::id::FieldId;
 use clover_event::id::JudgeId;
 use clover_event::id::Root;
 use clover_event::id::SplitId;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::intake::SplitPart;
 use clover_event::payload::manifest::IterationDesign;
 use clover_ground::digest::Digest;
@@ -43,6 +44,8 @@ pub struct FitWindow {
     pub fit_root: Root,
     /// Whose scores.
     pub judge: JudgeId,
+    /// The scale of which labels are shares, where one is on record.
+    pub label_scale: Option<ScaleEnds>,
     /// Scored rows before the confirm window, whatever their part; anchors are none.
     pub logs: u64,
     /// Scored rows of each part.
@@ -131,6 +134,7 @@ pub fn fit_window(
             fields,
             fit_root: formed.fit_root,
             judge,
+            label_scale: log.label_scale().map(|(ends, _)| ends),
             logs,
             rows,
             sealed,

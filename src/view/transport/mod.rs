@@ -1,15 +1,19 @@
 //! How audits of transport are shown: whether calibration holds on labels that it never saw.
 
+mod environments;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::event::id::DesignId;
 use crate::event::id::PolicyId;
+use crate::event::payload::Verdict;
 use crate::event::payload::audit::AuditTerms;
 use crate::event::payload::audit::ResidualWidth;
 use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimated::AuditObstacle;
+use crate::event::payload::environment::EnvironmentsTested;
 use crate::event::payload::estimated::TransportState;
 use crate::ground::digest::Digest;
 use crate::num::Count;
@@ -32,6 +36,9 @@ pub struct AuditsFacts {
     pub answer: Answer,
     /// What each audit says, policy by policy.
     pub audits: Vec<TransportTested>,
+    /// What tests of environments found, family by family; absent where the plan names none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub environments: Vec<EnvironmentsTested>,
     /// Largest acceptable absolute mean residual, in millionths of a label unit; `null` where none was declared.
     pub margin_micro: Option<Micro>,
     /// Error rate of the family, in millionths.
@@ -151,6 +158,8 @@ pub struct Audits<'a> {
     pub ends: (f64, f64),
     /// The usual margin, in millionths of a label unit.
     pub usual: i64,
+    /// What was found of environments.
+    pub environments: Vec<EnvironmentsTested>,
     /// What was found.
     pub tested: Vec<TransportTested>,
     /// How it was graded.
@@ -252,6 +261,7 @@ impl Audits<'_> {
             let obstacles = of.obstacles.iter();
             parts.extend(obstacles.map(|obstacle| self.obstacle(of, *obstacle)));
         }
+        parts.extend(environments::sentences(&self.environments));
         let missing = answer::names(self.missing.iter().map(String::as_str));
         if !missing.is_empty() {
             parts.push(format!("No label checks it for {missing}."));
@@ -259,7 +269,9 @@ impl Audits<'_> {
         let is_said =
             |of: &TransportTested| matches!(of.state, TransportState::Pass | TransportState::Fail);
         parts.extend(self.basis.failing().iter().cloned());
-        let is_found = self.tested.iter().any(is_said) && self.basis.failing().is_empty();
+        let is_decided =
+            self.tested.iter().any(is_said) || environments::is_said(&self.environments);
+        let is_found = is_decided && self.basis.failing().is_empty();
         let may_be_claimed = on_record && is_found;
         parts.push(match (on_record, is_found) {
             (false, _) => answer::UNRECORDED.to_owned(),
@@ -294,6 +306,7 @@ impl Audits<'_> {
         let facts = AuditsFacts {
             answer: self.answer(recorded.is_some()),
             audits: tested.clone(),
+            environments: self.environments.clone(),
             margin_micro: terms.margin_micro,
             alpha_micro: terms.alpha_micro,
             family_size: terms.family_size,
@@ -302,9 +315,11 @@ impl Audits<'_> {
         };
         let mut view = View::of(&facts);
         view.answer(facts.answer.text.clone());
-        table(&mut view, tested);
-        view.gap();
-        view.sentence(graded(terms, self.ends));
+        if !tested.is_empty() {
+            table(&mut view, tested);
+            view.gap();
+            view.sentence(graded(terms, self.ends));
+        }
         for of in tested {
             if of.state == TransportState::Inconclusive
                 && !is_kept_back(of)
@@ -332,16 +347,22 @@ impl Audits<'_> {
                 "{name}  {not_checked}: {design} has no probe of it"
             ));
         }
+        environments::tables(&mut view, &self.environments);
         let mut view = values::on_record(view, &facts, recorded, "dry_run");
+        let of_environments = environments::verdict(&self.environments);
         let any = |state: TransportState| tested.iter().any(|of| of.state == state);
         let all_pass = tested.iter().all(|of| of.state == TransportState::Pass);
-        (view.verdict, view.exit) = if any(TransportState::Fail) {
+        (view.verdict, view.exit) = if any(TransportState::Fail) || of_environments == Verdict::Fail
+        {
             ("fail", Exit::Fail)
-        } else if all_pass && self.missing.is_empty() {
+        } else if all_pass && self.missing.is_empty() && of_environments == Verdict::Pass {
             ("pass", Exit::Done)
         } else {
             ("inconclusive", Exit::Inconclusive)
         };
+        if of_environments == Verdict::Fail {
+            return view.with_next("clover regime list");
+        }
         view.with_next("clover estimate")
     }
 }

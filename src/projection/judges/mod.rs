@@ -1,6 +1,8 @@
 //! Judges as they were registered, and the rule `judge`: what is said of a judge's raw scores names one that was, and one that
 //! is another but for what it is told is that judge indeed.
 
+mod compared;
+
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
@@ -10,7 +12,9 @@ use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::id::RowId;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::judge::ScoreRecorded;
+use clover_event::payload::judge::ScoreScaleDeclared;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
@@ -31,14 +35,19 @@ use clover_ledger::VerifiedEvent;
 use clover_ledger::ensure;
 use clover_ledger::fold;
 use clover_ledger::rulebooks::Question;
+use clover_ledger::unmet;
 use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
+pub use compared::NAMED;
+
 /// Kinds that move the fold.
 pub const READS: &[Kind] = &[
+    Kind::JudgeCompared,
     Kind::JudgeRegistered,
     Kind::ScoreRecorded,
+    Kind::ScoreScaleDeclared,
     Kind::ScoresRecomputed,
 ];
 
@@ -60,8 +69,14 @@ pub struct ExperimentJudges {
     pub judges: BTreeMap<JudgeId, Registration>,
     /// Judges that were asked anew for a candidate, by iteration and the candidate's digits.
     pub anew: BTreeMap<IterationId, BTreeMap<String, JudgeId>>,
-    /// Judges with scores, registered or imported.
-    pub scorers: BTreeSet<JudgeId>,
+    /// Judges with scores, registered or imported, with the least and the greatest of them.
+    pub scorers: BTreeMap<JudgeId, ScaleEnds>,
+    /// Judges of which a comparison is on record that a plan named: `one other`, in the order of names.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub compared: BTreeSet<String>,
+    /// Scales that were declared of judges, of which scores on record are values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scales: BTreeMap<JudgeId, ScaleEnds>,
 }
 
 impl ExperimentJudges {
@@ -90,7 +105,7 @@ impl ExperimentJudges {
             let of = self.judges.get(*judge);
             of.is_some_and(|of| of.said.of.is_some())
         };
-        let mut all = self.scorers.iter().filter(|judge| !is_derived(judge));
+        let mut all = self.scorers.keys().filter(|judge| !is_derived(judge));
         let only = all.next();
         only.filter(|_| all.next().is_none()).cloned()
     }
@@ -138,12 +153,33 @@ impl Fold for Judges {
                     Some(of) => of,
                     None => self.by_experiment.entry(experiment.clone()).or_default(),
                 };
-                if !of.scorers.contains(&said.judge) {
-                    of.scorers.insert(said.judge.clone());
+                let score = said.score_micro;
+                match of.scorers.get_mut(&said.judge) {
+                    Some(range) => {
+                        range.high_micro = range.high_micro.max(score);
+                        range.low_micro = range.low_micro.min(score);
+                    }
+                    None => {
+                        let range = ScaleEnds {
+                            high_micro: score,
+                            low_micro: score,
+                        };
+                        of.scorers.insert(said.judge.clone(), range);
+                    }
                 }
                 if let Some(judge) = of.judges.get_mut(&said.judge) {
                     judge.scores += 1;
                 }
+            }
+            Payload::JudgeCompared(said) if said.plan.is_some() => {
+                let of = self.by_experiment.entry(experiment.clone()).or_default();
+                of.compared
+                    .insert(compared::pair(&said.first, &said.second));
+            }
+            Payload::ScoreScaleDeclared(said) if said.low_micro < said.high_micro => {
+                let of = self.by_experiment.entry(experiment.clone()).or_default();
+                let known = of.scales.entry(said.judge.clone());
+                known.or_insert_with(|| said.ends());
             }
             Payload::ScoresRecomputed(said) => {
                 if let Some(judge) = &said.judge {
@@ -208,6 +244,49 @@ fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistere
     Ok(())
 }
 
+/// A scale is one, of a judge whose scores are imported, and is said before the first of them.
+fn check_scale(of: Option<&ExperimentJudges>, said: &ScoreScaleDeclared) -> RuleAnswer {
+    ensure!(
+        said.low_micro < said.high_micro,
+        "a scale whose ends are in order",
+        format!("{} to {}", said.low_micro, said.high_micro)
+    );
+    let Some(of) = of else {
+        return Ok(());
+    };
+    ensure!(
+        !of.scorers.contains_key(&said.judge),
+        format!(
+            "a scale that is said before the first score of {}",
+            said.judge
+        ),
+        "one after it"
+    );
+    let port = of.judges.get(&said.judge).map(|judge| judge.said.port);
+    ensure!(
+        port.is_none_or(|port| port == JudgePort::Recorded),
+        format!(
+            "a judge whose scores are imported, as {} is not",
+            said.judge
+        ),
+        port.map_or("none", JudgePort::as_str)
+    );
+    Ok(())
+}
+
+/// A score lies on the scale that was declared of its judge.
+fn check_score(of: Option<&ExperimentJudges>, said: &ScoreRecorded) -> RuleAnswer {
+    let scale = of.and_then(|of| of.scales.get(&said.judge));
+    let Some(scale) = scale.filter(|scale| !scale.holds(said.score_micro)) else {
+        return Ok(());
+    };
+    let (low, high) = (scale.low_micro, scale.high_micro);
+    unmet(
+        format!("a score from {low} to {high}, the scale of {}", said.judge),
+        said.score_micro.to_string(),
+    )
+}
+
 /// The natural key of a judge's score of a sealed row; `None` where the row is no draw.
 pub fn score_key(experiment: &ExperimentId, judge: &JudgeId, row: &RowId) -> Option<Digest> {
     let (policy, item, draw) = draw_of_row(row)?;
@@ -247,6 +326,24 @@ impl Rule for JudgeRule {
             && state.asks(Question::DerivedJudge)
         {
             breaches.take(RuleName::Judge, check_derived(state, experiment, said));
+        }
+        if let Some(experiment) = &event.event.header.experiment
+            && state.asks(Question::ScoresOnScale)
+        {
+            let of = state.fold::<Judges>().of(experiment);
+            let answer = match &event.event.payload {
+                Payload::ScoreScaleDeclared(said) => check_scale(of, said),
+                Payload::ScoreRecorded(said) => check_score(of, said),
+                _ => Ok(()),
+            };
+            breaches.take(RuleName::Judge, answer);
+        }
+        if let Payload::JudgeCompared(said) = &event.event.payload
+            && let Some(experiment) = &event.event.header.experiment
+            && state.asks(Question::ComparedJudges)
+        {
+            let answer = compared::check(state, event.seq, experiment, said);
+            breaches.take(RuleName::Judge, answer);
         }
         let mut breach = |expected: &str, found: String| {
             breaches.push(Breach::new(RuleName::Judge, expected.to_owned(), found));

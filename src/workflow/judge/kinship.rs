@@ -11,7 +11,8 @@ use clover_ground::digest::Digest;
 use clover_ledger::State;
 use clover_projection::judges::Judges;
 use clover_projection::tallies::Tallies;
-use clover_workflow::judge::command;
+
+use crate::judge::command;
 
 /// What a reader must know of a judge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]

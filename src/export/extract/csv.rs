@@ -1,0 +1,402 @@
+//! Tables as comma-separated values (RFC 4180, UTF-8), a file per table, with `csv-metadata.json` (W3C CSVW).
+//!
+//! Text that a spreadsheet would take for a formula gets an apostrophe before it. Amounts are exact decimals.
+
+use std::io::Write;
+use std::path::Path;
+
+use clover_event::Kind;
+use clover_num::Micro;
+use serde_json::Value;
+use serde_json::json;
+
+use super::Extract;
+use super::RecordedEvent;
+use super::create;
+use super::data;
+use super::write_json;
+use crate::ExportError;
+use crate::Progress;
+
+/// Columns that every table begins with.
+const HEAD: [(&str, &str); 6] = [
+    ("seq", "integer"),
+    ("recorded_at", "dateTime"),
+    ("kind", "string"),
+    ("experiment", "string"),
+    ("author", "string"),
+    ("event", "string"),
+];
+/// Ending of the names of amounts in millionths.
+const MICRO: &str = "_micro";
+
+/// A table: a file, the kinds whose events are its rows, and what of them its columns hold.
+struct CsvTable {
+    file: &'static str,
+    kinds: &'static [Kind],
+    /// Names in the data of events, `/` between levels. Amounts in millionths become decimals under a name without
+    /// `_micro`. Without any the column `data` holds all.
+    columns: &'static [&'static str],
+}
+
+/// Every table. The next one goes here.
+const TABLES: &[CsvTable] = &[
+    CsvTable {
+        file: "events.csv",
+        kinds: Kind::ALL,
+        columns: &[],
+    },
+    CsvTable {
+        file: "scores.csv",
+        kinds: &[Kind::ScoreRecorded],
+        columns: &["judge", "policy", "item", "draw", "score_micro"],
+    },
+    CsvTable {
+        file: "labels.csv",
+        kinds: &[Kind::LabelRecorded, Kind::LabelRevealed],
+        columns: &[
+            "design",
+            "policy",
+            "item",
+            "draw",
+            "row",
+            "rater",
+            "purpose",
+            "value_micro",
+        ],
+    },
+    CsvTable {
+        file: "calibrators.csv",
+        kinds: &[Kind::CalibratorFitted],
+        columns: &[
+            "terms/judge",
+            "calibrator",
+            "selected",
+            "labels",
+            "clusters",
+            "folds",
+            "rmse",
+            "oof_rmse",
+            "through_seq",
+        ],
+    },
+    CsvTable {
+        file: "estimates.csv",
+        kinds: &[Kind::EstimateRecorded],
+        columns: &[
+            "terms/judge",
+            "policy",
+            "claim",
+            "estimate",
+            "se",
+            "df",
+            "interval/low",
+            "interval/high",
+            "terms/alpha_micro",
+            "bounds/low",
+            "bounds/high",
+            "rows",
+            "prompts",
+            "labels",
+            "route",
+            "no_interval",
+            "through_seq",
+        ],
+    },
+    CsvTable {
+        file: "differences.csv",
+        kinds: &[Kind::ContrastRecorded],
+        columns: &[
+            "terms/judge",
+            "first",
+            "second",
+            "reading",
+            "difference",
+            "se",
+            "df",
+            "interval/low",
+            "interval/high",
+            "conservative/low",
+            "conservative/high",
+            "p",
+            "p_adjusted",
+            "through_seq",
+        ],
+    },
+    CsvTable {
+        file: "audits.csv",
+        kinds: &[Kind::TransportTested],
+        columns: &[
+            "terms/judge",
+            "policy",
+            "design",
+            "state",
+            "mean_residual",
+            "wide/interval/low",
+            "wide/interval/high",
+            "audit/margin_micro",
+            "audit/alpha_micro",
+            "audit/family_size",
+            "rows",
+            "clusters",
+            "through_seq",
+        ],
+    },
+    CsvTable {
+        file: "patches.csv",
+        kinds: &[
+            Kind::PatchProposed,
+            Kind::PatchRejected,
+            Kind::PatchAccepted,
+            Kind::PatchWithdrawn,
+        ],
+        columns: &[
+            "iteration",
+            "patch",
+            "family",
+            "patch_hash",
+            "candidate",
+            "result_hash",
+            "stage",
+            "reason",
+            "kappa",
+            "rank",
+            "risk_improve",
+        ],
+    },
+    CsvTable {
+        file: "criteria.csv",
+        kinds: &[Kind::GateEvaluated],
+        columns: &[
+            "iteration",
+            "candidate",
+            "gate",
+            "split",
+            "thresholds/profile",
+            "verdicts/literal",
+            "verdicts/recommended",
+            "inputs/rows",
+            "inputs/through_seq",
+        ],
+    },
+    CsvTable {
+        file: "iterations.csv",
+        kinds: &[
+            Kind::IterationOpened,
+            Kind::IterationPausedForLabels,
+            Kind::IterationClosed,
+        ],
+        columns: &[
+            "iteration",
+            "rubric_hash",
+            "quarter",
+            "digest",
+            "outcome",
+            "reason",
+        ],
+    },
+    CsvTable {
+        file: "gates.csv",
+        kinds: &[
+            Kind::GateOpened,
+            Kind::GateLooked,
+            Kind::GateDecided,
+            Kind::GateEstimated,
+        ],
+        columns: &[
+            "gate",
+            "digest",
+            "n",
+            "standing",
+            "outcome",
+            "class",
+            "grade",
+            "log_e",
+            "p",
+            "cs_lo_micro",
+            "cs_hi_micro",
+        ],
+    },
+    CsvTable {
+        file: "releases.csv",
+        kinds: &[
+            Kind::ApprovalGranted,
+            Kind::ApprovalRefused,
+            Kind::PromptCommitted,
+            Kind::DeploymentActivated,
+            Kind::DeploymentRolledBack,
+        ],
+        columns: &[
+            "patch",
+            "version",
+            "rubric_hash",
+            "prompt_hash",
+            "deployment",
+            "restored",
+            "meaning",
+            "reason",
+        ],
+    },
+    CsvTable {
+        file: "charges.csv",
+        kinds: &[Kind::BudgetCharged],
+        columns: &["account", "amount", "purpose"],
+    },
+];
+
+/// A table that is being written.
+struct OpenTable<'t> {
+    table: &'t CsvTable,
+    out: Box<dyn Write + Send>,
+    line: String,
+}
+
+/// Writes every table into a folder; answers with the rows of all.
+pub(super) fn write(
+    extract: &Extract<'_>,
+    folder: &Path,
+    progress: Progress<'_>,
+) -> Result<u64, ExportError> {
+    let mut open = Vec::with_capacity(TABLES.len());
+    for table in TABLES {
+        let mut out = create(folder, table.file)?;
+        let names = columns(table).map(|(name, _)| name).collect::<Vec<_>>();
+        out.write_all(format!("{}\r\n", names.join(",")).as_bytes())?;
+        open.push(OpenTable {
+            table,
+            out,
+            line: String::new(),
+        });
+    }
+    let mut rows = 0;
+    extract.each(progress, |said| {
+        let found = data(said)?;
+        for table in open
+            .iter_mut()
+            .filter(|open| open.table.kinds.contains(&said.event.kind()))
+        {
+            table.row(said, &found)?;
+            rows += 1;
+        }
+        Ok(())
+    })?;
+    for mut table in open {
+        table.out.flush()?;
+    }
+    write_json(
+        create(folder, "csv-metadata.json")?.as_mut(),
+        &metadata(extract),
+    )?;
+    Ok(rows)
+}
+
+impl OpenTable<'_> {
+    fn row(&mut self, said: &RecordedEvent, found: &Value) -> Result<(), ExportError> {
+        self.line.clear();
+        let event = &said.event;
+        let experiment = event
+            .experiment()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let recorded = said.recorded_at.to_string();
+        self.line.push_str(&said.seq.to_string());
+        let texts = [&recorded, event.kind().as_str(), &experiment];
+        for text in texts
+            .into_iter()
+            .chain([&*event.header.author.to_string(), &*event.id.to_string()])
+        {
+            self.cell(text);
+        }
+        if self.table.columns.is_empty() {
+            self.cell(&found.to_string());
+        }
+        for &column in self.table.columns {
+            let pointed = found.pointer(&format!("/{column}"));
+            match pointed {
+                None | Some(Value::Null) => self.line.push(','),
+                Some(Value::String(text)) => self.cell(text),
+                Some(number) if column.ends_with(MICRO) => {
+                    self.line.push(',');
+                    let micro = number.as_i64().and_then(Micro::new);
+                    self.line
+                        .push_str(&micro.map(|micro| micro.to_string()).unwrap_or_default());
+                }
+                Some(Value::Number(number)) => {
+                    self.line.push(',');
+                    self.line.push_str(&number.to_string());
+                }
+                Some(other) => self.cell(&other.to_string()),
+            }
+        }
+        self.line.push_str("\r\n");
+        Ok(self.out.write_all(self.line.as_bytes())?)
+    }
+
+    /// Appends a cell of text.
+    fn cell(&mut self, text: &str) {
+        self.line.push(',');
+        let guarded = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+        let quoted = guarded || text.contains(['"', ',', '\n', '\r']);
+        if !quoted {
+            self.line.push_str(text);
+            return;
+        }
+        self.line.push('"');
+        if guarded {
+            self.line.push('\'');
+        }
+        self.line.push_str(&text.replace('"', "\"\""));
+        self.line.push('"');
+    }
+}
+
+/// Names and datatypes of the columns of a table, in order.
+fn columns(table: &CsvTable) -> impl Iterator<Item = (String, &'static str)> {
+    let own: Vec<(String, &str)> = match table.columns {
+        [] => vec![("data".to_owned(), "json")],
+        some => some
+            .iter()
+            .map(|column| (name(column), datatype(column)))
+            .collect(),
+    };
+    HEAD.iter()
+        .map(|&(name, datatype)| (name.to_owned(), datatype))
+        .chain(own)
+}
+
+/// `interval/low` is `interval_low`, `terms/alpha_micro` is `alpha`.
+fn name(column: &str) -> String {
+    let column = column.strip_prefix("terms/").unwrap_or(column);
+    column
+        .strip_suffix(MICRO)
+        .unwrap_or(column)
+        .replace('/', "_")
+}
+
+fn datatype(column: &str) -> &'static str {
+    let last = column.rsplit('/').next().unwrap_or(column);
+    match last {
+        _ if last.ends_with(MICRO) => "decimal",
+        "estimate" | "se" | "df" | "low" | "high" | "difference" | "p" | "p_adjusted" | "rmse"
+        | "oof_rmse" | "log_e" | "mean_residual" | "risk_improve" => "double",
+        "draw" | "rows" | "prompts" | "labels" | "clusters" | "folds" | "n" | "kappa" | "rank"
+        | "amount" | "family_size" | "through_seq" => "integer",
+        _ => "string",
+    }
+}
+
+/// What the files and their columns are, as CSV on the Web says it.
+fn metadata(extract: &Extract<'_>) -> Value {
+    let table = |table: &CsvTable| {
+        let columns = columns(table)
+            .map(|(name, datatype)| json!({ "name": name, "titles": name, "datatype": datatype }));
+        json!({ "url": table.file, "tableSchema": { "columns": columns.collect::<Vec<_>>() } })
+    };
+    json!({
+        "@context": "http://www.w3.org/ns/csvw",
+        "rdfs:comment": "Every row is one signed event: seq is its position in the log, event its SHA-256. \
+                         Text that begins like a formula has an apostrophe before it.",
+        "dc:source": extract.origin(),
+        "tables": TABLES.iter().map(table).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,143 @@
+//! What a comparison of judges may say: numbers that fit each other, and a plan that named it before the first label.
+
+use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::payload::scoring::JudgeCompared;
+use clover_event::payload::scoring::NamedComparison;
+use clover_ledger::RequiredFact;
+use clover_ledger::RuleAnswer;
+use clover_ledger::State;
+use clover_ledger::ensure;
+
+use crate::designs::Designs;
+use crate::judges::Judges;
+use crate::manifests::Manifests;
+
+/// How a plan names a comparison among its secondary analyses, before the names of the judges.
+pub const NAMED: &str = "judge compare ";
+/// How far a difference may be from that of two errors, by rounding, as a share of the larger error.
+const ROUNDING: f64 = 1e-9;
+
+/// Checks one comparison.
+pub(super) fn check(
+    state: &State,
+    seq: u64,
+    experiment: &ExperimentId,
+    said: &JudgeCompared,
+) -> RuleAnswer {
+    let (first, second) = (&said.first, &said.second);
+    ensure!(first != second, "two judges", format!("{first} twice"));
+    let of = state.fold::<Judges>().of(experiment);
+    for judge in [first, second] {
+        let is_scorer = of.is_some_and(|of| of.scorers.contains_key(judge));
+        ensure!(is_scorer, format!("scores of {judge}"), "none");
+    }
+    let through = said.through_seq.value();
+    ensure!(
+        through < seq,
+        format!("entries below {seq}"),
+        format!("entries through {through}")
+    );
+    ensure!(
+        (1..=said.rows.value()).contains(&said.items.value()),
+        format!("1 to {} items, as there are rows", said.rows),
+        said.items.to_string()
+    );
+    check_numbers(said)?;
+    match &said.plan {
+        None => Ok(()),
+        Some(plan) => check_plan(state, experiment, said, plan),
+    }
+}
+
+/// The difference is that of the errors, lies within its interval, and names the better judge where that holds no zero.
+fn check_numbers(said: &JudgeCompared) -> RuleAnswer {
+    let (one, other) = (said.first_error.value(), said.second_error.value());
+    let (low, high, difference) = (said.low.value(), said.high.value(), said.difference.value());
+    ensure!(one >= 0.0 && other >= 0.0, "errors of at least 0", "others");
+    let apart = (difference - (one - other)).abs();
+    ensure!(
+        apart <= ROUNDING * one.max(other),
+        "the error of the first less that of the second",
+        said.difference.to_string()
+    );
+    ensure!(
+        low <= difference && difference <= high,
+        "a difference within its interval",
+        said.difference.to_string()
+    );
+    let better = if low > 0.0 {
+        Some(&said.second)
+    } else if high < 0.0 {
+        Some(&said.first)
+    } else {
+        None
+    };
+    let word = |of: Option<&JudgeId>| of.map_or("none".to_owned(), ToString::to_string);
+    ensure!(
+        said.better.as_ref() == better,
+        format!("better {}, as the interval says", word(better)),
+        word(said.better.as_ref())
+    );
+    Ok(())
+}
+
+/// The plan is in force, named this comparison before the first label for calibration, and none of these judges that a plan
+/// named is on record.
+fn check_plan(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &JudgeCompared,
+    plan: &NamedComparison,
+) -> RuleAnswer {
+    let (first, second) = (&said.first, &said.second);
+    let record = state.fold::<Manifests>().by_id.get(&plan.manifest);
+    let version = record.and_then(|record| record.in_force());
+    let version = version.filter(|version| version.manifest.experiment == *experiment);
+    let version = version.required("a plan of this experiment that is in force")?;
+    let analysis = version.manifest.analysis.as_ref();
+    let all = analysis
+        .and_then(|of| of.secondary.as_deref())
+        .unwrap_or_default();
+    let mut named = all
+        .iter()
+        .filter_map(|text| text.as_str().strip_prefix(NAMED));
+    let pairs = [format!("{first} {second}"), format!("{second} {first}")];
+    let count = named.clone().count() as u64;
+    ensure!(
+        named.any(|of| pairs.iter().any(|pair| pair == of)),
+        format!("{NAMED}{first} {second} among its secondary analyses"),
+        "none"
+    );
+    ensure!(
+        plan.comparisons.value() == count,
+        format!("{count} comparisons, as it names"),
+        plan.comparisons.to_string()
+    );
+    let labelled = state.fold::<Designs>().by_experiment.get(experiment);
+    if let Some(label) = labelled.and_then(|of| of.calibrated_since) {
+        ensure!(
+            version.seq < label,
+            format!("a plan from before the first label for calibration, at seq {label}"),
+            format!("one at seq {}", version.seq)
+        );
+    }
+    let of = state.fold::<Judges>().of(experiment);
+    let seen = of.is_some_and(|of| of.compared.contains(&pair(first, second)));
+    ensure!(
+        !seen,
+        "no plan: a comparison of these judges that a plan named was seen before",
+        plan.manifest.to_string()
+    );
+    Ok(())
+}
+
+/// Two judges, whichever is named first.
+pub(super) fn pair(first: &JudgeId, second: &JudgeId) -> String {
+    let (one, other) = if first <= second {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    format!("{one} {other}")
+}

@@ -1,0 +1,210 @@
+//! `clover export` in the formats of other tools: what events say, and nothing that a reader would run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::Desk;
+use super::says;
+
+/// A shipped ledger with an iteration to an accepted patch.
+fn sample() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("audits/good-deployment")
+}
+
+fn desk() -> Desk {
+    let mut desk = Desk::new();
+    desk.ok(&format!("import ledger {} --into lab", sample().display()));
+    desk
+}
+
+/// Events of the shipped ledger by kind, read from its lines alone.
+fn kinds() -> BTreeMap<String, usize> {
+    let lines = std::fs::read_to_string(sample().join("ledger.jsonl")).unwrap();
+    let mut kinds = BTreeMap::new();
+    for line in lines.lines() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        let payload = entry["envelope"]["payload"].as_str().unwrap();
+        let body = clover::ground::base64::decode(payload.as_bytes()).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        *kinds
+            .entry(body["kind"].as_str().unwrap().to_owned())
+            .or_default() += 1;
+    }
+    kinds
+}
+
+fn read(desk: &Desk, path: &str) -> String {
+    std::fs::read_to_string(desk.at.join(path)).unwrap()
+}
+
+fn rows(desk: &Desk, table: &str) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(desk.at.join("tables").join(table)).unwrap();
+    reader.deserialize().map(Result::unwrap).collect()
+}
+
+#[test]
+fn every_event_of_a_kind_is_a_row_of_its_table() {
+    let mut desk = desk();
+    desk.ok("export csv -o tables --ledger lab");
+    let kinds = kinds();
+    assert_eq!(
+        rows(&desk, "events.csv").len(),
+        kinds.values().sum::<usize>()
+    );
+    assert_eq!(rows(&desk, "scores.csv").len(), kinds["score.recorded"]);
+    let labels = kinds["label.recorded"] + kinds["label.revealed"];
+    assert_eq!(rows(&desk, "labels.csv").len(), labels);
+    let criteria = rows(&desk, "criteria.csv");
+    assert_eq!(criteria.len(), kinds["gate.evaluated"]);
+    assert!(
+        criteria
+            .iter()
+            .all(|row| row["verdicts_recommended"] == "pass"),
+        "{criteria:?}"
+    );
+    // Amounts in millionths are decimals, and every row names its event.
+    let score = &rows(&desk, "scores.csv")[0];
+    assert!(
+        score["score"]
+            .parse::<f64>()
+            .is_ok_and(|score| (0.0..=1.0).contains(&score)),
+        "{score:?}"
+    );
+    assert_eq!(score["event"].len(), 64);
+    let metadata: Value = serde_json::from_str(&read(&desk, "tables/csv-metadata.json")).unwrap();
+    assert_eq!(metadata["tables"].as_array().unwrap().len(), 13);
+}
+
+#[test]
+fn a_spreadsheet_runs_nothing_of_a_table() {
+    let mut desk = Desk::with_ledger();
+    let account = r#"{"account":"calls","amount":9,"period":"quarter","purpose":"judge calls","spenders":["owner"],"unit":"judge_call"}"#;
+    desk.ok_words(&["record", "budget.opened", "--data", account]);
+    let charge = r#"{"account":"calls","amount":1,"purpose":"=HYPERLINK(\"http://x\",\"y\")"}"#;
+    desk.ok_words(&["record", "budget.charged", "--data", charge]);
+    desk.ok("export csv -o tables");
+    let charges = rows(&desk, "charges.csv");
+    assert_eq!(charges[0]["purpose"], "'=HYPERLINK(\"http://x\",\"y\")");
+}
+
+#[test]
+fn decisions_are_statements_and_cases() {
+    let mut desk = desk();
+    let kinds = kinds();
+    let statements = desk.ok("export intoto -o - --ledger lab").out;
+    let statements: Vec<Value> = statements
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(statements.len(), 1);
+    assert_eq!(statements[0]["predicate"]["result"], "PASSED");
+    let passed = statements[0]["predicate"]["passedTests"]
+        .as_array()
+        .unwrap();
+    assert_eq!(passed.len(), kinds["gate.evaluated"]);
+    let report = desk.ok("export junit -o - --ledger lab").out;
+    assert_eq!(
+        report.matches("<testcase ").count(),
+        kinds["gate.evaluated"]
+    );
+    assert!(!report.contains("<failure"), "{report}");
+    for format in ["cyclonedx", "spdx", "prov"] {
+        let document: Value =
+            serde_json::from_str(&desk.ok(&format!("export {format} -o - --ledger lab")).out)
+                .unwrap();
+        assert!(document.is_object(), "{format}");
+    }
+}
+
+/// What was signed stands in each envelope, as in the entry lines.
+#[test]
+fn envelopes_are_those_of_the_log() {
+    let mut desk = desk();
+    desk.ok("export dsse -o events.dsse --ledger lab");
+    let lines = std::fs::read_to_string(sample().join("ledger.jsonl")).unwrap();
+    let theirs = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["envelope"].clone());
+    let ours = read(&desk, "events.dsse");
+    let ours = ours
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    assert!(ours.eq(theirs));
+}
+
+/// Scores and labels that were exported are the same when they are imported again.
+#[test]
+fn scores_and_labels_come_back() {
+    let mut desk = Desk::with_ledger();
+    let rows: String = (0..20)
+        .map(|n| format!("{{\"prompt_id\":\"p{n}\",\"judge_score\":0.{:02},\"oracle_label\":0.{:02},\"draw_idx\":0}}\n", n + 10, n + 30))
+        .collect();
+    std::fs::create_dir(desk.at.join("in")).unwrap();
+    desk.file("in/base_responses.jsonl", &rows);
+    desk.ok("experiment register arena --title Arena --purpose testing");
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    desk.ok("import cje in --labels calib");
+    desk.ok("export cje -o out");
+    let judge = std::fs::read_dir(desk.at.join("out/arena"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let back = std::fs::read_to_string(judge.path().join("base_responses.jsonl")).unwrap();
+    let draw = |line: &str| -> (String, f64, f64) {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let number = |name: &str| row[name].as_f64().unwrap();
+        (
+            row["prompt_id"].as_str().unwrap().to_owned(),
+            number("judge_score"),
+            number("oracle_label"),
+        )
+    };
+    let mut ours: Vec<_> = back.lines().map(draw).collect();
+    let mut theirs: Vec<_> = rows.lines().map(draw).collect();
+    ours.sort_by(|a, b| a.0.cmp(&b.0));
+    theirs.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(ours, theirs);
+    desk.ok("export inspect -o ratings --experiment arena");
+}
+
+#[test]
+fn a_crate_verifies_as_the_log_that_it_is() {
+    let mut desk = desk();
+    desk.ok("export ro-crate -o crate --ledger lab");
+    let metadata: Value =
+        serde_json::from_str(&read(&desk, "crate/ro-crate-metadata.json")).unwrap();
+    let graph = metadata["@graph"].as_array().unwrap();
+    assert!(
+        graph.iter().any(|node| node["@id"] == "ledger.jsonl"),
+        "{metadata}"
+    );
+    let ran = desk.ok("verify crate --no-pin");
+    assert!(ran.out.contains("VERIFIED"), "{}", ran.out);
+}
+
+#[test]
+fn nothing_is_written_over_and_nothing_left_where_it_is_refused() {
+    let mut desk = desk();
+    desk.file("taken", "mine");
+    let ran = desk.run("export junit -o taken --ledger lab");
+    assert_ne!(ran.code, 0);
+    assert_eq!(read(&desk, "taken"), "mine");
+    let ran = desk.run("export csv -o - --ledger lab");
+    assert_ne!(ran.code, 0);
+    says(&ran, &["csv is a folder of files"]);
+    let ran = desk.run("export junit -o fine --experiment nowhere --ledger lab");
+    says(&ran, &["--experiment names nowhere: no such experiment"]);
+    let ran = desk.run("export jsonl -o fine --experiment arena --ledger lab");
+    says(&ran, &["--experiment does not go with jsonl"]);
+    let ran = desk.run("export csv -o fine --blobs --ledger lab");
+    says(&ran, &["--blobs does not go with csv"]);
+    let names: Vec<_> = std::fs::read_dir(&desk.at)
+        .unwrap()
+        .map(|of| of.unwrap().file_name())
+        .collect();
+    assert!(!names.iter().any(|name| name == "fine"), "{names:?}");
+}
