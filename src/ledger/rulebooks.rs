@@ -200,7 +200,7 @@ questions! {
         "a covariate, a slice and the strata that weight labels are said by imports before the labels can be read";
     /// What answers a failed audit.
     AnsweredFailure "answered_failure" since 23 rule Transport:
-        "a failed audit is answered only by a fit with at least as many new labels of its policy as it had prompts, or by an audit of at least as many that passes";
+        "a failed audit is answered only by as many new labels of its policy in a fit as it had prompts, or by a pass of as many";
     /// How wide the usual margin of an audit is.
     ScaledMargin "scaled_margin" since 23 rule Thresholds:
         "the usual margin of an audit is 0.05 of the width of the declared scale of labels";
