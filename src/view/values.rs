@@ -103,6 +103,16 @@ pub fn lacking(policy: &str, gap: PromptGap) -> String {
     )
 }
 
+/// What is said of two policies of which one has more draws, against the other, on some prompts than on the rest.
+pub fn uneven(first: &str, second: &str, gap: PromptGap) -> String {
+    format!(
+        "{first} and {second} are not told apart: their draws are uneven on {} of {} prompts, and a mean over rows weighs \
+         those prompts more on one side. Score as many draws of each.",
+        gap.uneven,
+        gap.both()
+    )
+}
+
 /// Adds to a view of what was computed where it stands, by the view of its append; without one it ends with `unrecorded`.
 ///
 /// # Panics

@@ -157,7 +157,7 @@ KINDS = {
         difference=number, family=listing(ident), first=ident,
         first_claim=Optional(CLAIM), first_root=encoded(32), first_transport=Optional(STANDING), interval=ENDS,
         p=number, p_adjusted=number,
-        prompts=Optional(record(both=COUNT, first_only=COUNT, second_only=COUNT, worst=number)),
+        prompts=Optional(record(both=COUNT, first_only=COUNT, second_only=COUNT, uneven=COUNT, worst=number)),
         reading=Optional(one_of("not_told_apart", "told_apart", "unchecked")), se=number, second=ident,
         second_claim=Optional(CLAIM), second_root=encoded(32), second_transport=Optional(STANDING), terms=TERMS,
         through_seq=COUNT,

@@ -153,6 +153,9 @@ def missing_problem(state, e):
         least = span * alone / (both + alone)
         if said["worst"] < least - 1e-9:
             return "worst %s: %d of %d prompts lack a score" % (least, alone, both + alone), str(said["worst"])
+    if data["told_apart"] and said["uneven"]:
+        return ("nothing told apart: on %d prompts one policy has more draws, against the other, than on the rest"
+                % said["uneven"]), "told apart"
     ends = data.get("conservative") or data["interval"]
     low, high = ends["low"] - said["worst"], ends["high"] + said["worst"]
     if data["told_apart"] and low <= 0 <= high:

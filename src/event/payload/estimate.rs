@@ -287,6 +287,9 @@ pub struct ComparedPrompts {
     pub first_only: Count,
     /// Prompts that the second alone has scores of.
     pub second_only: Count,
+    /// Prompts of both on which the draws of the two do not stand in the ratio that they have over all of these: 0 where the
+    /// second has, on each, as many draws as the first, or always twice as many, and so on.
+    pub uneven: Count,
     /// How far the difference could move, in label units, if every score that lacks were the worst for it; 0 where none
     /// lacks, or where the two share no prompt.
     pub worst: Finite,

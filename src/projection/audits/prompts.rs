@@ -76,6 +76,14 @@ pub(super) fn check_missing(
             worst.to_string()
         );
     }
+    ensure!(
+        !said.told_apart || prompts.uneven.value() == 0,
+        format!(
+            "nothing told apart: on {} prompts one policy has more draws, against the other, than on the rest",
+            prompts.uneven.value()
+        ),
+        "told apart"
+    );
     let IntervalEnds { low, high } = said.conservative.unwrap_or(said.interval);
     let (low, high) = (low.value() - worst, high.value() + worst);
     ensure!(

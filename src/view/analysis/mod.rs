@@ -249,7 +249,12 @@ impl AnalysisShown<'_> {
         let of = |(policy, gap): (usize, PromptGap)| {
             values::lacking(&self.analysis.policies[policy].name, gap)
         };
-        self.gaps.largest().into_iter().map(of).collect()
+        let lacking = self.gaps.largest().into_iter().map(of);
+        let name = |policy: usize| &self.analysis.policies[policy].name;
+        let uneven = self.gaps.uneven();
+        let uneven =
+            uneven.map(|((first, second), gap)| values::uneven(name(first), name(second), gap));
+        lacking.chain(uneven).collect()
     }
 
     /// The ranks that told-apart pairs leave to policies; `None` for one that nobody checked, or whose level is withheld.

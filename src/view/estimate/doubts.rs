@@ -210,7 +210,12 @@ impl Asked<'_> {
         let sentence = |(policy, gap): (usize, PromptGap)| {
             values::lacking(&self.found.analysis.policies[policy].name, gap)
         };
-        gaps.largest().into_iter().map(sentence).collect()
+        let lacking = gaps.largest().into_iter().map(sentence);
+        let name = |policy: usize| &self.found.analysis.policies[policy].name;
+        let uneven = gaps.uneven();
+        let uneven =
+            uneven.map(|((first, second), gap)| values::uneven(name(first), name(second), gap));
+        lacking.chain(uneven).collect()
     }
 
     /// What the labels themselves say against a claim.

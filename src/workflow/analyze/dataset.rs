@@ -22,6 +22,8 @@ pub struct PromptGap {
     pub second: usize,
     /// Prompts of either.
     pub all: usize,
+    /// Prompts of both on which their draws do not stand in the ratio that they have over all of these.
+    pub uneven: usize,
 }
 
 impl PromptGap {
@@ -36,10 +38,11 @@ impl PromptGap {
         self.all - self.first - self.second
     }
 
-    /// Whether an interval of a difference leaves zero out even then.
+    /// Whether an interval of a difference leaves zero out even then. Means over rows of uneven draws weigh prompts otherwise on
+    /// one side than on the other, so that their difference says nothing of the two.
     pub fn leaves_apart(&self, interval: Interval, span: f64) -> bool {
         let worst = self.worst(span);
-        interval.low - worst > 0.0 || interval.high + worst < 0.0
+        self.uneven == 0 && (interval.low - worst > 0.0 || interval.high + worst < 0.0)
     }
 }
 
@@ -51,10 +54,17 @@ pub struct PromptGaps {
 }
 
 impl PromptGaps {
-    /// What one of two policies has and the other not; `None` where they have all prompts or none in common.
+    /// What one of two policies has and the other not; `None` where they have the same prompts, evenly drawn, or none in
+    /// common.
     pub fn between(&self, first: usize, second: usize) -> Option<PromptGap> {
         let gap = self.pair(first, second)?;
-        (gap.both() > 0 && gap.first + gap.second > 0).then_some(gap)
+        (gap.both() > 0 && gap.first + gap.second + gap.uneven > 0).then_some(gap)
+    }
+
+    /// Pairs of policies whose draws are uneven, in order of positions, with the gap between them.
+    pub fn uneven(&self) -> impl Iterator<Item = ((usize, usize), PromptGap)> {
+        let all = self.of.iter().map(|(pair, gap)| (*pair, *gap));
+        all.filter(|(_, gap)| gap.uneven > 0)
     }
 
     /// Which prompts two policies have, whether some lack or not; `None` for policies that were not asked for.
@@ -67,6 +77,7 @@ impl PromptGaps {
             first: gap.second,
             second: gap.first,
             all: gap.all,
+            uneven: gap.uneven,
         })
     }
 
@@ -88,16 +99,34 @@ impl PromptGaps {
     }
 }
 
-/// How many numbers two ascending lists without repetitions have in common.
-fn common(one: &[u32], other: &[u32]) -> usize {
-    let (mut at, mut count) = (0, 0);
-    for number in one {
-        while at < other.len() && other[at] < *number {
+/// The numbers of an ascending list, each with how often it stands there.
+fn counted(numbers: &[u32]) -> Vec<(u32, u64)> {
+    let runs = numbers.chunk_by(|one, next| one == next);
+    runs.map(|run| (run[0], run.len() as u64)).collect()
+}
+
+/// How often each number that two counted lists have in common stands in either.
+fn common(one: &[(u32, u64)], other: &[(u32, u64)]) -> Vec<(u64, u64)> {
+    let (mut at, mut common) = (0, Vec::new());
+    for (number, count) in one {
+        while at < other.len() && other[at].0 < *number {
             at += 1;
         }
-        count += usize::from(other.get(at) == Some(number));
+        let same = other.get(at).filter(|(found, _)| found == number);
+        common.extend(same.map(|(_, found)| (*count, *found)));
     }
-    count
+    common
+}
+
+/// How many of these do not stand in the ratio of their sums.
+fn out_of_ratio(counts: &[(u64, u64)]) -> usize {
+    let sums = counts
+        .iter()
+        .fold((0, 0), |sums, count| (sums.0 + count.0, sums.1 + count.1));
+    // Products of counts of rows stay far below 2^128.
+    let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+    let differs = |count: &&(u64, u64)| product(count.0, sums.1) != product(count.1, sums.0);
+    counts.iter().filter(differs).count()
 }
 
 impl Dataset {
@@ -106,19 +135,19 @@ impl Dataset {
         let prompts = |&policy: &usize| {
             let mut numbers = self.policies[policy].prompts.clone();
             numbers.sort_unstable();
-            numbers.dedup();
-            (policy, numbers)
+            (policy, counted(&numbers))
         };
-        let mut lists: Vec<(usize, Vec<u32>)> = among.iter().map(prompts).collect();
+        let mut lists: Vec<(usize, Vec<(u32, u64)>)> = among.iter().map(prompts).collect();
         lists.sort();
         let mut gaps = PromptGaps::default();
         for (at, (first, one)) in lists.iter().enumerate() {
             for (second, other) in &lists[at + 1..] {
-                let common = common(one, other);
+                let shared = common(one, other);
                 let gap = PromptGap {
-                    first: other.len() - common,
-                    second: one.len() - common,
-                    all: one.len() + other.len() - common,
+                    first: other.len() - shared.len(),
+                    second: one.len() - shared.len(),
+                    all: one.len() + other.len() - shared.len(),
+                    uneven: out_of_ratio(&shared),
                 };
                 gaps.of.insert((*first, *second), gap);
             }

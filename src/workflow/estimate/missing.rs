@@ -60,6 +60,7 @@ impl Missing {
             both: size(of.both()),
             first_only: size(of.second),
             second_only: size(of.first),
+            uneven: size(of.uneven),
             worst: finite(worst),
         }
     }

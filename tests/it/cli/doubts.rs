@@ -112,7 +112,7 @@ fn a_comparison_says_one_thing_of_policies_that_lack_prompts() {
         (&said["told_apart"], &said["reading"]),
         (&false.into(), &"not_told_apart".into())
     );
-    let prompts = serde_json::json!({"both": 40, "first_only": 40, "second_only": 0, "worst": 0.5});
+    let prompts = serde_json::json!({"both": 40, "first_only": 40, "second_only": 0, "uneven": 0, "worst": 0.5});
     assert_eq!(said["prompts"]["both"], prompts["both"]);
     assert_eq!(said["prompts"]["first_only"], prompts["first_only"]);
     desk.ok("verify --recompute");
@@ -121,6 +121,37 @@ fn a_comparison_says_one_thing_of_policies_that_lack_prompts() {
     let data = desk.ok("compare --all --json").json()["data"].clone();
     assert_eq!(data["differences"][0]["told_apart"], true);
     assert_eq!(data["answer"]["best"], serde_json::json!(["b"]));
+    desk.ok("verify --recompute");
+}
+
+/// Two policies answer each prompt alike; one was only asked more often where prompts are easy.
+#[test]
+fn uneven_draws_tell_nothing_apart() {
+    let mut desk = desk("1", &[]);
+    let rows = |often: u64| -> String {
+        let draws =
+            (0..80).flat_map(|n| (0..if n < 40 { 2 } else { often }).map(move |draw| (n, draw)));
+        let line = |(n, draw): (u64, u64)| {
+            let level = if n < 40 { 20 + n % 10 } else { 70 + n % 10 };
+            format!(
+                "{{\"prompt_id\":\"p{n}\",\"draw_idx\":{draw},\"judge_score\":0.{level},\"oracle_label\":0.{level}}}\n"
+            )
+        };
+        draws.map(line).collect()
+    };
+    desk.file("a_responses.jsonl", &rows(2));
+    desk.file("b_responses.jsonl", &rows(6));
+    for file in ["a_responses.jsonl", "b_responses.jsonl"] {
+        desk.ok(&format!("import cje {file} --labels calib"));
+    }
+    let (said, text) = answer(&mut desk, "compare --all");
+    assert!(
+        text.contains("a and b are not told apart: their draws are uneven on 80 of 80 prompts"),
+        "{text}"
+    );
+    assert_ne!(said["best"], serde_json::json!(["b"]));
+    let pair = &desk.ok("compare --all --dry-run --json").json()["data"]["differences"][0];
+    assert_eq!(pair["told_apart"], false, "{pair}");
     desk.ok("verify --recompute");
 }
 

@@ -19,7 +19,7 @@ const LACKING: u64 = 2;
 
 /// What a comparison says of its prompts.
 fn prompts(both: u64, first_only: u64, worst: f64) -> Value {
-    json!({"both": both, "first_only": first_only, "second_only": 0, "worst": worst})
+    json!({"both": both, "first_only": first_only, "second_only": 0, "uneven": 0, "worst": worst})
 }
 
 /// The prompts as they are: with labels from 0 to 1 two of ten move a difference by at most .2.
@@ -82,6 +82,17 @@ pub fn all() -> Vec<Sample> {
         let (world, at) = compared(rulebook, data);
         tampered_names::sample(name, done, &world, is_broken.then_some((at, "transport")))
     };
+    let mut uneven = contrast(
+        "partial_overlap",
+        prompts(PROMPTS - LACKING, LACKING, 0.05),
+        true,
+    );
+    uneven["prompts"]["worst"] = 0.0.into();
+    uneven["prompts"]["uneven"] = 4.into();
+    uneven["terms"]
+        .as_object_mut()
+        .unwrap()
+        .remove("label_scale");
     let mut silent = contrast("partial_overlap", honest(), true);
     silent.as_object_mut().unwrap().remove("prompts");
     vec![
@@ -90,6 +101,13 @@ pub fn all() -> Vec<Sample> {
             "A policy has no score for two of ten prompts, and a comparison tells it apart though their worst scores would change that.",
             23,
             contrast("partial_overlap", honest(), true),
+            true,
+        ),
+        sample(
+            "told-apart-with-uneven-draws",
+            "A comparison says that draws of two policies are uneven on four prompts, and tells the policies apart all the same.",
+            23,
+            uneven,
             true,
         ),
         sample(
