@@ -154,20 +154,36 @@ fn scored(world: &mut World, policy: &str, item: &str) {
 fn labelled(
     world: &mut World,
     (design, purpose): (&str, &str),
+    of: (&str, &str, u64),
+) -> usize {
+    valued_at(world, (design, purpose), of, 0)
+}
+
+/// The same with a value.
+fn valued_at(
+    world: &mut World,
+    (design, purpose): (&str, &str),
     (policy, item, draw): (&str, &str, u64),
+    value: i64,
 ) -> usize {
     let label = json!({
         "design": design, "draw": draw, "item": item, "policy": policy, "purpose": purpose, "rater": "Lena",
-        "value_micro": 0,
+        "value_micro": value,
     });
     world.say(LENA, "label.recorded", 1, arena(), label)
 }
 
 /// A probe of a policy's only scored row.
 fn probed(world: &mut World) {
+    probed_at(world, 0);
+}
+
+/// The same with a label of this value.
+fn probed_at(world: &mut World, value: i64) {
     designed(world, "probe-2");
     scored(world, "tuned", "item-z");
-    labelled(world, ("probe-2", "audit"), ("tuned", "item-z", 0));
+    let of = ("tuned", "item-z", 0);
+    valued_at(world, ("probe-2", "audit"), of, value);
 }
 
 /// An audit of that policy.
@@ -197,12 +213,15 @@ fn answered(rulebook: u64, labels: u64) -> Told {
     (world, at)
 }
 
-/// Labels have a declared scale, and an audit is graded by a margin.
+/// Labels have a scale, which was declared under rulebook 22, and an audit is graded by a margin.
 fn on_scale(rulebook: u64, (low, high): (i64, i64), margin: i64) -> Told {
-    let mut world = under(rulebook);
+    let mut world = under(22);
     let scale = json!({"high_micro": high, "low_micro": low});
     world.say(LENA, "label.scale_declared", 1, arena(), scale);
-    probed(&mut world);
+    if rulebook > 22 {
+        adopt(&mut world, rulebook);
+    }
+    probed_at(&mut world, low);
     let at = tested(&mut world, 5, |data| {
         data["audit"]["margin_micro"] = margin.into();
     });
