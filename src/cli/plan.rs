@@ -187,7 +187,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
 /// Says of a margin that is wider than the usual one what it takes.
 fn wide(ctx: &mut Ctx<'_>, read: &Estimation, found: &Found, asked: Micro) {
     let (state, named) = (read.ledger.state(), read.terms.label_scale);
-    let usual = drifts::usual_margin(state, &read.experiment, named);
+    let usual = drifts::usual::usual_margin(state, &read.experiment, named);
     if asked.value() <= usual {
         return;
     }

@@ -1,7 +1,5 @@
 //! `clover audit transport`: does calibration hold on labels that it never saw? Asked once of each policy and design.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 
 use crate::cli::confirm;
@@ -12,27 +10,22 @@ use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::FitArgs;
 use crate::cli::transport_environments::UntestedFamilies;
+use crate::cli::transport_probes;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::DesignId;
-use crate::event::id::ExperimentId;
 use crate::event::id::ManifestId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::AuditTerms;
-use crate::event::payload::audit::TransportTested;
-use crate::event::payload::estimated::AuditObstacle;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::shell;
-use crate::ledger::State;
 use crate::ledger::rulebooks::Question;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::audits;
-use crate::projection::audits::FitRecord;
 use crate::projection::audits::obstacles;
-use crate::projection::audits::obstacles::ProbedFit;
 use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
@@ -141,7 +134,7 @@ fn graded(
     let manifests = state.fold::<Manifests>();
     let opened = drifts::probe_opened(state, &read.experiment, design);
     let designs = state.fold::<Designs>();
-    let usual = drifts::usual_margin(state, &read.experiment, read.terms.label_scale);
+    let usual = drifts::usual::usual_margin(state, &read.experiment, read.terms.label_scale);
     if state.asks(Question::FirstPlan) {
         // Sealed probes are opened by the next entries: what is in force now is what grades them.
         let opened = opened.unwrap_or(read.ledger.size());
@@ -241,7 +234,12 @@ fn within_usual(
     });
     for (flag, found, most, of) in [
         ("--margin", margin, usual, of.as_str()),
-        ("--alpha", terms.alpha_micro.value(), drifts::USUAL_ALPHA, ""),
+        (
+            "--alpha",
+            terms.alpha_micro.value(),
+            drifts::usual::USUAL_ALPHA,
+            "",
+        ),
     ] {
         if found > most {
             let [found, most] = [found, most].map(|of| Micro::new(of).unwrap_or_default());
@@ -354,14 +352,14 @@ fn outlook(
     }
     let mut terms = terms.clone();
     if manifest.is_none() {
-        let least = drifts::family_least(read.ledger.state(), &read.experiment, design);
+        let least = drifts::usual::family_least(read.ledger.state(), &read.experiment, design);
         let family = least.max(probes.len().max(1) as u64);
         terms.family_size = Count::new(family).unwrap_or_default();
     }
     let all = found.analysis.policies.len();
     let without = (0..all).map(|policy| found.name(policy));
     let without = without.filter(|policy| !probes.contains_key(policy));
-    let short = short_of_draw(read, design, &probes);
+    let short = transport_probes::short_of_draw(read, design, &probes);
     Ok(AuditOutlook {
         short,
         ends: found.analysis.output_scale.ends(),
@@ -371,66 +369,6 @@ fn outlook(
         margin: terms.margin_micro.unwrap_or_default(),
         probes,
     })
-}
-
-/// Policies of which fewer rows wait for an audit than its design draws, each with how many wait and how many it draws about.
-fn short_of_draw(
-    read: &Estimation,
-    design: &DesignId,
-    waiting: &BTreeMap<PolicyId, u64>,
-) -> Vec<(PolicyId, u64, u64)> {
-    let state = read.ledger.state();
-    if !state.asks(Question::AllProbes) {
-        return Vec::new();
-    }
-    let short = waiting.iter().filter_map(|(policy, labels)| {
-        let of = (policy, design);
-        let drawn = obstacles::drawn(state, &read.experiment, of, &read.terms.judge)?;
-        let obstacle = drawn.obstacle(*labels)?;
-        let is_short = obstacle == AuditObstacle::FewerProbes;
-        is_short.then(|| (policy.clone(), *labels, drawn.expected()))
-    });
-    short.collect()
-}
-
-/// What keeps the audit of a policy from passing.
-fn obstacles_of(
-    state: &State,
-    (experiment, design): (&ExperimentId, &DesignId),
-    found: &Found,
-    (policy, labels): (usize, usize),
-) -> Vec<AuditObstacle> {
-    let sources = found.gathered.sources.iter();
-    let newest_label = sources.filter_map(|of| of.newest_label).max();
-    let fit = found.digest().and_then(|digest| {
-        let audits = state.fold::<audits::Audits>();
-        let scope = (&found.terms.judge, found.terms.environment.as_ref());
-        audits.fit(experiment, scope, &digest)
-    });
-    let of = ProbedFit {
-        design,
-        experiment,
-        labels: labels as u64,
-        newest_label: fit.map_or(newest_label, FitRecord::newest),
-        policy: &found.name(policy),
-        terms: &found.terms,
-    };
-    obstacles::obstacles(state, &of)
-}
-
-/// Refuses to put an audit on record that cannot pass for want of labels: nobody could add them afterwards.
-fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), CliError> {
-    let is_short = |of: &&TransportTested| of.obstacles.contains(&AuditObstacle::FewerProbes);
-    let short = shown.tested.iter().find(is_short);
-    let Some(of) = short.filter(|_| !args.yes && !args.fit.dry_run) else {
-        return Ok(());
-    };
-    let words = shown.obstacle(of, AuditObstacle::FewerProbes);
-    let message = format!("{words} An audit of it passes nothing, and is run once.");
-    Err(CliError::refused(
-        message,
-        "clover import labels for the others, or the same command with --yes",
-    ))
 }
 
 /// What is said where every probe was scored late.
@@ -508,13 +446,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let of = (args, manifest.as_ref(), untested.is_empty());
     let wanted = wanted(&read, &gathered, &design, of)?;
     if manifest.is_none() {
-        let designs = read.ledger.state().fold::<Designs>();
-        let probed = designs.design(&read.experiment, &design);
-        let policies = probed.map_or(0, |of| of.policies.len());
-        let family = wanted.probed.max(policies).max(1) as u64;
-        let least = drifts::family_least(read.ledger.state(), &read.experiment, &design);
-        let family = family.max(least);
-        terms.family_size = Count::new(family).unwrap_or_default();
+        terms.family_size = transport_probes::family(&read, &design, wanted.probed);
     }
     if !wanted.unplanned.is_empty() {
         let names = wanted.unplanned.join(", ");
@@ -525,7 +457,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let state = read.ledger.state();
     let place = (&read.experiment, &design);
     let ask = Ask {
-        obstacles: &|found, policy| obstacles_of(state, place, found, policy),
+        obstacles: &|found, policy| transport_probes::obstacles_of(state, place, found, policy),
         design: &design,
         policies: &wanted.places,
         terms: &terms,
@@ -544,23 +476,28 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         });
     }
     let basis = ClaimBasis::of(state, &read.experiment, &read.terms.judge);
-    let drawn = tested.iter().filter_map(|of| {
-        let place = (&of.policy, &design);
-        let drawn = obstacles::drawn(state, &read.experiment, place, &of.terms.judge)?;
-        Some((of.policy.clone(), drawn.expected()))
-    });
     let shown = Audits {
         design: &design,
-        drawn: drawn.collect(),
+        drawn: transport_probes::drawn(&read, &design, &tested),
         ends: found.analysis.output_scale.ends(),
-        usual: drifts::usual_margin(state, &read.experiment, read.terms.label_scale),
+        usual: drifts::usual::usual_margin(state, &read.experiment, read.terms.label_scale),
         environments,
         tested,
         terms: &terms,
         basis: &basis,
         missing: wanted.missing,
     };
-    are_all_labelled(&shown, args)?;
+    transport_probes::are_all_labelled(&shown, args)?;
+    recorded(ctx, read, (&found, shown), args)
+}
+
+/// Puts audits on record, unless it is a dry run, and shows them.
+fn recorded(
+    ctx: &mut Ctx<'_>,
+    mut read: Estimation,
+    (found, shown): (&Found, Audits<'_>),
+    args: &Args,
+) -> Result<View, CliError> {
     let of_environments = shown.environments.iter().cloned().map(Payload::from);
     let events = shown.tested.iter().cloned().map(Payload::from);
     // A policy is audited by probes that have tested every family before.
@@ -568,7 +505,13 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let recorded = if args.fit.dry_run {
         None
     } else {
-        Some(estimate::append(ctx, &mut read, &found, events)?)
+        Some(estimate::append(ctx, &mut read, found, events)?)
+    };
+    let state = read.ledger.state();
+    let basis = ClaimBasis::of(state, &read.experiment, &read.terms.judge);
+    let shown = Audits {
+        basis: &basis,
+        ..shown
     };
     Ok(shown.view(recorded))
 }

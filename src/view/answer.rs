@@ -306,6 +306,14 @@ fn counted(labels: u64) -> String {
     }
 }
 
+/// A level that a failed audit withholds, until so many new labels answer it.
+pub fn withheld(policy: &str, seq: u64, wanted: u64) -> String {
+    format!(
+        "{policy}: calibration does not transfer (seq {seq}); no level until it is calibrated on {}",
+        new_labels(wanted)
+    )
+}
+
 /// How many new labels answer a failed audit, and how they come in: drawn by a design of their own.
 pub fn new_labels(wanted: u64) -> String {
     format!(

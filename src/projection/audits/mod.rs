@@ -448,7 +448,13 @@ impl Audits {
 
 /// What of its terms a fit may be chosen by.
 fn fit_terms(of: &EstimateTerms) -> Digest {
-    let chosen = (&of.covariates, of.fold_seed, of.folds, of.label_scale, of.mode);
+    let chosen = (
+        &of.covariates,
+        of.fold_seed,
+        of.folds,
+        of.label_scale,
+        of.mode,
+    );
     canon::digest("clover/fit-terms/v1", &chosen)
 }
 

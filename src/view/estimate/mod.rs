@@ -455,12 +455,6 @@ impl Estimates<'_> {
         ))
     }
 
-    /// What answers a failed audit of a policy.
-    fn wanted(&self, policy: usize) -> String {
-        let wanted = self.found.answers(self.experiment, policy);
-        answer::new_labels(wanted.unwrap_or(1))
-    }
-
     /// Findings that must not be missed.
     pub fn warnings(&self) -> Vec<String> {
         let failed = self.rows.iter().filter_map(|(policy, row)| {
@@ -471,12 +465,8 @@ impl Estimates<'_> {
                     row.policy, audit.seq
                 ));
             }
-            Some(format!(
-                "{}: calibration does not transfer (seq {}); no level until it is calibrated on {}",
-                row.policy,
-                audit.seq,
-                self.wanted(*policy)
-            ))
+            let wanted = self.found.answers(self.experiment, *policy).unwrap_or(1);
+            Some(answer::withheld(row.policy.as_str(), audit.seq.value(), wanted))
         });
         let missed = self.rows.iter().filter_map(|(policy, row)| {
             let of = &self.found.analysis.policies[*policy];

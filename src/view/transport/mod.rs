@@ -12,8 +12,8 @@ use crate::event::payload::Verdict;
 use crate::event::payload::audit::AuditTerms;
 use crate::event::payload::audit::ResidualWidth;
 use crate::event::payload::audit::TransportTested;
-use crate::event::payload::estimated::AuditObstacle;
 use crate::event::payload::environment::EnvironmentsTested;
+use crate::event::payload::estimated::AuditObstacle;
 use crate::event::payload::estimated::TransportState;
 use crate::ground::digest::Digest;
 use crate::num::Count;
@@ -113,7 +113,10 @@ impl AuditOutlook {
                 };
                 let mut words = format!("{start} within {margin}: {}", each.join(", "));
                 if most < 0.5 {
-                    words += &format!(" (clover plan audit {} says how many it takes)", self.margin);
+                    words += &format!(
+                        " (clover plan audit {} says how many it takes)",
+                        self.margin
+                    );
                 }
                 words
             }
@@ -194,9 +197,8 @@ impl Audits<'_> {
         let (policy, design) = (&of.policy, &of.design);
         let labels = of.rows;
         let drawn = self.drawn.get(policy).copied().unwrap_or_default();
-        let counted = format!(
-            "Of {policy} {labels} rows are probes of {design}, which draws about {drawn}"
-        );
+        let counted =
+            format!("Of {policy} {labels} rows are probes of {design}, which draws about {drawn}");
         match obstacle {
             AuditObstacle::FewerProbes => {
                 format!("{counted}: labels are missing, or somebody chose among them.")

@@ -47,8 +47,8 @@ pub fn algorithm(form: Form) -> &'static str {
 /// How audits are graded where no manifest says so, within a margin in millionths of a label unit.
 pub fn usual(family_size: usize, margin: i64) -> AuditTerms {
     AuditTerms {
-        alpha_micro: Micro::new(drifts::USUAL_ALPHA).unwrap_or_default(),
-        clusters_min: count(drifts::USUAL_CLUSTERS),
+        alpha_micro: Micro::new(drifts::usual::USUAL_ALPHA).unwrap_or_default(),
+        clusters_min: count(drifts::usual::USUAL_CLUSTERS),
         family_size: size(family_size.max(1)),
         manifest: None,
         margin_micro: Micro::new(margin),

@@ -91,8 +91,16 @@ fn a_failed_audit_is_answered_by_as_many_new_labels_and_still_said() {
     desk.ok(&format!("import labels {one} --design again"));
     let (values, _) = answer(&mut desk, "estimate");
     assert_eq!(policy(&values, "tuned")["claim"], "refused", "{values:#}");
-    let warned = desk.run("estimate").err.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(warned.contains("calibrated on 39 new labels of it"), "{warned}");
+    let warned = desk
+        .run("estimate")
+        .err
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        warned.contains("calibrated on 39 new labels of it"),
+        "{warned}"
+    );
     // Given as many as it had prompts, then it does not, and is said once.
     let rest = desk.file("rest.csv", &labels("tuned", 51..90, (0.3, UNIT)));
     desk.ok(&format!("import labels {rest} --design again"));
@@ -104,7 +112,11 @@ fn a_failed_audit_is_answered_by_as_many_new_labels_and_still_said() {
         assert!(text.contains(end), "{line}: {text}");
     }
     let (values, _) = answer(&mut desk, "estimate");
-    assert_eq!(policy(&values, "tuned")["claim"], "own_labels", "{values:#}");
+    assert_eq!(
+        policy(&values, "tuned")["claim"],
+        "own_labels",
+        "{values:#}"
+    );
     desk.ok("verify --recompute");
 }
 

@@ -74,7 +74,7 @@ fn a_draw_that_was_a_probe_is_none_of_another_design() {
     for rater in ["oracle", "ben"] {
         let line = format!("import labels {file} --purpose audit --design pr3 --rater {rater}");
         let words: Vec<&str> = line.split(' ').collect();
-        desk.refused(&words, 11, &["audit by one design"]);
+        desk.refused(&words, 11, &["a prompt that is a probe of one design"]);
     }
     desk.ok("verify --recompute");
 }

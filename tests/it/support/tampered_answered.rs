@@ -151,11 +151,7 @@ fn scored(world: &mut World, policy: &str, item: &str) {
 }
 
 /// An open label of a draw under a design.
-fn labelled(
-    world: &mut World,
-    (design, purpose): (&str, &str),
-    of: (&str, &str, u64),
-) -> usize {
+fn labelled(world: &mut World, (design, purpose): (&str, &str), of: (&str, &str, u64)) -> usize {
     valued_at(world, (design, purpose), of, 0)
 }
 
