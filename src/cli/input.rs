@@ -249,6 +249,15 @@ pub(super) fn as_options(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
+/// A number below 0 after an option is its value, which the message then names, and no option of its own.
+pub(super) fn with_negatives(command: clap::Command) -> clap::Command {
+    let named = command.mut_args(|arg| {
+        let takes = arg.get_action().takes_values();
+        arg.allow_negative_numbers(takes)
+    });
+    named.mut_subcommands(with_negatives)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

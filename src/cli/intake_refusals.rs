@@ -26,6 +26,32 @@ fn not_held(message: String, first: &ImportError) -> CliError {
     with_data(message, next, data)
 }
 
+/// A scale that is another than the one on record, or that comes too late.
+fn of_scale(error: &IntakeError, message: String) -> CliError {
+    let next = match error {
+        IntakeError::OffScale { seq, .. } => {
+            format!("clover show {seq}; then the same command with the scale that holds every label")
+        }
+        IntakeError::LateScale { .. } => {
+            "the same command without that scale, where labels go from 0 to 1; else clover experiment register ID".to_owned()
+        }
+        IntakeError::OtherScoreScale {
+            file, line, known, ..
+        } => {
+            let next = format!(
+                "the same command with --scale {}:{}, where these scores are on it; else with --judge ID",
+                known.low_micro, known.high_micro
+            );
+            let data = json!({"rule": "judge", "file": file, "line": line});
+            return with_data(message, next, data);
+        }
+        _ => {
+            "the same command without that scale, where the labels are on the declared one; else clover experiment register ID".to_owned()
+        }
+    };
+    CliError::refused(message, next)
+}
+
 impl From<IntakeError> for CliError {
     fn from(error: IntakeError) -> Self {
         let message = error.to_string();
@@ -54,30 +80,10 @@ impl From<IntakeError> for CliError {
                     json!({"rule": "row", "file": file, "line": line}),
                 )
             }
-            IntakeError::OffScale { seq, .. } => Self::refused(
-                message,
-                format!(
-                    "clover show {seq}; then the same command with the scale that holds every label"
-                ),
-            ),
-            IntakeError::OtherScale { .. } => Self::refused(
-                message,
-                "the same command without that scale, where the labels are on the declared one; else clover experiment register ID",
-            ),
-            IntakeError::LateScale { .. } => Self::refused(
-                message,
-                "the same command without that scale, where labels go from 0 to 1; else clover experiment register ID",
-            ),
-            IntakeError::OtherScoreScale {
-                file, line, known, ..
-            } => with_data(
-                message,
-                format!(
-                    "the same command with --scale {}:{}, where these scores are on it; else with --judge ID",
-                    known.low_micro, known.high_micro
-                ),
-                json!({"rule": "judge", "file": file, "line": line}),
-            ),
+            IntakeError::OffScale { .. }
+            | IntakeError::OtherScale { .. }
+            | IntakeError::LateScale { .. }
+            | IntakeError::OtherScoreScale { .. } => of_scale(&error, message),
             IntakeError::OwnScore {
                 file, line, seq, ..
             } => with_data(

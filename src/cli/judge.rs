@@ -43,6 +43,7 @@ pub(super) enum Verb {
     RescoreCheck(JudgeCheckArgs),
     /// Score the anchors again and record whether the judge still ranks and scores them as it did
     #[command(
+        help_template = CLOSE,
         override_usage = "clover judge drift --judge <ID> --rows <PATH> [OPTIONS] [-- COMMAND...]",
         mut_arg("command", |arg| arg.hide(true)),
         mut_arg("recorded", |arg| arg.hide(true)),

@@ -117,6 +117,7 @@ use clap::Subcommand;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::input::with_negatives;
 use crate::cli::refusals::command_line::parse_failure;
 use crate::cli::refusals::command_line::usage;
 use crate::cli::refusals::suggested::without_those_for_good;
@@ -455,7 +456,8 @@ fn parse(args: &[OsString]) -> Result<(Cli, String), clap::Error> {
 
 /// The same. Help that was asked for fits so many columns.
 fn parse_in(args: &[OsString], columns: u16) -> Result<(Cli, String), clap::Error> {
-    let matches = command_in(columns).try_get_matches_from(args);
+    let command = command().term_width(columns.min(COLUMNS).into());
+    let matches = command.try_get_matches_from(args);
     let matches = matches.map_err(|error| without_those_for_good(error, args))?;
     let mut path = Vec::new();
     let mut at = &matches;
@@ -468,20 +470,7 @@ fn parse_in(args: &[OsString], columns: u16) -> Result<(Cli, String), clap::Erro
 
 /// The parser of command lines.
 fn command() -> clap::Command {
-    command_in(COLUMNS)
-}
-
-fn command_in(columns: u16) -> clap::Command {
-    with_negatives(Cli::command().term_width(columns.min(COLUMNS).into()))
-}
-
-/// A number below 0 after an option is its value, which the message then names, and no option of its own.
-fn with_negatives(command: clap::Command) -> clap::Command {
-    let named = command.mut_args(|arg| {
-        let takes = arg.get_action().takes_values();
-        arg.allow_negative_numbers(takes)
-    });
-    named.mut_subcommands(with_negatives)
+    with_negatives(Cli::command().term_width(COLUMNS.into()))
 }
 
 /// As [`command`], with the options of every verb shown: for man pages and completions.

@@ -181,7 +181,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
             vec![planned.clone().into()],
         )?)
     };
-    Ok(plans::show(&found, planned, recorded))
+    let view = plans::show(&found, planned, recorded);
+    Ok(match ctx.as_of {
+        Some(_) => view.with_verdict(estimate::unrecorded(ctx)),
+        None => view,
+    })
 }
 
 /// Says of a margin that is wider than the usual one what it takes.

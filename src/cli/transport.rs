@@ -25,7 +25,6 @@ use crate::ledger::rulebooks::Question;
 use crate::num::Count;
 use crate::num::Micro;
 use crate::projection::audits;
-use crate::projection::audits::obstacles;
 use crate::projection::designs::Design;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;

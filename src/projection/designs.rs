@@ -8,7 +8,6 @@ use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
-use clover_event::id::ItemId;
 use clover_event::id::PolicyId;
 use clover_event::id::ProtocolId;
 use clover_event::id::RaterId;

@@ -10,14 +10,15 @@ use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 use clover_num::Micro;
 
 use crate::audits::Audits;
+use crate::designs::Designs;
 use crate::drifts::AuditPlan;
 use crate::drifts::USUAL_Q;
 use crate::drifts::audit_plan;
-use crate::drifts::probe_opened;
 use crate::manifests::Manifests;
 
 /// A family of environments is tested as the plan has it that was in force first, before a probe was open: all of it, at its
@@ -27,7 +28,15 @@ pub(super) fn check(
     experiment: &ExperimentId,
     said: &EnvironmentsTested,
 ) -> RuleAnswer {
-    let opened = probe_opened(state, experiment, &said.design);
+    // Whatever the rulebook: nobody tested environments before there was a plan of them.
+    let design = state.fold::<Designs>().design(experiment, &said.design);
+    let opened = design.and_then(|design| {
+        if state.asks(Question::OneProbe) {
+            design.opened()
+        } else {
+            design.first_open_seq
+        }
+    });
     let opened = opened.required("a label of the design that is open")?;
     let wanted = "a plan of audits that was in force before a probe was open and still is, and names the environments";
     let plan = audit_plan(state.fold::<Manifests>(), experiment, opened);

@@ -441,6 +441,42 @@ fn plans(test: &mut TestLedger) {
         .unwrap();
 }
 
+/// A family of environments that a plan names and a design tested, and a regime for the one that failed.
+fn environments(test: &mut TestLedger) {
+    test.register("exp-env");
+    let exp = || Some("exp-env".parse().unwrap());
+    let mut plan = planned::audits("exp-env", "audits-env");
+    let law = json!({"clusters": 130, "environment": "law", "family": "domain", "required": true});
+    plan["transport"]["environments"] = json!([plan["transport"]["environments"][0], law]);
+    let registered = planned::registered(&plan);
+    let manifest = serde_json::to_value(&registered).unwrap()["digest"].clone();
+    let design = json!({
+        "design": "probes-env", "inclusion_micro": 50_000, "protocol": "sdp-1", "purpose": "audit",
+    });
+    let label = json!({
+        "design": "probes-env", "draw": 0, "item": "item-env", "policy": "base", "purpose": "audit",
+        "rater": "rater-1", "value_micro": 0,
+    });
+    let of_plan = ("probes-env", &manifest);
+    let mut tested = valued::environments(5, of_plan, "domain", &[("law", "fail")]);
+    tested["probes"] = 1.into();
+    let batch = [
+        valued::payload(Kind::LabelDesignRegistered, &design),
+        registered,
+        valued::payload(Kind::LabelRecorded, &label),
+        valued::payload(Kind::CalibratorFitted, &valued::fitted(5, 2)),
+        valued::payload(Kind::EnvironmentsTested, &tested),
+    ];
+    let batch = batch.map(|payload| Command::new(payload, exp()));
+    let blobs = [valued::MODEL.to_vec(), valued::ROWS.to_vec()];
+    let said = test.ledger.append_with_blobs(&batch, &signer(1), &blobs);
+    let tested_seq = said.unwrap()[4].seq;
+    let scope = valued::scope("domain", "law");
+    let regime = valued::regime("1", scope, tested_seq, None);
+    let regime = valued::payload(Kind::RegimeSelected, &regime);
+    test.append(&[Command::new(regime, exp())]).unwrap();
+}
+
 /// A protocol, its bridge, and a waiver by two keys.
 fn trust(test: &mut TestLedger) {
     let at = |text: &str| Timestamp::parse(text).unwrap();
@@ -911,6 +947,7 @@ pub fn every_kind(test: &mut TestLedger) {
     estimates(test);
     records(test);
     plans(test);
+    environments(test);
     iterations(test);
     gates(test);
     drifts(test);

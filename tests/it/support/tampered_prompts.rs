@@ -13,7 +13,7 @@ use super::tampered_chosen;
 use super::tampered_names;
 use super::valued;
 
-/// Prompts that `base` has scores of; `tuned` has those from the third on.
+/// Prompts that `other` has scores of; `tuned` has those from the third on.
 const PROMPTS: u64 = 10;
 const LACKING: u64 = 2;
 
@@ -45,6 +45,8 @@ fn contrast(basis: &str, prompts: Value, is_told_apart: bool) -> Value {
     for (field, value) in [
         ("basis", basis.into()),
         ("difference", 0.15.into()),
+        ("family", json!(["other", "tuned"])),
+        ("first", "other".into()),
         ("interval", json!({"high": 0.2, "low": 0.1})),
         ("p", 0.001.into()),
         ("p_adjusted", 0.001.into()),
@@ -64,7 +66,7 @@ fn contrast(basis: &str, prompts: Value, is_told_apart: bool) -> Value {
 fn compared(rulebook: u64, data: Value) -> (World, usize) {
     let mut world = World::of(&good().lines);
     tampered_chosen::adopt(&mut world, rulebook);
-    for (policy, from) in [("base", 0), ("tuned", LACKING)] {
+    for (policy, from) in [("other", 0), ("tuned", LACKING)] {
         for at in from..PROMPTS {
             let score = json!({
                 "draw": 0, "item": format!("lacked-{at}"), "judge": "judge-1", "policy": policy, "score_micro": 500_000,
