@@ -370,17 +370,11 @@ fn outlook(
     })
 }
 
-/// What is said where every probe was scored late.
-fn unscored(design: &DesignId) -> CliError {
-    let message = format!(
-        "no probe of {design} had a score before its label could be read: there is nothing to audit; score rows first, and label others under a new design"
-    );
-    CliError::refused(message, "clover label design new --help")
-}
-
 fn no_calibrator(why: &str) -> CliError {
-    let message = format!("there is no calibrator to audit: {why}");
-    CliError::refused(message, "clover label design list")
+    CliError::refused(
+        format!("there is no calibrator to audit: {why}"),
+        "clover label design list",
+    )
 }
 
 /// Opens what is sealed of a design, charged; of a dry run, what that would do.
@@ -396,8 +390,6 @@ fn open(
         .map_or(0, |design| design.sealed.saturating_sub(design.revealed));
     if waiting > 0 {
         are_scored(ctx, read, args)?;
-    }
-    if waiting > 0 {
         let is_dry = args.fit.dry_run;
         let outlook = outlook(ctx, read, design, (graded, is_dry))?;
         if is_dry {
@@ -471,7 +463,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let why = found.analysis.calibration.as_ref().err();
         return Err(match why {
             Some(why) => no_calibrator(&why.to_string()),
-            None => unscored(&design),
+            None => transport_probes::unscored(&design),
         });
     }
     let basis = ClaimBasis::of(state, &read.experiment, &read.terms.judge);

@@ -106,3 +106,11 @@ pub(super) fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), Cl
         "clover import labels for the others, or the same command with --yes",
     ))
 }
+
+/// What is said where every probe was scored late.
+pub(super) fn unscored(design: &DesignId) -> CliError {
+    let message = format!(
+        "no probe of {design} had a score before its label could be read: there is nothing to audit; score rows first, and label others under a new design"
+    );
+    CliError::refused(message, "clover label design new --help")
+}
