@@ -148,7 +148,8 @@ impl Asked<'_> {
         let mut obstacles = self.basis.failing.clone();
         obstacles.extend(self.unscored());
         obstacles.extend(self.labels(&rows));
-        let mut remarks = self.lacking(&gaps);
+        let mut remarks = self.answered();
+        remarks.extend(self.lacking(&gaps));
         remarks.extend(self.undrawn());
         Question {
             policies: &policies,
@@ -194,6 +195,16 @@ impl Asked<'_> {
         })?;
         let sign = of.difference.value().total_cmp(&0.0);
         Some(if reversed { sign.reverse() } else { sign })
+    }
+
+    /// Audits that failed and that a fit answered since.
+    fn answered(&self) -> Vec<String> {
+        let of = self.places.iter().filter_map(|&policy| {
+            let answered = self.found.answered(self.experiment, policy)?;
+            let name = &self.found.analysis.policies[policy].name;
+            Some(answer::answered(name, answered.seq, answered.labels))
+        });
+        of.collect()
     }
 
     /// Prompts of which some policies have no score.
