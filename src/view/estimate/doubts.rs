@@ -16,8 +16,15 @@ use crate::event::payload::estimated::IntervalMethod;
 use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::label::DesignPurpose;
 use crate::ledger::State;
+use crate::ledger::rulebooks;
+use crate::ledger::rulebooks::Question as Asks;
+use crate::ledger::rulebooks::RulebookAdoption;
+use crate::num::Micro;
 use crate::projection::assumptions::Assumptions;
+use crate::projection::audits::AuditSubject;
 use crate::projection::designs::Designs;
+use crate::projection::drifts;
+use crate::projection::manifests::Manifests;
 use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::answer::OrderStanding;
@@ -46,7 +53,21 @@ pub struct ClaimBasis {
     kinship: Vec<String>,
     /// What each registered design for calibration draws, as shares of rows from 0 to 1.
     label_rates: BTreeMap<DesignId, LabelRate>,
+    /// Margins of audits that plans register, each with the entry since which.
+    margins: Vec<(u64, Micro)>,
+    /// Which rulebook judges from which entry on.
+    rulebooks: Vec<RulebookAdoption>,
 }
+
+/// What a rulebook asks of an audit of transport.
+const OF_AUDITS: [Asks; 6] = [
+    Asks::PlannedProbes,
+    Asks::FirstPlan,
+    Asks::UsualAudit,
+    Asks::OneProbe,
+    Asks::EvenProbes,
+    Asks::TimelyProbes,
+];
 
 /// The share of rows that a design for calibration draws, from 0 to 1.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +94,11 @@ impl ClaimBasis {
             };
             (of.purpose == DesignPurpose::Calibrate).then(|| (id.clone(), rate))
         });
+        let records = state.fold::<Manifests>().by_id.values();
+        let records = records.filter(|of| of.experiment.as_ref() == Some(experiment));
+        let versions = records.flat_map(|of| &of.versions);
+        let margins = versions
+            .filter_map(|of| Some((of.since()?, of.manifest.transport.as_ref()?.margin_micro)));
         Self {
             failing: assumptions(state, experiment),
             kinship: kinship::of_registered(state, experiment, judge)
@@ -80,7 +106,32 @@ impl ClaimBasis {
                 .map(ToString::to_string)
                 .collect(),
             label_rates: label_rates.collect(),
+            margins: margins.collect(),
+            rulebooks: state.keyring.rulebooks.clone(),
         }
+    }
+
+    /// The rulebook that judged an entry.
+    fn rulebook(&self, seq: u64) -> u32 {
+        let before = self.rulebooks.iter().rev().find(|of| of.seq < seq);
+        before.map_or(rulebooks::UNNAMED, |of| of.version)
+    }
+
+    /// What the rulebook in force asks of audits, and the one that judged an entry did not.
+    fn unasked(&self, seq: u64) -> Vec<&'static str> {
+        let (then, now) = (self.rulebook(seq), self.rulebook(u64::MAX));
+        let unasked = OF_AUDITS
+            .iter()
+            .filter(|of| (then + 1..=now).contains(&of.since()));
+        unasked.map(|of| of.as_str()).collect()
+    }
+
+    /// Whether an audit of this margin could pass where nobody had planned it: it is wider than is usual, the rulebook of its
+    /// entry did not ask, and no plan that was in force before registers it.
+    fn is_unplanned(&self, seq: u64, margin: Micro) -> bool {
+        let is_asked = self.rulebook(seq) >= Asks::UsualAudit.since();
+        let is_planned = |of: &(u64, Micro)| of.0 < seq && of.1 == margin;
+        !is_asked && margin.value() > drifts::USUAL_MARGIN && !self.margins.iter().any(is_planned)
     }
 
     /// What the judge shares with policies and with other judges, a sentence each.
@@ -150,6 +201,10 @@ impl Asked<'_> {
         obstacles.extend(self.labels(&rows));
         let mut remarks = self.answered();
         remarks.extend(self.lacking(&gaps));
+        for row in &rows {
+            self.older_audit(row, &mut obstacles, &mut remarks);
+        }
+        remarks.extend(self.scored_late());
         remarks.extend(self.undrawn());
         Question {
             policies: &policies,
@@ -235,6 +290,54 @@ impl Asked<'_> {
             ));
         }
         found
+    }
+
+    /// What was not asked of the audit that a value rests on, since an older rulebook judged it.
+    fn older_audit(
+        &self,
+        row: &EstimateRecorded,
+        obstacles: &mut Vec<String>,
+        remarks: &mut Vec<String>,
+    ) {
+        let rests = row.claim == Claim::BorrowedChecked;
+        let Some(audit) = row.transport.filter(|_| rests) else {
+            return;
+        };
+        let seq = audit.seq.value();
+        let (unasked, then) = (self.basis.unasked(seq), self.basis.rulebook(seq));
+        if unasked.is_empty() {
+            return;
+        }
+        let subject = AuditSubject {
+            experiment: self.experiment,
+            judge: &row.terms.judge,
+            environment: row.terms.environment.as_ref(),
+            policy: &row.policy,
+        };
+        let margin = self.found.gathered.audits.margin(&subject);
+        if let Some(margin) = margin.filter(|margin| self.basis.is_unplanned(seq, *margin)) {
+            obstacles.push(format!(
+                "No plan names the margin {} of the audit of {} at seq {seq}, and rulebook {then} did not ask for one.",
+                margin.value() as f64 / 1e6,
+                row.policy
+            ));
+        }
+        remarks.push(format!(
+            "The audit of {} at seq {seq} passed under rulebook {then}, which did not ask: {}.",
+            row.policy,
+            unasked.join(", ")
+        ));
+    }
+
+    /// Rows that do not count: of the policies that are asked for, and of those that have no others.
+    fn scored_late(&self) -> Vec<String> {
+        let gathered = &self.found.gathered;
+        let late = gathered.late.iter().filter(|(name, _)| {
+            let place = gathered.policy(name.as_str());
+            place.is_none_or(|place| self.places.contains(&place))
+        });
+        late.map(|(name, rows)| values::scored_late(name.as_str(), *rows))
+            .collect()
     }
 
     /// What the labels themselves say against a claim.
