@@ -131,7 +131,9 @@ impl ClaimBasis {
     fn is_unplanned(&self, seq: u64, margin: Micro) -> bool {
         let is_asked = self.rulebook(seq) >= Asks::UsualAudit.since();
         let is_planned = |of: &(u64, Micro)| of.0 < seq && of.1 == margin;
-        !is_asked && margin.value() > drifts::USUAL_MARGIN && !self.margins.iter().any(is_planned)
+        !is_asked
+            && margin.value() > drifts::usual::USUAL_MARGIN
+            && !self.margins.iter().any(is_planned)
     }
 
     /// What the judge shares with policies and with other judges, a sentence each.

@@ -173,7 +173,7 @@ fn numbers_that_rows_do_not_give_are_refused() {
     let mut stranger = estimate.clone();
     stranger.policy = "nobody".parse().unwrap();
     stranger.claim = Claim::BorrowedUnchecked;
-    stranger.rows = clover::num::Count::default();
+    stranger.rows = Default::default();
     let refused = append(&mut test, stranger.into(), &[]).unwrap_err();
     assert!(
         refused
