@@ -1,5 +1,6 @@
 //! `clover import labels`: labels without scores, for rows that the ledger holds.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
@@ -14,10 +15,14 @@ use crate::cli::intake_forms::Verb;
 use crate::cli::wallet;
 use crate::event::id::ExperimentId;
 use crate::event::id::FieldId;
+use crate::event::id::PolicyId;
 use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::intake::ImportFormat;
+use crate::event::payload::label::LabelPurpose;
 use crate::ground::shell;
 use crate::ledger::Ledger;
+use crate::projection::audits::probes::Probes;
+use crate::projection::designs::Designs;
 use crate::session::intake::IntakeRequest;
 use crate::session::intake::held;
 use crate::session::intake::labels as session;
@@ -25,10 +30,13 @@ use crate::session::intake::labels::LabelPlan;
 use crate::session::intake::sealing;
 use crate::view::View;
 use crate::view::taken_in::LabelsTakenIn;
+use crate::workflow::estimate::shape;
 use crate::workflow::import::Brings;
 use crate::workflow::import::ImportRows;
 use crate::workflow::import::labels;
 use crate::workflow::import::labels::FileLabels;
+use crate::workflow::import::plan::LabelIntake;
+use crate::workflow::import::plan::Presence;
 
 pub(super) const HELP: &str = "clover import labels --help";
 
@@ -129,6 +137,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let plan = session::plan(&ledger, found, &rows.file, &request)?;
     let facts = LabelsTakenIn::of(&rows.file, rows.rounded, &request, &plan);
     within_confirm(&ledger, &request, &plan)?;
+    beyond_the_draw(ctx, &ledger, &request, &plan);
     if args.dry_run {
         return Ok(facts.rehearsed());
     }
@@ -199,6 +208,43 @@ fn within_confirm(
     );
     let next = "the same command with --design DESIGN, which records those in the open";
     Err(CliError::usage(message, next))
+}
+
+/// Says of which policies these labels make more than their design can have drawn: nothing of them may be claimed then.
+fn beyond_the_draw(ctx: &mut Ctx<'_>, ledger: &Ledger, request: &IntakeRequest, plan: &LabelPlan) {
+    let Some((design, LabelPurpose::Calibrate)) = &request.ask.open else {
+        return;
+    };
+    let experiment = &request.ask.experiment;
+    let state = ledger.state();
+    let drawn = state.fold::<Designs>().registered(experiment, design);
+    let drawn = drawn.filter(|of| of.strata.is_empty());
+    let probes = state.fold::<Probes>().by_experiment.get(experiment);
+    let (Some(drawn), Some(probes)) = (drawn, probes) else {
+        return;
+    };
+    let mut added: BTreeMap<&PolicyId, usize> = BTreeMap::new();
+    for (label, plan) in plan.labels.labels.iter().zip(&plan.plans) {
+        if matches!(plan, LabelIntake::Open(Presence::New)) {
+            *added.entry(&label.row.policy).or_default() += 1;
+        }
+    }
+    let rate = (drawn.inclusion_micro as f64 / 1e6).min(1.0);
+    for (policy, added) in added {
+        let known = probes.calibrated.get(policy).into_iter().flatten();
+        let labels = known.filter(|(_, of)| *of == design).count() + added;
+        let scored = probes.scores.get(policy).into_iter().flatten();
+        let rows = scored.map(|(_, rows)| *rows).max().unwrap_or(0);
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        if rows > 0 && shape::is_above_draw(rows, labels, rate) {
+            ctx.warn(format!(
+                "{labels} of {rows} rows of {policy} are then labelled by {design}, which draws about {:.0}: nothing of it may be \
+                 claimed; give more labels a design of their own: clover label design new NAME --purpose calibrate \
+                 --probability P, then --design NAME",
+                rows as f64 * rate
+            ));
+        }
+    }
 }
 
 /// The policy of every row that the ledger holds, where it is one.

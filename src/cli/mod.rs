@@ -101,6 +101,7 @@ mod sync;
 mod top;
 mod transport;
 mod transport_environments;
+mod transport_probes;
 mod ui;
 mod verify;
 mod wallet;

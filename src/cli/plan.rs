@@ -12,10 +12,13 @@ use crate::event::payload::estimated::PlanPurpose;
 use crate::event::payload::planning::Prices;
 use crate::num::Micro;
 use crate::projection::budgets::Budgets;
+use crate::projection::drifts;
 use crate::session::estimates::Estimation;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::plan as plans;
+use crate::view::transport::margin_words;
+use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::planning;
 use crate::workflow::estimate::planning::Ask;
 use crate::workflow::estimate::planning::PlanError;
@@ -151,6 +154,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
             })
         }
     };
+    if purpose == PlanPurpose::Audit {
+        wide(ctx, &read, &found, asked);
+    }
     let ask = Ask {
         purpose,
         asked,
@@ -180,6 +186,21 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Some(_) => view.with_verdict(estimate::unrecorded(ctx)),
         None => view,
     })
+}
+
+/// Says of a margin that is wider than the usual one what it takes.
+fn wide(ctx: &mut Ctx<'_>, read: &Estimation, found: &Found, asked: Micro) {
+    let (state, named) = (read.ledger.state(), read.terms.label_scale);
+    let usual = drifts::usual::usual_margin(state, &read.experiment, named);
+    if asked.value() <= usual {
+        return;
+    }
+    let usual = Micro::new(usual).unwrap_or_default();
+    let usual = margin_words(usual, found.analysis.output_scale.ends());
+    ctx.warn(format!(
+        "margin {asked} is above the usual {usual}: it takes a plan that is signed before the probes are open: clover prereg new \
+         --template transport -o audits.yaml"
+    ));
 }
 
 fn unplanned(error: &PlanError) -> CliError {

@@ -10,12 +10,14 @@ use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::estimate::FitArgs;
 use crate::cli::transport_environments::UntestedFamilies;
+use crate::cli::transport_probes;
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::DesignId;
 use crate::event::id::ManifestId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::AuditTerms;
+use crate::event::payload::estimated::ScaleEnds;
 use crate::event::payload::label::DesignPurpose;
 use crate::event::payload::manifest::Manifest;
 use crate::ground::shell;
@@ -42,6 +44,7 @@ use crate::view::transport::AuditOutlook;
 use crate::view::transport::Audits;
 use crate::workflow::estimate::audit;
 use crate::workflow::estimate::audit::Ask;
+use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::planning;
 use crate::workflow::estimate::rows::Gathered;
@@ -61,7 +64,7 @@ pub(super) struct Args {
     /// The design of the probes; default the one for audit that has labels
     #[arg(long, value_name = "ID")]
     pub design: Option<String>,
-    /// Largest acceptable mean residual, at most 0.05; a wider one needs a plan [else 0.05]
+    /// Largest acceptable mean residual; above 0.05 of the scale it needs a plan [else that]
     #[arg(long, value_name = "D")]
     pub margin: Option<String>,
     /// Error rate of the family, at most 0.05; a higher one needs a plan [else 0.05]
@@ -129,6 +132,8 @@ fn graded(
     let state = read.ledger.state();
     let manifests = state.fold::<Manifests>();
     let opened = drifts::probe_opened(state, &read.experiment, design);
+    let designs = state.fold::<Designs>();
+    let usual = drifts::usual::usual_margin(state, &read.experiment, read.terms.label_scale);
     if state.asks(Question::FirstPlan) {
         // Sealed probes are opened by the next entries: what is in force now is what grades them.
         let opened = opened.unwrap_or(read.ledger.size());
@@ -138,14 +143,15 @@ fn graded(
                 ctx.warn(format!(
                     "manifest {id} planned audits by {design} and was changed after a probe was open: no audit by {design} passes; register a design with new labels to audit under another plan"
                 ));
-                Ok((asked(args)?, None))
+                Ok((asked(args, usual)?, None))
             }
             AuditPlan::Unplanned => {
                 let plans = |of: &Manifest| of.transport.clone();
                 for (id, ..) in drifts::planned(manifests, &read.experiment, plans) {
                     ctx.warn(late(id, design, opened));
                 }
-                Ok((usual(asked(args)?)?, None))
+                let scale = designs.scale(&read.experiment).or(read.terms.label_scale);
+                Ok((within_usual(asked(args, usual)?, usual, scale)?, None))
             }
         };
     }
@@ -169,7 +175,7 @@ fn graded(
         }
     }
     match timely.as_slice() {
-        [] => Ok((asked(args)?, None)),
+        [] => Ok((asked(args, usual)?, None)),
         [one] => planned(one, args),
         several => {
             let names: Vec<_> = several
@@ -216,16 +222,28 @@ fn planned(
 }
 
 /// Numbers that a passed audit may be graded by where nobody planned it: the usual ones, or stricter ones.
-fn usual(terms: AuditTerms) -> Result<AuditTerms, CliError> {
+fn within_usual(
+    terms: AuditTerms,
+    usual: i64,
+    scale: Option<ScaleEnds>,
+) -> Result<AuditTerms, CliError> {
     let margin = terms.margin_micro.map_or(0, Micro::value);
-    for (flag, found, most) in [
-        ("--margin", margin, drifts::USUAL_MARGIN),
-        ("--alpha", terms.alpha_micro.value(), drifts::USUAL_ALPHA),
+    let of = scale.map_or(String::new(), |of| {
+        format!(" of labels from {} to {}", of.low_micro, of.high_micro)
+    });
+    for (flag, found, most, of) in [
+        ("--margin", margin, usual, of.as_str()),
+        (
+            "--alpha",
+            terms.alpha_micro.value(),
+            drifts::usual::USUAL_ALPHA,
+            "",
+        ),
     ] {
         if found > most {
             let [found, most] = [found, most].map(|of| Micro::new(of).unwrap_or_default());
             let message = format!(
-                "{flag} {found} is above the usual {most}: a wider audit needs a plan that was signed before its probes are open"
+                "{flag} {found} is above the usual {most}{of}: a wider audit needs a plan that was signed before its probes are open"
             );
             return Err(CliError::refused(
                 message,
@@ -237,8 +255,8 @@ fn usual(terms: AuditTerms) -> Result<AuditTerms, CliError> {
 }
 
 /// How audits are graded where no manifest plans them.
-fn asked(args: &Args) -> Result<AuditTerms, CliError> {
-    let mut terms = audit::usual(1);
+fn asked(args: &Args, usual: i64) -> Result<AuditTerms, CliError> {
+    let mut terms = audit::usual(1, usual);
     if let Some(margin) = &args.margin {
         let parsed = Micro::parse(margin).ok().filter(|(_, rounded)| !rounded);
         let above = parsed.filter(|(value, _)| value.value() > 0);
@@ -333,12 +351,17 @@ fn outlook(
     }
     let mut terms = terms.clone();
     if manifest.is_none() {
-        terms.family_size = Count::new(probes.len().max(1) as u64).unwrap_or_default();
+        let least = drifts::usual::family_least(read.ledger.state(), &read.experiment, design);
+        let family = least.max(probes.len().max(1) as u64);
+        terms.family_size = Count::new(family).unwrap_or_default();
     }
     let all = found.analysis.policies.len();
     let without = (0..all).map(|policy| found.name(policy));
     let without = without.filter(|policy| !probes.contains_key(policy));
+    let short = transport_probes::short_of_draw(read, design, &probes);
     Ok(AuditOutlook {
+        short,
+        ends: found.analysis.output_scale.ends(),
         unscored: asks.then_some(unscored),
         without: without.collect(),
         passes: planning::audits_pass(&found, &terms, &probes),
@@ -347,17 +370,11 @@ fn outlook(
     })
 }
 
-/// What is said where every probe was scored late.
-fn unscored(design: &DesignId) -> CliError {
-    let message = format!(
-        "no probe of {design} had a score before its label could be read: there is nothing to audit; score rows first, and label others under a new design"
-    );
-    CliError::refused(message, "clover label design new --help")
-}
-
 fn no_calibrator(why: &str) -> CliError {
-    let message = format!("there is no calibrator to audit: {why}");
-    CliError::refused(message, "clover label design list")
+    CliError::refused(
+        format!("there is no calibrator to audit: {why}"),
+        "clover label design list",
+    )
 }
 
 /// Opens what is sealed of a design, charged; of a dry run, what that would do.
@@ -373,8 +390,6 @@ fn open(
         .map_or(0, |design| design.sealed.saturating_sub(design.revealed));
     if waiting > 0 {
         are_scored(ctx, read, args)?;
-    }
-    if waiting > 0 {
         let is_dry = args.fit.dry_run;
         let outlook = outlook(ctx, read, design, (graded, is_dry))?;
         if is_dry {
@@ -422,11 +437,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let of = (args, manifest.as_ref(), untested.is_empty());
     let wanted = wanted(&read, &gathered, &design, of)?;
     if manifest.is_none() {
-        let designs = read.ledger.state().fold::<Designs>();
-        let probed = designs.design(&read.experiment, &design);
-        let policies = probed.map_or(0, |of| of.policies.len());
-        let family = wanted.probed.max(policies).max(1) as u64;
-        terms.family_size = Count::new(family).unwrap_or_default();
+        terms.family_size = transport_probes::family(&read, &design, wanted.probed);
     }
     if !wanted.unplanned.is_empty() {
         let names = wanted.unplanned.join(", ");
@@ -434,7 +445,10 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             "no manifest plans an audit of {names}: its probes of {design} are open, and it is not audited by them"
         ));
     }
+    let state = read.ledger.state();
+    let place = (&read.experiment, &design);
     let ask = Ask {
+        obstacles: &|found, policy| transport_probes::obstacles_of(state, place, found, policy),
         design: &design,
         policies: &wanted.places,
         terms: &terms,
@@ -449,26 +463,46 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let why = found.analysis.calibration.as_ref().err();
         return Err(match why {
             Some(why) => no_calibrator(&why.to_string()),
-            None => unscored(&design),
+            None => transport_probes::unscored(&design),
         });
     }
-    let of_environments = environments.iter().cloned().map(Payload::from);
-    let events = tested.iter().cloned().map(Payload::from);
-    // A policy is audited by probes that have tested every family before.
-    let events = of_environments.chain(events).collect();
-    let recorded = if args.fit.dry_run {
-        None
-    } else {
-        Some(estimate::append(ctx, &mut read, &found, events)?)
-    };
-    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment, &read.terms.judge);
+    let basis = ClaimBasis::of(state, &read.experiment, &read.terms.judge);
     let shown = Audits {
         design: &design,
+        drawn: transport_probes::drawn(&read, &design, &tested),
+        ends: found.analysis.output_scale.ends(),
+        usual: drifts::usual::usual_margin(state, &read.experiment, read.terms.label_scale),
         environments,
         tested,
         terms: &terms,
         basis: &basis,
         missing: wanted.missing,
+    };
+    transport_probes::are_all_labelled(&shown, args)?;
+    recorded(ctx, read, (&found, shown), args)
+}
+
+/// Puts audits on record, unless it is a dry run, and shows them.
+fn recorded(
+    ctx: &mut Ctx<'_>,
+    mut read: Estimation,
+    (found, shown): (&Found, Audits<'_>),
+    args: &Args,
+) -> Result<View, CliError> {
+    let of_environments = shown.environments.iter().cloned().map(Payload::from);
+    let events = shown.tested.iter().cloned().map(Payload::from);
+    // A policy is audited by probes that have tested every family before.
+    let events = of_environments.chain(events).collect();
+    let recorded = if args.fit.dry_run {
+        None
+    } else {
+        Some(estimate::append(ctx, &mut read, found, events)?)
+    };
+    let state = read.ledger.state();
+    let basis = ClaimBasis::of(state, &read.experiment, &read.terms.judge);
+    let shown = Audits {
+        basis: &basis,
+        ..shown
     };
     Ok(shown.view(recorded))
 }

@@ -198,6 +198,24 @@ questions! {
     /// When fields are said.
     SaidBefore "said_before" since 22 rule Transport:
         "a covariate, a slice and the strata that weight labels are said by imports before the labels can be read";
+    /// What answers a failed audit.
+    AnsweredFailure "answered_failure" since 23 rule Transport:
+        "a failed audit is answered only by as many new labels of its policy in a fit as it had prompts, or by a pass of as many";
+    /// How wide the usual margin of an audit is.
+    ScaledMargin "scaled_margin" since 23 rule Thresholds:
+        "the usual margin of an audit is 0.05 of the width of the declared scale of labels";
+    /// Of how many designs one answer is a probe.
+    OnePrompt "one_prompt" since 23 rule Purpose:
+        "an answer of a policy to a prompt is a probe of one design, whatever number its draw has";
+    /// Which probes of a design an audit needs.
+    AllProbes "all_probes" since 23 rule Transport:
+        "an audit passes only where as many probes have a label as its design draws, and a design takes no probe of a policy once it audited it";
+    /// When the calibrator of an audit was fitted, and on which terms.
+    FittedBefore "fitted_before" since 23 rule Transport:
+        "an audit passes only on a calibrator whose labels stood before the first of its probes could be read, on usual terms or on those of an earlier fit";
+    /// Which policies share the error rate of an audit that nobody planned.
+    WholeFamily "whole_family" since 23 rule Thresholds:
+        "the family of an audit that no plan grades is every policy that had scores when the first probe of its design could be read";
     /// Whom a comparison tells apart where prompts lack.
     MissingPrompts "missing_prompts" since 23 rule Transport:
         "a comparison says which prompts both policies have scores of, and tells apart only where the worst scores of the others would not change that";

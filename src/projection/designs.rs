@@ -41,6 +41,7 @@ use clover_num::Micro;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::label_once;
 use crate::label_scales;
 
 /// Kinds that move it.
@@ -348,6 +349,15 @@ impl Rule for Purposes {
             }
             Payload::LabelRecorded(label) => {
                 open_label(designs, experiment, label, breaches);
+                if label.purpose == LabelPurpose::Audit {
+                    let of = (&label.policy, &label.item);
+                    breaches.extend(label_once::check_prompt(
+                        state,
+                        experiment,
+                        of,
+                        &label.design,
+                    ));
+                }
                 breaches.extend(label_scales::off_scale(
                     state,
                     experiment,
@@ -367,6 +377,17 @@ impl Rule for Purposes {
             }
             Payload::LabelSealed(label) => {
                 sealed_label(designs, experiment, label, breaches);
+                if is_for_audit(designs, experiment, &label.design)
+                    && let Some((policy, item, _)) = draw_of_row(&label.row)
+                {
+                    let of = (&policy, &item);
+                    breaches.extend(label_once::check_prompt(
+                        state,
+                        experiment,
+                        of,
+                        &label.design,
+                    ));
+                }
             }
             _ => {}
         }
@@ -376,7 +397,18 @@ impl Rule for Purposes {
         if let (Payload::LabelRecorded(label), Some(experiment)) =
             (&event.event.payload, &event.event.header.experiment)
         {
-            labelled_once(state, experiment, label, facts);
+            label_once::labelled_once(state, experiment, label, facts);
+        }
+        if let (Payload::LabelSealed(label), Some(experiment)) =
+            (&event.event.payload, &event.event.header.experiment)
+            && is_for_audit(state.fold::<Designs>(), experiment, &label.design)
+            && let Some((policy, ..)) = draw_of_row(&label.row)
+        {
+            facts.extend(label_once::once_audited(
+                state,
+                experiment,
+                (&policy, &label.design),
+            ));
         }
     }
 
@@ -434,56 +466,10 @@ fn needed<'d>(
     registered
 }
 
-/// The natural key of a label as it would be by another design and rater.
-fn label_by(
-    experiment: &ExperimentId,
-    label: &LabelRecorded,
-    (design, rater): (&DesignId, &RaterId),
-) -> Option<Digest> {
-    let by = LabelRecorded {
-        design: design.clone(),
-        rater: rater.clone(),
-        ..label.clone()
-    };
-    Payload::from(by).natural_key(Some(experiment))
-}
-
-/// A draw is a probe of one design, whoever labels it. For calibration a rater may say the same of it under another design, and
-/// nothing else.
-fn labelled_once(
-    state: &State,
-    experiment: &ExperimentId,
-    label: &LabelRecorded,
-    facts: &mut Vec<Fact>,
-) {
-    let all = state.fold::<Designs>().by_experiment.get(experiment);
-    let designs = all.into_iter().flat_map(|of| &of.designs);
-    let others = designs.filter(|(id, _)| **id != label.design);
-    let key = |by| label_by(experiment, label, by);
-    match label.purpose {
-        LabelPurpose::Audit if state.asks(Question::OneProbe) => {
-            let by = others.flat_map(|(id, of)| of.raters.iter().map(move |rater| (id, rater)));
-            facts.extend(by.filter_map(key).map(|digest| Fact::Forbids {
-                digest,
-                rule: RuleName::Purpose,
-            }));
-        }
-        LabelPurpose::Calibrate => {
-            let value = label.value_micro.value();
-            let own = key((&label.design, &label.rater));
-            facts.extend(own.map(|digest| Fact::Says { digest, value }));
-            if state.asks(Question::OneLabel) {
-                let theirs = others.filter(|(_, of)| of.raters.contains(&label.rater));
-                let keys = theirs.filter_map(|(id, _)| key((id, &label.rater)));
-                facts.extend(keys.map(|digest| Fact::Agrees {
-                    digest,
-                    value,
-                    rule: RuleName::ScoreOnce,
-                }));
-            }
-        }
-        LabelPurpose::Audit => {}
-    }
+/// Whether a design is registered for audits.
+fn is_for_audit(designs: &Designs, experiment: &ExperimentId, design: &DesignId) -> bool {
+    let registered = designs.registered(experiment, design);
+    registered.is_some_and(|of| of.purpose == DesignPurpose::Audit)
 }
 
 fn open_label(

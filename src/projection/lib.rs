@@ -19,6 +19,7 @@ pub mod gates;
 pub mod generators;
 pub mod iterations;
 pub mod judges;
+mod label_once;
 mod label_scales;
 pub mod manifests;
 pub mod orders;

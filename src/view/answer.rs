@@ -290,6 +290,39 @@ impl Question<'_> {
     }
 }
 
+/// A failed audit that new labels answered, and that no audit passed since.
+pub fn answered(policy: &str, seq: u64, labels: u64) -> String {
+    let labels = counted(labels);
+    format!(
+        "An audit of {policy} failed at seq {seq}; it was calibrated anew on {labels} of it, not audited since."
+    )
+}
+
+fn counted(labels: u64) -> String {
+    if labels == 1 {
+        "1 new label".to_owned()
+    } else {
+        format!("{labels} new labels")
+    }
+}
+
+/// A level that a failed audit withholds, until so many new labels answer it.
+pub fn withheld(policy: &str, seq: u64, wanted: u64) -> String {
+    format!(
+        "{policy}: calibration does not transfer (seq {seq}); no level until it is calibrated on {}",
+        new_labels(wanted)
+    )
+}
+
+/// How many new labels answer a failed audit, and how they come in: drawn by a design of their own.
+pub fn new_labels(wanted: u64) -> String {
+    format!(
+        "{} of it (clover label design new NAME --purpose calibrate --probability P, then clover import labels FILE \
+         --design NAME)",
+        counted(wanted)
+    )
+}
+
 /// `a, b and c`; more than five are counted.
 pub(super) fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
     let all: Vec<&str> = all.collect();

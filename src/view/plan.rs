@@ -18,6 +18,7 @@ use crate::stats::planner::VarianceModel;
 use crate::view::View;
 use crate::view::appended::Stands;
 use crate::view::text::thousands;
+use crate::view::transport::margin_words;
 use crate::workflow::estimate::compute::Found;
 
 /// A plan, and where it stands on record.
@@ -92,7 +93,7 @@ fn pairs(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
     if let Some(of) = &planned.evaluation {
         pairs.extend(evaluation(found, planned, of));
     }
-    pairs.extend(others(planned));
+    pairs.extend(others(found, planned));
     pairs
 }
 
@@ -176,7 +177,7 @@ fn needed(of: &EvaluationPlan) -> String {
 }
 
 /// Words for probes and for rows of an iteration.
-fn others(planned: &PlanRecorded) -> Vec<(&'static str, String)> {
+fn others(found: &Found, planned: &PlanRecorded) -> Vec<(&'static str, String)> {
     let policies = planned.policies;
     let mut pairs = Vec::new();
     if let Some(of) = &planned.audit {
@@ -189,7 +190,7 @@ fn others(planned: &PlanRecorded) -> Vec<(&'static str, String)> {
             format!(
                 "each with probability {:.3} at margin {} when nothing is wrong, residuals deviating by {:.3}",
                 of.pass_probability.value(),
-                planned.asked_micro,
+                margin_words(planned.asked_micro, found.analysis.output_scale.ends()),
                 of.residual_sd.value()
             ),
         ));

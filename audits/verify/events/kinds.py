@@ -202,7 +202,9 @@ KINDS = {
         audit=record(alpha_micro=MICRO, clusters_min=COUNT, family_size=COUNT, manifest=Optional(hex64),
                      margin_micro=Optional(MICRO)),
         build=text, calibrator=hex64, charge=Optional(hex64), clusters=COUNT, design=ident, effective_clusters=number,
-        late=Optional(COUNT), mean_residual=number, narrow=WIDTH, policy=ident, probes_root=encoded(32), rows=COUNT, state=STATES,
+        late=Optional(COUNT), mean_residual=number, narrow=WIDTH,
+        obstacles=Optional(listing(one_of("fewer_probes", "fitted_late", "more_probes", "other_terms"))), policy=ident,
+        probes_root=encoded(32), rows=COUNT, state=STATES,
         terms=TERMS, through_seq=COUNT, wide=WIDTH, zero_null_p_adjusted=Optional(number)),
     ("environments.tested", 1): Kind(
         "arbiter", "@ design family", algorithm=text, build=text, calibrator=hex64, charge=Optional(hex64),

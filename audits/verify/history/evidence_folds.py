@@ -1,6 +1,6 @@
 """Folds of keys, budgets, labels, splits, fits, protocols and waivers into the state."""
 
-from formats.limits import SAFE_INTEGER
+from formats.canonical import encode
 from formats.fields import decode_base64, micros, parse_vkey
 from events.shapes import OF_LEDGER
 from events.commitments import key_id_of
@@ -92,6 +92,7 @@ def experiment_closed(state, entry, _data):
 def label_design_registered(state, entry, data):
     if entry.experiment is not None:
         is_new = (entry.experiment, data["design"]) not in state.designs
+        state.inclusions.setdefault((entry.experiment, data["design"]), data["inclusion_micro"])
         state.designs.setdefault((entry.experiment, data["design"]), data["purpose"])
         if is_new and data["purpose"] == "calibrate" and data.get("strata"):
             state.stratified.add(entry.experiment)
@@ -150,10 +151,22 @@ def share_probe(state, key, row):
         designs.append(key[1])
 
 
-def readable_probe(state, experiment, design, policy, row):
-    """A probe of a design for audits whose label can be read from here on."""
+def readable_probe(state, position, experiment, design, policy, row):
+    """A probe of a design for audits whose label can be read from here on, and what it was drawn from."""
+    scores = state.scores_of.get(experiment, {})
+    state.families.setdefault((experiment, design), len(scores))
+    key = (experiment, policy, design)
+    if key not in state.first_probe:
+        calibrated = len(state.calibrated_rows.get((experiment, policy), ()))
+        state.first_probe[key] = position, dict(scores.get(policy, {})), calibrated
     designs = state.open_probes.setdefault(experiment, {}).setdefault(policy, {})
     designs.setdefault(design, set()).add(row)
+
+
+def probe_prompt(state, entry, prompt):
+    """A prompt of a policy is a probe of a design, open or sealed."""
+    designs = state.prompt_designs.setdefault((entry.experiment,) + tuple(prompt), set())
+    designs.add(entry.data["design"])
 
 
 def label_readable(state, entry, policy, item):
@@ -209,8 +222,10 @@ def label_recorded(state, entry, data):
         row_drawn(state, entry, data)
         if data["purpose"] == "calibrate":
             state.calibrated.setdefault(entry.experiment, {}).setdefault(data["policy"], entry.position)
+            state.calibrated_rows.setdefault((entry.experiment, data["policy"]), set()).add(row)
         else:
-            readable_probe(state, entry.experiment, data["design"], data["policy"], row)
+            readable_probe(state, entry.position, entry.experiment, data["design"], data["policy"], row)
+            probe_prompt(state, entry, (data["policy"], data["item"]))
     label_seen(state, entry, data)
     key = (entry.experiment, data["design"])
     state.open_of[key] = state.open_of.get(key, 0) + 1
@@ -254,7 +269,10 @@ def label_sealed(state, entry, data):
     if block:
         block[0], block[2] = block[0] + 1, max(block[2], micros(data["reveal_by"]))
     state.sealed_of[key] = state.sealed_of.get(key, 0) + 1
-    probe(state, key, (draw_of_row(data["row"]) or (None,))[0])
+    draw = draw_of_row(data["row"])
+    probe(state, key, (draw or (None,))[0])
+    if draw is not None and entry.experiment is not None and state.designs.get(key) == "audit":
+        probe_prompt(state, entry, draw[:2])
     label_service(state, entry, data["row"], "sealed")
     state.seals.setdefault((entry.experiment, data["design"], data["row"]), []).append(Seal(entry.position, data))
 
@@ -272,7 +290,7 @@ def label_revealed(state, entry, data):
         state.first_readable.setdefault(entry.experiment, entry.position)
         label_readable(state, entry, draw[0], draw[1])
         if state.designs.get(key) == "audit":
-            readable_probe(state, entry.experiment, data["design"], draw[0], data["row"])
+            readable_probe(state, entry.position, entry.experiment, data["design"], draw[0], data["row"])
     state.paid_for.setdefault(data["charge"], state.labels_of(*key))
     if of_block:
         of_block[1] += 1
@@ -314,6 +332,9 @@ def splits_formed(state, entry, data):
         if "t2" in data:
             state.windows.setdefault(entry.experiment, []).append((micros(data["t2"]), data["t2"]))
     state.confirm_roots.add((entry.experiment, data["confirm"]["root"]))
+    if entry.experiment is not None:
+        counts = tuple(data[part]["count"] for part in ("confirm", "dev", "fit"))
+        state.split_counts.setdefault(entry.experiment, {}).setdefault(data["split"], counts)
 
 
 def calibrator_fitted(state, entry, data):
@@ -328,11 +349,28 @@ def calibrator_fitted(state, entry, data):
         iteration_decision(state, entry, data)
     if data["labels_by_policy"]:
         state.local[entry.experiment, judge, scope, data["calibrator"]] = data["labels"]
+    if data["labels_by_policy"] and entry.experiment is not None:
+        newest = max(of["newest_seq"] for of in data["labels_by_policy"])
+        state.newest_label.setdefault((entry.experiment, judge, scope, data["calibrator"]), newest)
+        state.on_terms.setdefault((entry.experiment, judge, scope, fit_terms(data["terms"])), entry.position)
     for labels in data["labels_by_policy"]:
-        state.labelled.add((entry.experiment, judge, data["calibrator"], labels["policy"], scope))
+        fit = (entry.experiment, judge, data["calibrator"], labels["policy"], scope)
+        state.labelled.setdefault(fit, labels["labels"])
         key = (entry.experiment, judge, labels["policy"], scope)
-        if state.failed.get(key, SAFE_INTEGER) < labels["newest_seq"]:
+        if key in state.failed and answers(state, key, labels):
             del state.failed[key]
+
+
+def answers(state, key, labels):
+    """Whether labels of a fit answer a failed audit: one that is newer, from rulebook 23 on as many as it had prompts."""
+    seq, prompts, before = state.failed[key]
+    enough = labels["labels"] - before >= prompts or not state.asks("answered_failure")
+    return seq < labels["newest_seq"] and enough
+
+
+def fit_terms(terms):
+    """What of its terms a fit may be chosen by."""
+    return encode([terms["covariates"], terms["fold_seed"], terms["folds"], terms.get("label_scale"), terms["mode"]])
 
 
 def transport_tested(state, entry, data):
@@ -340,13 +378,19 @@ def transport_tested(state, entry, data):
     state.audited.setdefault((entry.experiment, data["design"], data["policy"], scope), entry.position)
     state.probes.pop((entry.experiment, data["design"]), None)
     if entry.experiment is not None:
-        key = (entry.experiment, data["terms"]["judge"], data["policy"], scope)
+        judge, clusters = data["terms"]["judge"], data["clusters"]
+        key = (entry.experiment, judge, data["policy"], scope)
         state.newest[key] = (data["calibrator"], entry.position, data["state"])
         tested = (data["calibrator"], entry.position, data["state"])
         if not scope:
             state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
+        standing = state.failed.get(key)
         if data["state"] == "fail":
-            state.failed[key] = entry.position
+            labels = state.labelled.get((entry.experiment, judge, data["calibrator"], data["policy"], scope), 0)
+            prompts = max(clusters, standing[1] if standing else 0)
+            state.failed[key] = entry.position, prompts, labels
+        elif data["state"] == "pass" and standing and standing[1] <= clusters and state.asks("answered_failure"):
+            del state.failed[key]
 
 
 def judge_drift_checked(state, entry, data):
@@ -413,6 +457,9 @@ def score_recorded(state, entry, data):
     readable_outcome(state, entry, data)
     rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
     row = row_of_draw(data["policy"], data["item"], data["draw"])
+    if row not in rows and entry.experiment is not None:
+        of = state.scores_of.setdefault(entry.experiment, {}).setdefault(data["policy"], {})
+        of[data["judge"]] = of.get(data["judge"], 0) + 1
     rows.setdefault(row, entry.position)
     prompts = state.prompts.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
     prompts.setdefault(data["policy"], {}).setdefault(data["draw"], set()).add(data["item"])

@@ -62,6 +62,13 @@ class State:
         self.said_of = {}                         # (experiment, row, rater) -> {design: value} of labels for calibration
         self.uneven = set()                       # (experiment, design) of audits that have strata
         self.open_probes = {}                     # experiment -> policy -> design -> rows with a label that can be read
+        self.first_probe = {}                     # (experiment, policy, design) -> (seq, rows by judge, calibrated) then
+        self.prompt_designs = {}                  # (experiment, policy, item) -> designs that it is a probe of
+        self.families = {}                        # (experiment, design) -> policies with scores at its first open probe
+        self.scores_of = {}                       # experiment -> policy -> judge -> how many rows it scored
+        self.calibrated_rows = {}                 # (experiment, policy) -> rows with a label for calibration
+        self.inclusions = {}                      # (experiment, design) -> probability of a label, in millionths
+        self.split_counts = {}                    # experiment -> split -> clusters of confirm, dev and fit
         self.late_scores = {}                     # (experiment, policy, design, judge) -> those scored only then
         self.first_readable, self.calibrated = {}, {}   # experiment -> seq of its first label; -> policy -> likewise
         self.late_fields, self.late_strata = {}, {}     # experiment -> field, or policy -> (label, import) that came after
@@ -90,9 +97,12 @@ class State:
         self.conflicts, self.taints = {}, {}      # experiment -> {what: seq}; -> (seq, class, role)
         self.contradictions = {}                  # experiment -> (kind, seq) of the first; nothing takes it back
         self.fitted = set()                       # (experiment, judge, calibrator)
-        self.labelled = set()                     # (experiment, judge, calibrator, policy) with labels in that fit
+        self.labelled = {}                        # (experiment, judge, calibrator, policy, key) -> its labels in that fit
+        self.newest_label = {}                    # (experiment, judge, key of the scope, calibrator) -> newest label
+        self.on_terms = {}                        # (experiment, judge, key of the scope, terms) -> first fit
         self.audited = {}                         # (experiment, design, policy, key of the scope) -> seq of its audit
-        self.failed, self.newest = {}, {}         # (experiment, judge, policy, key) -> seq; -> (calibrator, seq, state)
+        self.failed = {}                          # (experiment, judge, policy, key) -> (seq, prompts, labels in the fit)
+        self.newest = {}                          # (experiment, judge, policy, key) -> (calibrator, seq, state)
         self.environments = {}                    # (experiment, judge) -> key of the scope -> Environment
         self.families_tested = set()              # (experiment, design, family)
         self.local = {}                           # (experiment, judge, key of the scope, calibrator) -> labels
@@ -165,7 +175,7 @@ class State:
         scope = e.data["terms"].get("environment")
         key = (e.experiment, e.data["terms"]["judge"], policy or e.data["policy"], scope_key(scope))
         if key in self.failed:
-            return {"seq": self.failed[key], "state": "fail"}
+            return {"seq": self.failed[key][0], "state": "fail"}
         calibrator, seq, state = self.newest.get(key, (None, 0, "fail"))
         same = calibrator is not None and calibrator == e.data.get("calibrator") and state != "fail"
         own = {"seq": seq, "state": state} if same else None
@@ -176,10 +186,10 @@ class State:
 
     def against(self, e, judge, policy):
         """The failed audit that stands against a policy, whatever the calibrator."""
-        seq = self.failed.get((e.experiment, judge, policy, ()))
-        if seq is None:
+        failed = self.failed.get((e.experiment, judge, policy, ()))
+        if failed is None:
             return withholding(self.environments.get((e.experiment, judge), {}))
-        return {"seq": seq, "state": "fail"}
+        return {"seq": failed[0], "state": "fail"}
 
     def opened(self, experiment, design):
         """The entry by which a probe of a design was open; from rulebook 22 on one of a design that shares a probe counts."""

@@ -1,8 +1,11 @@
 """Rules of calibrators, estimates, comparisons and audits of transport (`schema/ESTIMATES.md`, `schema/CLAIMS.md`)."""
 
 from formats.limits import SAFE_INTEGER
+from formats.limits import show
 from events.shapes import CHECKED
 from history.environments import scope_key, scope_words
+from history.evidence_folds import fit_terms
+from history.records import draw_of_row
 
 LOCAL_LABELS_MIN = 200
 BY_TERMS = ("calibrator.fitted", "contrast.recorded", "coverage.checked", "environments.tested", "estimate.recorded",
@@ -32,6 +35,8 @@ def local_problem(e):
 def rule_transport(state, e):
     if e.kind == "transport.tested":
         return audit_problem(state, e)
+    if e.kind in ("label.recorded", "label.sealed"):
+        return probe_problem(state, e) if state.asks("all_probes") else None
     if e.kind == "environments.tested" and e.experiment is not None:
         passes = any(of["verdict"] == "pass" for of in e.data["environments"])
         return probes_problem(state, e, passes) or whole_problem(e.data["terms"]) or all_timely_problem(state, e)
@@ -70,6 +75,14 @@ def rule_transport(state, e):
     if standing and standing["state"] == "fail" and e.data["claim"] != "refused":
         return "claim refused after the failed audit at seq %d" % standing["seq"], e.data["claim"]
     return estimate_claims(state, e) if state.asks("checked_claims") else None
+
+
+def probe_problem(state, e):
+    """A design takes no probe of a policy that it audited."""
+    draw = draw_of_row(e.data["row"]) if e.kind == "label.sealed" else (e.data["policy"],)
+    seq = state.audited.get((e.experiment, e.data["design"], draw[0], ())) if draw else None
+    if seq is not None and e.experiment is not None:
+        return "a probe of a policy that %s has not audited" % e.data["design"], "an audit at seq %d" % seq
 
 
 def claim_problem(state, e, policy, claim):
@@ -244,7 +257,62 @@ def audit_problem(state, e):
             return "a policy that these probes have not audited", "an audit at seq %d" % earlier
     problem = audit_width(e) if e.experiment is not None and state.asks("checked_claims") else None
     asks = e.experiment is not None and (state.asks("timely_probes") or "environment" in e.data["terms"])
-    return problem or (timely_problem(state, e) if asks else None)
+    problem = problem or (timely_problem(state, e) if asks else None)
+    return problem or (obstacle_problem(state, e) if e.experiment is not None and state.asks("all_probes") else None)
+
+
+def obstacle_problem(state, e):
+    """An audit names what keeps it from passing, and passes nothing where something does."""
+    found, said = obstacles(state, e), e.data.get("obstacles", [])
+    if said != found:
+        return "obstacles %s" % show(found), show(said)
+    if found and e.data["state"] == "pass":
+        return "no pass with %s" % ", ".join(found), "a pass"
+
+
+def obstacles(state, e):
+    """A calibrator that somebody could still choose once probes could be read; fewer or more probes than their design draws."""
+    data, judge, scope = e.data, e.data["terms"]["judge"], scope_key(e.data["terms"].get("environment"))
+    first, rows, calibrated = state.first_probe.get((e.experiment, data["policy"], data["design"]), (None, {}, 0))
+    if first is None:
+        return []
+    found = []
+    if state.newest_label.get((e.experiment, judge, scope, data["calibrator"]), 0) > first:
+        found.append("fitted_late")
+    early = state.on_terms.get((e.experiment, judge, scope, fit_terms(data["terms"])))
+    other = (early is None or early >= first) and not usual_terms(state, e)
+    labels = data["rows"]
+    rows, rate = rows.get(judge, 0), min(state.inclusions[e.experiment, data["design"]], 1_000_000)
+    left = outside_confirm(state, e.experiment, max(rows - calibrated, 0))
+    if scope:
+        pass                                      # how many rows an environment has is not counted
+    elif labels * 1_000_000 < left * rate and beyond_draw(left, rate, labels):
+        found.append("fewer_probes")
+    elif labels * 1_000_000 > rows * rate and beyond_draw(rows, rate, labels):
+        found.append("more_probes")
+    return found + (["other_terms"] if other else [])
+
+
+def usual_terms(state, e):
+    """Whether the terms of a fit are those of nobody's choice."""
+    terms, scale = e.data["terms"], e.data["terms"].get("label_scale")
+    declared = state.label_scales.get(e.experiment)
+    same = scale is None or declared == (scale["low_micro"], scale["high_micro"])
+    return not terms["covariates"] and terms["mode"] == "auto" and (terms["folds"], terms["fold_seed"]) == (5, 42) and same
+
+
+def outside_confirm(state, experiment, rows):
+    """Rows without those of clusters that are kept for confirm, as the splits share them."""
+    splits = state.split_counts.get(experiment, {})
+    for name in sorted(splits, key=lambda name: name.encode("utf-8")):
+        confirm, dev, fit = splits[name]
+        rows = rows * (dev + fit) // (confirm + dev + fit) if confirm + dev + fit else rows
+    return rows
+
+
+def beyond_draw(rows, rate, labels):
+    """Whether labels lie further than three standard deviations from what a design draws of rows."""
+    return (rows * rate - labels * 1_000_000) ** 2 > 9 * rows * rate * (1_000_000 - rate)
 
 
 def timely_problem(state, e):
@@ -417,11 +485,22 @@ def audit_grades(state, e):
         passes = e.data["state"] == "pass"
         return ("no pass: its plan was changed after a probe was open", "a pass") if passes else None
     least = len(state.probed.get((e.experiment, e.data["design"]), ()))
+    if state.asks("whole_family"):
+        scored = len(state.scores_of.get(e.experiment, {}))
+        least = max(least, state.families.get((e.experiment, e.data["design"]), scored))
+    most = usual_margin(state, e)
     if audit.get("margin_micro") is None:
         return "a margin", "none"
-    usual = audit["margin_micro"] <= 50_000 and audit["alpha_micro"] <= 50_000 and audit["clusters_min"] >= 20
+    usual = audit["margin_micro"] <= most and audit["alpha_micro"] <= 50_000 and audit["clusters_min"] >= 20
     if not usual or audit["family_size"] < least:
         return "the usual numbers or stricter ones, and a family of at least %d" % least, "others"
+
+
+def usual_margin(state, e):
+    """A twentieth of the declared scale of labels, else of the scale that terms name, else of one."""
+    named = e.data["terms"].get("label_scale")
+    scale = state.label_scales.get(e.experiment, named and (named["low_micro"], named["high_micro"]))
+    return (scale[1] - scale[0]) // 20 if scale and state.asks("scaled_margin") else 50_000
 
 
 def families_problem(state, e, current):

@@ -124,14 +124,30 @@ def rule_purpose(state, e):
         others = [design for design in state.probe_designs.get(row, ()) if design != e.data["design"]]
         if e.data["purpose"] == "audit" and others and not served and state.asks("one_probe"):
             return "a draw that is a probe of one design", "one of %s" % others[0]
+        if e.data["purpose"] == "audit" and not served:
+            problem = probe_problem(state, e, (e.data["policy"], e.data["item"]))
+            if problem:
+                return problem
     elif e.kind == "label.sealed":
         if purpose == "calibrate":
             return "a design for audit or confirm", "%s, for calibrate" % e.data["design"]
         served = state.draws.get((e.experiment, e.data["row"]), set())
-        served = served if draw_of_row(e.data["row"]) else served - {"sealed"}
+        draw = draw_of_row(e.data["row"])
+        served = served if draw else served - {"sealed"}
+        if draw and purpose == "audit" and not served:
+            problem = probe_problem(state, e, draw[:2])
+            if problem:
+                return problem
     else:
         return None
     return ("a draw whose labels serve one purpose", "one that served " + ", ".join(sorted(served))) if served else None
+
+
+def probe_problem(state, e, prompt):
+    """A prompt of a policy is a probe of one design."""
+    designs = state.prompt_designs.get((e.experiment,) + tuple(prompt), set())
+    if designs and e.data["design"] not in designs and state.asks("one_prompt"):
+        return "a prompt that is a probe of one design", "%s of %s, a probe of %s" % (prompt[1], prompt[0], min(designs))
 
 
 def rule_split(state, e):

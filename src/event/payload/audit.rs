@@ -14,6 +14,7 @@ use crate::id::PolicyId;
 use crate::id::Root;
 use crate::id::Text;
 use crate::payload::estimate::EstimateTerms;
+use crate::payload::estimated::AuditObstacle;
 use crate::payload::estimated::IntervalEnds;
 use crate::payload::estimated::TransportState;
 use crate::payload::predicate::RowsRead;
@@ -194,6 +195,9 @@ pub struct TransportTested {
     pub mean_residual: Finite,
     /// With the sampling variance of residuals alone.
     pub narrow: ResidualWidth,
+    /// Why nothing passes, whatever the numbers are; absent where nothing stands in the way, and in events of older programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub obstacles: Vec<AuditObstacle>,
     /// The policy.
     pub policy: PolicyId,
     /// Merkle root of the probes.

@@ -131,6 +131,17 @@ words! {
         /// The interval lies within the margin.
         Pass = "pass",
     }
+    /// Why an audit passes nothing, whatever its numbers are.
+    AuditObstacle {
+        /// A label of the calibrator came after the first probe of the policy could be read.
+        FittedLate = "fitted_late",
+        /// Fewer rows of the policy have a label than the design of the probes draws.
+        FewerProbes = "fewer_probes",
+        /// More rows of the policy have a label than the design of the probes draws.
+        MoreProbes = "more_probes",
+        /// The calibrator was fitted on terms that are not usual and that no fit before the first probe had.
+        OtherTerms = "other_terms",
+    }
     /// What a plan is for.
     PlanPurpose {
         /// Labels of transport audits.

@@ -2,6 +2,7 @@
 
 mod claims;
 pub mod environments;
+pub mod obstacles;
 pub mod probes;
 mod prompts;
 pub mod rules;
@@ -20,11 +21,14 @@ use clover_event::payload::audit::TransportStanding;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::estimate::CalibratorFitted;
+use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimated::TransportState;
+use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ledger::Fold;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
 use serde::Deserialize;
@@ -40,7 +44,9 @@ pub const BOUNDED_AUDIT: &str = "transport/2";
 pub const READS: &[Kind] = &[
     Kind::CalibratorFitted,
     Kind::EnvironmentsTested,
+    Kind::LedgerCreated,
     Kind::RegimeSelected,
+    Kind::RulebookAdopted,
     Kind::TransportTested,
 ];
 
@@ -58,12 +64,63 @@ pub struct Newest {
     pub state: TransportState,
 }
 
+/// An audit that failed and stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailedAudit {
+    /// Labelled rows of the policy in the fit that failed.
+    pub labels: u64,
+    /// Its distinct prompts, or those of a failure before it that stood beside it and had more.
+    pub prompts: u64,
+    /// Its entry.
+    pub seq: u64,
+}
+
+/// A failed audit that a fit answered, and that no audit passed since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnsweredAudit {
+    /// Labelled rows of the policy in that fit which the failed one had not.
+    pub labels: u64,
+    /// The entry of the failed audit.
+    pub seq: u64,
+}
+
+/// Labels of one policy in a fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FitLabels {
+    /// Labelled rows.
+    pub labels: u64,
+    /// The entry of the newest label.
+    pub newest: u64,
+}
+
+/// A fit as audits ask for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FitRecord {
+    /// Its labels by policy.
+    pub labels: BTreeMap<PolicyId, FitLabels>,
+    /// Its entry.
+    pub seq: u64,
+}
+
+impl FitRecord {
+    /// The entry of its newest label.
+    pub fn newest(&self) -> Option<u64> {
+        self.labels.values().map(|of| of.newest).max()
+    }
+}
+
 /// Audits of one policy under one judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyAudits {
-    /// The audit that failed and was not answered by new labels of the policy in a fit.
-    pub failed_seq: Option<u64>,
+    /// The audit that failed and was answered by a fit alone.
+    pub answered: Option<AnsweredAudit>,
+    /// The audit that failed and was not answered.
+    pub failed: Option<FailedAudit>,
     /// The newest.
     pub newest: Option<Newest>,
 }
@@ -76,8 +133,8 @@ impl PolicyAudits {
             let seq = Count::new(seq)?;
             Some(TransportStanding { seq, state })
         };
-        if let Some(seq) = self.failed_seq {
-            return stands(seq, TransportState::Fail);
+        if let Some(failed) = self.failed {
+            return stands(failed.seq, TransportState::Fail);
         }
         let newest = self.newest.as_ref();
         let same = newest.filter(|of| Some(of.calibrator) == calibrator)?;
@@ -87,6 +144,43 @@ impl PolicyAudits {
         }
         stands(same.seq, same.state)
     }
+
+    /// A fit has these labels of the policy. It answers a failure if one of them is newer; where `all` are asked for, if it has
+    /// as many more than the fit that failed as the failed audit had prompts.
+    fn fitted(&mut self, fit: FitLabels, all: bool) {
+        let Some(failed) = self.failed.filter(|failed| failed.seq < fit.newest) else {
+            return;
+        };
+        let labels = fit.labels.saturating_sub(failed.labels);
+        if all && labels < failed.prompts {
+            return;
+        }
+        self.failed = None;
+        let seq = failed.seq;
+        self.answered = Some(AnsweredAudit { labels, seq });
+    }
+
+    /// It was audited, by so many prompts and on a fit with so many labels of it. Where `all` are asked for, a pass by as many
+    /// prompts answers a failure.
+    fn tested(&mut self, newest: Newest, (prompts, labels): (u64, u64), all: bool) {
+        match newest.state {
+            TransportState::Fail => {
+                let before = self.failed.map_or(0, |of| of.prompts);
+                self.answered = None;
+                self.failed = Some(FailedAudit {
+                    labels,
+                    prompts: prompts.max(before),
+                    seq: newest.seq,
+                });
+            }
+            TransportState::Pass => {
+                self.answered = None;
+                self.failed = self.failed.filter(|of| !all || prompts < of.prompts);
+            }
+            _ => {}
+        }
+        self.newest = Some(newest);
+    }
 }
 
 /// Audits and fits over the same rows: all of an experiment, or those of one environment.
@@ -95,10 +189,12 @@ impl PolicyAudits {
 pub struct ScopeAudits {
     /// By judge, then policy.
     pub by_judge: BTreeMap<JudgeId, BTreeMap<PolicyId, PolicyAudits>>,
-    /// Policies with labels in each fitted calibrator, by judge.
-    pub labelled: BTreeMap<JudgeId, BTreeMap<Digest, BTreeSet<PolicyId>>>,
+    /// Each fitted calibrator, by judge.
+    pub fits: BTreeMap<JudgeId, BTreeMap<Digest, FitRecord>>,
     /// Labels of each fitted calibrator, by judge.
     pub labels: BTreeMap<JudgeId, BTreeMap<Digest, u64>>,
+    /// The first fit on each terms, by judge.
+    pub on_terms: BTreeMap<JudgeId, BTreeMap<Digest, u64>>,
 }
 
 /// The audits of one experiment.
@@ -133,8 +229,10 @@ pub struct AuditSubject<'a> {
 
 /// Audits by experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(deny_unknown_fields)]
 pub struct Audits {
+    /// The entry since which a failure is answered by as many new labels as its audit had prompts, if any.
+    pub all_since: Option<u64>,
     /// By experiment.
     pub by_experiment: BTreeMap<ExperimentId, ExperimentAudits>,
 }
@@ -149,7 +247,8 @@ impl Audits {
         of.scopes.get(&scope_key(environment))
     }
 
-    fn of_policy(&self, of: &AuditSubject<'_>) -> Option<&PolicyAudits> {
+    /// The audits of a policy.
+    pub fn of_policy(&self, of: &AuditSubject<'_>) -> Option<&PolicyAudits> {
         let scope = self.scope(of.experiment, of.environment)?;
         scope.by_judge.get(of.judge)?.get(of.policy)
     }
@@ -231,16 +330,45 @@ impl Audits {
 
     /// Whether a calibrator was fitted on labels of a policy.
     fn is_labelled(&self, of: &AuditSubject<'_>, calibrator: &Digest) -> bool {
-        let scope = self.scope(of.experiment, of.environment);
-        let fits = scope.and_then(|scope| scope.labelled.get(of.judge));
-        let policies = fits.and_then(|fits| fits.get(calibrator));
-        policies.is_some_and(|policies| policies.contains(of.policy))
+        let fit = self.fit(of.experiment, (of.judge, of.environment), calibrator);
+        fit.is_some_and(|fit| fit.labels.contains_key(of.policy))
+    }
+
+    /// A calibrator that was fitted.
+    pub fn fit(
+        &self,
+        experiment: &ExperimentId,
+        (judge, environment): (&JudgeId, Option<&EnvironmentScope>),
+        calibrator: &Digest,
+    ) -> Option<&FitRecord> {
+        let scope = self.scope(experiment, environment)?;
+        scope.fits.get(judge)?.get(calibrator)
+    }
+
+    /// The first fit of a judge on such terms.
+    pub fn first_on(&self, experiment: &ExperimentId, terms: &EstimateTerms) -> Option<u64> {
+        let scope = self.scope(experiment, terms.environment.as_ref())?;
+        let of = scope.on_terms.get(&terms.judge)?;
+        of.get(&fit_terms(terms)).copied()
+    }
+
+    /// Takes in which rulebook judges from an entry on.
+    pub fn adopt(&mut self, seq: u64, payload: &Payload) {
+        let version = match payload {
+            Payload::LedgerCreated(said) => said.rulebook,
+            Payload::RulebookAdopted(said) => Some(said.version),
+            _ => return,
+        };
+        let asks = |of: Count| of.value() >= u64::from(Question::AnsweredFailure.since());
+        if version.is_some_and(asks) {
+            self.all_since.get_or_insert(seq);
+        }
     }
 
     /// Takes in what an event of an experiment says.
     pub fn take(&mut self, experiment: &ExperimentId, seq: u64, payload: &Payload) {
         match payload {
-            Payload::CalibratorFitted(fitted) => self.fitted(experiment, fitted),
+            Payload::CalibratorFitted(fitted) => self.fitted(experiment, seq, fitted),
             Payload::EnvironmentsTested(said) => {
                 let of = self.by_experiment.entry(experiment.clone()).or_default();
                 let families = of.families.entry(said.design.clone()).or_default();
@@ -256,65 +384,84 @@ impl Audits {
         }
     }
 
-    /// Policies of a judge were recalibrated on labels as new as these: failures before them are answered.
+    /// Policies of a judge were calibrated on these labels, at an entry: failures that they answer stand no more.
     pub fn answer(
         &mut self,
-        experiment: &ExperimentId,
+        (experiment, seq): (&ExperimentId, u64),
         (judge, environment): (&JudgeId, Option<&EnvironmentScope>),
-        newest: impl IntoIterator<Item = (PolicyId, u64)>,
+        labels: impl IntoIterator<Item = (PolicyId, FitLabels)>,
     ) {
+        let all = self.all_since.is_some_and(|since| since < seq);
         let of = self.by_experiment.get_mut(experiment);
         let of = of.and_then(|of| of.scopes.get_mut(&scope_key(environment)));
         let Some(policies) = of.and_then(|of| of.by_judge.get_mut(judge)) else {
             return;
         };
-        for (policy, newest) in newest {
-            if let Some(audited) = policies.get_mut(&policy)
-                && audited.failed_seq < Some(newest)
-            {
-                audited.failed_seq = None;
+        for (policy, labels) in labels {
+            if let Some(audited) = policies.get_mut(&policy) {
+                audited.fitted(labels, all);
             }
         }
     }
 
-    fn fitted(&mut self, experiment: &ExperimentId, fitted: &CalibratorFitted) {
-        let labels = fitted.labels_by_policy.iter();
-        let newest = labels.map(|of| (of.policy.clone(), of.newest_seq.value()));
+    fn fitted(&mut self, experiment: &ExperimentId, seq: u64, fitted: &CalibratorFitted) {
+        let labels = fitted.labels_by_policy.iter().map(|of| {
+            let (labels, newest) = (of.labels.value(), of.newest_seq.value());
+            (of.policy.clone(), FitLabels { labels, newest })
+        });
+        let labels: BTreeMap<PolicyId, FitLabels> = labels.collect();
         let (judge, environment) = (&fitted.terms.judge, fitted.terms.environment.as_ref());
-        self.answer(experiment, (judge, environment), newest);
-        if fitted.labels_by_policy.is_empty() {
+        self.answer((experiment, seq), (judge, environment), labels.clone());
+        if labels.is_empty() {
             return;
         }
         let of = self.by_experiment.entry(experiment.clone()).or_default();
         let of = of.scopes.entry(scope_key(environment)).or_default();
         let counts = of.labels.entry(judge.clone()).or_default();
         counts.insert(fitted.calibrator, fitted.labels.value());
-        let fits = of.labelled.entry(judge.clone()).or_default();
-        let policies = fitted.labels_by_policy.iter().map(|of| of.policy.clone());
-        fits.entry(fitted.calibrator).or_default().extend(policies);
+        let fits = of.fits.entry(judge.clone()).or_default();
+        fits.entry(fitted.calibrator)
+            .or_insert(FitRecord { labels, seq });
+        let terms = of.on_terms.entry(judge.clone()).or_default();
+        terms.entry(fit_terms(&fitted.terms)).or_insert(seq);
     }
 
     fn tested(&mut self, experiment: &ExperimentId, seq: u64, tested: &TransportTested) {
+        let all = self.all_since.is_some_and(|since| since < seq);
+        let (judge, environment) = (&tested.terms.judge, tested.terms.environment.as_ref());
+        let fit = self.fit(experiment, (judge, environment), &tested.calibrator);
+        let labels = fit.and_then(|fit| fit.labels.get(&tested.policy));
+        let labels = labels.map_or(0, |of| of.labels);
         let of = self.by_experiment.entry(experiment.clone()).or_default();
-        let key = scope_key(tested.terms.environment.as_ref());
-        let of = of.scopes.entry(key).or_default();
-        let of = of.by_judge.entry(tested.terms.judge.clone()).or_default();
+        let of = of.scopes.entry(scope_key(environment)).or_default();
+        let of = of.by_judge.entry(judge.clone()).or_default();
         let audited = of.entry(tested.policy.clone()).or_default();
-        audited.newest = Some(Newest {
+        let newest = Newest {
             calibrator: tested.calibrator,
             margin_micro: tested.audit.margin_micro.unwrap_or_default(),
             seq,
             state: tested.state,
-        });
-        if tested.state == TransportState::Fail {
-            audited.failed_seq = Some(seq);
-        }
+        };
+        audited.tested(newest, (tested.clusters.value(), labels), all);
     }
+}
+
+/// What of its terms a fit may be chosen by.
+fn fit_terms(of: &EstimateTerms) -> Digest {
+    let chosen = (
+        &of.covariates,
+        of.fold_seed,
+        of.folds,
+        of.label_scale,
+        of.mode,
+    );
+    canon::digest("clover/fit-terms/v1", &chosen)
 }
 
 impl Fold for Audits {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
         let (seq, event) = (event.seq(), event.event());
+        self.adopt(seq, &event.payload);
         if let Some(id) = &event.header.experiment {
             self.take(id, seq, &event.payload);
         }

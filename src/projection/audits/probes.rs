@@ -1,4 +1,4 @@
-//! Probes whose labels can be read, and which of them were scored only then: whoever scores a row once its label is known
+//! Probes: which rows have labels that can be read, what they were drawn from, and which of them were scored only then: whoever scores a row once its label is known
 //! chooses what an audit finds.
 
 use std::collections::BTreeMap;
@@ -8,6 +8,7 @@ use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::payload::Verdict;
@@ -36,6 +37,7 @@ pub const READS: &[Kind] = &[
     Kind::LabelDesignRegistered,
     Kind::LabelRecorded,
     Kind::LabelRevealed,
+    Kind::LabelSealed,
     Kind::ScoreRecorded,
 ];
 
@@ -43,10 +45,16 @@ pub const READS: &[Kind] = &[
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyProbes {
+    /// Rows of the policy with a label for calibration when its first probe could be read.
+    pub calibrated: u64,
+    /// The entry from which its first probe can be read.
+    pub first: u64,
     /// Rows with a label that can be read.
     pub open: BTreeSet<String>,
     /// How many of them each judge scored only then.
     pub late: BTreeMap<JudgeId, u64>,
+    /// How many rows of the policy each judge had scored when its first probe could be read.
+    pub rows: BTreeMap<JudgeId, u64>,
 }
 
 /// Probes of one experiment.
@@ -57,6 +65,14 @@ pub struct ExperimentProbes {
     pub designs: BTreeSet<DesignId>,
     /// By policy, then design.
     pub by_policy: BTreeMap<PolicyId, BTreeMap<DesignId, PolicyProbes>>,
+    /// Rows with a label for calibration, by policy, with the first design that named each.
+    pub calibrated: BTreeMap<PolicyId, BTreeMap<String, DesignId>>,
+    /// By design: how many policies had scores when its first probe could be read.
+    pub families: BTreeMap<DesignId, u64>,
+    /// Of which designs a prompt of a policy is a probe, open or sealed.
+    pub prompts: BTreeMap<PolicyId, BTreeMap<ItemId, BTreeSet<DesignId>>>,
+    /// How many rows of each policy each judge scored.
+    pub scores: BTreeMap<PolicyId, BTreeMap<JudgeId, u64>>,
 }
 
 /// Probes by experiment.
@@ -68,10 +84,51 @@ pub struct Probes {
 }
 
 impl ExperimentProbes {
-    fn opened(&mut self, policy: &PolicyId, design: &DesignId, row: &str) {
+    /// Another design of which a prompt of a policy is a probe, where it is none of this one.
+    pub fn other_design(
+        &self,
+        policy: &PolicyId,
+        item: &ItemId,
+        design: &DesignId,
+    ) -> Option<&DesignId> {
+        let designs = self.prompts.get(policy)?.get(item)?;
+        let first = designs.first()?;
+        (!designs.contains(design)).then_some(first)
+    }
+
+    /// A prompt of a policy is a probe of a design.
+    fn probe(&mut self, policy: &PolicyId, item: &ItemId, design: &DesignId) {
+        let of = self.prompts.entry(policy.clone()).or_default();
+        let of = of.entry(item.clone()).or_default();
+        of.insert(design.clone());
+    }
+
+    fn opened(&mut self, seq: u64, policy: &PolicyId, design: &DesignId, row: &str) {
+        let policies = self.scores.len() as u64;
+        self.families.entry(design.clone()).or_insert(policies);
+        let (scores, calibrated) = (&self.scores, &self.calibrated);
         let of = self.by_policy.entry(policy.clone()).or_default();
-        let of = of.entry(design.clone()).or_default();
+        let of = of.entry(design.clone()).or_insert_with(|| PolicyProbes {
+            calibrated: calibrated.get(policy).map_or(0, |of| of.len() as u64),
+            first: seq,
+            rows: scores.get(policy).cloned().unwrap_or_default(),
+            ..PolicyProbes::default()
+        });
         of.open.insert(row.to_owned());
+    }
+
+    /// Counts a score of a policy's row.
+    fn count(&mut self, said: &ScoreRecorded) {
+        let judges = match self.scores.get_mut(&said.policy) {
+            Some(judges) => judges,
+            None => self.scores.entry(said.policy.clone()).or_default(),
+        };
+        match judges.get_mut(&said.judge) {
+            Some(rows) => *rows += 1,
+            None => {
+                judges.insert(said.judge.clone(), 1);
+            }
+        }
     }
 
     fn scored(&mut self, said: &ScoreRecorded) {
@@ -87,31 +144,44 @@ impl ExperimentProbes {
 
 impl Fold for Probes {
     fn apply(&mut self, event: &VerifiedEvent<'_>) {
-        let event = event.event();
+        let (seq, event) = (event.seq(), event.event());
         let Some(id) = &event.header.experiment else {
             return;
         };
+        let of = match self.by_experiment.get_mut(id) {
+            Some(of) => of,
+            None => self.by_experiment.entry(id.clone()).or_default(),
+        };
         match &event.payload {
             Payload::LabelDesignRegistered(said) if said.purpose == DesignPurpose::Audit => {
-                let of = self.by_experiment.entry(id.clone()).or_default();
                 of.designs.insert(said.design.clone());
             }
-            Payload::LabelRecorded(said) if said.purpose == LabelPurpose::Audit => {
+            Payload::LabelRecorded(said) => {
                 let row = row_of_draw(&said.policy, &said.item, said.draw);
-                let of = self.by_experiment.entry(id.clone()).or_default();
-                of.opened(&said.policy, &said.design, &row);
+                match said.purpose {
+                    LabelPurpose::Audit => {
+                        of.opened(seq, &said.policy, &said.design, &row);
+                        of.probe(&said.policy, &said.item, &said.design);
+                    }
+                    LabelPurpose::Calibrate => {
+                        let rows = of.calibrated.entry(said.policy.clone()).or_default();
+                        rows.entry(row).or_insert_with(|| said.design.clone());
+                    }
+                }
             }
-            Payload::LabelRevealed(said) => {
-                let of = self.by_experiment.get_mut(id);
-                let of = of.filter(|of| of.designs.contains(&said.design));
-                if let Some((of, (policy, ..))) = of.zip(draw_of_row(&said.row)) {
-                    of.opened(&policy, &said.design, said.row.as_str());
+            Payload::LabelSealed(said) if of.designs.contains(&said.design) => {
+                if let Some((policy, item, _)) = draw_of_row(&said.row) {
+                    of.probe(&policy, &item, &said.design);
+                }
+            }
+            Payload::LabelRevealed(said) if of.designs.contains(&said.design) => {
+                if let Some((policy, ..)) = draw_of_row(&said.row) {
+                    of.opened(seq, &policy, &said.design, said.row.as_str());
                 }
             }
             Payload::ScoreRecorded(said) => {
-                if let Some(of) = self.by_experiment.get_mut(id) {
-                    of.scored(said);
-                }
+                of.scored(said);
+                of.count(said);
             }
             _ => {}
         }

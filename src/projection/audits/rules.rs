@@ -37,6 +37,7 @@ use crate::audits::AuditSubject;
 use crate::audits::Audits;
 use crate::audits::claims;
 use crate::audits::environments;
+use crate::audits::obstacles;
 use crate::audits::probes;
 use crate::audits::prompts;
 use crate::designs::Designs;
@@ -171,7 +172,8 @@ fn check_audited(state: &State, experiment: &ExperimentId, tested: &TransportTes
     let passes = tested.state == TransportState::Pass;
     check_probes(state, experiment, (&tested.design, tested.charge), passes)?;
     claims::check_audit(state, tested)?;
-    probes::check_timely(state, experiment, tested)
+    probes::check_timely(state, experiment, tested)?;
+    obstacles::check(state, experiment, tested)
 }
 
 /// A family of environments is tested on probes, by a calibrator of all rows.

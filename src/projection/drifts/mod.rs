@@ -4,6 +4,7 @@
 pub mod anchors;
 pub mod environments;
 mod first;
+pub mod usual;
 
 use std::collections::BTreeMap;
 
@@ -61,14 +62,8 @@ use crate::manifests::estimated;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[Kind::JudgeDriftChecked];
-/// Largest acceptable mean residual of an audit that no plan grades, in millionths (CJE paper, D.6).
-pub const USUAL_MARGIN: i64 = 50_000;
-/// Level of an audit that no plan grades, in millionths.
-pub const USUAL_ALPHA: i64 = 50_000;
 /// Level of a family of environments whose plan says no other, in millionths (CLOVER v1.1, section 8).
 pub const USUAL_Q: i64 = 100_000;
-/// Fewest clusters with which an audit passes that no plan grades.
-pub const USUAL_CLUSTERS: u64 = 20;
 /// The part of a manifest that a deviation names when it says how the drift of a judge is handled.
 pub const JUDGE_PATH: &str = "metric.judge_digest";
 
@@ -432,7 +427,7 @@ fn check_first_plan(
         }
         AuditPlan::Unplanned => {
             check_no_plan(said)?;
-            check_usual(state, experiment, said)?;
+            usual::check_usual(state, experiment, said)?;
         }
     }
     Ok(())
@@ -446,38 +441,6 @@ fn check_no_plan(said: &TransportTested) -> clover_ledger::RuleAnswer {
         "no manifest: none that is in force planned audits before a probe was open",
         digest.to_string(),
     )
-}
-
-/// An audit that nobody planned is graded by the usual numbers or stricter ones, as one of all policies that have probes.
-fn check_usual(
-    state: &State,
-    experiment: &ExperimentId,
-    said: &TransportTested,
-) -> clover_ledger::RuleAnswer {
-    let designs = state.fold::<Designs>();
-    let design = designs.design(experiment, &said.design);
-    let design = design.required("the design of the probes")?;
-    let policies = design.policies.len() as u64;
-    let of = &said.audit;
-    let margin = of.margin_micro.required("a margin")?;
-    let is_usual = of.alpha_micro.value() <= USUAL_ALPHA
-        && of.clusters_min.value() >= USUAL_CLUSTERS
-        && of.family_size.value() >= policies
-        && margin.value() <= USUAL_MARGIN;
-    ensure!(
-        is_usual,
-        format!(
-            "a margin of at most {USUAL_MARGIN} and an alpha of at most {USUAL_ALPHA} millionths, at least {USUAL_CLUSTERS} clusters, and a family of at least {policies}, where no plan says otherwise"
-        ),
-        format!(
-            "margin {} and alpha {} millionths, {} clusters, family {}",
-            margin.value(),
-            of.alpha_micro.value(),
-            of.clusters_min.value(),
-            of.family_size.value()
-        )
-    );
-    Ok(())
 }
 
 /// The entry by which a probe of a design was open, after which no plan counts; `None` where the rulebook in force does not ask.

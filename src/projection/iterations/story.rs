@@ -38,6 +38,8 @@ pub struct StoryEntry {
 /// The entries that belong to one iteration, and those of its experiment that it rests on, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
+    /// Audits that failed are answered by as many new labels from this entry on, if from any.
+    pub answers_since: Option<u64>,
     /// The experiment.
     pub experiment: ExperimentId,
     /// The iteration.
@@ -97,8 +99,9 @@ pub fn read(
     iteration: &IterationId,
     (through_seq, layout): (u64, Option<ReportLayout>),
 ) -> Result<Story, LedgerError> {
-    let mut said = Vec::new();
+    let (mut said, mut rulebooks) = (Vec::new(), Audits::default());
     LogReader::through(history, through_seq).each(|seq, event| {
+        rulebooks.adopt(seq, &event.payload);
         let is_own = event.experiment().is_none_or(|of| of == experiment);
         if is_own && belongs(&event.payload, iteration) {
             let event = event.clone();
@@ -107,6 +110,7 @@ pub fn read(
         ControlFlow::Continue(())
     })?;
     Ok(Story {
+        answers_since: rulebooks.all_since,
         experiment: experiment.clone(),
         iteration: iteration.clone(),
         layout,
@@ -158,7 +162,10 @@ impl Story {
         if !self.has_rows() {
             return None;
         }
-        let mut audits = Audits::default();
+        let mut audits = Audits {
+            all_since: self.answers_since,
+            ..Audits::default()
+        };
         for said in &self.said {
             audits.take(&self.experiment, said.seq, &said.event.payload);
         }

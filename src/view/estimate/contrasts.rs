@@ -17,6 +17,7 @@ use crate::stats::inference::Interval;
 use crate::stats::multiplicity::MultiplicityCorrection;
 use crate::stats::ranking::RankInterval;
 use crate::view::View;
+use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::AuditFacts;
 use crate::view::estimate::digits;
@@ -278,8 +279,10 @@ impl Contrasts<'_> {
             if let Some(of) = self.found.failed(self.experiment, policy) {
                 remarks.push(format!(
                     "{}  transport FAIL at seq {}: its calibration does not transfer, so its differences (!) are withheld; \
-                     it has no rank until it is recalibrated with new labels of it",
-                    self.found.analysis.policies[policy].name, of.seq
+                     it has no rank until it is calibrated on {}",
+                    self.found.analysis.policies[policy].name,
+                    of.seq,
+                    answer::new_labels(self.found.answers(self.experiment, policy).unwrap_or(1))
                 ));
             }
         }

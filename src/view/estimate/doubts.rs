@@ -131,7 +131,9 @@ impl ClaimBasis {
     fn is_unplanned(&self, seq: u64, margin: Micro) -> bool {
         let is_asked = self.rulebook(seq) >= Asks::UsualAudit.since();
         let is_planned = |of: &(u64, Micro)| of.0 < seq && of.1 == margin;
-        !is_asked && margin.value() > drifts::USUAL_MARGIN && !self.margins.iter().any(is_planned)
+        !is_asked
+            && margin.value() > drifts::usual::USUAL_MARGIN
+            && !self.margins.iter().any(is_planned)
     }
 
     /// What the judge shares with policies and with other judges, a sentence each.
@@ -199,7 +201,8 @@ impl Asked<'_> {
         let mut obstacles = self.basis.failing.clone();
         obstacles.extend(self.unscored());
         obstacles.extend(self.labels(&rows));
-        let mut remarks = self.lacking(&gaps);
+        let mut remarks = self.answered();
+        remarks.extend(self.lacking(&gaps));
         for row in &rows {
             self.older_audit(row, &mut obstacles, &mut remarks);
         }
@@ -251,6 +254,16 @@ impl Asked<'_> {
         Some(if reversed { sign.reverse() } else { sign })
     }
 
+    /// Audits that failed and that a fit answered since.
+    fn answered(&self) -> Vec<String> {
+        let of = self.places.iter().filter_map(|&policy| {
+            let answered = self.found.answered(self.experiment, policy)?;
+            let name = &self.found.analysis.policies[policy].name;
+            Some(answer::answered(name, answered.seq, answered.labels))
+        });
+        of.collect()
+    }
+
     /// Prompts of which some policies have no score.
     fn lacking(&self, gaps: &PromptGaps) -> Vec<String> {
         let sentence = |(policy, gap): (usize, PromptGap)| {
@@ -262,6 +275,23 @@ impl Asked<'_> {
         let uneven =
             uneven.map(|((first, second), gap)| values::uneven(name(first), name(second), gap));
         lacking.chain(uneven).collect()
+    }
+
+    /// Rows on record that the judge has no score of: which ones it has may have been chosen, or have come first.
+    fn unscored(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for &policy in self.places {
+            let name = self.found.name(policy);
+            let Some(of) = self.found.gathered.unscored.get(&name) else {
+                continue;
+            };
+            found.push(format!(
+                "{} of {} rows of {name} on record are scored by this judge: the others may be worth more or less.",
+                of.rows - of.unscored,
+                of.rows
+            ));
+        }
+        found
     }
 
     /// What was not asked of the audit that a value rests on, since an older rulebook judged it.
@@ -310,23 +340,6 @@ impl Asked<'_> {
         });
         late.map(|(name, rows)| values::scored_late(name.as_str(), *rows))
             .collect()
-    }
-
-    /// Rows on record that the judge has no score of: which ones it has may have been chosen, or have come first.
-    fn unscored(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        for &policy in self.places {
-            let name = self.found.name(policy);
-            let Some(of) = self.found.gathered.unscored.get(&name) else {
-                continue;
-            };
-            found.push(format!(
-                "{} of {} rows of {name} on record are scored by this judge: the others may be worth more or less.",
-                of.rows - of.unscored,
-                of.rows
-            ));
-        }
-        found
     }
 
     /// What the labels themselves say against a claim.

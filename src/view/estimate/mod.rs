@@ -28,6 +28,7 @@ use crate::report::forest::Forest;
 use crate::report::forest::ForestRow;
 use crate::stats::ranking::RankInterval;
 use crate::view::View;
+use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::answer::Standing;
 use crate::view::estimate::doubts::Asked;
@@ -460,7 +461,7 @@ impl Estimates<'_> {
 
     /// Findings that must not be missed.
     pub fn warnings(&self) -> Vec<String> {
-        let failed = self.rows.iter().filter_map(|(_, row)| {
+        let failed = self.rows.iter().filter_map(|(policy, row)| {
             let audit = row.transport.filter(|of| of.state == TransportState::Fail)?;
             if let Some(scope) = self.failed_environment(audit.seq) {
                 return Some(format!(
@@ -468,10 +469,8 @@ impl Estimates<'_> {
                     row.policy, audit.seq
                 ));
             }
-            Some(format!(
-                "{}: calibration does not transfer (seq {}); no level until it is recalibrated with new labels of it",
-                row.policy, audit.seq
-            ))
+            let wanted = self.found.answers(self.experiment, *policy).unwrap_or(1);
+            Some(answer::withheld(row.policy.as_str(), audit.seq.value(), wanted))
         });
         let missed = self.rows.iter().filter_map(|(policy, row)| {
             let of = &self.found.analysis.policies[*policy];

@@ -13,12 +13,12 @@ use crate::event::payload::audit::AuditTerms;
 use crate::event::payload::audit::ResidualWidth;
 use crate::event::payload::audit::TransportTested;
 use crate::event::payload::environment::EnvironmentsTested;
+use crate::event::payload::estimated::AuditObstacle;
 use crate::event::payload::estimated::TransportState;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
-use crate::projection::drifts;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::answer;
@@ -77,6 +77,10 @@ pub fn waiting(account: &str, design: &DesignId, waiting: u64, outlook: &AuditOu
 /// What the probes of an audit can show, before they are paid for.
 #[derive(Clone, Debug)]
 pub struct AuditOutlook {
+    /// Ends of the scale of labels.
+    pub ends: (f64, f64),
+    /// Policies of which fewer rows wait than the design draws, each with both numbers.
+    pub short: Vec<(PolicyId, u64, u64)>,
     /// Largest acceptable mean residual.
     pub margin: Micro,
     /// Probability that the audit of each policy passes where nothing is wrong.
@@ -92,7 +96,7 @@ pub struct AuditOutlook {
 impl AuditOutlook {
     /// In words, to be asked about.
     pub fn words(&self) -> String {
-        let margin = self.margin;
+        let margin = margin_words(self.margin, self.ends);
         let mut words = match &self.passes {
             Err(error) => format!("whether an audit can pass cannot be said: {error}"),
             Ok(passes) => {
@@ -109,7 +113,10 @@ impl AuditOutlook {
                 };
                 let mut words = format!("{start} within {margin}: {}", each.join(", "));
                 if most < 0.5 {
-                    words += &format!(" (clover plan audit {margin} says how many it takes)");
+                    words += &format!(
+                        " (clover plan audit {} says how many it takes)",
+                        self.margin
+                    );
                 }
                 words
             }
@@ -117,6 +124,12 @@ impl AuditOutlook {
         if let Some((all, rows)) = self.unscored.filter(|(_, rows)| *rows > 0) {
             words += &format!(
                 "; {rows} of {all} probes have no score, and an audit that lacks one passes nothing: score them first"
+            );
+        }
+        for (policy, waiting, drawn) in &self.short {
+            words += &format!(
+                "; of {policy} {waiting} labels wait, and the design draws about {drawn}: no audit of it passes; seal the others \
+                 first"
             );
         }
         if !self.without.is_empty() {
@@ -132,11 +145,22 @@ impl AuditOutlook {
     }
 }
 
+/// A margin with the scale that it is of.
+pub fn margin_words(margin: Micro, (low, high): (f64, f64)) -> String {
+    format!("{margin} of labels from {low} to {high}")
+}
+
 /// Audits with what was asked.
 #[derive(Clone, Debug)]
 pub struct Audits<'a> {
     /// The design of the probes.
     pub design: &'a DesignId,
+    /// How many rows of each policy the design draws, about.
+    pub drawn: BTreeMap<PolicyId, u64>,
+    /// Ends of the scale of labels.
+    pub ends: (f64, f64),
+    /// The usual margin, in millionths of a label unit.
+    pub usual: i64,
     /// What was found of environments.
     pub environments: Vec<EnvironmentsTested>,
     /// What was found.
@@ -161,11 +185,42 @@ fn lacking(of: &TransportTested) -> Option<(u64, u64)> {
     (late > 0).then(|| (late, late + of.rows.value()))
 }
 
+/// Whether nothing passes here for another reason than its numbers.
+fn is_kept_back(of: &TransportTested) -> bool {
+    let has_reason = lacking(of).is_some() || !of.obstacles.is_empty();
+    of.state == TransportState::Inconclusive && has_reason
+}
+
 impl Audits<'_> {
+    /// Why the audit of a policy passes nothing, a sentence or two.
+    pub fn obstacle(&self, of: &TransportTested, obstacle: AuditObstacle) -> String {
+        let (policy, design) = (&of.policy, &of.design);
+        let labels = of.rows;
+        let drawn = self.drawn.get(policy).copied().unwrap_or_default();
+        let counted =
+            format!("Of {policy} {labels} rows are probes of {design}, which draws about {drawn}");
+        match obstacle {
+            AuditObstacle::FewerProbes => {
+                format!("{counted}: labels are missing, or somebody chose among them.")
+            }
+            AuditObstacle::MoreProbes => format!("{counted}: somebody chose among them."),
+            AuditObstacle::FittedLate => format!(
+                "The calibrator has labels from after the first probe of {policy} could be read: only probes of another design \
+                 can audit it."
+            ),
+            AuditObstacle::OtherTerms => format!(
+                "Nobody fitted on these terms before the first probe of {policy} could be read. Record an estimate on them, and \
+                 audit by probes of another design."
+            ),
+        }
+    }
+
     /// The sentence that answers: for which policies the calibrator holds.
     fn answer(&self, on_record: bool) -> Answer {
         let margin = self.terms.margin_micro;
-        let margin = margin.map_or(String::new(), |of| format!(" {of}"));
+        let margin = margin.map_or(String::new(), |of| {
+            format!(" {}", margin_words(of, self.ends))
+        });
         let found = [
             (
                 TransportState::Pass,
@@ -188,11 +243,8 @@ impl Audits<'_> {
         ];
         let mut parts = Vec::new();
         for (state, text) in found {
-            let is_late = |of: &&TransportTested| {
-                of.state == TransportState::Inconclusive && lacking(of).is_some()
-            };
             let of = self.tested.iter().filter(|of| of.state == state);
-            let of = of.filter(|of| !is_late(of));
+            let of = of.filter(|of| !is_kept_back(of));
             let names = answer::names(of.map(|of| of.policy.as_str()));
             if !names.is_empty() {
                 parts.push(format!("{text} {names}."));
@@ -206,6 +258,10 @@ impl Audits<'_> {
                     of.policy
                 ));
             }
+        }
+        for of in &self.tested {
+            let obstacles = of.obstacles.iter();
+            parts.extend(obstacles.map(|obstacle| self.obstacle(of, *obstacle)));
         }
         parts.extend(environments::sentences(&self.environments));
         let missing = answer::names(self.missing.iter().map(String::as_str));
@@ -234,7 +290,7 @@ impl Audits<'_> {
     fn claimed(&self) -> String {
         let claimed = answer::CLAIMED;
         match (self.terms.manifest, self.terms.margin_micro) {
-            (None, Some(margin)) if margin.value() > drifts::USUAL_MARGIN => {
+            (None, Some(margin)) if margin.value() > self.usual => {
                 format!(
                     "{claimed} No plan registered the margin {margin}, which is wider than the usual one."
                 )
@@ -264,11 +320,11 @@ impl Audits<'_> {
         if !tested.is_empty() {
             table(&mut view, tested);
             view.gap();
-            view.sentence(graded(terms));
+            view.sentence(graded(terms, self.ends));
         }
         for of in tested {
             if of.state == TransportState::Inconclusive
-                && lacking(of).is_none()
+                && !is_kept_back(of)
                 && let Some(margin) = of.wide.min_margin_for_pass
             {
                 view.sentence(format!(
@@ -281,8 +337,9 @@ impl Audits<'_> {
         }
         for of in tested.iter().filter(|of| of.state == TransportState::Fail) {
             view.sentence(format!(
-                "{}  every estimate of it is marked from here on, until it is recalibrated with new labels of it",
-                of.policy
+                "{}  every estimate of it is marked from here on, until it is calibrated on {}",
+                of.policy,
+                answer::new_labels(of.clusters.value())
             ));
         }
         for name in &self.missing {
@@ -338,10 +395,10 @@ fn table(view: &mut View, tested: &[TransportTested]) {
 }
 
 /// How audits were graded.
-fn graded(terms: &AuditTerms) -> String {
-    let margin = terms
-        .margin_micro
-        .map_or("no margin".to_owned(), |of| format!("margin {of}"));
+fn graded(terms: &AuditTerms, ends: (f64, f64)) -> String {
+    let margin = terms.margin_micro.map_or("no margin".to_owned(), |of| {
+        format!("margin {}", margin_words(of, ends))
+    });
     let whence = if terms.manifest.is_some() {
         "as registered"
     } else {

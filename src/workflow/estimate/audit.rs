@@ -7,6 +7,7 @@ use clover_event::payload::audit::AuditTerms;
 use clover_event::payload::audit::ResidualWidth;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::estimate::EstimateTerms;
+use clover_event::payload::estimated::AuditObstacle;
 use clover_event::payload::estimated::TransportState;
 use clover_event::payload::manifest::TransportPlan;
 use clover_ground::digest::Digest;
@@ -43,14 +44,14 @@ pub fn algorithm(form: Form) -> &'static str {
     }
 }
 
-/// How audits are graded where no manifest says so.
-pub fn usual(family_size: usize) -> AuditTerms {
+/// How audits are graded where no manifest says so, within a margin in millionths of a label unit.
+pub fn usual(family_size: usize, margin: i64) -> AuditTerms {
     AuditTerms {
-        alpha_micro: Micro::new(drifts::USUAL_ALPHA).unwrap_or_default(),
-        clusters_min: count(drifts::USUAL_CLUSTERS),
+        alpha_micro: Micro::new(drifts::usual::USUAL_ALPHA).unwrap_or_default(),
+        clusters_min: count(drifts::usual::USUAL_CLUSTERS),
         family_size: size(family_size.max(1)),
         manifest: None,
-        margin_micro: Micro::new(drifts::USUAL_MARGIN),
+        margin_micro: Micro::new(margin),
     }
 }
 
@@ -66,7 +67,7 @@ pub fn planned(plan: &TransportPlan, manifest: Digest) -> AuditTerms {
 }
 
 /// What an audit computes with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy)]
 pub struct Ask<'a> {
     /// The design of the probes.
     pub design: &'a DesignId,
@@ -78,6 +79,8 @@ pub struct Ask<'a> {
     pub form: Form,
     /// Whether a probe counts only if its score stands before its label could be read.
     pub timely: bool,
+    /// What keeps the audit of a policy, by its position and the number of its probes, from passing.
+    pub obstacles: &'a dyn Fn(&Found, (usize, usize)) -> Vec<AuditObstacle>,
 }
 
 /// Audits of some policies: the events, and the computation that they come from. Every policy that the design has open
@@ -136,6 +139,7 @@ fn tested(
 ) -> Option<TransportTested> {
     let span = found.analysis.output_scale.span();
     let audit = &found.analysis.policies[policy].transport.as_ref()?.audit;
+    let obstacles = (ask.obstacles)(found, (policy, audit.rows));
     Some(TransportTested {
         algorithm: text(algorithm(ask.form)),
         audit: ask.terms.clone(),
@@ -148,10 +152,11 @@ fn tested(
         late: ask.timely.then(|| count(late)),
         mean_residual: finite(span * audit.mean),
         narrow: width(&audit.narrow, span),
+        obstacles: obstacles.clone(),
         policy: found.name(policy),
         probes_root: found.gathered.probes_root(policy, probes),
         rows: size(audit.rows),
-        state: decided(audit, late),
+        state: decided(audit, late > 0 || !obstacles.is_empty()),
         terms: found.terms.clone(),
         through_seq: count(found.gathered.newest.max(newest)),
         wide: width(&audit.wide, span),
@@ -160,11 +165,12 @@ fn tested(
 }
 
 /// A pass needs the wide interval within the margin; a failure either interval wholly beyond it: this calibrator misses
-/// these probes, however uncertain it is itself. Probes that were scored late, or never, leave it open whether it holds.
-fn decided(audit: &TransportAudit, late: u64) -> TransportState {
+/// these probes, however uncertain it is itself. Probes that were scored late, or never, leave it open whether it holds, as
+/// other obstacles do.
+fn decided(audit: &TransportAudit, is_kept_back: bool) -> TransportState {
     match (audit.narrow.state, audit.wide.state) {
         (AuditState::Fail, _) => TransportState::Fail,
-        (_, AuditState::Pass) if late > 0 => TransportState::Inconclusive,
+        (_, AuditState::Pass) if is_kept_back => TransportState::Inconclusive,
         (_, wide) => terms::state(wide),
     }
 }

@@ -242,28 +242,6 @@ impl Found {
         })
     }
 
-    /// The audit that stands for or against a policy once its calibrator is on record.
-    pub fn standing(&self, experiment: &ExperimentId, policy: usize) -> Option<TransportStanding> {
-        let mut audits = self.gathered.audits.clone();
-        if self.calibrator.is_some() {
-            let sources = self.gathered.sources.iter().enumerate();
-            let newest = sources.filter_map(|(at, of)| Some((self.name(at), of.newest_label?)));
-            let of = (&self.terms.judge, self.terms.environment.as_ref());
-            audits.answer(experiment, of, newest);
-        }
-        let name = self.name(policy);
-        audits.standing(
-            &scope::subject(&self.terms, experiment, &name),
-            self.digest(),
-        )
-    }
-
-    /// The failed audit that stands against a policy, whatever the calibrator.
-    pub fn failed(&self, experiment: &ExperimentId, policy: usize) -> Option<TransportStanding> {
-        self.standing(experiment, policy)
-            .filter(|of| of.state == TransportState::Fail)
-    }
-
     /// What may be claimed of a policy's level.
     pub fn claim(&self, policy: usize, standing: Option<TransportStanding>) -> Claim {
         let result = &self.analysis.policies[policy];

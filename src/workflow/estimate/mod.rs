@@ -22,6 +22,7 @@ pub mod rows;
 pub(crate) mod scope;
 pub mod shape;
 pub mod slices;
+mod standing;
 pub mod terms;
 
 pub use model::CALIBRATOR_LABEL;

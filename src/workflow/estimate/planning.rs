@@ -15,7 +15,7 @@ use clover_num::Count;
 use clover_num::Finite;
 use clover_num::Micro;
 use clover_num::math;
-use clover_projection::drifts::USUAL_MARGIN;
+use clover_projection::drifts::usual::USUAL_MARGIN;
 use clover_stats::calibrator::CalibratorChoice;
 use clover_stats::calibrator::Mode;
 use clover_stats::inference;

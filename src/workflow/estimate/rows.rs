@@ -368,6 +368,9 @@ pub fn gather(
     let mut wrong = None;
     LogReader::below(history, end).each(|seq, event| {
         walk.labels.adopted(&event.payload);
+        if seq < which.audits_below {
+            walk.found.audits.adopt(seq, &event.payload);
+        }
         if event.experiment() != Some(which.experiment) {
             return ControlFlow::Continue(());
         }

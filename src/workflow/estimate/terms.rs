@@ -180,3 +180,23 @@ pub(super) fn state(state: AuditState) -> TransportState {
         AuditState::NotChecked => TransportState::NotChecked,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clover_projection::audits::obstacles;
+
+    use super::*;
+
+    /// What nobody chose is what the rule of audits takes for it.
+    #[test]
+    fn usual_terms_are_usual_to_audits() {
+        let of = usual("judge".parse().unwrap(), Vec::new());
+        assert!(obstacles::are_usual(&of, None));
+        let mut other = of.clone();
+        other.fold_seed = count(7);
+        assert!(!obstacles::are_usual(&other, None));
+        let mut other = of;
+        other.mode = CalibratorMode::TwoStage;
+        assert!(!obstacles::are_usual(&other, None));
+    }
+}

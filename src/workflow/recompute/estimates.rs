@@ -228,6 +228,8 @@ pub(super) fn transport(
         terms: &said.audit,
         form: form(said.algorithm.as_str() == BOUNDED_AUDIT),
         timely: said.late.is_some(),
+        // Whether these stand in the way is asked of the log alone, by the rule `transport`.
+        obstacles: &|_, _| said.obstacles.clone(),
     };
     let (_, events) = audit::audit(gathered, &said.terms, &ask)?;
     let event = events.into_iter().next();

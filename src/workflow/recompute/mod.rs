@@ -142,6 +142,8 @@ pub struct RecomputeCache {
     /// Fits and audits below `governed_below`, which estimates are marked by.
     governed: Vec<(u64, ExperimentId, Payload)>,
     governed_below: u64,
+    /// Since when failed audits are answered by as many new labels.
+    rulebooks: Audits,
     /// The last computations, for events that come from the same.
     last: Vec<CachedEstimate>,
     /// The last off-policy computation.
@@ -230,8 +232,10 @@ impl<'a> Context<'a> {
             return Ok(());
         }
         let governed = &mut self.shared.governed;
+        let rulebooks = &mut self.shared.rulebooks;
         let entries = LogReader::below(self.history, below).since(from);
         entries.each(|seq, event| {
+            rulebooks.adopt(seq, &event.payload);
             let is_one = matches!(
                 event.payload,
                 Payload::CalibratorFitted(_)
@@ -250,7 +254,10 @@ impl<'a> Context<'a> {
 
     /// Audits of an experiment as they stood before an entry.
     fn audits(&self, experiment: &ExperimentId, below: u64) -> Audits {
-        let mut audits = Audits::default();
+        let mut audits = Audits {
+            all_since: self.shared.rulebooks.all_since,
+            ..Audits::default()
+        };
         let before = self
             .shared
             .governed

@@ -1,6 +1,7 @@
 //! The command line in process: a fixed clock and seed, an environment of its own, buffers for streams.
 
 mod analyze;
+mod answered;
 mod assume;
 mod attested;
 mod audited;

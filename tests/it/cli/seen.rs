@@ -74,7 +74,7 @@ fn a_draw_that_was_a_probe_is_none_of_another_design() {
     for rater in ["oracle", "ben"] {
         let line = format!("import labels {file} --purpose audit --design pr3 --rater {rater}");
         let words: Vec<&str> = line.split(' ').collect();
-        desk.refused(&words, 11, &["audit by one design"]);
+        desk.refused(&words, 11, &["a prompt that is a probe of one design"]);
     }
     desk.ok("verify --recompute");
 }
@@ -131,7 +131,7 @@ fn a_rater_says_one_thing_of_a_draw_and_it_counts_once() {
 #[test]
 fn what_a_passed_audit_lets_claim_is_the_same_everywhere() {
     let mut desk = desk();
-    desk.ok("label design new pr1 --purpose audit --probability 1");
+    desk.ok("label design new pr1 --purpose audit --probability 0.666667");
     let file = desk.file("probes.csv", &labels("tuned", 0..80, 0.5));
     desk.ok(&format!(
         "import labels {file} --purpose audit --design pr1"

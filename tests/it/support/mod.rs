@@ -22,6 +22,7 @@ pub mod released;
 pub mod samples;
 pub mod sequenced;
 pub mod tampered;
+pub mod tampered_answered;
 pub mod tampered_before;
 pub mod tampered_chosen;
 pub mod tampered_claims;

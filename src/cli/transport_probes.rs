@@ -1,0 +1,116 @@
+//! Probes of an audit against what their design draws, and a calibrator against when they could be read.
+
+use std::collections::BTreeMap;
+
+use crate::cli::error::CliError;
+use crate::cli::transport::Args;
+use crate::event::id::DesignId;
+use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
+use crate::event::payload::audit::TransportTested;
+use crate::event::payload::estimated::AuditObstacle;
+use crate::ledger::State;
+use crate::ledger::rulebooks::Question;
+use crate::num::Count;
+use crate::projection::audits;
+use crate::projection::audits::FitRecord;
+use crate::projection::audits::obstacles;
+use crate::projection::audits::obstacles::ProbedFit;
+use crate::projection::designs::Designs;
+use crate::projection::drifts;
+use crate::session::estimates::Estimation;
+use crate::view::transport::Audits;
+use crate::workflow::estimate::compute::Found;
+
+/// How many audits share the error rate where nobody planned them.
+pub(super) fn family(read: &Estimation, design: &DesignId, probed: usize) -> Count {
+    let state = read.ledger.state();
+    let known = state.fold::<Designs>().design(&read.experiment, design);
+    let policies = known.map_or(0, |of| of.policies.len());
+    let least = drifts::usual::family_least(state, &read.experiment, design);
+    let family = (probed.max(policies).max(1) as u64).max(least);
+    Count::new(family).unwrap_or_default()
+}
+
+/// How many rows of each audited policy a design draws, about.
+pub(super) fn drawn(
+    read: &Estimation,
+    design: &DesignId,
+    tested: &[TransportTested],
+) -> BTreeMap<PolicyId, u64> {
+    let state = read.ledger.state();
+    let drawn = tested.iter().filter_map(|of| {
+        let place = (&of.policy, design);
+        let drawn = obstacles::drawn(state, &read.experiment, place, &of.terms.judge)?;
+        Some((of.policy.clone(), drawn.expected()))
+    });
+    drawn.collect()
+}
+
+/// Policies of which fewer rows wait for an audit than its design draws, each with how many wait and how many it draws about.
+pub(super) fn short_of_draw(
+    read: &Estimation,
+    design: &DesignId,
+    waiting: &BTreeMap<PolicyId, u64>,
+) -> Vec<(PolicyId, u64, u64)> {
+    let state = read.ledger.state();
+    if !state.asks(Question::AllProbes) {
+        return Vec::new();
+    }
+    let short = waiting.iter().filter_map(|(policy, labels)| {
+        let of = (policy, design);
+        let drawn = obstacles::drawn(state, &read.experiment, of, &read.terms.judge)?;
+        let obstacle = drawn.obstacle(*labels)?;
+        let is_short = obstacle == AuditObstacle::FewerProbes;
+        is_short.then(|| (policy.clone(), *labels, drawn.expected()))
+    });
+    short.collect()
+}
+
+/// What keeps the audit of a policy from passing.
+pub(super) fn obstacles_of(
+    state: &State,
+    (experiment, design): (&ExperimentId, &DesignId),
+    found: &Found,
+    (policy, labels): (usize, usize),
+) -> Vec<AuditObstacle> {
+    let sources = found.gathered.sources.iter();
+    let newest_label = sources.filter_map(|of| of.newest_label).max();
+    let fit = found.digest().and_then(|digest| {
+        let audits = state.fold::<audits::Audits>();
+        let scope = (&found.terms.judge, found.terms.environment.as_ref());
+        audits.fit(experiment, scope, &digest)
+    });
+    let of = ProbedFit {
+        design,
+        experiment,
+        labels: labels as u64,
+        newest_label: fit.map_or(newest_label, FitRecord::newest),
+        policy: &found.name(policy),
+        terms: &found.terms,
+    };
+    obstacles::obstacles(state, &of)
+}
+
+/// Refuses to put an audit on record that cannot pass for want of labels: nobody could add them afterwards.
+pub(super) fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), CliError> {
+    let is_short = |of: &&TransportTested| of.obstacles.contains(&AuditObstacle::FewerProbes);
+    let short = shown.tested.iter().find(is_short);
+    let Some(of) = short.filter(|_| !args.yes && !args.fit.dry_run) else {
+        return Ok(());
+    };
+    let words = shown.obstacle(of, AuditObstacle::FewerProbes);
+    let message = format!("{words} An audit of it passes nothing, and is run once.");
+    Err(CliError::refused(
+        message,
+        "clover import labels for the others, or the same command with --yes",
+    ))
+}
+
+/// What is said where every probe was scored late.
+pub(super) fn unscored(design: &DesignId) -> CliError {
+    let message = format!(
+        "no probe of {design} had a score before its label could be read: there is nothing to audit; score rows first, and label others under a new design"
+    );
+    CliError::refused(message, "clover label design new --help")
+}
