@@ -315,6 +315,19 @@ impl EstimatorArgs {
     }
 }
 
+/// What is said where the plan of a comparison was in force only once scores or labels could be seen.
+fn late_plan(read: &Estimation) -> Option<String> {
+    let manifests: &Manifests = read.ledger.state().fold();
+    let plan = estimated::correction(manifests, &read.experiment)?;
+    let first = *manifests.first_outcome.get(&read.experiment)?;
+    (plan.since > first).then(|| {
+        format!(
+            "plan {} names the correction since seq {}, after the first score or label at seq {first}: whoever signed it may have seen what each one says",
+            plan.manifest, plan.since
+        )
+    })
+}
+
 /// The scale of labels: as it was declared, else as given.
 fn on_record(
     state: &State,
@@ -505,6 +518,9 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
     args.terms.complete(&mut read.terms)?;
     args.terms.weigh(&mut read)?;
     let correction = args.correction(&read)?;
+    if let Some(words) = late_plan(&read) {
+        ctx.warn(words);
+    }
     let found = found(ctx, &mut read)?;
     let places = named(&found, &args.policies)?;
     if places.len() < 2 {

@@ -11,7 +11,9 @@ use crate::event::id::PolicyId;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::ope::OpeDiagnosed;
 use crate::ground::ambient;
+use crate::ledger::rulebooks::Question;
 use crate::projection::drifts;
+use crate::projection::manifests::Manifests;
 use crate::session::estimates::Estimation;
 use crate::view::View;
 use crate::view::ope as view;
@@ -95,7 +97,22 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View
     let (logger, logs) = logger(all, args.logger.as_deref())?;
     let names = targets(&logs, &logger, &args.policies)?;
     let state = read.ledger.state();
-    let planned = estimate::planned(state, &read.experiment, drifts::overlap_plan, "overlap")?;
+    let planned = if state.asks(Question::FirstThresholds) {
+        let manifests = state.fold::<Manifests>();
+        let first = drifts::first_overlap(manifests, &read.experiment);
+        let first = first.map(|(_, digest, numbers)| (digest, numbers));
+        let named = first.map(|(digest, _)| digest);
+        for (id, digest, _) in drifts::planned(manifests, &read.experiment, drifts::overlap_plan) {
+            if Some(digest) != named {
+                ctx.warn(format!(
+                    "plan {id} registers thresholds of overlap and was not in force before the first score or label, or not as it is now: it judges nothing here"
+                ));
+            }
+        }
+        first
+    } else {
+        estimate::planned(state, &read.experiment, drifts::overlap_plan, "overlap")?
+    };
     let terms = ope::terms(found.terms.clone(), logger, planned);
     let form = Form::asked(read.ledger.state());
     let (mut computed, mut diagnoses) = (Vec::with_capacity(names.len()), Vec::new());

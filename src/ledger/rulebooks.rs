@@ -240,6 +240,21 @@ questions! {
     /// How often an iteration counts what a rater said twice.
     LabelReadOnce "label_read_once" since 23 rule Recompute:
         "an iteration counts a label once that a rater gives one draw under several designs";
+    /// Which rows of a policy count in its value.
+    RowsBefore "rows_before" since 23 rule Transport:
+        "a row counts in the value and rank of its policy if its score stands before the first label of the policy can be read, and others are counted and said";
+    /// From when a plan is in force that takes the place of another.
+    PlanInForce "plan_in_force" since 23 rule Thresholds:
+        "a plan binds from its countersignature on where it needs one, and takes the place of another from there on";
+    /// Which plan drift and overlap are judged by.
+    FirstThresholds "first_thresholds" since 23 rule Thresholds:
+        "drift is judged by the plan that was in force before the first anchor set was registered, and overlap by the one in force before the first score or label, else by the usual numbers";
+    /// Which roles of a reader count under `strict`.
+    ReadsEverHeld "reads_ever_held" since 23 rule Sealing:
+        "under strict a release of labels or cards to a key taints where its holder ever held an optimizer's key, on a retired or compromised one too";
+    /// Of how many orders a gate may choose one.
+    OneOfOrders "one_of_orders" since 23 rule Promotion:
+        "a gate is certified_amended at most where another manifest had drawn an order of the same units before the gate was opened";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -28,6 +28,9 @@ use clover_ledger::RuleName;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use clover_ledger::rulebooks;
+use clover_ledger::rulebooks::Question;
+use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -41,6 +44,7 @@ pub const READS: &[Kind] = &[
     Kind::KeyRetired,
     Kind::LedgerCreated,
     Kind::PolicyAdopted,
+    Kind::RulebookAdopted,
 ];
 
 /// What an optimizer may read; there is nothing else. CLOVER v1.1, section 10.5.
@@ -112,6 +116,9 @@ impl Taint {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
+    /// Whether the rulebook in force asks for every role that a holder ever held.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lasting: bool,
     /// Whether roles are kept apart by holder.
     pub is_strict: bool,
     /// Experiments that are open.
@@ -126,13 +133,14 @@ pub struct Access {
 
 impl Access {
     /// The role in which a key may not read a class: its stated one, else any of its roles; and under
-    /// strict the optimizer's, where its holder is one under any key.
+    /// strict the optimizer's, where its holder is one under any key, or from rulebook 23 on ever was.
     pub fn barred(&self, reader: &KeyId, role: Option<Role>, class: &str) -> Option<Role> {
         let key = self.readers.get(reader)?;
         let stated = role.map(|role| vec![role]);
         let mut roles = stated.unwrap_or_else(|| key.roles.as_slice().to_vec());
         let optimizes = |other: &Reader| {
-            other.is_live && other.holder == key.holder && other.roles.contains(Role::Optimizer)
+            let counts = other.is_live || self.is_lasting;
+            counts && other.holder == key.holder && other.roles.contains(Role::Optimizer)
         };
         if self.is_strict && self.readers.values().any(optimizes) {
             roles.push(Role::Optimizer);
@@ -181,6 +189,12 @@ impl Access {
         });
     }
 
+    /// A rulebook is in force.
+    fn adopt(&mut self, version: Option<Count>) {
+        let version = version.map_or(u64::from(rulebooks::UNNAMED), Count::value);
+        self.is_lasting |= version >= u64::from(Question::ReadsEverHeld.since());
+    }
+
     fn ended(&mut self, id: &KeyId) {
         if let Some(reader) = self.readers.get_mut(id) {
             reader.is_live = false;
@@ -205,7 +219,9 @@ impl Fold for Access {
                 let id = KeyId(keyfile::key_id(&owner.public_key.0));
                 self.added(id, &owner.holder, &owner.roles);
                 self.is_strict = created.policy.separation == Separation::Strict;
+                self.adopt(created.rulebook);
             }
+            Payload::RulebookAdopted(of) => self.adopt(Some(of.version)),
             Payload::PolicyAdopted(adopted) => {
                 self.is_strict = adopted.separation == Separation::Strict;
             }

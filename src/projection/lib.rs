@@ -32,6 +32,7 @@ pub mod said;
 pub mod seals;
 pub mod splits;
 pub mod tallies;
+pub mod timely;
 pub mod trail;
 
 use clover_event::Kind;
@@ -203,6 +204,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "tallies",
         reads: tallies::READS,
         make: || Box::<tallies::Tallies>::default(),
+    },
+    FoldEntry {
+        name: "timely",
+        reads: timely::READS,
+        make: || Box::<timely::TimelyRows>::default(),
     },
     // The next fold goes here.
 ];

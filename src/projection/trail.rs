@@ -7,9 +7,12 @@ use clover_event::Event;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
+use clover_event::payload::manifest::Manifest;
 use clover_event::payload::record::ReadOutcome;
 use clover_ground::sign::KeyId;
 
+use crate::drifts;
 use crate::manifests::ManifestRecord;
 use crate::manifests::ManifestVersion;
 use crate::manifests::Manifests;
@@ -181,8 +184,8 @@ pub enum Timing {
 
 impl Timing {
     /// Of one manifest.
-    pub fn of(record: &ManifestRecord) -> Self {
-        let Some(first) = first_seen_seq(record) else {
+    pub fn of(manifests: &Manifests, record: &ManifestRecord) -> Self {
+        let Some(first) = first_seen_seq(manifests, record) else {
             return Self::Unseen;
         };
         let mut since = record.versions.iter().filter_map(ManifestVersion::since);
@@ -194,10 +197,18 @@ impl Timing {
     }
 }
 
-/// The first entry by which an outcome could be seen: of a plan of audits, an open probe that it came after too.
-pub fn first_seen_seq(record: &ManifestRecord) -> Option<u64> {
+/// The first entry by which an outcome could be seen: of a plan of audits, an open probe that it came after too; of one that
+/// says how policies are compared, or how overlap is judged, the first score or label; of one of drift, the first anchor set.
+pub fn first_seen_seq(manifests: &Manifests, record: &ManifestRecord) -> Option<u64> {
     let look = record.first_look.as_ref().map(|look| look.seq);
-    look.into_iter().chain(record.first_probe).min()
+    let has = |of: fn(&Manifest) -> bool| record.versions.iter().any(|one| of(&one.manifest));
+    let compares = |of: &Manifest| of.estimates.is_some() || drifts::overlap_plan(of).is_some();
+    let checks = |of: &Manifest| drifts::drift_plan(of).is_some();
+    let first = |of: &BTreeMap<ExperimentId, u64>| of.get(record.experiment.as_ref()?).copied();
+    let outcome = first(&manifests.first_outcome).filter(|_| has(compares));
+    let anchors = first(&manifests.first_anchors).filter(|_| has(checks));
+    let all = [look, record.first_probe, outcome, anchors];
+    all.into_iter().flatten().min()
 }
 
 /// The entry from which a version stands: its countersignature where it needs one; `None` while it waits for it.
@@ -206,8 +217,8 @@ pub fn in_force_seq(record: &ManifestRecord) -> Option<u64> {
 }
 
 /// Amendments that were made after an outcome could be seen.
-pub fn amended_after(record: &ManifestRecord) -> u64 {
-    let Some(first) = first_seen_seq(record) else {
+pub fn amended_after(manifests: &Manifests, record: &ManifestRecord) -> u64 {
+    let Some(first) = first_seen_seq(manifests, record) else {
         return 0;
     };
     // The plan itself is no amendment, whenever it came.

@@ -144,6 +144,7 @@ pub fn load(home: &Home, ledger: &Ledger, fit: Fit) -> Result<RefittedCalibrator
         fields: &[],
         places: &[],
         strata: false,
+        use_of_rows: said.terms.rows,
         rows_below: said.through_seq.value().saturating_add(1),
         audits_below: 0,
     };

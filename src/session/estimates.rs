@@ -18,6 +18,7 @@ use clover_workflow::analyze::AnalyzeError;
 use clover_workflow::estimate::compute;
 use clover_workflow::estimate::compute::Found;
 use clover_workflow::estimate::drawn::Undrawn;
+use clover_workflow::estimate::form;
 use clover_workflow::estimate::rows;
 use clover_workflow::estimate::rows::Gathered;
 use clover_workflow::estimate::rows::RowsError;
@@ -47,6 +48,16 @@ pub enum EstimateError {
         experiment: ExperimentId,
         /// The judges that it has scores of.
         judges: Vec<JudgeId>,
+    },
+    /// Every row was scored once a label of its policy could be read.
+    #[error(
+        "no row by {judge} in {experiment} counts: each was scored after a label of its policy could be read, and whoever knows labels could choose scores"
+    )]
+    ScoredLate {
+        /// The judge.
+        judge: JudgeId,
+        /// The experiment.
+        experiment: ExperimentId,
     },
     /// No scored row is in the environment.
     #[error("no scored row is in the environment {0}, by what imports kept of rows")]
@@ -119,6 +130,7 @@ impl Estimation {
     /// [`EstimateError`], and [`SessionError::Store`] when the vault cannot be opened.
     pub fn gather(&mut self, as_of: Option<u64>) -> Result<Gathered, SessionError> {
         let below = as_of.map_or(self.ledger.size(), |seq| seq + 1);
+        self.terms.rows = form::use_of_rows(self.ledger.state());
         let which = Which {
             experiment: &self.experiment,
             judge: &self.terms.judge,
@@ -127,6 +139,7 @@ impl Estimation {
             fields: &self.fields,
             places: &self.places,
             strata: self.ledger.state().asks(Question::WeightedLabels),
+            use_of_rows: self.terms.rows,
             rows_below: below,
             audits_below: below,
         };
@@ -154,6 +167,9 @@ impl Estimation {
         }
         if gathered.dataset.policies.is_empty() {
             let (judge, experiment) = (self.terms.judge.clone(), self.experiment.clone());
+            if !gathered.late.is_empty() {
+                return Err(EstimateError::ScoredLate { judge, experiment }.into());
+            }
             let draws = scores::draws(&self.ledger, self.ledger.state())?;
             let judges: BTreeSet<JudgeId> = draws
                 .into_keys()

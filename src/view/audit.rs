@@ -254,20 +254,20 @@ fn span(first: u64, last: u64) -> String {
 }
 
 pub(super) fn timings(state: &State) -> Vec<PlanTiming> {
-    let manifests = state.fold::<Manifests>().by_id.iter();
-    let plans = manifests.map(|(manifest, record)| PlanTiming {
+    let all = state.fold::<Manifests>();
+    let plans = all.by_id.iter().map(|(manifest, record)| PlanTiming {
         manifest: manifest.clone(),
         experiment: record.experiment.clone(),
         versions: record.versions.len() as u64,
         in_force_seq: trail::in_force_seq(record),
-        first_look_seq: trail::first_seen_seq(record),
-        timing: match Timing::of(record) {
+        first_look_seq: trail::first_seen_seq(all, record),
+        timing: match Timing::of(all, record) {
             Timing::Before => "before",
             Timing::After => "after",
             Timing::Unseen => "unseen",
         }
         .to_owned(),
-        amended_after: trail::amended_after(record),
+        amended_after: trail::amended_after(all, record),
         deviations: record.deviations.len() as u64,
     });
     plans.collect()

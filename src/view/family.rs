@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::event::id::FamilyId;
 use crate::event::id::ManifestId;
 use crate::event::payload::manifest::FamilyMethod;
+use crate::event::payload::manifest::HypothesisKind;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::State;
@@ -15,6 +16,7 @@ use crate::projection::gates::FamilyClosing;
 use crate::projection::gates::Gate;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Family;
+use crate::projection::manifests::ManifestRecord;
 use crate::projection::manifests::Manifests;
 use crate::session::gate::GateError;
 use crate::view::View;
@@ -22,6 +24,9 @@ use crate::view::appended;
 use crate::view::word;
 use crate::workflow::gates::design;
 use crate::workflow::gates::family;
+
+/// The share of the scale from which on a margin is one that hardly any candidate fails.
+const EASY_MARGIN: f64 = 0.5;
 
 /// A member of a family.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,6 +44,9 @@ pub struct Member {
     pub decided: Option<String>,
     /// Whether its claim holds, by the closing of the family; `null` before.
     pub holds: Option<bool>,
+    /// Its margin as a share of its scale, where it claims no more than to be within it: from a half on hardly anything fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin_share: Option<f64>,
 }
 
 /// One family, without what its members show.
@@ -178,7 +186,7 @@ pub fn show(state: &State, id: &FamilyId) -> Result<View, GateError> {
     let facts = FamilyShown {
         family: id.clone(),
         terms: terms(of, closed),
-        members: members((of, gates), closed),
+        members: members((of, gates, state.fold()), closed),
         merged: merged(state, id),
         r#loop: generations(state, id),
         next_alpha_micro: more.then(|| of.alpha_of(state, None).max(0)),
@@ -190,6 +198,7 @@ pub fn show(state: &State, id: &FamilyId) -> Result<View, GateError> {
         view.line(format!("the next member's alpha_micro may be {alpha}{why}"));
     }
     member_table(&mut view, &facts.members);
+    easy(&mut view, &facts.members);
     together(&mut view, &facts);
     if let Some(found) = &facts.r#loop {
         looped(&mut view, found, &facts.terms);
@@ -241,7 +250,10 @@ fn next_alpha(of: &Family) -> String {
 }
 
 /// What each member has shown, past what it ends, and what the closing found.
-fn members((of, gates): (&Family, &Gates), closed: Option<&FamilyClosing>) -> Vec<Member> {
+fn members(
+    (of, gates, manifests): (&Family, &Gates, &Manifests),
+    closed: Option<&FamilyClosing>,
+) -> Vec<Member> {
     let members = of.joined.iter().map(|(manifest, alpha)| {
         let gate = gates.by_id.get(manifest);
         let decided = gate.and_then(|gate| gate.decided);
@@ -252,9 +264,47 @@ fn members((of, gates): (&Family, &Gates), closed: Option<&FamilyClosing>) -> Ve
             ends_past: design::ln_stop(*alpha, Some(of)),
             decided: decided.map(|one| word(&one.outcome)),
             holds: closed.map(|one| one.rejected.contains(manifest)),
+            margin_share: manifests.by_id.get(manifest).and_then(margin_share),
         }
     });
     members.collect()
+}
+
+/// How much of the scale the margin of a claim of noninferiority or equivalence is.
+fn margin_share(record: &ManifestRecord) -> Option<f64> {
+    let of = &record.in_force()?.manifest;
+    let within = matches!(
+        of.hypothesis.kind,
+        HypothesisKind::Equivalent | HypothesisKind::Noninferior
+    );
+    let (test, metric) = of
+        .test
+        .as_ref()
+        .filter(|_| within)
+        .zip(of.metric.as_ref())?;
+    let width = metric.scale_hi_micro.value() - metric.scale_lo_micro.value();
+    let margin = test.null_margin_micro.value().unsigned_abs();
+    (width > 0).then(|| margin as f64 / width as f64)
+}
+
+/// Members that hardly any candidate fails.
+fn easy(view: &mut View, members: &[Member]) {
+    let share = |of: &Member| of.margin_share.filter(|share| *share >= EASY_MARGIN);
+    let easy = members.iter().filter_map(|of| {
+        let share = share(of)?;
+        Some(format!(
+            "{} ({:.0} % of its scale)",
+            of.manifest,
+            100.0 * share
+        ))
+    });
+    let easy: Vec<String> = easy.collect();
+    if !easy.is_empty() {
+        view.line(format!(
+            "hardly any candidate fails, so wide is the margin of: {}. Each that holds counts as a true discovery",
+            easy.join(", ")
+        ));
+    }
 }
 
 fn member_table(view: &mut View, members: &[Member]) {

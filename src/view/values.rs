@@ -103,6 +103,15 @@ pub fn lacking(policy: &str, gap: PromptGap) -> String {
     )
 }
 
+/// What is said of rows that do not count.
+pub fn scored_late(policy: &str, rows: u64) -> String {
+    let (rows, verb, pronoun) = match rows {
+        1 => ("1 row".to_owned(), "was", "it does"),
+        rows => (format!("{rows} rows"), "were", "they do"),
+    };
+    format!("{rows} of {policy} {verb} scored after its labels could be read: {pronoun} not count.")
+}
+
 /// What is said of two policies of which one has more draws, against the other, on some prompts than on the rest.
 pub fn uneven(first: &str, second: &str, gap: PromptGap) -> String {
     format!(

@@ -87,7 +87,7 @@ class Questions:
                  **tally.fields()} for (author, kind), tally in sorted(self.signed.items())]
 
     def plans(self, state):
-        return [plan(name, record) for name, record in sorted(state.manifests.items())]
+        return [plan(state, name, record) for name, record in sorted(state.manifests.items())]
 
     def seen(self, state):
         return [{**seen, "holder": holder_of(state, seen["by"]), **tally.fields()} for seen, tally in self.peeks]
@@ -116,10 +116,22 @@ def holder_of(state, author):
     return key.holder if key else None
 
 
-def plan(name, record):
+def first_seen(state, record):
+    """When an outcome of a plan could first be seen: of one that says how policies are compared, or how overlap is judged, the
+    first score or label; of one of drift, the first anchor set."""
+    said = [(version.manifest, version.manifest.get("diagnostics", {})) for version in record.versions]
+    compares = any("estimates" in manifest or "overlap" in numbers for manifest, numbers in said)
+    outcome = state.first_outcome.get(record.experiment) if compares else None
+    checks = any("drift" in numbers for _, numbers in said)
+    anchors = state.first_anchors.get(record.experiment) if checks else None
+    all_ = (record.first_look, record.first_probe, outcome, anchors)
+    return min((seq for seq in all_ if seq is not None), default=None)
+
+
+def plan(state, name, record):
     """When a plan came into force, and when an outcome of it could first be seen."""
     standing = [version for version in record.versions if version.countersigned or not version.needs]
-    look = min((seq for seq in (record.first_look, record.first_probe) if seq is not None), default=None)
+    look = first_seen(state, record)
     if look is None:
         timing = "unseen"
     else:

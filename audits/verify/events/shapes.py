@@ -206,7 +206,7 @@ TERMS = record(
     iteration=Optional(record(candidate=Optional(hex64), iteration=ident, rubric_hash=hex64)), judge=ident,
     judge_scale=Optional(SCALE),
     label_scale=Optional(SCALE), labels=one_of("representative", "targeted", "weighted"),
-    mode=one_of("auto", "monotone", "two_stage"), weight=Optional(WEIGHT))
+    mode=one_of("auto", "monotone", "two_stage"), rows=Optional(one_of("scored_before")), weight=Optional(WEIGHT))
 STATES = one_of("fail", "inconclusive", "not_checked", "not_graded", "pass")
 STANDING = record(seq=COUNT, state=STATES)
 CLAIM = one_of("borrowed_checked", "borrowed_unchecked", "own_labels", "refused", "uncalibrated")

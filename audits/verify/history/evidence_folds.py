@@ -169,6 +169,33 @@ def probe_prompt(state, entry, prompt):
     designs.add(entry.data["design"])
 
 
+def label_readable(state, entry, policy, item):
+    """A label of a policy can be read from here on: rows of it that are scored later do not count."""
+    state.row_labels.setdefault((entry.experiment, policy), set()).add(item)
+
+
+def row_scored(state, entry, data):
+    """A row counts if it is scored before the first label of its policy can be read."""
+    labels = state.row_labels.get((entry.experiment, data["policy"]))
+    rows = state.judged_rows.setdefault((entry.experiment, data["policy"]), {}).setdefault(data["judge"], [0, {}])
+    if labels is None:
+        rows[0] += 1
+    else:
+        rows[1][data["item"], data["draw"]] = (entry.position, data["item"] not in labels)
+
+
+def row_drawn(state, entry, data):
+    """A late row of a new prompt counts once its label names a design that was registered after its score."""
+    registered = state.design_seqs.get((entry.experiment, data["design"]))
+    if data["purpose"] != "calibrate" or registered is None:
+        return
+    for rows in state.judged_rows.get((entry.experiment, data["policy"]), {}).values():
+        seq, is_new = rows[1].get((data["item"], data["draw"]), (registered, False))
+        if is_new and seq < registered:
+            del rows[1][data["item"], data["draw"]]
+            rows[0] += 1
+
+
 def data_ingested(state, entry, data):
     """Fields that an import says first, once a label could be read: whoever said them could know labels."""
     experiment = entry.experiment
@@ -191,6 +218,8 @@ def label_recorded(state, entry, data):
     row = row_of_draw(data["policy"], data["item"], data["draw"])
     if entry.experiment is not None:
         state.first_readable.setdefault(entry.experiment, entry.position)
+        label_readable(state, entry, data["policy"], data["item"])
+        row_drawn(state, entry, data)
         if data["purpose"] == "calibrate":
             state.calibrated.setdefault(entry.experiment, {}).setdefault(data["policy"], entry.position)
             state.calibrated_rows.setdefault((entry.experiment, data["policy"]), set()).add(row)
@@ -259,6 +288,7 @@ def label_revealed(state, entry, data):
     of_block, draw = state.in_block(*key), draw_of_row(data["row"])
     if draw is not None and entry.experiment is not None:
         state.first_readable.setdefault(entry.experiment, entry.position)
+        label_readable(state, entry, draw[0], draw[1])
         if state.designs.get(key) == "audit":
             readable_probe(state, entry.position, entry.experiment, data["design"], draw[0], data["row"])
     state.paid_for.setdefault(data["charge"], state.labels_of(*key))
@@ -422,6 +452,8 @@ def judge_registered(state, entry, data):
 
 
 def score_recorded(state, entry, data):
+    if entry.experiment is not None:
+        row_scored(state, entry, data)
     readable_outcome(state, entry, data)
     rows = state.scored_at.setdefault(entry.experiment, {}).setdefault(data["judge"], {})
     row = row_of_draw(data["policy"], data["item"], data["draw"])

@@ -21,6 +21,7 @@ def rubric_registered(state, entry, data):
 
 
 def anchor_set_registered(state, entry, data):
+    state.first_anchors.setdefault(entry.experiment, entry.position)
     state.anchors.add((entry.experiment, data["anchors"]))
 
 

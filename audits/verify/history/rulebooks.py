@@ -20,6 +20,7 @@ QUESTIONS = {
     "one_probe": 22, "even_probes": 22, "one_label": 22, "patch_account": 22,
     "answered_failure": 23, "scaled_margin": 23, "one_prompt": 23, "all_probes": 23, "fitted_before": 23,
     "whole_family": 23,
+    "rows_before": 23, "plan_in_force": 23, "first_thresholds": 23, "reads_ever_held": 23, "one_of_orders": 23,
     "missing_prompts": 23,
     "labels_on_scale": 23, "scores_on_scale": 23, "compared_judges": 23, "answered_battery": 23,
     "reported_kinship": 23, "label_shares": 23, "label_read_once": 23,

@@ -72,6 +72,8 @@ class State:
         self.late_scores = {}                     # (experiment, policy, design, judge) -> those scored only then
         self.first_readable, self.calibrated = {}, {}   # experiment -> seq of its first label; -> policy -> likewise
         self.late_fields, self.late_strata = {}, {}     # experiment -> field, or policy -> (label, import) that came after
+        self.row_labels, self.judged_rows = {}, {}      # (experiment, policy) -> its prompts with a label that can be read;
+                                                        # -> judge -> [rows that count, late ones -> (seq, of a new prompt)]
         self.late_unnamed = {}                    # experiment -> the same of an import that names no fields
         self.open_of, self.sealed_of, self.revealed_of = {}, {}, {}     # how many labels
         self.governed = set()                     # experiments with a registered design
@@ -82,6 +84,7 @@ class State:
         self.blocks = {}                          # [sealed, revealed, reveal_by] since its split
         self.split_since, self.windows = {}, {}   # seq of the newest split; [(t2, its text)]
         self.confirm_roots, self.first_outcome = set(), {}
+        self.first_anchors = {}                   # experiment -> seq of its first anchor set
         self.scored = {}                          # id of a score.recorded -> its score
         self.label_scales, self.label_ranges = {}, {}   # experiment -> (low, high) as declared; least and greatest seen
         self.score_scales = {}                    # (experiment, judge) -> (low, high) as declared
@@ -238,7 +241,9 @@ class State:
         if key is None:
             return None
         roles = {data["role"]} if "role" in data else set(key.roles)
-        if self.strict and "optimizer" in self.live_roles(key.holder):
+        ever = self.asks("reads_ever_held") and any(
+            "optimizer" in other.roles for other in self.keys.values() if other.holder == key.holder)
+        if self.strict and (ever or "optimizer" in self.live_roles(key.holder)):
             roles.add("optimizer")
         label = data["class"] == "label" or data["class"].startswith("label.")
         bars = {"optimizer": data["class"] not in OPTIMIZER_READS, "adversary": label, "verifier": label}

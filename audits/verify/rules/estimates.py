@@ -1,5 +1,6 @@
 """Rules of calibrators, estimates, comparisons and audits of transport (`schema/ESTIMATES.md`, `schema/CLAIMS.md`)."""
 
+from formats.limits import SAFE_INTEGER
 from formats.limits import show
 from events.shapes import CHECKED
 from history.environments import scope_key, scope_words
@@ -166,7 +167,9 @@ def counted_problem(state, e):
     """As many prompts of each side as have a score, and the same ones where none is said to lack."""
     said, sides = e.data["prompts"], []
     for which in ("first", "second"):
-        items, stated = prompts_of(state, e, e.data[which]), said["both"] + said[which + "_only"]
+        # Of a policy with rows that do not count its prompts are computed again.
+        items = None if e.data.get(which + "_late") else prompts_of(state, e, e.data[which])
+        stated = said["both"] + said[which + "_only"]
         if items is not None and len(items) != stated:
             return "%d prompts of %s, which have scores" % (len(items), e.data[which]), str(stated)
         sides.append(items)
@@ -330,6 +333,25 @@ def timely_problem(state, e):
         return "no pass where %d probes have no score from before their label" % late, "a pass"
 
 
+def rule_rows(state, e):
+    """Rows count that were scored before the first label of their policy; estimates and comparisons say how many do not."""
+    if e.kind not in BY_TERMS or e.experiment is None or not state.asks("rows_before"):
+        return None
+    terms = e.data["terms"].get("estimate", e.data["terms"])
+    if "iteration" not in terms and terms.get("rows") != "scored_before":
+        return "rows scored_before: only those that were scored before the first label of their policy", "rows of any time"
+    sides = {"estimate.recorded": (("policy", "late"),),
+             "contrast.recorded": (("first", "first_late"), ("second", "second_late"))}
+    for policy, late in ((e.data[policy], e.data.get(late)) for policy, late in sides.get(e.kind, ())):
+        timely, others = state.judged_rows.get((e.experiment, policy), {}).get(terms["judge"], (0, ()))
+        in_part = "environment" in terms          # of one environment nobody here knows which rows are in it
+        if late is None or late > len(others) or late < len(others) and not in_part:
+            return "%d rows of %s that were scored once its labels could be read" % (len(others), policy), str(late)
+        rows = e.data.get("rows", timely)
+        if rows > timely or rows < timely and not in_part:
+            return "the %d rows of %s that were scored before its labels" % (timely, policy), str(e.data["rows"])
+
+
 def all_timely_problem(state, e):
     """A family of environments is tested by every probe of its design, or the probe is late; beside one none passes."""
     data, design, judge = e.data, e.data["design"], e.data["terms"]["judge"]
@@ -410,14 +432,28 @@ def plans_before(record_, opened):
     return bool(then and current and then.manifest.get("transport") == current.manifest.get("transport"))
 
 
+def replaced_seq(state, record_):
+    """The entry from which another manifest has the place of this one; from rulebook 23 on it is in force itself."""
+    by = state.manifests.get(record_.superseded_by)
+    if not by or not by.versions:
+        return None
+    if not state.asks("plan_in_force"):
+        return by.versions[0].seq
+    return min((seq for seq in map(stands_since, by.versions) if seq is not None), default=None)
+
+
+def is_replaced(state, record_):
+    """Whether another manifest has the place of this one."""
+    return replaced_seq(state, record_) is not None if state.asks("plan_in_force") else bool(record_.superseded_by)
+
+
 def first_plan(state, e, opened):
     """(record, still in force) of the plan that was in force first before an entry; (None, False) where there was none."""
     found = []
     for name in sorted(state.manifests, key=lambda name: name.encode("utf-8")):
         record_ = state.manifests[name]
         version = next((version for version in reversed(record_.versions) if stood(version, opened)), None)
-        by = state.manifests.get(record_.superseded_by)
-        replaced = by.versions[0].seq if by and by.versions else None
+        replaced = replaced_seq(state, record_)
         if record_.experiment != e.experiment or version is None or "transport" not in version.manifest:
             continue
         if replaced is not None and replaced <= opened:
@@ -427,7 +463,7 @@ def first_plan(state, e, opened):
     if not found:
         return None, False
     record_ = min(found, key=lambda pair: pair[0])[1]
-    return record_, not record_.superseded_by and plans_before(record_, opened)
+    return record_, not is_replaced(state, record_) and plans_before(record_, opened)
 
 
 def audit_grades(state, e):
@@ -507,8 +543,8 @@ def planned_estimate(state, experiment, field):
     """What the plan in force first says of estimates: as it stood at the first outcome, else the first that came later."""
     outcome, found = state.first_outcome.get(experiment), []
     for record_ in state.manifests.values():
-        by = state.manifests.get(record_.superseded_by)
-        early = by and by.versions and (outcome is None or by.versions[0].seq < outcome)
+        by = replaced_seq(state, record_)
+        early = by is not None and (outcome is None or by < outcome)
         if record_.experiment != experiment or early:
             continue
         standing = [(stands_since(of), of.manifest.get("estimates", {}).get(field)) for of in record_.versions]
@@ -530,6 +566,29 @@ def planned_problem(state, e):
     weight, said = planned_estimate(state, e.experiment, "weight"), e.data["terms"].get("weight", "one")
     if weight is not None and said != weight:
         return "weight %s, as the plan in force first says" % weight, "weight %s" % said
+
+
+def first_numbers(state, e, of, said):
+    """Drift and overlap are judged by the plan that was in force before the result could be seen, else by the usual numbers."""
+    usual, found, digest = said
+    looks = state.first_anchors if of == "drift" else state.first_outcome
+    look, plans = looks.get(e.experiment, SAFE_INTEGER + 1), []
+    for name in sorted(state.manifests, key=lambda name: name.encode("utf-8")):
+        record_ = state.manifests[name]
+        replaced = replaced_seq(state, record_)
+        then = next((version for version in reversed(record_.versions) if stood(version, look)), None)
+        if record_.experiment != e.experiment or then is None or replaced is not None and replaced < look:
+            continue
+        has = [version for version in record_.versions if of in version.manifest.get("diagnostics", {})]
+        if then in has:
+            since = min(seq for seq in map(stands_since, has) if seq is not None)
+            plans.append((since, then.digest, then.manifest["diagnostics"][of]))
+    if not plans:
+        same = digest is None and found == usual
+        return None if same else ("the usual thresholds: no plan was in force before the result could be seen", "others")
+    _, first, numbers = min(plans, key=lambda plan: plan[0])
+    if digest != first or found != numbers:
+        return "the thresholds of the plan that was in force before the result could be seen, %s" % first, str(digest)
 
 
 def rule_thresholds(state, e):
@@ -555,6 +614,8 @@ def rule_thresholds(state, e):
         found = {name: e.data["audit"].get(name) for name in GRADED}
     else:
         return None
+    if usual is not None and state.asks("first_thresholds"):
+        return first_numbers(state, e, of, (usual, found, digest))
     opened = opened_probe(state, e)
     named = state.of_digest(digest) if opened is not None else None
     if named and not plans_before(named, opened):
@@ -563,7 +624,7 @@ def rule_thresholds(state, e):
     for name in sorted(state.manifests, key=lambda name: name.encode("utf-8")):
         record_ = state.manifests[name]
         current = record_.in_force()
-        if record_.experiment != e.experiment or record_.superseded_by or current is None:
+        if record_.experiment != e.experiment or is_replaced(state, record_) or current is None:
             continue
         if opened is not None and not plans_before(record_, opened):
             continue

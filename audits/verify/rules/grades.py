@@ -47,7 +47,8 @@ def grade_alone(state, gate, record_, now):
         return "self_governed"
     look = SAFE_INTEGER if record_.first_look is None else record_.first_look
     amended = any(one.seq > look and one.amendment is not None and one.amendment >= 2 for one in record_.versions)
-    redrawn = state.asks("one_order") and is_redrawn(state, record_)
+    before = gate.opened if state.asks("one_of_orders") else record_.versions[0].seq
+    redrawn = state.asks("one_order") and is_redrawn(state, record_, before)
     return "certified_amended" if amended or record_.deviations or redrawn else "certified"
 
 
@@ -62,17 +63,17 @@ def knew_outcomes(state, record_, bound):
         person(key_id) == fixed and KNOWING & key.roles for key_id, key in state.keys.items())
 
 
-def is_redrawn(state, record_):
-    """Whether the same units had been ordered for the same candidate and metric before this was registered."""
+def is_redrawn(state, record_, before):
+    """Whether another manifest had the same units ordered for the same candidate and metric before an entry."""
     first = record_.versions[0]
     root = first.manifest.get("data", {}).get("confirm_root")
     metric = first.manifest.get("metric", {}).get("metric")
     return root is not None and any(
-        one.digest != first.digest and one.countersigned and one.since < first.seq
+        one.digest != first.digest and one.countersigned and one.since < before
         and one.manifest.get("data", {}).get("confirm_root") == root
         and one.manifest.get("metric", {}).get("metric") == metric
         and shares_candidate(one.manifest, first.manifest)
-        for other in state.manifests.values() for one in other.versions)
+        for other in state.manifests.values() if other is not record_ for one in other.versions)
 
 
 def rule_promotion(state, e):

@@ -295,9 +295,9 @@ def comparison_plan_problem(state, e, pair):
     if plan["comparisons"] != len(all_named):
         return "%d comparisons, as it names" % len(all_named), str(plan["comparisons"])
     first = min(state.calibrated.get(e.experiment, {}).values(), default=None)
-    if first is not None and version.seq >= first:
+    if first is not None and version.since >= first:
         expected = "a plan from before the first label for calibration, at seq %d" % first
-        return expected, "one at seq %d" % version.seq
+        return expected, "one in force since seq %d" % version.since
     if (e.experiment, frozenset(pair)) in state.compared:
         return "no plan: a comparison of these judges that a plan named was seen before", plan["manifest"]
 

@@ -17,6 +17,10 @@ impl From<EstimateError> for CliError {
                 };
                 Self::not_found(message, next)
             }
+            EstimateError::ScoredLate { .. } => Self::refused(
+                message,
+                "clover experiment register ID, score its rows, and label them then",
+            ),
             EstimateError::NoCalibrator { name: Some(_) } => {
                 Self::not_found(message, "clover calibrate list")
             }

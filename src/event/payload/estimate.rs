@@ -31,6 +31,7 @@ use crate::payload::estimated::PolicyLabels;
 use crate::payload::estimated::PredictionWeight;
 use crate::payload::estimated::Reading;
 use crate::payload::estimated::Resampling;
+use crate::payload::estimated::RowUse;
 use crate::payload::estimated::ScaleEnds;
 use crate::payload::predicate::RowsRead;
 
@@ -68,6 +69,9 @@ pub struct EstimateTerms {
     pub labels: LabelUse,
     /// Which calibrator was asked for.
     pub mode: CalibratorMode,
+    /// Which rows are read; absent before rulebook 23, where rows of any time were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<RowUse>,
     /// How far a prediction is trusted where own labels correct it; absent for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<PredictionWeight>,
@@ -204,6 +208,9 @@ pub struct EstimateRecorded {
     /// The mean of its own labels, without a judge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels_only: Option<LabelMean>,
+    /// Rows that do not count, since they were scored once a label of the policy could be read; absent before rulebook 23.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<Count>,
     /// Why there is no interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_interval: Option<Text>,
@@ -326,6 +333,9 @@ pub struct ContrastRecorded {
     /// What may be claimed of its level; absent before rulebook 18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_claim: Option<Claim>,
+    /// Its rows that do not count, since they were scored once a label of it could be read; absent before rulebook 23.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_late: Option<Count>,
     /// Merkle root of its rows.
     pub first_root: Root,
     /// The failed audit that stands against the first policy under this judge: its calibration does not transfer.
@@ -350,6 +360,9 @@ pub struct ContrastRecorded {
     /// What may be claimed of its level; absent before rulebook 18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_claim: Option<Claim>,
+    /// Its rows that do not count, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_late: Option<Count>,
     /// Merkle root of its rows.
     pub second_root: Root,
     /// The failed audit that stands against the second policy.

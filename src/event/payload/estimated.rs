@@ -80,6 +80,11 @@ words! {
         /// By stratum, with the probabilities of their design: labels correct their policy, each by one over its own.
         Weighted = "weighted",
     }
+    /// Which rows of a policy are read.
+    RowUse {
+        /// Those whose score stands before the first label of the policy can be read.
+        ScoredBefore = "scored_before",
+    }
     /// How an interval came about.
     IntervalMethod {
         /// Either of the others, widened by the exact bound of labels that nearly all are one value.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clover_event::Event;
 use clover_event::PAYLOAD_TYPE;
+use clover_event::Payload;
 use clover_event::SeenCheckpoint;
 use clover_ground::ambient::Ambient;
 use clover_ground::digest::Digest;
@@ -74,6 +75,10 @@ pub(super) struct Checker<'a> {
     pub(super) head_held: bool,
     pub(super) not_checked: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// Leaf hashes of all entries walked so far, for roots that are named later.
+    pub(super) walked: Vec<Digest>,
+    /// What auditors attested: the entry, the size and the root.
+    pub(super) attested: Vec<(u64, u64, Digest)>,
     pub(super) unproven_keys: u64,
     pub(super) divergence: Option<Divergent>,
     /// The entries do not even match the log's own checkpoints: changed in place, not another history.
@@ -126,6 +131,8 @@ impl<'a> Checker<'a> {
             head_held: false,
             not_checked: Vec::new(),
             notes: Vec::new(),
+            walked: Vec::new(),
+            attested: Vec::new(),
             unproven_keys: 0,
             divergence: None,
             own_root_broken: false,
@@ -172,6 +179,7 @@ impl<'a> Checker<'a> {
     /// Takes the leaf hash of the next entry. The tree takes leaves tile by tile, unless something is due before.
     pub(super) fn take_leaf(&mut self, leaf: Digest) -> Result<(), VerifyError> {
         self.leaves.push(leaf);
+        self.walked.push(leaf);
         self.position += 1;
         if self.position.is_multiple_of(TILE_WIDTH.into()) || self.is_due() {
             self.grow()?;
@@ -466,6 +474,9 @@ impl<'a> Checker<'a> {
             || rules::is_genesis(seq, event);
         self.report(seq, breaches);
         if fit {
+            if let Payload::AuditAttested(said) = &event.payload {
+                self.attested.push((seq, said.size.value(), said.root.0));
+            }
             self.give_judged(seq, checked, &facts)?;
             self.apply(candidate)
         } else {
@@ -483,7 +494,7 @@ impl<'a> Checker<'a> {
 
     fn apply(&mut self, candidate: ProposedEvent<'_>) -> Result<(), VerifyError> {
         let verified = VerifiedEvent::new(candidate);
-        if let clover_event::Payload::KeyAdded(added) = &candidate.event.payload
+        if let Payload::KeyAdded(added) = &candidate.event.payload
             && added.proof.is_none()
         {
             self.unproven_keys += 1;

@@ -28,6 +28,7 @@ impl Checker<'_> {
             );
         }
         (self.state.rulebook().notes)(&self.state, &mut self.notes);
+        self.note_attested();
         if let Some(head) = &self.head
             && self.head_held
             && head.checkpoint().size < self.position

@@ -1,6 +1,7 @@
 //! Checkpoints and keys that came from elsewhere: pins, copies that somebody kept, the log key that was named.
 
 use clover_ground::digest::Digest;
+use clover_ground::merkle::Frontier;
 use clover_ground::note::SignedCheckpoint;
 
 use crate::checkpoint;
@@ -15,6 +16,34 @@ impl Checker<'_> {
         self.head_held |= self.head.as_ref() == Some(outside);
         self.check_outside(name, outside, size.saturating_sub(1));
         self.compare_root(name, outside, self.tiler.root());
+    }
+
+    /// Notes what auditors attested of a tree that this one never was.
+    pub(super) fn note_attested(&mut self) {
+        let mut attested = std::mem::take(&mut self.attested);
+        attested.sort_by_key(|(_, size, _)| *size);
+        let (mut tree, mut grown, mut strangers) = (Frontier::new(), 0, Vec::new());
+        for (seq, size, root) in attested {
+            let leaves = usize::try_from(size).ok();
+            let Some(more) = leaves.and_then(|size| self.walked.get(grown..size)) else {
+                strangers.push((seq, size));
+                continue;
+            };
+            for leaf in more {
+                tree.push(*leaf);
+            }
+            grown += more.len();
+            if tree.root() != root {
+                strangers.push((seq, size));
+            }
+        }
+        strangers.sort_unstable();
+        let notes = strangers.iter().map(|(seq, size)| {
+            format!(
+                "audit.attested at seq {seq} names a root that this tree does not have at size {size}"
+            )
+        });
+        self.notes.extend(notes);
     }
 
     pub(super) fn compare_root(&mut self, name: &str, outside: &SignedCheckpoint, root: Digest) {

@@ -11,6 +11,7 @@ use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
 use clover_ledger::rulebooks::Question;
+use clover_num::Count;
 use clover_num::Micro;
 
 use crate::tallies::DrawTallies;
@@ -112,10 +113,13 @@ fn check_counted(
     let of_judge = scores.and_then(|of| of.get(&said.terms.judge));
     let tally = |policy: &PolicyId| of_judge.and_then(|of| of.get(policy));
     let both = prompts.both.value();
-    for (policy, only) in [
-        (&said.first, prompts.first_only),
-        (&said.second, prompts.second_only),
-    ] {
+    // The record counts rows of any time: of a policy with rows that do not count, its prompts are computed again.
+    let is_late = |late: Option<Count>| late.is_some_and(|of| of.value() > 0);
+    let sides = [
+        (&said.first, prompts.first_only, said.first_late),
+        (&said.second, prompts.second_only, said.second_late),
+    ];
+    for (policy, only, _) in sides.iter().filter(|(.., late)| !is_late(*late)) {
         let counts = tally(policy).map_or(Some(0), |of| of.counts().map(|of| of.items));
         let stated = both.saturating_add(only.value());
         ensure!(
@@ -126,6 +130,9 @@ fn check_counted(
             ),
             format!("{stated}")
         );
+    }
+    if sides.iter().any(|(.., late)| is_late(*late)) {
+        return Ok(());
     }
     let same = tally(&said.first)
         .zip(tally(&said.second))

@@ -42,6 +42,7 @@ use crate::audits::probes;
 use crate::audits::prompts;
 use crate::designs::Designs;
 use crate::said;
+use crate::timely;
 
 /// Digest under which a fitted calibrator is known.
 fn fitted(experiment: Option<&ExperimentId>, judge: &JudgeId, calibrator: &Digest) -> Digest {
@@ -88,6 +89,7 @@ impl Rule for Transport {
             breaches.take(RuleName::Transport, checked);
             let checked = environments::check_window(state, experiment, terms);
             breaches.take(RuleName::Transport, checked);
+            breaches.take(RuleName::Transport, timely::check_terms(state, terms));
         }
         let checked = match &event.event.payload {
             Payload::CalibratorFitted(fit) => {
@@ -280,7 +282,8 @@ fn check_contrast(
         );
     }
     claims::check_contrast(state, experiment, contrast)?;
-    prompts::check_missing(state, experiment, contrast)
+    prompts::check_missing(state, experiment, contrast)?;
+    timely::check_contrast(state, experiment, contrast)
 }
 
 /// An estimate from logged responses carries the failed audit that stands against its policy, and is not to be read.
@@ -345,5 +348,6 @@ fn check_estimate(
         ),
         format!("claim {}", estimate.claim)
     );
-    claims::check_estimate(state, experiment, estimate)
+    claims::check_estimate(state, experiment, estimate)?;
+    timely::check_estimate(state, experiment, estimate)
 }

@@ -22,6 +22,7 @@ use clover_event::payload::drift::JudgeDriftChecked;
 use clover_event::payload::estimated::TransportState;
 use clover_event::payload::gate::GateSource;
 use clover_event::payload::manifest::Manifest;
+use clover_event::payload::ope::OpeTerms;
 use clover_event::payload::overlap::OverlapThresholds;
 use clover_event::registry;
 use clover_ground::canon;
@@ -306,6 +307,26 @@ fn check_graded(
 ) -> clover_ledger::RuleAnswer {
     let manifests = state.fold::<Manifests>();
     let table_9 = Some(OverlapThresholds::default());
+    if state.asks(Question::FirstThresholds) {
+        let overlap = |terms: &OpeTerms| {
+            let plan = first_overlap(manifests, experiment);
+            check_first(
+                plan,
+                OverlapThresholds::default(),
+                (terms.thresholds, terms.manifest),
+            )
+        };
+        match payload {
+            Payload::JudgeDriftChecked(said) => {
+                let plan = first_drift(manifests, experiment);
+                let found = (said.terms.plan, said.terms.manifest);
+                return check_first(plan, DriftPlan::default(), found);
+            }
+            Payload::OpeDiagnosed(said) => return overlap(&said.terms),
+            Payload::OpeEstimated(said) => return overlap(&said.terms),
+            _ => {}
+        }
+    }
     match payload {
         Payload::JudgeDriftChecked(said) => {
             let usual = Some(DriftPlan::default());
@@ -350,10 +371,7 @@ pub fn audit_plan<'a>(
     // A record that was superseded before the first probe plans nothing of it; one that was superseded later did.
     let then = records.filter_map(|record| {
         let version = record.before(opened)?;
-        let replaced = record.superseded_by.as_ref().and_then(|by| {
-            let by = manifests.by_id.get(by)?;
-            by.versions.first().map(|first| first.seq)
-        });
+        let replaced = manifests.replaced_seq(record);
         let stood = replaced.is_none_or(|seq| seq > opened);
         let plans = record
             .versions
@@ -365,8 +383,13 @@ pub fn audit_plan<'a>(
     let Some((_, record)) = then.min_by_key(|(since, _)| *since) else {
         return AuditPlan::Unplanned;
     };
+    let is_replaced = if manifests.is_by_force {
+        manifests.replaced_seq(record).is_some()
+    } else {
+        record.superseded_by.is_some()
+    };
     match record.in_force() {
-        Some(now) if record.superseded_by.is_none() && record.plans_audits_before(Some(opened)) => {
+        Some(now) if !is_replaced && record.plans_audits_before(Some(opened)) => {
             AuditPlan::Graded(now)
         }
         Some(now) => AuditPlan::Withdrawn(&now.manifest.manifest),
@@ -508,6 +531,77 @@ pub fn planned<'a, T>(
         let numbers = of(&version.manifest)?;
         Some((id, version.digest, numbers))
     })
+}
+
+/// The plan that registers some numbers and was in force first, with the digest of its version then: before an entry by which
+/// a result could be seen, where one is. One that came later plans nothing, and none that changes later changes them.
+pub fn first_planned<'a, T>(
+    manifests: &'a Manifests,
+    experiment: &ExperimentId,
+    of: impl Fn(&Manifest) -> Option<T>,
+    look: Option<u64>,
+) -> Option<(&'a ManifestId, Digest, T)> {
+    let look = look.unwrap_or(u64::MAX);
+    let records = manifests.by_id.iter();
+    let then = records.filter_map(|(id, record)| {
+        let is_of = record.experiment.as_ref() == Some(experiment);
+        let replaced = manifests.replaced_seq(record);
+        if !is_of || replaced.is_some_and(|seq| seq < look) {
+            return None;
+        }
+        let version = record.before(look)?;
+        let numbers = of(&version.manifest)?;
+        let plans = record
+            .versions
+            .iter()
+            .filter(|one| of(&one.manifest).is_some());
+        let since = plans.filter_map(ManifestVersion::since).min()?;
+        Some((since, (id, version.digest, numbers)))
+    });
+    then.min_by_key(|(since, _)| *since).map(|(_, found)| found)
+}
+
+/// The plan of drift that binds: in force before the first anchor set of the experiment was registered.
+pub fn first_drift<'a>(
+    manifests: &'a Manifests,
+    experiment: &ExperimentId,
+) -> Option<(&'a ManifestId, Digest, DriftPlan)> {
+    let look = manifests.first_anchors.get(experiment).copied();
+    first_planned(manifests, experiment, drift_plan, look)
+}
+
+/// The plan of overlap that binds: in force before the first score or label of the experiment.
+pub fn first_overlap<'a>(
+    manifests: &'a Manifests,
+    experiment: &ExperimentId,
+) -> Option<(&'a ManifestId, Digest, OverlapThresholds)> {
+    let look = manifests.first_outcome.get(experiment).copied();
+    first_planned(manifests, experiment, overlap_plan, look)
+}
+
+/// A result is judged by the plan that binds, else by the usual numbers.
+fn check_first<T: PartialEq>(
+    plan: Option<(&ManifestId, Digest, T)>,
+    usual: T,
+    (found, manifest): (T, Option<Digest>),
+) -> clover_ledger::RuleAnswer {
+    let named = |of: Option<Digest>| of.map_or("none".to_owned(), |of| of.to_string());
+    let Some((id, digest, numbers)) = plan else {
+        ensure!(
+            manifest.is_none() && found == usual,
+            "the usual thresholds: no plan was in force before the result could be seen",
+            format!("others, by manifest {}", named(manifest))
+        );
+        return Ok(());
+    };
+    ensure!(
+        manifest == Some(digest) && found == numbers,
+        format!(
+            "the thresholds of {id}, in force before the result could be seen, and its digest {digest}"
+        ),
+        format!("others, by manifest {}", named(manifest))
+    );
+    Ok(())
 }
 
 /// Numbers that checks of drift are judged by.

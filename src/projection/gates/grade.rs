@@ -94,7 +94,12 @@ fn graded_alone(gate: &Gate, record: &ManifestRecord, state: &State, now: Timest
     let in_flight =
         |one: &ManifestVersion| one.seq > look && one.class.is_some_and(|class| class >= 2);
     let amended = record.versions.iter().any(in_flight) || !record.deviations.is_empty();
-    if amended || state.asks(Question::OneOrder) && is_redrawn(state, record) {
+    // An order that somebody could know before this manifest was registered, and from rulebook 23 on one that could be chosen.
+    let before = record.versions.first().map(|first| first.seq);
+    let before = before.filter(|_| state.asks(Question::OneOrder));
+    let chosen = Some(gate.opened_seq).filter(|_| state.asks(Question::OneOfOrders));
+    let is_redrawn = |before: u64| is_redrawn(state, record, before);
+    if amended || before.max(chosen).is_some_and(is_redrawn) {
         return Grade::CertifiedAmended;
     }
     Grade::Certified
@@ -143,9 +148,9 @@ fn knew_outcomes(state: &State, record: &ManifestRecord, bound: &ManifestVersion
     fixed.is_none() || wrote || knowing
 }
 
-/// Whether the order of the same units had been drawn for the same candidate by the same metric: another manifest was
-/// countersigned before this one was registered, so that who registered it could have known that order.
-fn is_redrawn(state: &State, record: &ManifestRecord) -> bool {
+/// Whether the order of the same units had been drawn for the same candidate by the same metric before an entry: another
+/// manifest was countersigned by then. Who registered this one could have known that order, or who opened it chosen among both.
+fn is_redrawn(state: &State, record: &ManifestRecord, before: u64) -> bool {
     let Some(first) = record.versions.first() else {
         return false;
     };
@@ -153,10 +158,13 @@ fn is_redrawn(state: &State, record: &ManifestRecord) -> bool {
         |version: &ManifestVersion| version.manifest.data.as_ref().map(|data| data.confirm_root);
     let metric =
         |version: &ManifestVersion| version.manifest.metric.as_ref().map(|of| of.metric.clone());
+    // Versions of one manifest have one order: an amendment that draws another is refused.
+    let is_other = |one: &ManifestVersion| one.manifest.manifest != first.manifest.manifest;
     let earlier = |one: &ManifestVersion| {
         one.digest != first.digest
-            && one.countersigned_seq.is_some_and(|seq| seq < first.seq)
+            && one.countersigned_seq.is_some_and(|seq| seq < before)
             && root(one).is_some()
+            && is_other(one)
             && root(one) == root(first)
             && metric(one) == metric(first)
             && manifests::is_candidate_shared(&one.manifest, &first.manifest)

@@ -116,10 +116,12 @@ fn check_plan(
     );
     let labelled = state.fold::<Designs>().by_experiment.get(experiment);
     if let Some(label) = labelled.and_then(|of| of.calibrated_since) {
+        // A plan that waited for its custodian named nothing until then.
+        let since = version.since().unwrap_or(version.seq);
         ensure!(
-            version.seq < label,
+            since < label,
             format!("a plan from before the first label for calibration, at seq {label}"),
-            format!("one at seq {}", version.seq)
+            format!("one in force since seq {since}")
         );
     }
     let of = state.fold::<Judges>().of(experiment);

@@ -24,7 +24,7 @@ pub struct PlannedEstimate<'a, T> {
     /// What it says.
     pub said: T,
     /// The entry since which it stands.
-    since: u64,
+    pub since: u64,
 }
 
 /// What the plan that binds says of estimates: of several the one that was in force first.
@@ -65,9 +65,8 @@ pub fn planned<'a, T: Copy>(
 
 /// Whether another manifest took its place while no outcome was there.
 fn was_replaced(manifests: &Manifests, record: &ManifestRecord, outcome: Option<u64>) -> bool {
-    let by = record.superseded_by.as_ref();
-    let by = by.and_then(|by| manifests.by_id.get(by)?.versions.first());
-    by.is_some_and(|by| outcome.is_none_or(|outcome| by.seq < outcome))
+    let by = manifests.replaced_seq(record);
+    by.is_some_and(|by| outcome.is_none_or(|outcome| by < outcome))
 }
 
 /// The correction that the plan that binds names.

@@ -47,12 +47,15 @@ use clover_ground::time::Timestamp;
 use clover_ledger::Fold;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use clover_ledger::rulebooks;
+use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 
 use crate::gates;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
+    Kind::AnchorSetRegistered,
     Kind::ExposureOpened,
     Kind::FamilyClosed,
     Kind::FamilyOpened,
@@ -60,12 +63,14 @@ pub const READS: &[Kind] = &[
     Kind::LabelDesignRegistered,
     Kind::LabelRecorded,
     Kind::LabelRevealed,
+    Kind::LedgerCreated,
     Kind::ManifestAmended,
     Kind::ManifestCountersigned,
     Kind::ManifestDeviated,
     Kind::ManifestRegistered,
     Kind::PlanRevealed,
     Kind::PlanSealed,
+    Kind::RulebookAdopted,
     Kind::ScoreRecorded,
     Kind::EnvironmentsTested,
     Kind::TransportTested,
@@ -304,11 +309,33 @@ pub struct Manifests {
     pub families: BTreeMap<FamilyId, Family>,
     /// The first score, open label or revealed label of each experiment.
     pub first_outcome: BTreeMap<ExperimentId, u64>,
+    /// The first anchor set of each experiment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub first_anchors: BTreeMap<ExperimentId, u64>,
+    /// Whether the rulebook in force has a manifest take the place of another only once it is in force itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_force: bool,
     /// Designs of probes that no audit used yet, with the first of them that was open.
     pub probes: BTreeMap<ExperimentId, BTreeMap<DesignId, Option<u64>>>,
 }
 
 impl Manifests {
+    /// The entry from which another manifest has the place of this one; `None` while none has.
+    pub fn replaced_seq(&self, record: &ManifestRecord) -> Option<u64> {
+        let by = self.by_id.get(record.superseded_by.as_ref()?)?;
+        if self.is_by_force {
+            by.versions.iter().filter_map(ManifestVersion::since).min()
+        } else {
+            by.versions.first().map(|first| first.seq)
+        }
+    }
+
+    /// A rulebook is in force.
+    fn adopt(&mut self, version: Option<Count>) {
+        let version = version.map_or(u64::from(rulebooks::UNNAMED), Count::value);
+        self.is_by_force |= version >= u64::from(Question::PlanInForce.since());
+    }
+
     /// The manifest that has a version with this digest.
     pub fn of_digest(&self, digest: Digest) -> Option<(&ManifestId, &ManifestRecord)> {
         let mut records = self.by_id.iter();
@@ -327,7 +354,12 @@ impl Manifests {
     ) -> impl Iterator<Item = (&'a ManifestId, &'a ManifestVersion)> {
         self.by_id.iter().filter_map(move |(id, record)| {
             let own = record.experiment.as_ref() == Some(experiment);
-            let stands = own && record.superseded_by.is_none();
+            let is_replaced = if self.is_by_force {
+                self.replaced_seq(record).is_some()
+            } else {
+                record.superseded_by.is_some()
+            };
+            let stands = own && !is_replaced;
             Some((id, record.in_force().filter(|_| stands)?))
         })
     }
@@ -521,6 +553,14 @@ impl Fold for Manifests {
         let (seq, at, event) = (event.seq(), event.recorded_at(), event.event());
         let experiment = event.experiment();
         match &event.payload {
+            Payload::LedgerCreated(of) => self.adopt(of.rulebook),
+            Payload::RulebookAdopted(of) => self.adopt(Some(of.version)),
+            Payload::AnchorSetRegistered(_) => {
+                if let Some(experiment) = experiment {
+                    let first = self.first_anchors.entry(experiment.clone());
+                    first.or_insert(seq);
+                }
+            }
             Payload::ScoreRecorded(_) => self.outcome(seq, experiment),
             Payload::LabelRecorded(label) => {
                 self.outcome(seq, experiment);

@@ -17,6 +17,7 @@ use clover_ledger::AppendedEvent;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 use clover_num::Micro;
 use clover_projection::drifts;
 use clover_projection::gates::Gates;
@@ -183,6 +184,13 @@ fn same_judge(
 /// The numbers that a manifest registers, else the usual ones.
 fn terms(state: &State, experiment: &ExperimentId) -> Result<DriftTerms, JudgingError> {
     let manifests = state.fold::<Manifests>();
+    if state.asks(Question::FirstThresholds) {
+        let registered = drifts::first_drift(manifests, experiment);
+        return Ok(DriftTerms {
+            manifest: registered.map(|(_, digest, _)| digest),
+            plan: registered.map_or_else(DriftPlan::default, |(.., plan)| plan),
+        });
+    }
     let mut all: Vec<_> = drifts::planned(manifests, experiment, drifts::drift_plan).collect();
     if all.len() > 1 {
         let names = all.iter().map(|(id, ..)| (*id).clone()).collect();

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
@@ -15,8 +16,15 @@ use crate::event::payload::estimated::IntervalMethod;
 use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::label::DesignPurpose;
 use crate::ledger::State;
+use crate::ledger::rulebooks;
+use crate::ledger::rulebooks::Question as Asks;
+use crate::ledger::rulebooks::RulebookAdoption;
+use crate::num::Micro;
 use crate::projection::assumptions::Assumptions;
+use crate::projection::audits::AuditSubject;
 use crate::projection::designs::Designs;
+use crate::projection::drifts;
+use crate::projection::manifests::Manifests;
 use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::answer::OrderStanding;
@@ -45,7 +53,21 @@ pub struct ClaimBasis {
     kinship: Vec<String>,
     /// What each registered design for calibration draws, as shares of rows from 0 to 1.
     label_rates: BTreeMap<DesignId, LabelRate>,
+    /// Margins of audits that plans register, each with the entry since which.
+    margins: Vec<(u64, Micro)>,
+    /// Which rulebook judges from which entry on.
+    rulebooks: Vec<RulebookAdoption>,
 }
+
+/// What a rulebook asks of an audit of transport.
+const OF_AUDITS: [Asks; 6] = [
+    Asks::PlannedProbes,
+    Asks::FirstPlan,
+    Asks::UsualAudit,
+    Asks::OneProbe,
+    Asks::EvenProbes,
+    Asks::TimelyProbes,
+];
 
 /// The share of rows that a design for calibration draws, from 0 to 1.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +94,11 @@ impl ClaimBasis {
             };
             (of.purpose == DesignPurpose::Calibrate).then(|| (id.clone(), rate))
         });
+        let records = state.fold::<Manifests>().by_id.values();
+        let records = records.filter(|of| of.experiment.as_ref() == Some(experiment));
+        let versions = records.flat_map(|of| &of.versions);
+        let margins = versions
+            .filter_map(|of| Some((of.since()?, of.manifest.transport.as_ref()?.margin_micro)));
         Self {
             failing: assumptions(state, experiment),
             kinship: kinship::of_registered(state, experiment, judge)
@@ -79,7 +106,34 @@ impl ClaimBasis {
                 .map(ToString::to_string)
                 .collect(),
             label_rates: label_rates.collect(),
+            margins: margins.collect(),
+            rulebooks: state.keyring.rulebooks.clone(),
         }
+    }
+
+    /// The rulebook that judged an entry.
+    fn rulebook(&self, seq: u64) -> u32 {
+        let before = self.rulebooks.iter().rev().find(|of| of.seq < seq);
+        before.map_or(rulebooks::UNNAMED, |of| of.version)
+    }
+
+    /// What the rulebook in force asks of audits, and the one that judged an entry did not.
+    fn unasked(&self, seq: u64) -> Vec<&'static str> {
+        let (then, now) = (self.rulebook(seq), self.rulebook(u64::MAX));
+        let unasked = OF_AUDITS
+            .iter()
+            .filter(|of| (then + 1..=now).contains(&of.since()));
+        unasked.map(|of| of.as_str()).collect()
+    }
+
+    /// Whether an audit of this margin could pass where nobody had planned it: it is wider than is usual, the rulebook of its
+    /// entry did not ask, and no plan that was in force before registers it.
+    fn is_unplanned(&self, seq: u64, margin: Micro) -> bool {
+        let is_asked = self.rulebook(seq) >= Asks::UsualAudit.since();
+        let is_planned = |of: &(u64, Micro)| of.0 < seq && of.1 == margin;
+        !is_asked
+            && margin.value() > drifts::usual::USUAL_MARGIN
+            && !self.margins.iter().any(is_planned)
     }
 
     /// What the judge shares with policies and with other judges, a sentence each.
@@ -145,9 +199,14 @@ impl Asked<'_> {
         let gaps = self.found.gathered.dataset.gaps(self.places);
         let order = |first: usize, second: usize| self.told_apart(first, second);
         let mut obstacles = self.basis.failing.clone();
+        obstacles.extend(self.unscored());
         obstacles.extend(self.labels(&rows));
         let mut remarks = self.answered();
         remarks.extend(self.lacking(&gaps));
+        for row in &rows {
+            self.older_audit(row, &mut obstacles, &mut remarks);
+        }
+        remarks.extend(self.scored_late());
         remarks.extend(self.undrawn());
         Question {
             policies: &policies,
@@ -218,6 +277,71 @@ impl Asked<'_> {
         lacking.chain(uneven).collect()
     }
 
+    /// Rows on record that the judge has no score of: which ones it has may have been chosen, or have come first.
+    fn unscored(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for &policy in self.places {
+            let name = self.found.name(policy);
+            let Some(of) = self.found.gathered.unscored.get(&name) else {
+                continue;
+            };
+            found.push(format!(
+                "{} of {} rows of {name} on record are scored by this judge: the others may be worth more or less.",
+                of.rows - of.unscored,
+                of.rows
+            ));
+        }
+        found
+    }
+
+    /// What was not asked of the audit that a value rests on, since an older rulebook judged it.
+    fn older_audit(
+        &self,
+        row: &EstimateRecorded,
+        obstacles: &mut Vec<String>,
+        remarks: &mut Vec<String>,
+    ) {
+        let rests = row.claim == Claim::BorrowedChecked;
+        let Some(audit) = row.transport.filter(|_| rests) else {
+            return;
+        };
+        let seq = audit.seq.value();
+        let (unasked, then) = (self.basis.unasked(seq), self.basis.rulebook(seq));
+        if unasked.is_empty() {
+            return;
+        }
+        let subject = AuditSubject {
+            experiment: self.experiment,
+            judge: &row.terms.judge,
+            environment: row.terms.environment.as_ref(),
+            policy: &row.policy,
+        };
+        let margin = self.found.gathered.audits.margin(&subject);
+        if let Some(margin) = margin.filter(|margin| self.basis.is_unplanned(seq, *margin)) {
+            obstacles.push(format!(
+                "No plan names the margin {} of the audit of {} at seq {seq}, and rulebook {then} did not ask for one.",
+                margin.value() as f64 / 1e6,
+                row.policy
+            ));
+        }
+        remarks.push(format!(
+            "The audit of {} at seq {seq} passed under rulebook {then}, which did not ask: {}.",
+            row.policy,
+            unasked.join(", ")
+        ));
+    }
+
+    /// Rows that do not count: of the policies that are asked for, and of those that have no others.
+    fn scored_late(&self) -> Vec<String> {
+        let gathered = &self.found.gathered;
+        let late = gathered.late.iter().filter(|(name, _)| {
+            let place = gathered.policy(name.as_str());
+            place.is_none_or(|place| self.places.contains(&place))
+        });
+        late.map(|(name, rows)| values::scored_late(name.as_str(), *rows))
+            .collect()
+    }
+
     /// What the labels themselves say against a claim.
     fn labels(&self, rows: &[EstimateRecorded]) -> Vec<String> {
         let mut found = Vec::new();
@@ -259,14 +383,15 @@ impl Asked<'_> {
     /// design that nobody labelled by excuses none. Or fewer are labelled by all of them than the one that draws most drew.
     fn beyond_the_draw(&self, policy: usize) -> Vec<String> {
         let of = &self.found.gathered.dataset.policies[policy];
-        let (name, rows) = (&of.name, of.len());
+        let name = &of.name;
         let by_design = self.found.gathered.sources[policy].labelled.iter();
         let beyond = by_design.filter_map(|(design, labelled)| {
             let rate = self.basis.label_rates.get(design)?.most;
-            let (drawn, labels) = (rows as f64 * rate, labelled.len());
-            shape::is_above_draw(rows, labels, rate).then(|| {
+            let LabelUnits { what, all, labelled } = LabelUnits::of(&of.prompts, labelled);
+            let drawn = all as f64 * rate;
+            shape::is_above_draw(all, labelled, rate).then(|| {
                 format!(
-                    "{labels} of {rows} rows of {name} are labelled by {design}, which draws about {drawn:.0}: somebody chose \
+                    "{labelled} of {all} {what} of {name} are labelled by {design}, which draws about {drawn:.0}: somebody chose \
                      among them."
                 )
             })
@@ -279,13 +404,20 @@ impl Asked<'_> {
     /// Fewer rows of a policy are labelled than the designs of its labels draw.
     fn short_of_the_draw(&self, policy: usize) -> Option<String> {
         let of = &self.found.gathered.dataset.policies[policy];
-        let (name, rows, labels) = (&of.name, of.len(), of.labels.iter().flatten().count());
-        let least = self.least_rate(policy).filter(|_| labels > 0)?;
-        shape::is_below_draw(rows, labels, least).then(|| {
+        let with_label = |row: &usize| of.labels[*row].is_some();
+        let rows: BTreeSet<usize> = (0..of.len()).filter(with_label).collect();
+        let LabelUnits {
+            what,
+            all,
+            labelled,
+        } = LabelUnits::of(&of.prompts, &rows);
+        let least = self.least_rate(policy).filter(|_| labelled > 0)?;
+        shape::is_below_draw(all, labelled, least).then(|| {
             format!(
-                "{labels} of {rows} rows of {name} are labelled, and their design draws about {:.0}: labels are missing, or \
+                "{labelled} of {all} {what} of {} are labelled, and their design draws about {:.0}: labels are missing, or \
                  somebody chose among them.",
-                rows as f64 * least
+                of.name,
+                all as f64 * least
             )
         })
     }
@@ -356,6 +488,40 @@ impl Asked<'_> {
 
 /// Rows and labels by the probability of a label in millionths.
 type Strata = BTreeMap<u32, (usize, Vec<f64>)>;
+
+/// What a design drew, and how many of it are labelled: rows, or prompts where every draw of a labelled prompt has a label.
+struct LabelUnits {
+    what: &'static str,
+    all: usize,
+    labelled: usize,
+}
+
+impl LabelUnits {
+    /// `prompts` is the prompt of each row, `labelled` the rows with a label.
+    fn of(prompts: &[u32], labelled: &BTreeSet<usize>) -> Self {
+        let mut rows: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        for (row, prompt) in prompts.iter().enumerate() {
+            let of = rows.entry(*prompt).or_default();
+            of.0 += 1;
+            of.1 += usize::from(labelled.contains(&row));
+        }
+        let by_prompt =
+            rows.len() < prompts.len() && rows.values().all(|of| of.1 == 0 || of.1 == of.0);
+        if by_prompt {
+            let labelled = rows.values().filter(|of| of.1 > 0).count();
+            return Self {
+                what: "prompts",
+                all: rows.len(),
+                labelled,
+            };
+        }
+        Self {
+            what: "rows",
+            all: prompts.len(),
+            labelled: labelled.len(),
+        }
+    }
+}
 
 /// More or fewer rows of one probability are labelled than the design can have drawn.
 fn beyond_its_draw(name: &str, inclusion: u32, labels: usize, rows: usize) -> Option<String> {

@@ -78,6 +78,9 @@ pub struct PolicyFacts {
     pub rank: Option<[u64; 2]>,
     /// Rows.
     pub rows: Count,
+    /// Rows that do not count, since they were scored once a label of the policy could be read; absent before rulebook 23.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<Count>,
     /// Labels of its own that correct it.
     pub labels: Count,
     /// How labels and calibrator make the value.
@@ -553,6 +556,7 @@ impl Estimates<'_> {
             claim: row.claim,
             rank: values::rank_ends(place),
             rows: row.rows,
+            late: row.late,
             labels: row.labels,
             route: row.route.as_str().to_owned(),
             weight: self.found.analysis.policies[policy]

@@ -30,6 +30,7 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
+use clover_num::Count;
 use clover_num::math;
 use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
@@ -170,6 +171,13 @@ impl Found {
     pub fn name(&self, policy: usize) -> PolicyId {
         let name = &self.analysis.policies[policy].name;
         PolicyId::new(name.clone()).expect("BUG: rows of a ledger have policies with ids")
+    }
+
+    /// How many rows of a policy do not count, where it is said.
+    fn late(&self, policy: usize) -> Option<Count> {
+        let late = self.gathered.late.get(&self.name(policy));
+        let late = count(late.copied().unwrap_or(0));
+        self.terms.rows.map(|_| late)
     }
 
     /// Labelled rows of the fit, a line each, with the root over them.
@@ -325,6 +333,7 @@ impl Found {
                 interval: of.interval.map(ends),
                 mean: finite(of.mean),
             }),
+            late: self.late(policy),
             no_interval,
             off_mode: (form >= Form::Claimed).then(|| size(result.off_mode)),
             plug_in: finite(result.plug_in),
@@ -452,6 +461,7 @@ impl Found {
                 family: names.clone(),
                 first: self.name(pair.first),
                 first_claim: claimed.then_some(sides[0].claim),
+                first_late: self.late(pair.first),
                 first_root: self.roots[pair.first],
                 first_transport: sides[0].failed,
                 interval: ends(pair.interval),
@@ -462,6 +472,7 @@ impl Found {
                 se: finite(pair.se),
                 second: self.name(pair.second),
                 second_claim: claimed.then_some(sides[1].claim),
+                second_late: self.late(pair.second),
                 second_root: self.roots[pair.second],
                 second_transport: sides[1].failed,
                 told_apart: reading == Reading::ToldApart,

@@ -139,15 +139,15 @@ fn probes(found: &Found, held: &BTreeMap<usize, Probes>) -> Option<Vec<UnitProbe
     let (judge, labels) = (found.analysis.judge_scale, found.analysis.label_scale);
     let mut all = Vec::new();
     for (&policy, held) in held {
-        let of = &found.gathered.dataset.policies[policy];
         for (&row, values) in &held.labels {
-            let score = to_unit(judge, of.scores[row]);
-            let covariates: Vec<f64> = of.covariates.iter().map(|column| column[row]).collect();
+            let (of, _, at) = found.gathered.row(policy, row);
+            let score = to_unit(judge, of.scores[at]);
+            let covariates: Vec<f64> = of.covariates.iter().map(|column| column[at]).collect();
             let without = calibrator.without_fold.iter();
             all.push(UnitProbe {
                 policy,
                 row,
-                prompt: of.prompts[row],
+                prompt: of.prompts[at],
                 label: to_unit(labels, rows::mean(values)),
                 predicted: calibrator.predict(score, &covariates),
                 without_fold: without.map(|of| of.predict(score, &covariates)).collect(),

@@ -1,5 +1,6 @@
 //! The form of what is recorded, by rulebook.
 
+use clover_event::payload::estimated::RowUse;
 use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 
@@ -12,6 +13,12 @@ pub enum Form {
     Claimed,
     /// From rulebook 23 on: also, nothing is told apart that the worst scores of missing prompts would change.
     Compared,
+}
+
+/// Which rows are read, by the rulebook in force.
+pub fn use_of_rows(state: &State) -> Option<RowUse> {
+    let asks = state.asks(Question::RowsBefore);
+    asks.then_some(RowUse::ScoredBefore)
 }
 
 impl Form {

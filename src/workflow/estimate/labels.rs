@@ -143,6 +143,9 @@ pub(super) fn join(
             probes.first.entry(row).or_insert(label.seq);
             probes.charge = label.charge.or(probes.charge);
             probes.labels.entry(row).or_default()
+        } else if row >= found.sources[policy].draws.len() {
+            // Its row does not count, and no label of it does.
+            continue;
         } else {
             let source = &mut found.sources[policy];
             let of = source.labelled.entry(label.design).or_default();

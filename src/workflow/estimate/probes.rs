@@ -42,8 +42,11 @@ impl Gathered {
         let unscored = self.unscored_probes.get(design);
         let held = self.probes.get(design).unwrap_or(&none);
         let each = held.iter().map(|(&policy, probes)| {
-            let (mut timely, source) = (probes.clone(), &self.sources[policy]);
-            let is_timely = |row: &usize| probes.first.get(row) > source.scored.get(*row);
+            let mut timely = probes.clone();
+            let is_timely = |row: &usize| {
+                let (_, source, at) = self.row(policy, *row);
+                probes.first.get(row) > source.scored.get(at)
+            };
             timely.labels.retain(|row, _| is_timely(row));
             let name = self.dataset.policies[policy].name.as_str();
             let named = unscored.and_then(|of| of.iter().find(|(of, _)| of.as_str() == name));
@@ -64,6 +67,7 @@ impl Gathered {
             ..Policy::default()
         };
         for (&row, labels) in &probes.labels {
+            let (of, _, row) = self.row(policy, row);
             found.prompts.push(of.prompts[row]);
             found.scores.push(of.scores[row]);
             found.labels.push(Some(mean(labels)));

@@ -16,10 +16,12 @@ use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimated::FilterCounts;
 use clover_event::payload::estimated::Reading;
+use clover_event::payload::estimated::RowUse;
 use clover_event::payload::intake::DataIngested;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
+use clover_event::payload::label::row_of_draw;
 use clover_ground::canon;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
@@ -31,6 +33,8 @@ use clover_projection::audits::Audits;
 use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::iterations::rows::Key;
 use clover_projection::reader::LogReader;
+use clover_projection::timely::ExperimentRows;
+use clover_projection::timely::LateRow;
 use serde::Serialize;
 
 use crate::analyze::dataset::Dataset;
@@ -51,6 +55,7 @@ use crate::estimate::scope::RowPlaces;
 use crate::import::kept;
 use crate::import::kept::FieldWords;
 use crate::import::kept::KeptError;
+use crate::import::kept::UnscoredRows;
 
 /// Millionths of one.
 const ONE: f64 = 1e6;
@@ -117,6 +122,8 @@ pub struct Which<'a> {
     pub places: &'a [FieldId],
     /// Whether it is to be known how rows were drawn for labels.
     pub strata: bool,
+    /// Which rows count; of any time where it is not said.
+    pub use_of_rows: Option<RowUse>,
     /// Scores and labels below this position are read.
     pub rows_below: u64,
     /// Audits and fits below this position are read; at least `rows_below`.
@@ -175,11 +182,17 @@ pub struct Gathered {
     pub is_stratified: bool,
     /// Rows with a label for audits and no score, by design, then policy.
     pub unscored_probes: BTreeMap<DesignId, BTreeMap<PolicyId, BTreeSet<(ItemId, u64)>>>,
+    /// Rows that do not count, of every policy that has some: they were scored once its labels could be read.
+    pub late: BTreeMap<PolicyId, u64>,
+    /// Those of policies with other rows, by position. A probe of one is known by its place after the rows that count.
+    pub aside: BTreeMap<usize, (Policy, Source)>,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
     pub(super) inclusion: Option<Result<Inclusion, Undrawn>>,
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
     /// has seen it, is exploratory.
     pub first_contrast: Option<(u64, Box<ContrastRecorded>)>,
+    /// Policies of which rows on record have no score of the judge.
+    pub unscored: BTreeMap<PolicyId, UnscoredRows>,
     /// Fields that imports kept, of those that were asked for.
     kept: FieldWords,
     /// Which row is in which environment.
@@ -209,11 +222,20 @@ impl Gathered {
         Some(word.as_str())
     }
 
+    /// A row that counts, or after those one that does not: where it stands, and its place there.
+    pub(super) fn row(&self, policy: usize, row: usize) -> (&Policy, &Source, usize) {
+        let (of, source) = (&self.dataset.policies[policy], &self.sources[policy]);
+        match (row.checked_sub(of.len()), self.aside.get(&policy)) {
+            (Some(row), Some((of, source))) => (of, source, row),
+            _ => (of, source, row),
+        }
+    }
+
     pub(super) fn key(&self, policy: usize, row: usize) -> Option<Key> {
-        let of = &self.dataset.policies[policy];
+        let (of, source, row) = self.row(policy, row);
         let item = self.prompts.ids().get(of.prompts[row] as usize)?;
         let (name, item) = (of.name.parse().ok()?, item.parse().ok()?);
-        Some((name, item, self.sources[policy].draws[row]))
+        Some((name, item, source.draws[row]))
     }
 
     /// Covariates that imports kept, as numbers of every row.
@@ -223,8 +245,26 @@ impl Gathered {
             for policy in 0..self.dataset.policies.len() {
                 let rows = self.sources[policy].draws.len();
                 let column = (0..rows).map(|row| self.number(policy, row, field));
-                let column: Result<Vec<f64>, _> = column.collect();
-                self.dataset.policies[policy].covariates[at] = column?;
+                let counted: Vec<f64> = column.collect::<Result<_, _>>()?;
+                let aside = self.aside.get(&policy).map_or(0, |(of, _)| of.len());
+                // Of rows that do not count only probes are read.
+                let late = (rows..rows + aside).map(|row| {
+                    let mut designs = self.probes.values();
+                    let is_probe = designs.any(|of| {
+                        let of = of.get(&policy);
+                        of.is_some_and(|of| of.labels.contains_key(&row))
+                    });
+                    if is_probe {
+                        self.number(policy, row, field)
+                    } else {
+                        Ok(0.0)
+                    }
+                });
+                let late: Vec<f64> = late.collect::<Result<_, _>>()?;
+                self.dataset.policies[policy].covariates[at] = counted;
+                if let Some((of, _)) = self.aside.get_mut(&policy) {
+                    of.covariates[at] = late;
+                }
             }
         }
         Ok(())
@@ -235,12 +275,11 @@ impl Gathered {
         let parsed = word.and_then(|word| Micro::parse(word).ok());
         let number = parsed.map(|(number, _)| number.value() as f64 / ONE);
         number.ok_or_else(|| {
-            let of = &self.dataset.policies[policy];
-            let draw = self.sources[policy].draws[row];
+            let (of, source, row) = self.row(policy, row);
             let item = &self.prompts.ids()[of.prompts[row] as usize];
             RowsError::Number {
                 field: field.clone(),
-                row: format!("{}/{item}/{draw}", of.name),
+                row: format!("{}/{item}/{}", of.name, source.draws[row]),
                 found: word.map_or("none".to_owned(), |word| format!("{word:?}")),
             }
         })
@@ -254,7 +293,7 @@ impl Gathered {
 
     /// The canonical line of one row with these labels.
     pub(super) fn line(&self, policy: usize, row: usize, labels: &[i64]) -> Vec<u8> {
-        let (of, source) = (&self.dataset.policies[policy], &self.sources[policy]);
+        let (of, source, row) = self.row(policy, row);
         let line = Line {
             draw: source.draws[row],
             item: &self.prompts.ids()[of.prompts[row] as usize],
@@ -301,6 +340,50 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// The rows that count, and those that do not.
+    fn parted(self, policy: &PolicyId, late: &BTreeMap<String, LateRow>) -> (Self, Self) {
+        let width = self.covariates.len();
+        let empty = || Self {
+            covariates: vec![Vec::new(); width],
+            ..Self::default()
+        };
+        let (mut counted, mut aside) = (empty(), empty());
+        for (row, item) in self.items.into_iter().enumerate() {
+            let draw = Count::new(self.draws[row]).unwrap_or_default();
+            let is_late = late.contains_key(&row_of_draw(policy, &item, draw));
+            let of = if is_late { &mut aside } else { &mut counted };
+            of.items.push(item);
+            of.draws.push(self.draws[row]);
+            of.scores.push(self.scores[row]);
+            of.scored.push(self.scored[row]);
+            for (to, from) in of.covariates.iter_mut().zip(&self.covariates) {
+                // Those that imports kept are filled in later.
+                to.extend(from.get(row));
+            }
+        }
+        (counted, aside)
+    }
+
+    /// As a dataset has them, and beside it.
+    fn of_policy(self, name: &PolicyId, prompts: &mut Prompts) -> (Policy, Source) {
+        let items = self.items.iter();
+        let policy = Policy {
+            name: name.as_str().to_owned(),
+            covariates: self.covariates,
+            labels: vec![None; self.scores.len()],
+            prompts: items.map(|item| prompts.number(item.as_str())).collect(),
+            scores: self.scores.iter().map(|score| mean(&[*score])).collect(),
+            ..Policy::default()
+        };
+        let source = Source {
+            draws: self.draws,
+            scores: self.scores,
+            scored: self.scored,
+            ..Source::default()
+        };
+        (policy, source)
+    }
+
     fn push(&mut self, seq: u64, score: &ScoreRecorded) {
         self.items.push(score.item.clone());
         self.draws.push(score.draw.value());
@@ -320,6 +403,8 @@ struct Walk {
     purposes: BTreeMap<DesignId, DesignPurpose>,
     ingested: Vec<IngestedRows>,
     draws: Draws,
+    /// Which rows were scored in time, where it is asked.
+    timely: ExperimentRows,
     found: Gathered,
 }
 
@@ -355,6 +440,9 @@ pub fn gather(
         }
         walk.governed(seq, which, &event.payload);
         if seq < which.rows_below {
+            if which.use_of_rows.is_some() {
+                walk.timely.take(seq, &event.payload);
+            }
             wrong = walk.row(seq, which, &event.payload, covariates).err();
         }
         match wrong {
@@ -372,6 +460,7 @@ pub fn gather(
         std::mem::take(&mut walk.draws),
         std::mem::take(&mut walk.ingested),
     );
+    let unscored = walk.unscored(history, &ingested)?;
     let places = RowPlaces::read(history, &ingested, which, &walk.labels)?;
     if let Some(scope) = which.environment {
         walk.found.unscored_probes = places.narrow(scope, &mut walk.rows, &mut walk.labels)?;
@@ -382,12 +471,38 @@ pub fn gather(
         found.inclusion = Some(known);
     }
     found.kept = kept;
+    found.unscored = unscored;
     found.places = places;
     found.fill(which.covariates)?;
     Ok(found)
 }
 
 impl Walk {
+    /// Rows on record of policies that the judge scored, where it has no score of some.
+    fn unscored(
+        &self,
+        history: &dyn History,
+        ingested: &[IngestedRows],
+    ) -> Result<BTreeMap<PolicyId, UnscoredRows>, KeptError> {
+        let draws = |rows: &Rows| -> BTreeSet<(ItemId, u64)> {
+            rows.items
+                .iter()
+                .cloned()
+                .zip(rows.draws.iter().copied())
+                .collect()
+        };
+        let scored: BTreeMap<&PolicyId, _> = self
+            .rows
+            .iter()
+            .map(|(policy, rows)| (policy, draws(rows)))
+            .collect();
+        let is_scored = |(policy, item, draw): &Key| {
+            let of = scored.get(policy);
+            of.is_some_and(|of| of.contains(&(item.clone(), *draw)))
+        };
+        kept::unscored(history, ingested, &is_scored)
+    }
+
     fn governed(&mut self, seq: u64, which: &Which<'_>, payload: &Payload) {
         if seq >= which.audits_below {
             return;
@@ -492,26 +607,33 @@ impl Walk {
         let mut found = self.found;
         let mut places = labels::Places::new();
         let mut names: BTreeMap<PolicyId, usize> = BTreeMap::new();
-        for (at, (name, rows)) in self.rows.into_iter().enumerate() {
-            let mut policy = Policy {
-                name: name.as_str().to_owned(),
-                covariates: rows.covariates,
-                labels: vec![None; rows.scores.len()],
-                scores: rows.scores.iter().map(|score| mean(&[*score])).collect(),
-                ..Policy::default()
+        for (name, rows) in self.rows {
+            let (rows, late) = match self.timely.late(&name, which.judge) {
+                Some(late) => rows.parted(&name, late),
+                None => (rows, Rows::default()),
             };
-            for (row, (item, draw)) in rows.items.iter().zip(&rows.draws).enumerate() {
-                let prompt = found.prompts.number(item.as_str());
-                policy.prompts.push(prompt);
-                places.insert((at, prompt, *draw), row);
+            if !late.scores.is_empty() {
+                found.late.insert(name.clone(), late.scores.len() as u64);
             }
+            if rows.scores.is_empty() {
+                continue;
+            }
+            let (at, counted) = (found.sources.len(), rows.scores.len());
+            let mut of = |rows: Rows, first: usize| {
+                let parted = rows.of_policy(&name, &mut found.prompts);
+                for (row, (prompt, draw)) in
+                    parted.0.prompts.iter().zip(&parted.1.draws).enumerate()
+                {
+                    places.insert((at, *prompt, *draw), first + row);
+                }
+                parted
+            };
+            let ((policy, source), late) = (of(rows, 0), of(late, counted));
             found.dataset.policies.push(policy);
-            found.sources.push(Source {
-                draws: rows.draws,
-                scores: rows.scores,
-                scored: rows.scored,
-                ..Source::default()
-            });
+            found.sources.push(source);
+            if late.0.len() > 0 {
+                found.aside.insert(at, late);
+            }
             names.insert(name, at);
         }
         found.dataset.covariates = which

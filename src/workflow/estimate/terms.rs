@@ -55,6 +55,7 @@ pub fn usual(judge: JudgeId, covariates: Vec<FieldId>) -> EstimateTerms {
         label_scale: None,
         labels: LabelUse::Representative,
         mode: CalibratorMode::Auto,
+        rows: None,
         weight: None,
     }
 }
@@ -68,6 +69,7 @@ pub fn fit(of: &EstimateTerms) -> EstimateTerms {
     usual.judge_scale = of.judge_scale;
     usual.label_scale = of.label_scale;
     usual.mode = of.mode;
+    usual.rows = of.rows;
     usual
 }
 

@@ -64,6 +64,22 @@ struct FieldWordsRecord {
     sampled_at: Option<String>,
 }
 
+/// Rows of a policy that were taken in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnscoredRows {
+    /// How many.
+    pub rows: u64,
+    /// How many of them have no score of the judge.
+    pub unscored: u64,
+}
+
+#[derive(Deserialize)]
+struct RowKeyRecord {
+    draw: Count,
+    item: ItemId,
+    policy: PolicyId,
+}
+
 /// The names of all fields that rows were taken in with.
 ///
 /// # Errors
@@ -114,6 +130,40 @@ pub fn new_fields(
         policy: policy.clone(),
     });
     Ok(said.collect())
+}
+
+/// Of each policy, how many rows were taken in, and how many of them are not among those that `is_scored` knows.
+///
+/// # Errors
+/// [`KeptError`].
+pub fn unscored(
+    history: &dyn History,
+    ingested: &[IngestedRows],
+    is_scored: &dyn Fn(&Key) -> bool,
+) -> Result<BTreeMap<PolicyId, UnscoredRows>, KeptError> {
+    let mut known: BTreeSet<Key> = BTreeSet::new();
+    for IngestedRows { seq, rows, .. } in ingested {
+        let bytes = history.blob(&rows.blake3)?;
+        let bytes = bytes.ok_or(Unread::Absent { seq: *seq })?;
+        let lines = bytes.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| !line.is_empty()) {
+            let line: RowKeyRecord =
+                serde_json::from_slice(line).map_err(|error| Unread::Damaged {
+                    seq: *seq,
+                    what: error.to_string(),
+                })?;
+            known.insert((line.policy, line.item, line.draw.value()));
+        }
+    }
+    let mut found: BTreeMap<PolicyId, UnscoredRows> = BTreeMap::new();
+    for key in known {
+        let scored = is_scored(&key);
+        let of = found.entry(key.0).or_default();
+        of.rows += 1;
+        of.unscored += u64::from(!scored);
+    }
+    found.retain(|_, of| of.unscored > 0);
+    Ok(found)
 }
 
 /// One field of ingested rows, with the import that said it; of a row, what was taken in first.

@@ -13,6 +13,7 @@ use clover_event::payload::scoring::NamedComparison;
 use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_projection::manifests::Manifests;
 use clover_projection::reader::LogReader;
@@ -104,6 +105,7 @@ pub fn compared(
             fields: &[],
             places: &[],
             strata: false,
+            use_of_rows: None,
             rows_below: below,
             audits_below: below,
         };
@@ -193,7 +195,13 @@ pub fn plan(
         let all = secondary
             .iter()
             .filter(|text| text.as_str().starts_with(NAMED));
-        (of.experiment == *experiment && is_named).then(|| (id.clone(), all.count(), version.seq))
+        // A plan that waited for its custodian named nothing until then.
+        let since = if state.asks(Question::PlanInForce) {
+            version.since()?
+        } else {
+            version.seq
+        };
+        (of.experiment == *experiment && is_named).then(|| (id.clone(), all.count(), since))
     });
     let Some((manifest, all, seq)) = found else {
         return Ok(None);

@@ -60,6 +60,7 @@ impl Context<'_> {
             fields: &[],
             places,
             strata: terms.labels == LabelUse::Weighted,
+            use_of_rows: terms.rows,
             rows_below: through.saturating_add(1),
             audits_below: 0,
         };

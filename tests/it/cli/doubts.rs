@@ -155,6 +155,55 @@ fn uneven_draws_tell_nothing_apart() {
     desk.ok("verify --recompute");
 }
 
+/// A judge that was stopped has scored the rows that came first, whatever they are.
+#[test]
+fn rows_on_record_without_a_score_are_named() {
+    let mut desk = desk("1", &[("a", 0..80, 0.45), ("b", 0..80, 0.55)]);
+    let (said, _) = answer(&mut desk, "estimate");
+    assert_eq!(said["may_be_claimed"], true);
+    let more =
+        |n: u64| format!("{{\"prompt_id\":\"more-{n}\",\"prompt\":\"q\",\"response\":\"r\"}}\n");
+    desk.file("rows.jsonl", &(0..20).map(more).collect::<String>());
+    desk.ok("import rows rows.jsonl --policy a");
+    let (said, text) = answer(&mut desk, "estimate");
+    assert!(
+        text.contains("80 of 100 rows of a on record are scored by this judge"),
+        "{text}"
+    );
+    assert!(text.ends_with("Nothing of it may be claimed."), "{text}");
+    assert_eq!(said["may_be_claimed"], false);
+    assert_eq!(
+        answer(&mut desk, "compare --all").0["best"],
+        serde_json::json!([])
+    );
+}
+
+/// A design that draws prompts labels every draw of one: its labels are as many as it draws prompts.
+#[test]
+fn labels_by_prompt_are_counted_by_prompt() {
+    let mut desk = desk("0.4", &[]);
+    let rows: String = (0..100)
+        .flat_map(|n| (0..10).map(move |draw| (n, draw)))
+        .map(|(n, draw)| {
+            let score = 30 + (n * 7 + draw) % 40;
+            // 48 of 100 prompts where 40 are expected: 1.6 standard deviations of prompts, 5.2 of rows.
+            let label = if n % 100 < 48 {
+                format!(",\"oracle_label\":0.{score}")
+            } else {
+                String::new()
+            };
+            format!(
+                "{{\"prompt_id\":\"p{n}\",\"draw_idx\":{draw},\"judge_score\":0.{score}{label}}}\n"
+            )
+        })
+        .collect();
+    desk.file("a_responses.jsonl", &rows);
+    desk.ok("import cje a_responses.jsonl --labels calib");
+    let (said, text) = answer(&mut desk, "estimate");
+    assert!(!text.contains("somebody chose"), "{text}");
+    assert_eq!(said["may_be_claimed"], true, "{text}");
+}
+
 #[test]
 fn more_labels_than_the_design_draws_are_named() {
     let mut desk = desk("0.1", &[("a", 0..80, 0.4), ("b", 0..80, 0.6)]);

@@ -330,7 +330,8 @@ fn both_verifiers_agree(desk: &mut Desk) {
 pub(super) fn small(label: u64) -> Desk {
     let mut desk = Desk::new();
     desk.ok("init --origin ledger.example/cli --holder Ada --roles all");
-    let mut lines = String::new();
+    // Rows are scored before any label of their policy.
+    let (mut lines, mut labels) = (String::new(), String::new());
     for experiment in ["exp-1", "exp-2"] {
         desk.ok(&format!(
             "experiment register {experiment} --title T --purpose testing"
@@ -359,12 +360,12 @@ pub(super) fn small(label: u64) -> Desk {
                     });
                     let line =
                         json!({"kind": "label.recorded", "experiment": experiment, "data": data});
-                    writeln!(lines, "{line}").unwrap();
+                    writeln!(labels, "{line}").unwrap();
                 }
             }
         }
     }
-    desk.file("rows.jsonl", &lines);
+    desk.file("rows.jsonl", &(lines + &labels));
     desk.ok("append --bulk rows.jsonl");
     desk
 }

@@ -48,6 +48,7 @@ mod key_request;
 mod killed;
 mod kinds;
 mod laid_out;
+mod late_rows;
 mod live;
 mod mistakes;
 mod obstacles;

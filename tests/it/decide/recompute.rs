@@ -22,6 +22,7 @@ use clover::num::Finite;
 use clover::num::Micro;
 use clover::workflow::estimate::compute;
 use clover::workflow::estimate::compute::Found;
+use clover::workflow::estimate::form;
 use clover::workflow::estimate::form::Form;
 use clover::workflow::estimate::rows;
 use clover::workflow::estimate::rows::NoCovariates;
@@ -105,10 +106,11 @@ fn told() -> TestLedger {
 }
 
 fn found(test: &TestLedger) -> Found {
-    let (experiment, terms) = (
+    let (experiment, mut terms) = (
         EXP.parse().unwrap(),
         terms::usual("judge".parse().unwrap(), Vec::new()),
     );
+    terms.rows = form::use_of_rows(test.ledger.state());
     let which = Which {
         experiment: &experiment,
         judge: &terms.judge,
@@ -116,6 +118,7 @@ fn found(test: &TestLedger) -> Found {
         covariates: &[],
         fields: &[],
         places: &[],
+        use_of_rows: terms.rows,
         strata: false,
         rows_below: test.ledger.size(),
         audits_below: test.ledger.size(),
@@ -170,6 +173,7 @@ fn numbers_that_rows_do_not_give_are_refused() {
     let mut stranger = estimate.clone();
     stranger.policy = "nobody".parse().unwrap();
     stranger.claim = Claim::BorrowedUnchecked;
+    stranger.rows = Default::default();
     let refused = append(&mut test, stranger.into(), &[]).unwrap_err();
     assert!(
         refused

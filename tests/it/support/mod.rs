@@ -41,6 +41,7 @@ pub mod tampered_picked;
 pub mod tampered_prompts;
 pub mod tampered_releases;
 pub mod tampered_retold;
+pub mod tampered_rows;
 pub mod tampered_scales;
 pub mod tampered_seen;
 pub mod tampered_sequences;

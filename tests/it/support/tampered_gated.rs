@@ -122,6 +122,29 @@ pub fn governed() -> Story {
     teller.finish()
 }
 
+/// A gate whose claim holds, opened when another manifest had drawn an order of its units after it was registered; and what
+/// its promotion says.
+pub fn one_of_two_orders() -> (World, Value) {
+    let mut teller = begun(&[Role::Custodian]);
+    let units = gated::units("red", 16);
+    let of = |experiment: &str, id: &str, alpha: u64| {
+        let mut value = gated::gate(experiment, id, &units);
+        value["multiplicity"]["family"] = "quarter".into();
+        value["multiplicity"]["family_alpha_micro"] = 50_000.into();
+        value["test"]["alpha_micro"] = alpha.into();
+        value
+    };
+    let mut life = gated::tell_drawn(&mut teller, "exp-1", &of("exp-1", "m-1", 49_000), &units);
+    let other = of("exp-2", "m-2", 1_000);
+    let begun = planned::experiment_registered();
+    teller.say_about(ADA, "exp-2", "m-2-experiment", begun);
+    teller.say_about(ADA, "exp-2", "m-2-registered", planned::registered(&other));
+    teller.say_about(CLEO, "exp-2", "m-2-agreed", planned::countersigned(&other));
+    teller.say_about(BEN, "exp-1", "m-1-opened", life.opened());
+    claimed(&mut teller, &mut life);
+    (World::of(&teller.finish().lines), issued(&life, 2))
+}
+
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
     let mut rows = Vec::new();

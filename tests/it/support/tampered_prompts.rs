@@ -59,6 +59,9 @@ fn contrast(basis: &str, prompts: Value, is_told_apart: bool) -> Value {
     }
     data["terms"]["label_scale"] = json!({"high_micro": 1_000_000, "low_micro": 0});
     data["terms"]["labels"] = "targeted".into();
+    data["terms"]["rows"] = "scored_before".into();
+    data["first_late"] = 0.into();
+    data["second_late"] = 0.into();
     data
 }
 
