@@ -150,7 +150,7 @@ fn audits_are_the_peers(desk: &mut Desk, sample: &Sample) -> Vec<Value> {
     // Whether it can pass is said before it is paid for.
     let foreseen = [
         "open 150 labels of probes with peek 1 of 3 in ",
-        "; no audit can pass within 0.05: clone with probability 0.00 by 50 probes, ",
+        "; no audit can pass within 0.05 of labels from 0 to 1: clone with probability 0.00 by 50 probes, ",
         "(clover plan audit 0.05 says how many it takes)",
         "have no probe and stay unchecked: base",
         "nobody is there to confirm it",
@@ -175,8 +175,15 @@ fn audits_are_the_peers(desk: &mut Desk, sample: &Sample) -> Vec<Value> {
         near(name, &found["mean_residual"], &theirs["delta_hat"]);
         let narrow = &found["narrow"];
         near(name, &narrow["se"], &theirs["delta_se"]);
-        near(name, &narrow["interval"]["low"], &theirs["delta_ci"][0]);
-        near(name, &narrow["interval"]["high"], &theirs["delta_ci"][1]);
+        // Four policies have scores here, and three are a family there: the interval is a little wider.
+        assert_eq!(found["audit"]["family_size"], 4);
+        let end = |of: &Value| of.as_f64().unwrap();
+        let (low, high) = (
+            end(&narrow["interval"]["low"]),
+            end(&narrow["interval"]["high"]),
+        );
+        let (from, to) = (end(&theirs["delta_ci"][0]), end(&theirs["delta_ci"][1]));
+        assert!(low < from && high > to && high - low < 1.1 * (to - from));
         let state = narrow["state"].as_str().unwrap().to_uppercase();
         assert_eq!(state, theirs["status"].as_str().unwrap());
         assert_eq!(found["state"], narrow["state"]);

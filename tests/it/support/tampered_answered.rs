@@ -135,6 +135,19 @@ fn under(rulebook: u64) -> World {
     world
 }
 
+/// Says something under the newest rulebook in terms that read only rows which were scored before labels, under an older one as
+/// it is.
+fn say(world: &mut World, rulebook: u64, kind: &str, mut data: Value) -> usize {
+    if rulebook > 22 {
+        data["terms"]["rows"] = "scored_before".into();
+        if kind == "estimate.recorded" {
+            data["late"] = 0.into();
+            data["rows"] = 1.into();
+        }
+    }
+    world.say(ARBITER, kind, 1, arena(), data)
+}
+
 /// A design for audits that draws every row.
 fn designed(world: &mut World, name: &str) {
     let design = json!({
@@ -183,7 +196,11 @@ fn probed_at(world: &mut World, value: i64) {
 }
 
 /// An audit of that policy.
-fn tested(world: &mut World, calibrator: u8, change: impl FnOnce(&mut Value)) -> usize {
+fn tested(
+    world: &mut World,
+    (rulebook, calibrator): (u64, u8),
+    change: impl FnOnce(&mut Value),
+) -> usize {
     let mut tested = valued::tested(calibrator, "probe-2", "pass");
     tested["algorithm"] = "transport/2".into();
     tested["policy"] = "tuned".into();
@@ -191,7 +208,7 @@ fn tested(world: &mut World, calibrator: u8, change: impl FnOnce(&mut Value)) ->
     tested["rows"] = 1.into();
     tested["late"] = 0.into();
     change(&mut tested);
-    world.say(ARBITER, "transport.tested", 1, arena(), tested)
+    say(world, rulebook, "transport.tested", tested)
 }
 
 /// The story audited `base` by 50 prompts, on a fit with 20 labels of it, and the audit failed. Another fit has so many labels.
@@ -200,12 +217,12 @@ fn answered(rulebook: u64, labels: u64) -> Told {
     let newest = labelled(&mut world, ("calib", "calibrate"), ("base", "item-q", 0));
     let mut fit = valued::fitted(6, newest as u64);
     fit["labels_by_policy"][0]["labels"] = labels.into();
-    world.say(ARBITER, "calibrator.fitted", 1, arena(), fit);
+    say(&mut world, rulebook, "calibrator.fitted", fit);
     let mut data = valued::estimate(6, None);
     data["through_seq"] = newest.into();
     data["off_mode"] = 3.into();
     data["terms"]["labels"] = "targeted".into();
-    let at = world.say(ARBITER, "estimate.recorded", 1, arena(), data);
+    let at = say(&mut world, rulebook, "estimate.recorded", data);
     (world, at)
 }
 
@@ -218,7 +235,7 @@ fn on_scale(rulebook: u64, (low, high): (i64, i64), margin: i64) -> Told {
         adopt(&mut world, rulebook);
     }
     probed_at(&mut world, low);
-    let at = tested(&mut world, 5, |data| {
+    let at = tested(&mut world, (rulebook, 5), |data| {
         data["audit"]["margin_micro"] = margin.into();
     });
     (world, at)
@@ -237,7 +254,7 @@ fn probed_twice(rulebook: u64, (item, draw): (&str, u64)) -> Told {
 fn probed_after(rulebook: u64) -> Told {
     let mut world = under(rulebook);
     probed(&mut world);
-    tested(&mut world, 5, |_| ());
+    tested(&mut world, (rulebook, 5), |_| ());
     let at = labelled(&mut world, ("probe-2", "audit"), ("tuned", "item-y", 0));
     (world, at)
 }
@@ -257,18 +274,18 @@ fn audited(rulebook: u64, of: &Audit) -> Told {
         Refitted::OnLabels => {
             let newest = labelled(&mut world, ("calib", "calibrate"), ("base", "item-q", 0));
             let fit = valued::fitted(6, newest as u64);
-            world.say(ARBITER, "calibrator.fitted", 1, arena(), fit);
+            say(&mut world, rulebook, "calibrator.fitted", fit);
             6
         }
         Refitted::OnTerms => {
             terms["mode"] = "two_stage".into();
             let mut fit = valued::fitted(6, 2);
             fit["terms"] = terms.clone();
-            world.say(ARBITER, "calibrator.fitted", 1, arena(), fit);
+            say(&mut world, rulebook, "calibrator.fitted", fit);
             6
         }
     };
-    let at = tested(&mut world, calibrator, |data| {
+    let at = tested(&mut world, (rulebook, calibrator), |data| {
         data["audit"]["family_size"] = of.family.into();
         data["state"] = of.state.into();
         data["terms"] = terms;
