@@ -30,7 +30,7 @@ const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 const TEST_RESULT: &str = "https://in-toto.io/attestation/test-result/v0.1";
 
 /// A candidate of an iteration with what its criteria say.
-pub(super) struct Decided<'e> {
+pub(super) struct DecidedCandidate<'e> {
     /// The iteration.
     pub iteration: String,
     /// Id of its patch; of a composite its hash.
@@ -47,7 +47,7 @@ pub(super) struct Decided<'e> {
     pub accepted: Option<&'e RecordedEvent>,
 }
 
-impl<'e> Decided<'e> {
+impl<'e> DecidedCandidate<'e> {
     /// Every candidate that a criterion was evaluated for, in the order of the first.
     pub(super) fn all(events: &'e [RecordedEvent]) -> Vec<Self> {
         let mut patches: BTreeMap<Digest, (&PatchId, Digest)> = BTreeMap::new();
@@ -160,7 +160,7 @@ pub(super) fn write(
     progress: Progress<'_>,
 ) -> Result<u64, ExportError> {
     let events = extract.decisions(progress)?;
-    let candidates = Decided::all(&events);
+    let candidates = DecidedCandidate::all(&events);
     let gates = events
         .iter()
         .filter_map(|said| Some((said, said.event.said::<GateDecided>()?)));

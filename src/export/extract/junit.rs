@@ -15,7 +15,7 @@ use clover_event::payload::predicate::GateEvaluated;
 use super::Extract;
 use super::RecordedEvent;
 use super::data;
-use super::intoto::Decided;
+use super::intoto::DecidedCandidate;
 use super::word;
 use crate::ExportError;
 use crate::Progress;
@@ -49,7 +49,7 @@ pub(super) fn write(
 ) -> Result<u64, ExportError> {
     let events = extract.decisions(progress)?;
     let mut suites = Vec::new();
-    for candidate in Decided::all(&events) {
+    for candidate in DecidedCandidate::all(&events) {
         let mut cases = Vec::new();
         for (said, found) in &candidate.criteria {
             cases.push(criterion(&candidate, said, found)?);
@@ -83,7 +83,7 @@ pub(super) fn write(
 }
 
 fn criterion(
-    of: &Decided<'_>,
+    of: &DecidedCandidate<'_>,
     said: &RecordedEvent,
     found: &GateEvaluated,
 ) -> Result<JunitCase, ExportError> {
