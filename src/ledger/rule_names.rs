@@ -126,7 +126,7 @@ rules! {
         "a reveal whose charge is no `budget.charged` below its own `seen.size`, or one of an account whose unit is not `peek`, or that paid for other labels before (18)"
         => "the label was opened before it was paid for: void the peek";
     Design "design" next "clover status":
-        "a label of no registered design where designs are registered, a design registered after its labels, or a sealed row that names no draw (`SPLITS.md`)"
+        "a label of no registered design where designs are registered, a design registered after its labels, or a sealed row that names no draw; a label off the declared scale, or a scale that was said too late (23) (`SPLITS.md`)"
         => "ask by which plan the row was drawn; without one its probability is unknown";
     Purpose "purpose" next "clover status":
         "a draw labelled for two purposes, sealed after it was open, open after it was sealed, or for another purpose than its design's; a prompt of a policy that is a probe of two designs (23)"
@@ -246,7 +246,7 @@ rules! {
         "a gate says something else than its own statistics and thresholds give (`PREDICATE.md`)"
         => "take the verdict that they give";
     Battery "battery" next "clover status":
-        "a battery of no candidate or another rubric, run twice, with other numbers than its own lists give, or without a known exploit; an exploit that is none, or of another battery; a card or p7 that says something else than the battery measured (`BATTERY.md`)"
+        "a battery of no candidate or another rubric, run twice, with other numbers than its own lists give, or without a known exploit; an exploit that is none, or of another battery; a card or p7 that says something else than the battery measured; a battery of a program without its answers (23) (`BATTERY.md`)"
         => "run the battery again; do not rely on the gate";
     Report "report" next "clover status":
         "a report of an iteration that is not decided, read before that or after itself, or with a part that is neither there nor named as missing (`REPORT.md`)"
@@ -270,7 +270,7 @@ rules! {
         "a referenced blob is missing, or its length or digest differs"
         => "find the blob elsewhere; its digest tells the right one";
     Judge "judge" next "clover status":
-        "evidence or a re-score of a judge that was not registered before, no record at all, fewer than 30 keys, or more mismatches than keys (`SCORING.md`)"
+        "evidence or a re-score of a judge that was not registered before, no record at all, fewer than 30 keys, or more mismatches than keys; a score off the declared scale of its judge, or a scale after its first score; a comparison against its own numbers or plan (23) (`SCORING.md`)"
         => "do not rely on the scores of that judge";
     Rulebook "rulebook" next "clover status":
         "a rulebook that is not above the one in force, or that this verifier does not know"

@@ -81,7 +81,7 @@ mod tests {
                 rows: Count::new(1000).unwrap(),
                 w1: Finite::new(w1).unwrap(),
             });
-            judge(
+            check(
                 &found,
                 &ProfileThresholds {
                     shift_metric,

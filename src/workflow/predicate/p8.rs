@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_registered_test_decides_at_the_divided_level() {
         let said = |of, confirm_test| {
-            judge(
+            check(
                 &Evidence::P8(of),
                 &ProfileThresholds {
                     confirm_test,
