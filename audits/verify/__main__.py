@@ -60,6 +60,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/manifests.py          a manifest by itself, and what an amendment changes
   rules/plans.py              registration, countersignature, exposure, sealed plans
   rules/assumptions.py        releases to readers, protocols, waivers, conflicts
+  rules/missing_prompts.py    which prompts the sides of a comparison have scores of
   rules/estimates.py          calibrators, estimates, comparisons, audits of transport
   rules/drift.py              drift of judges, and gates that it makes stale
   rules/rubrics.py            rubrics: grammar, hash, code length

@@ -240,7 +240,7 @@ const TABLES: &[CsvTable] = &[
     CsvTable {
         file: "charges.csv",
         kinds: &[Kind::BudgetCharged],
-        columns: &["account", "amount", "purpose"],
+        columns: &["account", "amount", "for"],
     },
 ];
 

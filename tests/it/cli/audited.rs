@@ -317,8 +317,8 @@ fn a_failed_audit_is_seen_in_differences_ranks_plots_and_logged_responses() {
         "{text}"
     );
 
-    // Until it is recalibrated with new labels of it.
-    labelled(&mut desk, "unhelpful", 40, 160_000);
+    // Until it is recalibrated with as many new labels of it as its audit had prompts.
+    labelled(&mut desk, "unhelpful", 60, 160_000);
     let again = desk.ok("compare --all --json").json();
     for pair in again["data"]["differences"].as_array().unwrap() {
         assert_eq!(pair["transport"], Value::Null);

@@ -142,7 +142,7 @@ fn uneven_draws_tell_nothing_apart() {
     desk.file("a_responses.jsonl", &rows(2));
     desk.file("b_responses.jsonl", &rows(6));
     for file in ["a_responses.jsonl", "b_responses.jsonl"] {
-        desk.ok(&format!("import cje {file} --labels calib"));
+        desk.ok(&format!("import cje {file} --labels=calib"));
     }
     let (said, text) = answer(&mut desk, "compare --all");
     assert!(
@@ -198,7 +198,7 @@ fn labels_by_prompt_are_counted_by_prompt() {
         })
         .collect();
     desk.file("a_responses.jsonl", &rows);
-    desk.ok("import cje a_responses.jsonl --labels calib");
+    desk.ok("import cje a_responses.jsonl --labels=calib");
     let (said, text) = answer(&mut desk, "estimate");
     assert!(!text.contains("somebody chose"), "{text}");
     assert_eq!(said["may_be_claimed"], true, "{text}");

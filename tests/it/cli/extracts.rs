@@ -1,37 +1,30 @@
 //! `clover export` in the formats of other tools: what events say, and nothing that a reader would run.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
 use super::Desk;
+use super::release;
 use super::says;
 
-/// A shipped ledger with an iteration to an accepted patch.
-fn sample() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("audits/good-deployment")
-}
-
+/// A ledger with an iteration to an accepted patch, and its entry lines in `whole`.
 fn desk() -> Desk {
-    let mut desk = Desk::new();
-    desk.ok(&format!("import ledger {} --into lab", sample().display()));
+    let (mut desk, _) = release::accepted();
+    desk.ok("export jsonl -o whole");
     desk
 }
 
-/// Events of the shipped ledger by kind, read from its lines alone.
-fn kinds() -> BTreeMap<String, usize> {
-    let lines = std::fs::read_to_string(sample().join("ledger.jsonl")).unwrap();
+/// Events of the ledger by kind, read from its entry lines alone.
+fn kinds(desk: &Desk) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
-    for line in lines.lines() {
+    for line in read(desk, "whole/ledger.jsonl").lines() {
         let entry: Value = serde_json::from_str(line).unwrap();
         let payload = entry["envelope"]["payload"].as_str().unwrap();
         let body = clover::ground::base64::decode(payload.as_bytes()).unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
-        *kinds
-            .entry(body["kind"].as_str().unwrap().to_owned())
-            .or_default() += 1;
+        let kind = body["kind"].as_str().unwrap().to_owned();
+        *kinds.entry(kind).or_default() += 1;
     }
     kinds
 }
@@ -48,15 +41,12 @@ fn rows(desk: &Desk, table: &str) -> Vec<BTreeMap<String, String>> {
 #[test]
 fn every_event_of_a_kind_is_a_row_of_its_table() {
     let mut desk = desk();
-    desk.ok("export csv -o tables --ledger lab");
-    let kinds = kinds();
+    desk.ok("export csv -o tables");
+    let kinds = kinds(&desk);
     assert_eq!(
         rows(&desk, "events.csv").len(),
         kinds.values().sum::<usize>()
     );
-    assert_eq!(rows(&desk, "scores.csv").len(), kinds["score.recorded"]);
-    let labels = kinds["label.recorded"] + kinds["label.revealed"];
-    assert_eq!(rows(&desk, "labels.csv").len(), labels);
     let criteria = rows(&desk, "criteria.csv");
     assert_eq!(criteria.len(), kinds["gate.evaluated"]);
     assert!(
@@ -65,15 +55,7 @@ fn every_event_of_a_kind_is_a_row_of_its_table() {
             .all(|row| row["verdicts_recommended"] == "pass"),
         "{criteria:?}"
     );
-    // Amounts in millionths are decimals, and every row names its event.
-    let score = &rows(&desk, "scores.csv")[0];
-    assert!(
-        score["score"]
-            .parse::<f64>()
-            .is_ok_and(|score| (0.0..=1.0).contains(&score)),
-        "{score:?}"
-    );
-    assert_eq!(score["event"].len(), 64);
+    assert!(criteria.iter().all(|row| row["event"].len() == 64));
     let metadata: Value = serde_json::from_str(&read(&desk, "tables/csv-metadata.json")).unwrap();
     assert_eq!(metadata["tables"].as_array().unwrap().len(), 13);
 }
@@ -83,18 +65,18 @@ fn a_spreadsheet_runs_nothing_of_a_table() {
     let mut desk = Desk::with_ledger();
     let account = r#"{"account":"calls","amount":9,"period":"quarter","purpose":"judge calls","spenders":["owner"],"unit":"judge_call"}"#;
     desk.ok_words(&["record", "budget.opened", "--data", account]);
-    let charge = r#"{"account":"calls","amount":1,"purpose":"=HYPERLINK(\"http://x\",\"y\")"}"#;
+    let charge = r#"{"account":"calls","amount":1,"for":"=HYPERLINK(\"http://x\",\"y\")"}"#;
     desk.ok_words(&["record", "budget.charged", "--data", charge]);
     desk.ok("export csv -o tables");
     let charges = rows(&desk, "charges.csv");
-    assert_eq!(charges[0]["purpose"], "'=HYPERLINK(\"http://x\",\"y\")");
+    assert_eq!(charges[0]["for"], "'=HYPERLINK(\"http://x\",\"y\")");
 }
 
 #[test]
 fn decisions_are_statements_and_cases() {
     let mut desk = desk();
-    let kinds = kinds();
-    let statements = desk.ok("export intoto -o - --ledger lab").out;
+    let kinds = kinds(&desk);
+    let statements = desk.ok("export intoto -o -").out;
     let statements: Vec<Value> = statements
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -105,7 +87,7 @@ fn decisions_are_statements_and_cases() {
         .as_array()
         .unwrap();
     assert_eq!(passed.len(), kinds["gate.evaluated"]);
-    let report = desk.ok("export junit -o - --ledger lab").out;
+    let report = desk.ok("export junit -o -").out;
     assert_eq!(
         report.matches("<testcase ").count(),
         kinds["gate.evaluated"]
@@ -113,8 +95,7 @@ fn decisions_are_statements_and_cases() {
     assert!(!report.contains("<failure"), "{report}");
     for format in ["cyclonedx", "spdx", "prov"] {
         let document: Value =
-            serde_json::from_str(&desk.ok(&format!("export {format} -o - --ledger lab")).out)
-                .unwrap();
+            serde_json::from_str(&desk.ok(&format!("export {format} -o -")).out).unwrap();
         assert!(document.is_object(), "{format}");
     }
 }
@@ -123,8 +104,8 @@ fn decisions_are_statements_and_cases() {
 #[test]
 fn envelopes_are_those_of_the_log() {
     let mut desk = desk();
-    desk.ok("export dsse -o events.dsse --ledger lab");
-    let lines = std::fs::read_to_string(sample().join("ledger.jsonl")).unwrap();
+    desk.ok("export dsse -o events.dsse");
+    let lines = read(&desk, "whole/ledger.jsonl");
     let theirs = lines
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["envelope"].clone());
@@ -138,7 +119,8 @@ fn envelopes_are_those_of_the_log() {
 /// Scores and labels that were exported are the same when they are imported again.
 #[test]
 fn scores_and_labels_come_back() {
-    let mut desk = Desk::with_ledger();
+    let mut desk = Desk::new();
+    desk.ok("init --holder Ada --roles all");
     let rows: String = (0..20)
         .map(|n| format!("{{\"prompt_id\":\"p{n}\",\"judge_score\":0.{:02},\"oracle_label\":0.{:02},\"draw_idx\":0}}\n", n + 10, n + 30))
         .collect();
@@ -146,7 +128,7 @@ fn scores_and_labels_come_back() {
     desk.file("in/base_responses.jsonl", &rows);
     desk.ok("experiment register arena --title Arena --purpose testing");
     desk.ok("label design new calib --purpose calibrate --probability 1");
-    desk.ok("import cje in --labels calib");
+    desk.ok("import cje in --labels=calib");
     desk.ok("export cje -o out");
     let judge = std::fs::read_dir(desk.at.join("out/arena"))
         .unwrap()
@@ -168,13 +150,16 @@ fn scores_and_labels_come_back() {
     ours.sort_by(|a, b| a.0.cmp(&b.0));
     theirs.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(ours, theirs);
+    desk.ok("export csv -o tables");
+    let score = &self::rows(&desk, "scores.csv")[0];
+    assert_eq!(score["score"], "0.1");
     desk.ok("export inspect -o ratings --experiment arena");
 }
 
 #[test]
 fn a_crate_verifies_as_the_log_that_it_is() {
     let mut desk = desk();
-    desk.ok("export ro-crate -o crate --ledger lab");
+    desk.ok("export ro-crate -o crate");
     let metadata: Value =
         serde_json::from_str(&read(&desk, "crate/ro-crate-metadata.json")).unwrap();
     let graph = metadata["@graph"].as_array().unwrap();
@@ -190,17 +175,17 @@ fn a_crate_verifies_as_the_log_that_it_is() {
 fn nothing_is_written_over_and_nothing_left_where_it_is_refused() {
     let mut desk = desk();
     desk.file("taken", "mine");
-    let ran = desk.run("export junit -o taken --ledger lab");
+    let ran = desk.run("export junit -o taken");
     assert_ne!(ran.code, 0);
     assert_eq!(read(&desk, "taken"), "mine");
-    let ran = desk.run("export csv -o - --ledger lab");
+    let ran = desk.run("export csv -o -");
     assert_ne!(ran.code, 0);
     says(&ran, &["csv is a folder of files"]);
-    let ran = desk.run("export junit -o fine --experiment nowhere --ledger lab");
+    let ran = desk.run("export junit -o fine --experiment nowhere");
     says(&ran, &["--experiment names nowhere: no such experiment"]);
-    let ran = desk.run("export jsonl -o fine --experiment arena --ledger lab");
+    let ran = desk.run("export jsonl -o fine --experiment arena");
     says(&ran, &["--experiment does not go with jsonl"]);
-    let ran = desk.run("export csv -o fine --blobs --ledger lab");
+    let ran = desk.run("export csv -o fine --blobs");
     says(&ran, &["--blobs does not go with csv"]);
     let names: Vec<_> = std::fs::read_dir(&desk.at)
         .unwrap()

@@ -41,7 +41,7 @@ fn said(desk: &mut Desk, key: &str, payload: &Payload, experiment: bool) -> (Str
 }
 
 /// A desk on which a patch that needs two approvals was accepted; the id of the acceptance.
-fn accepted() -> (Desk, String) {
+pub(super) fn accepted() -> (Desk, String) {
     let mut desk = Desk::new();
     desk.ok("init --origin ledger.example/cli --holder Ada --roles all --rulebook 17");
     for name in ["petra", "paul"] {

@@ -736,7 +736,7 @@ fn look_is_computed_again() {
         ),
         (
             |look| look.standing = Standing::Continue,
-            &["standing Promote", "Continue"],
+            &["standing promote", "continue"],
         ),
         (
             |look| look.cs_lo_micro = Micro::new(1).unwrap(),

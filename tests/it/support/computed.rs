@@ -67,6 +67,7 @@ pub const COMPUTED: &[&str] = &[
     "good-release",
     "good-report",
     "good-rolled-back-after-conflict",
+    "good-sealed-after-an-auditor-read",
     "good-sequence",
     "good-tainted-peek-judged",
     "patch-accepted-unpaid-unasked",
@@ -75,6 +76,7 @@ pub const COMPUTED: &[&str] = &[
     "peek-from-another-account-unasked",
     "peek-left-unjudged-unasked",
     "rescored-from-old-answers-unasked",
+    "sealed-after-a-retired-optimizer-read-unasked",
     "sealed-after-opening-unasked",
 ];
 

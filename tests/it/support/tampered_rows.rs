@@ -294,6 +294,8 @@ fn checked(rulebook: u64, is_early: bool) -> Told {
     }
     let mut check = drifted::written(judge.as_str().unwrap(), "anchors-1", false);
     check["terms"] = json!({"manifest": digest, "plan": numbers});
+    // It read the log up to here, where its anchors stand.
+    check["through_seq"] = (world.items.len() - 1).into();
     let at = world.say(LENA, "judge.drift_checked", 1, "exp-1".into(), check);
     (world, at)
 }

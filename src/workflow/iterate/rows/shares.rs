@@ -83,11 +83,9 @@ mod tests {
     }
 
     fn log(scale: Option<(ScaleEnds, u64)>, asks: bool) -> RowLog {
-        RowLog {
-            asks_label_shares: asks,
-            scale,
-            ..RowLog::default()
-        }
+        let mut log = RowLog::default();
+        (log.asks_label_shares, log.scale) = (asks, scale);
+        log
     }
 
     #[test]
