@@ -1,6 +1,7 @@
 //! Samples around rulebook 23 and what somebody chooses once results can be seen: rows, a plan that waited, thresholds, a role,
 //! an order.
 
+use clover::event::Kind;
 use clover::event::payload::Role;
 use serde_json::Value;
 use serde_json::json;
@@ -9,7 +10,6 @@ use super::decided;
 use super::drifted;
 use super::forger::World;
 use super::gated;
-use super::iterated;
 use super::planned;
 use super::samples::*;
 use super::signer;
@@ -281,9 +281,24 @@ fn checked(rulebook: u64, is_early: bool) -> Told {
     numbers["q_micro"] = 1.into();
     let mut plan = planned::audits("exp-1", "drift-0");
     plan["diagnostics"] = json!({"drift": numbers});
+    let judge = judge.as_str().unwrap();
     let anchors = |world: &mut World| {
-        let set = serde_json::to_value(iterated::anchors(200)).unwrap();
-        world.say(ADA, "anchor_set.registered", 1, "exp-1".into(), set);
+        for anchor in drifted::anchored(judge) {
+            let kind = anchor.kind();
+            let who = if kind == Kind::ScoreRecorded {
+                RUNNER
+            } else {
+                ADA
+            };
+            let data = serde_json::to_value(&anchor).unwrap();
+            world.say(
+                who,
+                kind.as_str(),
+                kind.version().into(),
+                "exp-1".into(),
+                data,
+            );
+        }
     };
     if !is_early {
         anchors(&mut world);
@@ -292,10 +307,10 @@ fn checked(rulebook: u64, is_early: bool) -> Told {
     if is_early {
         anchors(&mut world);
     }
-    let mut check = drifted::written(judge.as_str().unwrap(), "anchors-1", false);
+    // It read the log up to here, and its numbers are those of the anchors' scores.
+    let (check, _) = drifted::again(judge, &[], world.items.len() as u64 - 1, 0);
+    let mut check = serde_json::to_value(&check).unwrap();
     check["terms"] = json!({"manifest": digest, "plan": numbers});
-    // It read the log up to here, where its anchors stand.
-    check["through_seq"] = (world.items.len() - 1).into();
     let at = world.say(LENA, "judge.drift_checked", 1, "exp-1".into(), check);
     (world, at)
 }
