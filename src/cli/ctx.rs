@@ -109,9 +109,10 @@ impl<'w> Ctx<'w> {
         if !self.globals.quiet {
             let text = ui::escape(text);
             // What is pasted stays on one line.
-            let text = match text.starts_with("next: ") {
-                true => text.into_owned(),
-                false => self.fitted("", &text),
+            let text = if text.starts_with("next: ") {
+                text.into_owned()
+            } else {
+                self.fitted("", &text)
             };
             // A note that cannot be shown is not worth failing for.
             writeln!(self.world.stderr, "{text}").ok();

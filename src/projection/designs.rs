@@ -16,6 +16,7 @@ use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::judge::ScoreConflict;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
+use clover_event::payload::label::LabelDesignRegistered;
 use clover_event::payload::label::LabelPurpose;
 use clover_event::payload::label::LabelRecorded;
 use clover_event::payload::label::LabelSealed;
@@ -311,6 +312,38 @@ pub fn draw_serves(experiment: Option<&ExperimentId>, row: &str, purpose: &str) 
     canon::digest("clover/draw/v1", &(experiment, row, purpose))
 }
 
+/// A design is registered before its labels, its strata in order; one for audits has none.
+fn new_design(
+    state: &State,
+    experiment: &ExperimentId,
+    new: &LabelDesignRegistered,
+    breaches: &mut Vec<Breach>,
+) {
+    let known = state.fold::<Designs>().design(experiment, &new.design);
+    if let Some(seq) = known.and_then(|design| design.first_label_seq) {
+        breaches.push(Breach::new(
+            RuleName::Design,
+            "a design that is registered before its first label",
+            format!("{}, labelled since seq {seq}", new.design),
+        ));
+    }
+    if new.purpose == DesignPurpose::Audit
+        && new.strata.as_ref().is_some_and(|of| !of.is_empty())
+        && state.asks(Question::EvenProbes)
+    {
+        breaches.push(Breach::new(
+            RuleName::Design,
+            "a design for audits without strata: an audit counts each of its probes alike",
+            "strata",
+        ));
+    }
+    let strata: Vec<_> = new.strata.iter().flatten().map(|of| &of.stratum).collect();
+    if !strata.windows(2).all(|pair| pair[0] < pair[1]) {
+        let expected = "strata in order of their names, each once";
+        breaches.push(Breach::new(RuleName::Design, expected, "another order"));
+    }
+}
+
 /// The rules `design` and `purpose`.
 #[derive(Clone, Copy, Debug)]
 pub struct Purposes;
@@ -322,31 +355,7 @@ impl Rule for Purposes {
         };
         let designs = state.fold::<Designs>();
         match &event.event.payload {
-            Payload::LabelDesignRegistered(new) => {
-                let known = designs.design(experiment, &new.design);
-                if let Some(seq) = known.and_then(|design| design.first_label_seq) {
-                    breaches.push(Breach::new(
-                        RuleName::Design,
-                        "a design that is registered before its first label",
-                        format!("{}, labelled since seq {seq}", new.design),
-                    ));
-                }
-                if new.purpose == DesignPurpose::Audit
-                    && new.strata.as_ref().is_some_and(|of| !of.is_empty())
-                    && state.asks(Question::EvenProbes)
-                {
-                    breaches.push(Breach::new(
-                        RuleName::Design,
-                        "a design for audits without strata: an audit counts each of its probes alike",
-                        "strata",
-                    ));
-                }
-                let strata: Vec<_> = new.strata.iter().flatten().map(|of| &of.stratum).collect();
-                if !strata.windows(2).all(|pair| pair[0] < pair[1]) {
-                    let expected = "strata in order of their names, each once";
-                    breaches.push(Breach::new(RuleName::Design, expected, "another order"));
-                }
-            }
+            Payload::LabelDesignRegistered(new) => new_design(state, experiment, new, breaches),
             Payload::LabelRecorded(label) => {
                 open_label(designs, experiment, label, breaches);
                 if label.purpose == LabelPurpose::Audit {

@@ -71,6 +71,7 @@ impl Interval {
     }
 
     /// As much wider on both sides.
+    #[must_use]
     pub fn widened(self, by: f64) -> Self {
         Self {
             low: self.low - by,

@@ -51,10 +51,7 @@ fn put(out: &mut String, block: &Block, colour: bool, screen: Screen) {
         // Whoever gives several lines at once gets them as lines.
         Block::Line(line) => {
             let line = escape_lines(line);
-            line_of(
-                out,
-                &on(screen, line, |line, columns| fit::lines(line, columns)),
-            );
+            line_of(out, &on(screen, line, fit::lines));
         }
         Block::Answer(answer) => line_of(out, &flow(&escape(answer), (0, 0), screen.line())),
         Block::Sentence(sentence) => {
@@ -80,10 +77,7 @@ fn put(out: &mut String, block: &Block, colour: bool, screen: Screen) {
         Block::Chart { lines, fitted, .. } => {
             for line in chart(lines, fitted, screen) {
                 let line = escape(line).into_owned();
-                line_of(
-                    out,
-                    &on(screen, line, |line, columns| fit::chart(line, columns)),
-                );
+                line_of(out, &on(screen, line, fit::chart));
             }
         }
         Block::Verdict { word, good, rest } => {

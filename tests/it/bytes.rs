@@ -605,7 +605,7 @@ fn valued_fields(kind: Kind) -> Fields {
         }
         Kind::RegimeSelected => {
             let scope = valued::scope("domain", "law");
-            of(valued::regime("2", scope, 9, Some(5)))
+            of(valued::regime("2", &scope, 9, Some(5)))
         }
         Kind::PlanRecorded => of(valued::planned()),
         Kind::LogprobsChecked => of(valued::checked()),

@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::Extract;
+use super::RecordedEvent;
 use super::create;
 use super::cyclonedx::JudgeValues;
 use super::write_json;
@@ -18,6 +19,25 @@ use crate::Progress;
 use crate::Request;
 use crate::Target;
 use crate::jsonl::Jsonl;
+
+/// Files of the crate: name, media type, what each is.
+const FILES: [(&str, &str, &str); 3] = [
+    (
+        "ledger.jsonl",
+        "application/jsonl",
+        "Entry lines of the log: signed events in their order",
+    ),
+    (
+        "checkpoints.jsonl",
+        "application/jsonl",
+        "Checkpoints that were kept",
+    ),
+    (
+        "checkpoint",
+        "text/plain",
+        "Signed checkpoint over exactly these entries (C2SP tlog-checkpoint)",
+    ),
+];
 
 /// Writes the folder; answers with the number of entries.
 pub(super) fn write(
@@ -32,40 +52,9 @@ pub(super) fn write(
     };
     let counts = Jsonl.write(extract.ledger, request, progress)?;
     let events = extract.decisions(&mut |_, _| {})?;
-    let head = extract.checkpoint.checkpoint();
-    let last = events.last().map(|said| said.recorded_at.to_string());
-    let files = [
-        (
-            "ledger.jsonl",
-            "application/jsonl",
-            "Entry lines of the log: signed events in their order",
-        ),
-        (
-            "checkpoints.jsonl",
-            "application/jsonl",
-            "Checkpoints that were kept",
-        ),
-        (
-            "checkpoint",
-            "text/plain",
-            "Signed checkpoint over exactly these entries (C2SP tlog-checkpoint)",
-        ),
-    ];
     let keys: BTreeSet<String> = events
         .iter()
         .map(|said| said.event.header.author.to_string())
-        .collect();
-    let judges = JudgeValues::all(&events);
-    let experiments = events.iter().filter_map(|said| {
-        Some((
-            said.event.experiment()?,
-            said.event.said::<ExperimentRegistered>()?,
-        ))
-    });
-    let names: Vec<String> = experiments.map(|(id, _)| id.to_string()).collect();
-    let mut parts: Vec<Value> = files
-        .iter()
-        .map(|(name, ..)| json!({ "@id": name }))
         .collect();
     let mut graph = vec![json!({
         "@id": "ro-crate-metadata.json",
@@ -73,10 +62,36 @@ pub(super) fn write(
         "conformsTo": { "@id": "https://w3id.org/ro/crate/1.1" },
         "about": { "@id": "./" },
     })];
+    let actions = judged(&events, &mut graph);
+    for (name, media, about) in FILES {
+        graph.push(json!({ "@id": name, "@type": "File", "name": about, "encodingFormat": media }));
+    }
+    for key in &keys {
+        graph.push(json!({ "@id": format!("#key/{key}"), "@type": "Person", "name": format!("Holder of key {key}"), "identifier": key }));
+    }
+    graph.push(dataset(extract, &events, &keys, &actions));
+    let document = json!({ "@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph });
+    write_json(
+        create(folder, "ro-crate-metadata.json")?.as_mut(),
+        &document,
+    )?;
+    Ok(counts.entries)
+}
+
+/// Adds judges and what each did; answers with references to what they did.
+fn judged(events: &[RecordedEvent], graph: &mut Vec<Value>) -> Vec<Value> {
+    let last = events.last().map(|said| said.recorded_at.to_string());
     let mut actions = Vec::new();
-    for judge in &judges {
-        let instrument = format!("#{}", judge.reference());
-        actions.push(json!({ "@id": format!("#action/{}", judge.reference()) }));
+    for judge in &JudgeValues::all(events) {
+        let (instrument, action) = (
+            format!("#{}", judge.reference()),
+            format!("#action/{}", judge.reference()),
+        );
+        let estimated = judge
+            .values
+            .values()
+            .map(|(said, _)| said.recorded_at.to_string());
+        actions.push(json!({ "@id": action }));
         graph.push(json!({
             "@id": instrument,
             "@type": "SoftwareApplication",
@@ -84,22 +99,34 @@ pub(super) fn write(
             "version": judge.version(),
         }));
         graph.push(json!({
-            "@id": format!("#action/{}", judge.reference()),
+            "@id": action,
             "@type": "CreateAction",
             "name": format!("Scores by judge {} in experiment {}", judge.judge, judge.experiment),
             "instrument": { "@id": instrument },
             "result": { "@id": "ledger.jsonl" },
-            "endTime": judge.values.values().map(|(said, _)| said.recorded_at.to_string()).max().or_else(|| last.clone()),
+            "endTime": estimated.max().or_else(|| last.clone()),
         }));
     }
-    for (name, media, about) in files {
-        graph.push(json!({ "@id": name, "@type": "File", "name": about, "encodingFormat": media }));
-    }
-    for key in &keys {
-        graph.push(json!({ "@id": format!("#key/{key}"), "@type": "Person", "name": format!("Holder of key {key}"), "identifier": key }));
-    }
-    parts.sort_by_key(ToString::to_string);
-    graph.push(json!({
+    actions
+}
+
+/// The folder as a whole.
+fn dataset(
+    extract: &Extract<'_>,
+    events: &[RecordedEvent],
+    keys: &BTreeSet<String>,
+    actions: &[Value],
+) -> Value {
+    let head = extract.checkpoint.checkpoint();
+    let experiments = events
+        .iter()
+        .filter(|said| said.event.said::<ExperimentRegistered>().is_some());
+    let names: Vec<String> = experiments
+        .filter_map(|said| Some(said.event.experiment()?.to_string()))
+        .collect();
+    let mut parts = FILES.map(|(name, ..)| name);
+    parts.sort_unstable();
+    json!({
         "@id": "./",
         "@type": "Dataset",
         "name": format!("Log {} at {} entries", head.origin, head.size),
@@ -109,17 +136,11 @@ pub(super) fn write(
             names.join(", "),
             head.root
         ),
-        "datePublished": last,
+        "datePublished": events.last().map(|said| said.recorded_at.to_string()),
         "license": "Not stated: ask the owner of the ledger",
         "identifier": head.root.to_string(),
         "author": keys.iter().map(|key| json!({ "@id": format!("#key/{key}") })).collect::<Vec<_>>(),
-        "hasPart": parts,
+        "hasPart": parts.map(|name| json!({ "@id": name })),
         "mentions": actions,
-    }));
-    let document = json!({ "@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph });
-    write_json(
-        create(folder, "ro-crate-metadata.json")?.as_mut(),
-        &document,
-    )?;
-    Ok(counts.entries)
+    })
 }

@@ -1,4 +1,4 @@
-//! Judges as machine-learning components of a CycloneDX 1.6 bill of materials: their newest values with intervals in the model
+//! Judges as machine-learning components of a `CycloneDX` 1.6 bill of materials: their newest values with intervals in the model
 //! card, and what may not be claimed among its limitations.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What was decided as a JUnit report: a suite per candidate of an iteration, one of gates and one of transport audits.
+//! What was decided as a `JUnit` report: a suite per candidate of an iteration, one of gates and one of transport audits.
 //!
 //! A criterion that fails is a failure; one that is not decided, or that nobody looked at, is skipped with the reason.
 

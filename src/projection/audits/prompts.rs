@@ -36,7 +36,7 @@ fn basis(prompts: &ComparedPrompts) -> Option<&'static str> {
 /// Prompts of one side alone.
 fn alone(prompts: &ComparedPrompts) -> u64 {
     let sides = [prompts.first_only, prompts.second_only];
-    sides.map(|of| of.value()).into_iter().sum()
+    sides.map(Count::value).into_iter().sum()
 }
 
 fn unit(micro: Micro) -> f64 {

@@ -64,13 +64,13 @@ pub fn first_overlap<'a>(
 /// A result is judged by the plan that binds, else by the usual numbers.
 pub(super) fn check_first<T: PartialEq>(
     plan: Option<(&ManifestId, Digest, T)>,
-    usual: T,
+    usual: &T,
     (found, manifest): (T, Option<Digest>),
 ) -> clover_ledger::RuleAnswer {
     let named = |of: Option<Digest>| of.map_or("none".to_owned(), |of| of.to_string());
     let Some((id, digest, numbers)) = plan else {
         ensure!(
-            manifest.is_none() && found == usual,
+            manifest.is_none() && found == *usual,
             "the usual thresholds: no plan was in force before the result could be seen",
             format!("others, by manifest {}", named(manifest))
         );

@@ -318,7 +318,7 @@ fn check_graded(
             let plan = first_overlap(manifests, experiment);
             check_first(
                 plan,
-                OverlapThresholds::default(),
+                &OverlapThresholds::default(),
                 (terms.thresholds, terms.manifest),
             )
         };
@@ -326,7 +326,7 @@ fn check_graded(
             Payload::JudgeDriftChecked(said) => {
                 let plan = first_drift(manifests, experiment);
                 let found = (said.terms.plan, said.terms.manifest);
-                return check_first(plan, DriftPlan::default(), found);
+                return check_first(plan, &DriftPlan::default(), found);
             }
             Payload::OpeDiagnosed(said) => return overlap(&said.terms),
             Payload::OpeEstimated(said) => return overlap(&said.terms),

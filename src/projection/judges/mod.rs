@@ -154,18 +154,15 @@ impl Fold for Judges {
                     None => self.by_experiment.entry(experiment.clone()).or_default(),
                 };
                 let score = said.score_micro;
-                match of.scorers.get_mut(&said.judge) {
-                    Some(range) => {
-                        range.high_micro = range.high_micro.max(score);
-                        range.low_micro = range.low_micro.min(score);
-                    }
-                    None => {
-                        let range = ScaleEnds {
-                            high_micro: score,
-                            low_micro: score,
-                        };
-                        of.scorers.insert(said.judge.clone(), range);
-                    }
+                if let Some(range) = of.scorers.get_mut(&said.judge) {
+                    range.high_micro = range.high_micro.max(score);
+                    range.low_micro = range.low_micro.min(score);
+                } else {
+                    let range = ScaleEnds {
+                        high_micro: score,
+                        low_micro: score,
+                    };
+                    of.scorers.insert(said.judge.clone(), range);
                 }
                 if let Some(judge) = of.judges.get_mut(&said.judge) {
                     judge.scores += 1;

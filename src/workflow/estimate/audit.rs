@@ -66,6 +66,9 @@ pub fn planned(plan: &TransportPlan, manifest: Digest) -> AuditTerms {
     }
 }
 
+/// What keeps the audit of a policy, by its position and the number of its probes, from passing.
+pub type FindObstacles<'a> = dyn Fn(&Found, (usize, usize)) -> Vec<AuditObstacle> + 'a;
+
 /// What an audit computes with.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
@@ -80,7 +83,7 @@ pub struct Ask<'a> {
     /// Whether a probe counts only if its score stands before its label could be read.
     pub timely: bool,
     /// What keeps the audit of a policy, by its position and the number of its probes, from passing.
-    pub obstacles: &'a dyn Fn(&Found, (usize, usize)) -> Vec<AuditObstacle>,
+    pub obstacles: &'a FindObstacles<'a>,
 }
 
 /// Audits of some policies: the events, and the computation that they come from. Every policy that the design has open

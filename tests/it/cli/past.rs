@@ -129,8 +129,9 @@ fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<S
             "assume show" => vec![format!("{verb} A0")],
             "budget show" => each(of("account")),
             "calibrate apply" => vec![format!("{verb} --score 0.5")],
-            "exposure list" | "gate show" | "prereg show" => each(of("manifest_id")),
-            "prereg diff" => each(of("manifest_id")),
+            "exposure list" | "gate show" | "prereg diff" | "prereg show" => {
+                each(of("manifest_id"))
+            }
             "family show" => each(of("family")),
             "generator show" => each(of("run")),
             "iterate show" | "report iteration" => each(of("iteration")),

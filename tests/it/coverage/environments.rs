@@ -42,7 +42,7 @@ fn world(world: &mut World, gap: f64, count: u32) -> Gathered {
         for row in 0..(LABELS + count) {
             let score = world.uniform();
             let label = label(score, if is_last { gap } else { 0.0 }, world.normal());
-            let micro = (label * 1e6).round() as i64;
+            let micro: i64 = format!("{:.0}", label * 1e6).parse().unwrap();
             policy
                 .prompts
                 .push(gathered.prompts.number(&format!("{name}{row}")));
@@ -51,7 +51,9 @@ fn world(world: &mut World, gap: f64, count: u32) -> Gathered {
             let is_fitted = row < LABELS && !is_last;
             policy.labels.push(is_fitted.then_some(micro as f64 / 1e6));
             source.draws.push(0);
-            source.scores.push((score * 1e6) as i64);
+            source
+                .scores
+                .push(format!("{:.0}", (score * 1e6).trunc()).parse().unwrap());
             source.scored.push(1);
             if is_fitted {
                 source.labels.insert(place, vec![micro]);

@@ -472,7 +472,7 @@ fn environments(test: &mut TestLedger) {
     let said = test.ledger.append_with_blobs(&batch, &signer(1), &blobs);
     let tested_seq = said.unwrap()[4].seq;
     let scope = valued::scope("domain", "law");
-    let regime = valued::regime("1", scope, tested_seq, None);
+    let regime = valued::regime("1", &scope, tested_seq, None);
     let regime = valued::payload(Kind::RegimeSelected, &regime);
     test.append(&[Command::new(regime, exp())]).unwrap();
 }

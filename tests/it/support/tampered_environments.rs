@@ -268,7 +268,7 @@ impl Desk {
         let tested = self.world.items.iter().rposition(is_test).unwrap() as u64;
         self.say(
             "regime.selected",
-            valued::regime(regime, law(), tested, calibrator),
+            valued::regime(regime, &law(), tested, calibrator),
         )
     }
 

@@ -155,7 +155,7 @@ pub fn environments(
 }
 
 /// A regime for an environment.
-pub fn regime(of: &str, scope: Value, tested_seq: u64, calibrator: Option<u8>) -> Value {
+pub fn regime(of: &str, scope: &Value, tested_seq: u64, calibrator: Option<u8>) -> Value {
     let mut data = json!({
         "judge": "judge-1", "reason": "no patch is in sight", "regime": of, "scope": scope,
         "tested_seq": tested_seq,
