@@ -220,7 +220,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::ContrastRecorded,
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
-    Kind::JudgeCompared,
     Kind::LogKeyRotated,
     Kind::LogprobRecorded,
     Kind::LogprobsChecked,
