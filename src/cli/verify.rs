@@ -22,6 +22,7 @@ use crate::ledger::error::Divergence;
 use crate::ledger::pin;
 use crate::ledger::pin::Pin;
 use crate::ledger::verify;
+use crate::ledger::verify::Divergent;
 use crate::ledger::verify::EntryLines;
 use crate::ledger::verify::Report;
 use crate::ledger::verify::Signatures;
@@ -189,8 +190,14 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (report, look) = match &args.file {
         None => {
             let home = home::find(ctx)?;
-            let report = of_store(ctx, args, home.database(), &mut options)?;
-            (report, LogSource::Ledger(None))
+            let mut report = of_store(ctx, args, home.database(), &mut options)?;
+            let is_behind = report.divergence == Some(Divergent::RolledBack);
+            if is_behind && home.is_reader()? && home.shared()?.is_some() {
+                report.notes.push(BEHIND.to_owned());
+                (report, LogSource::Copy)
+            } else {
+                (report, LogSource::Ledger(None))
+            }
         }
         Some(path) => {
             let path = ctx.path(path);
@@ -224,18 +231,26 @@ fn recompute(args: &Args) -> String {
 enum LogSource {
     /// A ledger file; `None` is the ledger at hand.
     Ledger(Option<PathBuf>),
+    /// A copy that lacks what a checkpoint covers: the writer's folder may have it.
+    Copy,
     /// An export.
     Lines(PathBuf),
 }
 
+/// What a copy that follows a shared folder is told where a newer checkpoint is held against it.
+const BEHIND: &str = "this copy may only be behind: clover sync fetches what its folder has, and then this can be asked again";
+
 impl LogSource {
     /// The command that shows the first finding.
     fn next(&self, report: &Report) -> String {
+        if matches!(self, Self::Copy) {
+            return "clover sync".to_owned();
+        }
         let Some(first) = report.first.filter(|first| first.seq < report.events) else {
             return "clover checkpoint show".to_owned();
         };
         match self {
-            Self::Ledger(None) => format!("clover show {}", first.seq),
+            Self::Copy | Self::Ledger(None) => format!("clover show {}", first.seq),
             Self::Ledger(Some(path)) => {
                 format!(
                     "clover show {} --ledger {}",

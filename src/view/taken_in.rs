@@ -15,6 +15,7 @@ use crate::session::intake::IntakeRequest;
 use crate::session::intake::counts;
 use crate::session::intake::labels::LabelPlan;
 use crate::session::intake::responses::RowsPlan;
+use crate::view::LOG;
 use crate::view::View;
 use crate::view::text::thousands;
 
@@ -209,7 +210,7 @@ impl RowsTakenIn {
 /// Adds where the log stands.
 fn on_record(view: &mut View, ledger: &Ledger, is_new: bool) {
     let (size, root) = (ledger.size(), ledger.root().to_base64());
-    view.pairs([("log", format!("{} entries · root {root}", thousands(size)))]);
+    view.pairs([(LOG, format!("{} entries · root {root}", thousands(size)))]);
     view.verdict = if is_new {
         "appended"
     } else {
