@@ -86,12 +86,23 @@ def as_text(state, report, answers, page=False):
     return "\n".join(as_tables(answers) + verdict_and_findings(state, report))
 
 
+def listed(findings):
+    """Findings by place, those that say the same of later entries behind the first that says it."""
+    same = {}                             # in the order of the first of each
+    for seq, _, rule, expected, found in findings:
+        same.setdefault((rule, expected, found), []).append(seq)
+    lines = []
+    for (rule, expected, found), seqs in list(same.items())[:FINDINGS_SHOWN]:
+        lines.append("seq %d  %s  expected: %s  found: %s" % (seqs[0], rule, expected, found))
+        if len(seqs) > 1:
+            lines.append("... and the same of %d more, the last at seq %d" % (len(seqs) - 1, seqs[-1]))
+    beyond = sum(len(seqs) for seqs in list(same.values())[FINDINGS_SHOWN:])
+    return lines + (["... and %d more findings (--json shows all)" % beyond] if beyond else [])
+
+
 def verdict_and_findings(state, report):
     """Findings and notes; the last line is the verdict."""
-    lines = ["seq %d  %s  expected: %s  found: %s" % (seq, rule, expected, found)
-             for seq, _, rule, expected, found in report.findings[:FINDINGS_SHOWN]]
-    if len(report.findings) > FINDINGS_SHOWN:
-        lines.append("... and %d more findings (--json shows all)" % (len(report.findings) - FINDINGS_SHOWN))
+    lines = listed(report.findings)
     if report.tainted:
         more = " and %d more" % (len(report.tainted) - 50) if len(report.tainted) > 50 else ""
         lines.append("tainted (events of a compromised key): seq %s%s"
@@ -105,6 +116,8 @@ def verdict_and_findings(state, report):
     if report.findings:
         seq, _, rule = report.findings[0][:3]
         count = "%d finding%s" % (len(report.findings), "" if len(report.findings) == 1 else "s")
+        if len(report.findings) > 1:
+            lines.append("Begin with seq %d: what is found later may follow from it." % seq)
         lines.append("FAILED  %s, first at seq %d (%s)%s" % (count, seq, rule, unchecked))
     else:
         root = b64(state.tree.root(state.tree.size))
