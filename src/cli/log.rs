@@ -20,9 +20,11 @@ use crate::session::listing;
 use crate::view::View;
 use crate::view::entry;
 use crate::view::entry::EntryFacts;
+use crate::view::text::Screen;
 pub(super) use crate::view::text::short_time;
+use crate::view::text::thousands;
 
-/// Entries listed when nothing narrows them.
+/// Entries that a terminal shows where nothing narrows them; a pipe and `--json` have them all.
 const LIMIT: u64 = 50;
 /// Entries looked at a time when the newest are wanted.
 const CHUNK: u64 = 4_096;
@@ -49,7 +51,7 @@ pub(super) struct Args {
     /// Last entry
     #[arg(long, value_name = "SEQ")]
     pub to: Option<u64>,
-    /// At most so many: the newest, or the first where --from is given
+    /// At most so many: the newest, or the first where --from is given [default: 50 on a terminal, else all]
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
 }
@@ -100,10 +102,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     match args.from {
         Some(from) => out.forward(ctx, &ledger, &filter, from, to)?,
         None if args.follow => {}
+        None if args.limit.is_none() && (args.to.is_some() || is_whole(ctx)) => {
+            out.forward(ctx, &ledger, &filter, 0, to)?;
+        }
         None => {
-            let limit = args
-                .limit
-                .unwrap_or(if args.to.is_some() { u64::MAX } else { LIMIT });
+            let limit = args.limit.unwrap_or(LIMIT);
             let newest = match filter.kind {
                 Some(kind) => {
                     let takes = |read: &LogEntry| filter.takes(read);
@@ -117,6 +120,16 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             };
             for read in &newest {
                 out.give(ctx, ledger.state(), read)?;
+            }
+            let shown = newest.len() as u64;
+            if args.limit.is_none()
+                && shown == LIMIT
+                && newest.first().is_some_and(|of| of.stored.seq > 0)
+            {
+                let seen = thousands(to);
+                ctx.note(&format!(
+                    "the newest {shown} of a log of {seen} entries; --limit N shows more, and --from 0 all"
+                ));
             }
         }
     }
@@ -132,6 +145,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let size = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let root = ledger.root_at(size)?;
     Ok(entry::listed((size, root), out.entries))
+}
+
+/// Whether nothing is left out: a program reads what is piped to it to its end.
+fn is_whole(ctx: &Ctx<'_>) -> bool {
+    ctx.globals.json || matches!(ctx.screen(), Screen::Pipe)
 }
 
 /// The newest entries that the filter takes, oldest of them first.
