@@ -14,6 +14,7 @@ use clover_stats::inference::Interval;
 use clover_stats::reliability::CalibrationLine;
 use clover_stats::student::Alternative;
 use clover_workflow::estimate::compute;
+use clover_workflow::estimate::planning::LABELS_MIN;
 use clover_workflow::estimate::rows;
 use clover_workflow::estimate::rows::Which;
 
@@ -171,6 +172,11 @@ impl RefittedCalibrator {
     /// Ends of the scale of scores.
     pub fn scores(&self) -> (f64, f64) {
         self.judge.unwrap_or(Scale::UNIT).ends()
+    }
+
+    /// Whether it rests on fewer labels than any plan asks for.
+    pub fn is_thin(&self) -> bool {
+        self.fit.said.labels.value() < LABELS_MIN
     }
 
     /// Ends of the scale of labels.

@@ -13,6 +13,7 @@ use crate::view::text::thousands;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::word;
+use crate::workflow::estimate::planning::LABELS_MIN;
 
 /// Points of a curve that is shown.
 const POINTS: u32 = 41;
@@ -228,7 +229,7 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
         let line = spark::line(&values, labels);
         view.chart(
             vec![format!(
-                "scores {low} to {high}  {line}  labels {} to {}",
+                "calibrated score  {line}  at scores {low} to {high}, on labels from {} to {}",
                 labels.0, labels.1
             )],
             None,
@@ -262,10 +263,17 @@ pub fn applied(loaded: &RefittedCalibrator, scores: Vec<CalibratedScore>) -> Vie
         ]
     });
     view.table(&["score", "calibrated", ""], rows);
-    view.sentence(format!(
-        "A calibrated score is the mean label to expect: single labels lie {:.4} around it (root mean square, out of fold).",
-        facts.error
-    ));
+    let labels = loaded.fit.said.labels.value();
+    if loaded.is_thin() {
+        view.sentence(format!(
+            "Only {labels} labels were fitted, fewer than the {LABELS_MIN} of the smallest plan: a calibrated score is a first guess of the mean label, and its error is not known."
+        ));
+    } else {
+        view.sentence(format!(
+            "A calibrated score is the mean label to expect: single labels lie {:.4} around it (root mean square, out of fold).",
+            facts.error
+        ));
+    }
     view.sentence(
         "It has no interval: one score says too little of its own error. clover estimate gives one for the mean of a policy.",
     );
