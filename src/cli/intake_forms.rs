@@ -141,6 +141,11 @@ pub(super) fn wrong(
             verb.name(),
             form.name()
         );
+        let message = if verb == Verb::Labels && intake_verbs::of_other_tool(form).is_some() {
+            format!("{message}: these are scores of a judge, and labels come from people")
+        } else {
+            message
+        };
         let failed = CliError::input(
             message,
             intake_verbs::elsewhere(form, (path, bytes), (verb, common)),
@@ -154,7 +159,7 @@ pub(super) fn wrong(
         None if is_off_scale(error, how) => {
             let mut failed = failed;
             failed.message = format!(
-                "{}\nnumbers that are not typing errors may be on another scale: --scale LOW:HIGH says which",
+                "numbers that are not typing errors may be on another scale: --scale LOW:HIGH says which\n{}",
                 failed.message
             );
             failed
@@ -218,23 +223,20 @@ fn scales(
     });
     let mapping = &files.iter().find(|rows| rows.file == error.file)?.mapping;
     let rows: Vec<_> = files.iter().flat_map(|rows| &rows.rows).collect();
-    let ends = |values: &mut dyn Iterator<Item = Micro>| {
-        let all: Vec<_> = values.collect();
-        Some((*all.iter().min()?, *all.iter().max()?))
+    let ends = |all: &[Micro]| Some((*all.iter().min()?, *all.iter().max()?));
+    let scores: Vec<_> = match how.brings {
+        Brings::Scores => rows.iter().map(|row| row.score).collect(),
+        Brings::Labels | Brings::Texts => Vec::new(),
     };
-    let scores = match how.brings {
-        Brings::Scores => ends(&mut rows.iter().map(|row| row.score)),
-        Brings::Labels | Brings::Texts => None,
-    };
-    let labels = ends(&mut rows.iter().filter_map(|row| row.label));
-    let found = [("scores", scores), ("labels", labels)];
+    let labels: Vec<_> = rows.iter().filter_map(|row| row.label).collect();
+    let found = [("scores", ends(&scores)), ("labels", ends(&labels))];
     let found: Vec<_> = found
         .iter()
         .filter_map(|(what, ends)| {
             ends.map(|(low, high)| format!("{what} go from {low} to {high}"))
         })
         .collect();
-    let (one, other) = (scores.map(scale_of), labels.map(scale_of));
+    let (one, other) = (scale_meant(&scores), scale_meant(&labels));
     let scale = match (one, other) {
         (Some(one), Some(other)) if one != other => format!("{one} --label-scale {other}"),
         (Some(one), _) => one,
@@ -261,7 +263,7 @@ fn scales(
     if off * FEW_OF < all {
         let file = shell::word(&error.file);
         return Some(ScaleHint {
-            said: format!("{error}\n{found}; {off} of {all} values are off the scale"),
+            said: format!("{found}; {off} of {all} values are off the scale\n{error}"),
             next: format!(
                 "mend line {} of {file}, or where the scale is wrong: {next}",
                 error.line
@@ -305,9 +307,28 @@ fn off_scale(rows: &[&ImportRow], how: How<'_>, field: &str) -> (usize, usize) {
     (off, values.len())
 }
 
+/// Scales that people use.
+const SCALES: [(i64, i64); 7] = [(0, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100)];
+
+/// The scale that people mean by values, where a few of them are typing errors: as 44 is on a scale from 1 to 5.
+pub(super) fn scale_meant(values: &[Micro]) -> Option<String> {
+    let ends = (*values.iter().min()?, *values.iter().max()?);
+    let micro = |whole: i64| whole * 1_000_000;
+    let holds = |(low, high): &&(i64, i64)| {
+        let (low, high) = (micro(*low), micro(*high));
+        let width = high - low;
+        let off = values.iter().map(|value| value.value());
+        let off: Vec<i64> = off.filter(|of| *of < low || *of > high).collect();
+        // Values right beside a scale speak of a wider one.
+        off.len() * FEW_OF < values.len()
+            && off.iter().all(|of| *of < low - width || *of > high + width)
+    };
+    let typed = SCALES.iter().find(holds);
+    Some(typed.map_or_else(|| scale_of(ends), |(low, high)| format!("{low}:{high}")))
+}
+
 /// The scale that people mean by values from and to.
 pub(super) fn scale_of((low, high): (Micro, Micro)) -> String {
-    const SCALES: [(i64, i64); 7] = [(0, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100)];
     let micro = |whole: i64| whole * 1_000_000;
     let fits = |(from, to): &&(i64, i64)| low.value() >= micro(*from) && high.value() <= micro(*to);
     match SCALES.iter().find(fits) {

@@ -1,6 +1,7 @@
 //! Which verb takes a file, with its columns, its scale and the options that were given.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ use crate::view::guide::GuideFile;
 use crate::workflow::import;
 use crate::workflow::import::Brings;
 use crate::workflow::import::How;
+use crate::workflow::import::ImportError;
 use crate::workflow::import::ImportRows;
 use crate::workflow::import::form::FileForm;
 use crate::workflow::import::row;
@@ -52,6 +54,19 @@ const COLUMNS: [(&str, &[&str]); 6] = [
     (row::RESPONSE, &["output", "answer", "completion"]),
 ];
 
+/// Names of columns that may say when a row was sampled.
+const TIMES: [&str; 9] = [
+    "asked",
+    "asked_at",
+    "created",
+    "created_at",
+    "date",
+    "day",
+    "sampled",
+    "time",
+    "timestamp",
+];
+
 /// Options of a command that were given, as they can be typed again for `import VERB`; scales are beside them.
 pub(super) fn options(common: &ImportArgs, verb: &str) -> String {
     let mut words = String::new();
@@ -67,7 +82,7 @@ pub(super) fn options(common: &ImportArgs, verb: &str) -> String {
         add("field", Some(field));
     }
     if verb != "rows" {
-        add("purpose", other(&common.purpose, "calibrate").as_deref());
+        add("purpose", common.purpose.as_deref());
         add("rater", other(&common.rater, "oracle").as_deref());
         add("seal", common.sealing.seal.as_deref());
         add("reveal-by", common.sealing.reveal_by.as_deref());
@@ -142,6 +157,12 @@ pub(super) fn elsewhere(
             "jq -c '{filter}' {file} > rows.jsonl && clover import {own} rows.jsonl{options}{scales}{judge}"
         )
     };
+    if verb == Verb::Labels
+        && let Some(command) = rows_of(form, path)
+    {
+        // Such an export has scores, and no label.
+        return command;
+    }
     if let Some((filter, judge)) = of_other_tool(form) {
         // Who judged is known, unless it was said; rows have no judge.
         let names_judge = own == "cje" && common.judge == "judge";
@@ -190,6 +211,8 @@ pub(super) struct FileColumns {
     has: Vec<&'static str>,
     /// Fields with the columns of another name.
     map: Vec<(&'static str, String)>,
+    /// A column that may say when a row was sampled, where none has the name of that field.
+    sampled: Option<String>,
 }
 
 impl FileColumns {
@@ -217,7 +240,15 @@ impl FileColumns {
                 map.push((field, column.clone()));
             }
         }
-        Some(Self { form, has, map })
+        let own = columns.iter().any(|column| column == row::SAMPLED_AT);
+        let is_time = |column: &&String| TIMES.contains(&plain(column).as_str());
+        let sampled = columns.iter().find(is_time).filter(|_| !own).cloned();
+        Some(Self {
+            form,
+            has,
+            map,
+            sampled,
+        })
     }
 
     /// Whether a column has this field.
@@ -243,6 +274,19 @@ impl FileColumns {
             (Brings::Texts, _) => "rows",
             (Brings::Labels, _) => "labels",
         }
+    }
+
+    /// The same with the column of times, for rows that bring texts: they are split by it.
+    fn with_times(&self) -> Option<Self> {
+        let column = self.sampled.as_ref()?;
+        let mut map = self.map.clone();
+        map.push((row::SAMPLED_AT, column.clone()));
+        Some(Self {
+            form: self.form,
+            has: self.has.clone(),
+            map,
+            sampled: None,
+        })
     }
 
     /// A filter of `jq` that gives each field its own name.
@@ -292,20 +336,41 @@ fn any_scale(
         fields: &[],
         name_prompt: &name_prompt,
     };
-    let rows = if columns.form == FileForm::Csv {
-        import::csv::rows("", bytes, &map, how)
-    } else {
-        import::cje::mapped("", bytes, &map, how)
+    readable(bytes, |bytes| {
+        if columns.form == FileForm::Csv {
+            import::csv::rows("", bytes, &map, how)
+        } else {
+            import::cje::mapped("", bytes, &map, how)
+        }
+    })
+}
+
+/// The rows of a file without the lines that cannot be read; `None` where no line can.
+pub(super) fn readable(
+    bytes: &[u8],
+    parse: impl Fn(&[u8]) -> Result<ImportRows, ImportError>,
+) -> Option<ImportRows> {
+    let error = match parse(bytes) {
+        Ok(rows) => return Some(rows),
+        Err(error) => error,
     };
-    rows.ok()
+    let wrong = std::iter::once(&error).chain(&error.more);
+    let wrong: BTreeSet<u64> = wrong.map(|of| of.line).collect();
+    // A header that is wrong, or the file as a whole, leaves nothing to read.
+    if wrong.contains(&0) || wrong.contains(&1) {
+        return None;
+    }
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let lines = (1..).zip(lines).filter(|(at, _)| !wrong.contains(at));
+    let rest: Vec<u8> = lines.flat_map(|(_, line)| line).copied().collect();
+    parse(&rest).ok()
 }
 
 /// The scales that the values of files need, where 0 to 1 does not hold them.
 fn own_scales(files: &[ImportRows], brings: Brings) -> String {
     let scale = |values: &mut dyn Iterator<Item = Micro>| {
         let all: Vec<_> = values.collect();
-        let ends = (*all.iter().min()?, *all.iter().max()?);
-        Some(intake_forms::scale_of(ends))
+        intake_forms::scale_meant(&all)
     };
     let rows = || files.iter().flat_map(|file| &file.rows);
     let labels = scale(&mut rows().filter_map(|row| row.label));
@@ -322,6 +387,22 @@ fn own_scales(files: &[ImportRows], brings: Brings) -> String {
             say("scale", scores.filter(is_other)) + &say("label-scale", apart)
         }
     }
+}
+
+/// The columns with those of times among them, and the rows that they give: where texts are taken in and every time is one.
+fn timed(
+    columns: &FileColumns,
+    brings: Brings,
+    read: impl Fn(&FileColumns) -> Option<ImportRows>,
+) -> Option<(FileColumns, ImportRows)> {
+    if brings != Brings::Texts {
+        return None;
+    }
+    let with = columns.with_times()?;
+    let rows = read(&with)?;
+    let is_timed = rows.rows.iter().all(|row| row.sampled_at.is_some());
+    let is_whole = read(columns).is_some_and(|all| all.rows.len() == rows.rows.len());
+    (is_timed && is_whole).then_some((with, rows))
 }
 
 /// A file or folder that a person names for what it brings, as far as it could be read.
@@ -350,7 +431,9 @@ impl GivenRows {
     pub(super) fn rows(&self, brings: Brings) -> Option<Vec<ImportRows>> {
         let files = self.files.iter().map(|(path, bytes)| {
             let columns = FileColumns::of(bytes)?;
-            any_scale((path, bytes), &columns, None, brings)
+            let read = |columns: &FileColumns| any_scale((path, bytes), columns, None, brings);
+            let timed = timed(&columns, brings, read).map(|(_, rows)| rows);
+            timed.or_else(|| read(&columns))
         });
         files.collect()
     }
@@ -381,7 +464,7 @@ impl GivenRows {
             Brings::Labels => "labels",
         };
         let mut file = GuideFile::unread(unread, &self.given);
-        let Some((_, bytes)) = self.files.first() else {
+        let Some((path, bytes)) = self.files.first() else {
             return file;
         };
         let Some(columns) = FileColumns::of(bytes) else {
@@ -394,6 +477,8 @@ impl GivenRows {
             }
             return file;
         };
+        let read = |columns: &FileColumns| any_scale((path, bytes), columns, None, brings);
+        let columns = timed(&columns, brings, read).map_or(columns, |(with, _)| with);
         columns.verb(brings).clone_into(&mut file.verb);
         if let Some(files) = self.rows(brings) {
             file.scale = own_scales(&files, brings);

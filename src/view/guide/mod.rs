@@ -181,7 +181,7 @@ fn colleagues(path: &mut GuidePath, case: &GuideCase) {
         GuideAim::Gate => "approver",
     };
     path.step(
-        "Your colleague runs this; the private key stays there.",
+        "Your colleague runs this; clover status names your ledger, for ORIGIN. The private key stays there.",
         format!("clover key request --for ORIGIN --roles {role} --holder Bea -o bea.request"),
     );
     path.seen(
@@ -195,6 +195,9 @@ fn colleagues(path: &mut GuidePath, case: &GuideCase) {
         "clover sync /mnt/team/ledger".to_owned(),
     );
 }
+
+/// What a run of a judge is for.
+const ASKED: &str = "Ask the judge; each score is recorded once. Where it answers on another scale than 0 to 1, say it: --scale 0:100.";
 
 /// Scores on record: imported, or asked for.
 fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
@@ -220,8 +223,7 @@ fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
             path.signed(why, command, StepMark::Scored(judge.clone()));
         } else {
             let command = format!("clover judge run --judge {judge} -- {}", case.names.judge);
-            let why = "Ask the judge; each score is recorded once.";
-            path.signed(why, command, StepMark::Scored(judge.clone()));
+            path.signed(ASKED, command, StepMark::Scored(judge.clone()));
         }
     }
 }
@@ -231,14 +233,19 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
     let has_labels = case.have.contains(&GuideData::Labels);
     let has_scores = case.have.contains(&GuideData::Scores);
     let (labelled, probed) = held_out::probabilities(case);
+    let of_hundred = match labelled.as_str() {
+        "1" => "100",
+        share => share.trim_start_matches(['0', '.']),
+    };
+    let why = if held_out::is_known(case) {
+        format!("Say with which probability a row was labelled: of 100 rows, {of_hundred} here.")
+    } else {
+        format!(
+            "Say with which probability a row was labelled: {of_hundred} of 100 rows stand for your own share."
+        )
+    };
     path.seen(
-        &format!(
-            "Say with which probability a row was labelled: of 100 rows, {} here.",
-            match labelled.as_str() {
-                "1" => "100",
-                share => share.trim_start_matches(['0', '.']),
-            }
-        ),
+        &why,
         format!("clover label design new calib --purpose calibrate --probability {labelled}"),
         Kind::LabelDesignRegistered,
         1,
@@ -274,7 +281,12 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
         } else {
             labels
         };
-        let why = "Record the labels of rows drawn at random.";
+        let why = match case.company {
+            Company::Alone => "Record the labels of rows drawn at random.",
+            Company::Colleagues => {
+                "Record the labels of rows drawn at random. You do; a colleague does it on the copy there, and syncs."
+            }
+        };
         let command = fit.command(" --design calib");
         path.signed(why, command, StepMark::Labelled("calib"));
     }
@@ -349,7 +361,7 @@ fn iterated(path: &mut GuidePath, case: &GuideCase) {
         1,
     );
     path.seen(
-        "Ask the judge; each score is recorded once.",
+        ASKED,
         format!("clover judge run --judge judge -- {judge}"),
         Kind::ScoreRecorded,
         1,
@@ -473,9 +485,20 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
         .scores
         .first()
         .filter(|_| case.have.contains(&GuideData::Scores));
+    if outcomes.is_none() {
+        path.step(
+            "List the units that may be scored now, one a line.",
+            "clover exposure list m-1".to_owned(),
+        );
+    }
+    let why = if outcomes.is_some() {
+        "Give it the outcomes: unit, baseline, candidate."
+    } else {
+        "Let the judge score both on those units; write unit, baseline and candidate to outcomes.csv, and give it that."
+    };
     let outcomes = outcomes.map_or("outcomes.csv", |of| of.file.as_str());
     path.seen(
-        "Give it the outcomes: unit, baseline, candidate.",
+        why,
         format!("clover gate observe m-1 --all --from {outcomes}"),
         Kind::GateObserved,
         1,
