@@ -59,9 +59,9 @@ pub(super) struct LabelsArgs {
     /// Design of open labels; default the one of the purpose
     #[arg(long, value_name = "DESIGN")]
     pub design: Option<String>,
-    /// What open labels are for: calibrate or audit
-    #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
-    pub purpose: String,
+    /// What open labels are for: calibrate or audit [default: as the design has it, else calibrate]
+    #[arg(long, value_name = "WHAT", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
+    pub purpose: Option<String>,
     #[command(flatten)]
     pub sealing: SealOptions,
     /// Ends of the scale of labels: goes on record [else as recorded, or 0:1]

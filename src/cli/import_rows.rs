@@ -65,7 +65,7 @@ impl RowsArgs {
             judge: "judge".to_owned(),
             rater: "oracle".to_owned(),
             labels: None,
-            purpose: "calibrate".to_owned(),
+            purpose: None,
             sealing: SealOptions::default(),
             scale: "0:1".to_owned(),
             label_scale: None,

@@ -10,6 +10,7 @@ use crate::cli::intake_files::Scores;
 use crate::cli::judge_compare;
 use crate::cli::judge_drift;
 use crate::cli::judge_rows::Desk;
+use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::session::judge::history;
@@ -117,6 +118,52 @@ pub(super) struct JudgeArgs {
     pub command: Vec<String>,
 }
 
+impl JudgeArgs {
+    /// The command that asks the same judge about a sample of the same rows again.
+    fn check_command(&self) -> String {
+        let mut words = format!(
+            "clover judge rescore-check --judge {}",
+            shell::word(&self.judge)
+        );
+        let mut add = |option: &str, value: &dyn std::fmt::Display| {
+            words.push_str(&format!(" --{option} {}", shell::word(value)));
+        };
+        for rows in &self.rows {
+            add("rows", &rows.display());
+        }
+        let files = [("known", &self.known), ("prompt", &self.prompt)];
+        for (option, file) in files {
+            if let Some(file) = file {
+                add(option, &file.display());
+            }
+        }
+        let texts = [
+            ("experiment", &self.experiment),
+            ("policy", &self.policy),
+            ("scale", &self.scale),
+        ];
+        for (option, text) in texts {
+            if let Some(text) = text {
+                add(option, text);
+            }
+        }
+        if !self.command.is_empty() && self.model != "command" {
+            add("model", &self.model);
+        }
+        if self.recorded {
+            words.push_str(" --recorded");
+        }
+        if self.builtin {
+            words.push_str(" --builtin");
+        }
+        if !self.command.is_empty() {
+            let command = self.command.iter().map(shell::word);
+            words.push_str(&format!(" -- {}", command.collect::<Vec<_>>().join(" ")));
+        }
+        words
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct JudgeRunArgs {
     #[command(flatten)]
@@ -175,11 +222,15 @@ fn score(ctx: &mut Ctx<'_>, args: &JudgeRunArgs) -> Result<View, CliError> {
     let ports = ctx.ports().with_scorer(args.scorer.as_ref());
     let mut ports = ports.with_program(&desk.program).with_interrupts()?;
     let counts = judging::run(&mut ports, &desk.home, &mut desk.ledger, desk.assignment)?;
-    finished(&desk.ledger, &JudgeRun::of(judge, counts))
+    finished(
+        &desk.ledger,
+        &JudgeRun::of(judge, counts),
+        &args.common.check_command(),
+    )
 }
 
 /// The answer of a run.
-fn finished(ledger: &Ledger, facts: &JudgeRun) -> Result<View, CliError> {
+fn finished(ledger: &Ledger, facts: &JudgeRun, check: &str) -> Result<View, CliError> {
     let conflicts = facts.conflicts;
     if conflicts > 0 {
         let message = format!(
@@ -189,7 +240,7 @@ fn finished(ledger: &Ledger, facts: &JudgeRun) -> Result<View, CliError> {
         error.data = View::of(facts).facts().clone();
         return Err(error);
     }
-    Ok(facts.view(ledger))
+    Ok(facts.view(ledger, check))
 }
 
 fn check(ctx: &mut Ctx<'_>, args: &JudgeCheckArgs) -> Result<View, CliError> {

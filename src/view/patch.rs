@@ -226,8 +226,8 @@ pub fn checked(
         }
     };
     let two_key = match checked.two_key.as_slice() {
-        [] => "no".to_owned(),
-        paths => paths.join(", "),
+        [] => "not needed".to_owned(),
+        paths => format!("needed before the commit, because of {}", paths.join(", ")),
     };
     let length = &checked.length;
     let kappa = format!(
@@ -246,7 +246,7 @@ pub fn checked(
         ("code length", kappa),
         ("new fields", length.new_fields.to_string()),
         ("needs", needs),
-        ("two keys", two_key),
+        ("two approvals", two_key),
         ("rubric after it", checked.rubric.hash().to_hex()),
     ]);
     let iteration = iteration.unwrap_or("ID");

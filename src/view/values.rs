@@ -278,6 +278,14 @@ pub(super) fn digits(scale: Scale) -> usize {
     }
 }
 
+/// A p value: what is below a thousandth is never shown as none.
+pub(super) fn p(p: f64) -> String {
+    if p < 0.001 {
+        return "< 0.001".to_owned();
+    }
+    format!("{p:.3}")
+}
+
 pub(super) fn bracket(Ends([low, high]): Ends, digits: usize) -> String {
     format!("[{low:.digits$}, {high:.digits$}]")
 }

@@ -17,10 +17,12 @@ use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Micro;
+use crate::session::SessionError;
 use crate::session::prereg::draft as session;
 use crate::view::View;
 use crate::view::prereg::draft;
 use crate::view::prereg::file;
+use crate::workflow::iterate::course::CourseError;
 
 const HELP: &str = "clover prereg new --help";
 /// Labels below which no part holds enough to fit or to test anything.
@@ -70,7 +72,15 @@ pub(super) fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliEr
     let state = view.state(&ledger);
     let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
     let through = state.size.saturating_sub(1);
-    let drafted = session::draft((&ledger, state), &experiment, through)?;
+    let drafted = session::draft((&ledger, state), &experiment, through);
+    let drafted = drafted.map_err(|error| match error {
+        // A draft reads labels of the fit window, and no iteration is there yet.
+        SessionError::Course(CourseError::Unfit(_)) => {
+            let labels = format!("clover import labels FILE --experiment {experiment}");
+            CliError::from(error).with_next(labels)
+        }
+        error => error.into(),
+    })?;
     let basis = draft::basis(&drafted);
     let annex = args.output.as_ref().map(|_| BlobRef {
         blake3: Digest::blake3(&basis),

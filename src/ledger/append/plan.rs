@@ -155,12 +155,14 @@ fn same_data(
 
 fn natural_key_conflict(index: usize, kind: Kind, in_the_way: Option<u64>) -> LedgerError {
     let found = match in_the_way {
-        Some(seq) => format!("seq {seq} recorded it with other data"),
+        Some(seq) => {
+            format!("seq {seq} recorded it with other data, and what is recorded is never changed")
+        }
         None => "the same batch holds it with other data".to_owned(),
     };
     let breach = Breach::new(
         RuleName::NaturalKey,
-        format!("one {kind} per natural key"),
+        format!("one {kind} per natural key (its name, or its row)"),
         found,
     );
     LedgerError::Refused {

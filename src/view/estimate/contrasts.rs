@@ -187,8 +187,8 @@ impl Contrasts<'_> {
                 pair(of),
                 value,
                 interval,
-                format!("{p:.3}"),
-                format!("{adjusted:.3}"),
+                values::p(p),
+                values::p(adjusted),
                 reading(of).to_owned(),
             ]
         });

@@ -417,10 +417,10 @@ impl Estimates<'_> {
             share.map_or("-".to_owned(), |share| format!("{:.0}", 100.0 * share))
         });
         Some(format!(
-            "{}  calibrator's share of the variance {:.0} %; of the mean reward by tenth: {}",
+            "{}  the calibrator brings {:.0} % of the variance; of the mean reward of each tenth of rows, least first, in %: {}",
             row.policy,
             100.0 * share,
-            deciles.collect::<Vec<_>>().join(" "),
+            deciles.collect::<Vec<_>>().join(", "),
         ))
     }
 

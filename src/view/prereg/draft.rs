@@ -202,14 +202,17 @@ fn set(line: &str, value: &str, comment: Option<&str>) -> String {
 /// The template of an iteration with values in place of its own, by the name of their field.
 fn with(values: &[(&str, String, Option<String>)], slices: Option<&str>) -> String {
     let mut text = String::new();
-    let mut in_slices = false;
+    let (mut in_slices, mut is_drafted) = (false, false);
     for line in file::template(Template::Iteration).lines() {
         if in_slices && !line.starts_with("     ") {
             in_slices = false;
         }
-        if in_slices {
+        // A comment that goes on is of the template's own value.
+        let goes_on = line.trim_start().starts_with("# ") && line.find('#') == Some(COMMENT_AT);
+        if in_slices || is_drafted && goes_on {
             continue;
         }
+        is_drafted = false;
         let name = line.trim_start().split(':').next().unwrap_or_default();
         let value = values.iter().find(|(of, ..)| *of == name);
         if let (Some(slices), "slices") = (slices, name) {
@@ -217,6 +220,7 @@ fn with(values: &[(&str, String, Option<String>)], slices: Option<&str>) -> Stri
             in_slices = true;
         } else if let Some((_, value, comment)) = value {
             text.push_str(&set(line, value, comment.as_deref()));
+            is_drafted = comment.is_some();
         } else {
             text.push_str(line);
         }

@@ -8,6 +8,7 @@ use crate::num::Finite;
 use crate::num::Probability;
 use crate::view::View;
 use crate::view::answer;
+use crate::view::values;
 
 fn word(of: Verdict) -> &'static str {
     match of {
@@ -109,9 +110,8 @@ fn row(of: &EnvironmentOutcome) -> Vec<String> {
     let signed = |value: Option<Finite>| {
         value.map_or("-".to_owned(), |value| format!("{:+.3}", value.value()))
     };
-    let share = |value: Option<Probability>| {
-        value.map_or("-".to_owned(), |value| format!("{:.3}", value.value()))
-    };
+    let p =
+        |value: Option<Probability>| value.map_or("-".to_owned(), |value| values::p(value.value()));
     let interval = of.interval.map_or("none".to_owned(), |at| {
         format!("[{:+.3}, {:+.3}]", at.low.value(), at.high.value())
     });
@@ -123,7 +123,7 @@ fn row(of: &EnvironmentOutcome) -> Vec<String> {
         signed(of.mean),
         interval,
         of.rows.to_string(),
-        share(of.p_adjusted),
+        p(of.p_adjusted),
         bias.map_or("-".to_owned(), |bias| format!("{:.3}", bias.value())),
     ]
 }

@@ -380,7 +380,7 @@ fn table(view: &mut View, tested: &[TransportTested]) {
         "residuals alone",
     ];
     let rows = tested.iter().map(|of| {
-        let p = of.zero_null_p_adjusted.map(|p| format!("{:.3}", p.value()));
+        let p = of.zero_null_p_adjusted.map(|p| values::p(p.value()));
         vec![
             of.policy.to_string(),
             state(of.state).to_owned(),

@@ -52,6 +52,10 @@ pub enum Presence {
     New,
 }
 
+/// What stands against a label that differs from the recorded one, and what can be done.
+const CORRECTED: &str = "another by the same rater: a recorded label is never corrected, since whoever knows the outcome could choose it; \
+    --rater NAME records a second person's label beside it, and labels that are void are drawn anew by a design of their own";
+
 /// What becomes of a row's label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabelIntake {
@@ -290,7 +294,7 @@ pub fn label(
             Some((_, old, _)) if old == new => return Ok(LabelIntake::Open(Presence::Already)),
             Some((.., seq)) => {
                 let expected = "the label that is recorded";
-                return Err(stop("natural_key", expected, "another", Some(seq)));
+                return Err(stop("natural_key", expected, CORRECTED, Some(seq)));
             }
             None => {}
         }
