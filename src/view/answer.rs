@@ -82,9 +82,11 @@ impl Standing {
             (Self::Unchecked, false) => "was not checked (only labels of others calibrate it)",
             (Self::Unchecked, true) => "were not checked (only labels of others calibrate them)",
             (Self::Inconclusive, false) => {
-                "has an inconclusive audit of transport (too few labels)"
+                "has an inconclusive audit of transport (too few labels, or an obstacle that it names)"
             }
-            (Self::Inconclusive, true) => "have inconclusive audits of transport (too few labels)",
+            (Self::Inconclusive, true) => {
+                "have inconclusive audits of transport (too few labels, or an obstacle that they name)"
+            }
             (Self::Failed, _) => "failed the audit of transport",
             (Self::Environment, false) => "is withheld by an environment in which the judge failed",
             (Self::Environment, true) => "are withheld by an environment in which the judge failed",

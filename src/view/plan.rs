@@ -116,8 +116,14 @@ fn evaluation(
     pairs.push((
         "labels",
         format!(
-            "{}, shared by all{}",
-            thousands(of.labels.value()),
+            "{}{}",
+            of.labels_each.map_or_else(
+                || format!("{}, shared by all", thousands(of.labels.value())),
+                |each| {
+                    let (each, all) = (thousands(each.value()), thousands(of.labels.value()));
+                    format!("{each} of each of {policies} policies, {all} in all")
+                }
+            ),
             needed(of)
         ),
     ));
@@ -147,8 +153,7 @@ fn evaluation(
     ));
     pairs.push((
         "to claim it",
-        "each of the two policies needs labels of its own among these, or a passed audit besides (clover plan audit): \
-         labels of one policy alone check no other"
+        "labels of a policy correct that policy alone: those of one check no other, unless an audit passes (clover plan audit)"
             .to_owned(),
     ));
     pairs.extend(balance(found, planned).map(|text| ("next money", text)));

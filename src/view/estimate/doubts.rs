@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
@@ -34,6 +35,7 @@ use crate::view::estimate::digits;
 use crate::view::estimate::ends;
 use crate::view::estimate::standing;
 use crate::view::estimate::width::decisive;
+use crate::view::text::thousands;
 use crate::view::values;
 use crate::view::values::bracket;
 use crate::workflow::analyze::dataset::PromptGap;
@@ -42,6 +44,7 @@ use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::drawn::Undrawn;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::shape;
+use crate::workflow::import::kept::UnscoredRows;
 use crate::workflow::judge::kinship;
 
 /// What the record says against a claim about an experiment, whatever its numbers are.
@@ -207,6 +210,7 @@ impl Asked<'_> {
             self.older_audit(row, &mut obstacles, &mut remarks);
         }
         remarks.extend(self.scored_late());
+        remarks.extend(self.never_scored());
         remarks.extend(self.undrawn());
         Question {
             policies: &policies,
@@ -292,6 +296,19 @@ impl Asked<'_> {
             ));
         }
         found
+    }
+
+    /// Policies with rows on record and no score of this judge: no value and no comparison is of them.
+    fn never_scored(&self) -> Vec<String> {
+        let all = self.found.gathered.unscored.iter();
+        let never = all.filter(|(_, of)| of.unscored == of.rows);
+        let sentence = |(name, of): (&PolicyId, &UnscoredRows)| {
+            format!(
+                "{name} has {} rows on record and no score by this judge: it stands in no value here.",
+                thousands(of.rows)
+            )
+        };
+        never.map(sentence).collect()
     }
 
     /// What was not asked of the audit that a value rests on, since an older rulebook judged it.

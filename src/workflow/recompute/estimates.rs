@@ -278,6 +278,7 @@ pub(super) fn plan(
         prices: said.prices,
         policies: said.policies.value(),
         sturdy: said.split.fold_seeds.is_some(),
+        each: said.evaluation.is_none_or(|of| of.labels_each.is_some()),
     };
     Ok(planning::plan(found, &asked)?.into())
 }

@@ -230,7 +230,7 @@ fn a_wrong_number_or_day_has_its_message() {
         Mistake {
             line: "label design new probes --purpose audit --probability 5",
             code: 2,
-            first: "usage: --probability \"5\": expected 0.000001 to 1 with at most six decimals",
+            first: "usage: --probability \"5\": expected a number from 0.000001 to 1 with at most six decimals, such as 0.3",
             next: "clover label design new --help",
         },
         Mistake {

@@ -18,17 +18,6 @@ use crate::support::samples;
 use crate::support::samples::Story;
 use crate::support::tuned;
 
-/// Verbs that append where they are asked of the present: they are compared with a rehearsal, which names itself otherwise.
-const REHEARSED: [&str; 7] = [
-    "compare",
-    "estimate",
-    "judge compare",
-    "plan audit",
-    "plan budget",
-    "plan iteration",
-    "plan labels",
-];
-
 /// Verbs that no ledger here answers: they refuse alike then and now.
 const SILENT: [&str; 8] = [
     "exposure list",
@@ -172,6 +161,14 @@ fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<S
     commands
 }
 
+/// Whether a verb appends where it is asked of the present, as one does that can be rehearsed: it is compared with its
+/// rehearsal, which names itself otherwise.
+fn is_rehearsed(desk: &mut Desk, verb: &str) -> bool {
+    let help = desk.ok(&format!("{verb} --help")).out;
+    // Where an option asks for the append, the verb alone appends nothing.
+    help.contains("--dry-run") && !help.contains("--publish")
+}
+
 /// What each command prints of a ledger as it is: the exit code and the bytes, as text and as JSON.
 fn printed(
     desk: &mut Desk,
@@ -179,7 +176,7 @@ fn printed(
 ) -> BTreeMap<String, (u8, String)> {
     let mut all = BTreeMap::new();
     for (verb, lines) in commands {
-        let rehearsal = if REHEARSED.contains(&verb.as_str()) {
+        let rehearsal = if is_rehearsed(desk, verb) {
             " --dry-run"
         } else {
             ""
