@@ -88,6 +88,7 @@ mod taken_in;
 mod unchecked;
 mod unscored;
 mod verbs;
+mod ways_on;
 mod widths;
 
 use std::ffi::OsString;

@@ -117,14 +117,27 @@ fn a_patch_is_approved_committed_read_and_taken_out() {
         "two approvals of concise-3, because of slice domain-length long",
         "0",
     ];
-    desk.refused(&words, 11, &wording);
-    assert_eq!(
-        approve(&mut desk, "petra", "Petra Weiss")["data"]["approvals"],
-        1
+    let ran = desk.refused(&words, 11, &wording);
+    let another = "clover approve concise-3 --comment TEXT --name NAME --key APPROVER";
+    says(
+        &ran,
+        &[
+            "author does not count",
+            "clover key new NAME --role approver",
+            another,
+        ],
     );
+    // What is next is another person's word, until there are two.
+    let first = approve(&mut desk, "petra", "Petra Weiss");
     assert_eq!(
-        approve(&mut desk, "paul", "Paul Okafor")["data"]["approvals"],
-        2
+        (&first["data"]["approvals"], &first["next"][0]),
+        (&1.into(), &another.into())
+    );
+    let second = approve(&mut desk, "paul", "Paul Okafor");
+    let commit = "clover prompt commit concise-3";
+    assert_eq!(
+        (&second["data"]["approvals"], &second["next"][0]),
+        (&2.into(), &commit.into())
     );
     let before = desk.ok("status --json").json()["checkpoint"]["size"].clone();
     let committed = desk
