@@ -103,7 +103,7 @@ pub(super) fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), Cl
     let message = format!("{words} An audit of it passes nothing, and is run once.");
     Err(CliError::refused(
         message,
-        "clover import labels for the others, or the same command with --yes",
+        "clover import labels FILE, with those of the others; or the same command with --yes",
     ))
 }
 
