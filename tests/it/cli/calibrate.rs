@@ -160,7 +160,7 @@ fn scores_are_calibrated_on_the_scale_that_the_judge_answers_on() {
     );
     desk.ok(next.strip_prefix("clover ").unwrap());
     desk.ok("import labels labels.csv");
-    desk.ok("estimate base --mode monotone");
+    desk.ok("estimate base --judge llm --mode monotone");
     let wrong = ["calibrate", "apply", "--score", "50"];
     desk.refused(
         &wrong,
