@@ -102,8 +102,8 @@ pub(super) fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), Cl
     let words = shown.obstacle(of, AuditObstacle::FewerProbes);
     let message = format!("{words} An audit of it passes nothing, and is run once.");
     Err(CliError::refused(
-        message,
-        "clover import labels for the others, or the same command with --yes",
+        format!("{message} Label the others first, or pass --yes."),
+        format!("{} --yes", args.again(shown.design)),
     ))
 }
 
