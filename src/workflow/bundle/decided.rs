@@ -51,7 +51,7 @@ fn proposed(story: &Story) -> Vec<(u64, &PatchProposed)> {
     proposed.collect()
 }
 
-/// Every criterion that a candidate failed where it was rejected, from rulebook 24 on; `None` where none is on record.
+/// Every criterion that a candidate failed where it was rejected, from rulebook 24 on; `None` unless there are several.
 fn failed(story: &Story, state: &State, (of, stage): (Digest, RejectStage)) -> Option<String> {
     let split = match stage {
         RejectStage::Dev => CriterionSplit::Dev,
@@ -70,8 +70,9 @@ fn failed(story: &Story, state: &State, (of, stage): (Digest, RejectStage)) -> O
             names.push(name);
         }
     }
-    let is_shown = !names.is_empty() && state.asks(Question::ReportedWorth);
-    is_shown.then(|| format!("{} failed", names.join(", ")))
+    let (last, before) = names.split_last()?;
+    let is_shown = !before.is_empty() && state.asks(Question::ReportedWorth);
+    is_shown.then(|| format!("{} and {last} failed", before.join(", ")))
 }
 
 /// What became of one patch: words, risk improvement, entries that say so.
