@@ -82,46 +82,6 @@ pub(super) struct Args {
 
 const HELP: &str = "clover audit transport --help";
 
-impl Args {
-    /// The same audit of a design, as it is typed again.
-    pub(super) fn again(&self, design: &DesignId) -> String {
-        let mut words = format!("clover audit transport --design {}", shell::word(design));
-        let mut add = |option: &str, value: &str| {
-            words.push_str(&format!(" --{option} {}", shell::word(value)));
-        };
-        let fit = &self.fit;
-        for policy in &self.policies {
-            add("policy", policy);
-        }
-        for covariate in &fit.covariate {
-            add("covariate", covariate);
-        }
-        for (option, value) in [
-            ("margin", &self.margin),
-            ("alpha", &self.alpha),
-            ("experiment", &fit.experiment),
-            ("environment", &fit.environment),
-        ] {
-            if let Some(value) = value {
-                add(option, value);
-            }
-        }
-        for (option, value, usual) in [
-            ("account", &self.account, "confirm-peeks"),
-            ("judge", &fit.judge, "judge"),
-            ("mode", &fit.mode, "auto"),
-        ] {
-            if value != usual {
-                add(option, value);
-            }
-        }
-        if let Some(ends) = fit.scale {
-            add("scale", &format!("{}:{}", ends.low_micro, ends.high_micro));
-        }
-        words
-    }
-}
-
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     let Verb::Transport(args) = verb;
     audited(ctx, args)

@@ -9,6 +9,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimated::AuditObstacle;
+use crate::ground::shell;
 use crate::ledger::State;
 use crate::ledger::rulebooks::Question;
 use crate::num::Count;
@@ -90,6 +91,46 @@ pub(super) fn obstacles_of(
         terms: &found.terms,
     };
     obstacles::obstacles(state, &of)
+}
+
+impl Args {
+    /// The same audit of a design, as it is typed again.
+    pub(super) fn again(&self, design: &DesignId) -> String {
+        let mut words = format!("clover audit transport --design {}", shell::word(design));
+        let mut add = |option: &str, value: &str| {
+            words.push_str(&format!(" --{option} {}", shell::word(value)));
+        };
+        let fit = &self.fit;
+        for policy in &self.policies {
+            add("policy", policy);
+        }
+        for covariate in &fit.covariate {
+            add("covariate", covariate);
+        }
+        for (option, value) in [
+            ("margin", &self.margin),
+            ("alpha", &self.alpha),
+            ("experiment", &fit.experiment),
+            ("environment", &fit.environment),
+        ] {
+            if let Some(value) = value {
+                add(option, value);
+            }
+        }
+        for (option, value, usual) in [
+            ("account", &self.account, "confirm-peeks"),
+            ("judge", &fit.judge, "judge"),
+            ("mode", &fit.mode, "auto"),
+        ] {
+            if value != usual {
+                add(option, value);
+            }
+        }
+        if let Some(ends) = fit.scale {
+            add("scale", &format!("{}:{}", ends.low_micro, ends.high_micro));
+        }
+        words
+    }
 }
 
 /// Refuses to put an audit on record that cannot pass for want of labels: nobody could add them afterwards.

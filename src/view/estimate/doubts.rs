@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
@@ -13,6 +14,8 @@ use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalMethod;
 use crate::event::payload::estimated::LabelUse;
+use crate::event::payload::label::DesignPurpose;
+use crate::ground::shell;
 use crate::ledger::State;
 use crate::ledger::rulebooks;
 use crate::ledger::rulebooks::Question as Asks;
@@ -20,6 +23,7 @@ use crate::ledger::rulebooks::RulebookAdoption;
 use crate::num::Micro;
 use crate::projection::assumptions::Assumptions;
 use crate::projection::audits::AuditSubject;
+use crate::projection::designs::Designs;
 use crate::projection::drifts;
 use crate::projection::manifests::Manifests;
 use crate::view::answer;
@@ -55,6 +59,8 @@ pub struct ClaimBasis {
     label_rates: LabelRates,
     /// Margins of audits that plans register, each with the entry since which.
     margins: Vec<(u64, Micro)>,
+    /// Designs for audits, with whether any of their labels is on record.
+    probes: Vec<(DesignId, bool)>,
     /// Which rulebook judges from which entry on.
     rulebooks: Vec<RulebookAdoption>,
 }
@@ -85,6 +91,7 @@ impl ClaimBasis {
                 .collect(),
             label_rates: LabelRates::of(state, experiment),
             margins: margins.collect(),
+            probes: probes(state, experiment),
             rulebooks: state.keyring.rulebooks.clone(),
         }
     }
@@ -112,6 +119,30 @@ impl ClaimBasis {
         !is_asked
             && margin.value() > drifts::usual::USUAL_MARGIN
             && !self.margins.iter().any(is_planned)
+    }
+
+    /// The command that has values audited which nobody checked yet, whose scores are a judge's.
+    pub(super) fn next_audit(&self, judge: &JudgeId) -> String {
+        let labelled = self.probes.iter().filter(|(_, is_labelled)| *is_labelled);
+        let labelled: Vec<&DesignId> = labelled.map(|(design, _)| design).collect();
+        let mut next = match (labelled.as_slice(), self.probes.first()) {
+            ([], None) => {
+                return "clover label design new probes --purpose audit --probability 0.1"
+                    .to_owned();
+            }
+            ([], Some((design, _))) => {
+                let design = shell::word(design);
+                return format!("clover import labels FILE --design {design}");
+            }
+            ([_], _) => "clover audit transport".to_owned(),
+            ([design, ..], _) => {
+                format!("clover audit transport --design {}", shell::word(*design))
+            }
+        };
+        if judge.as_str() != "judge" {
+            next += &format!(" --judge {}", shell::word(judge));
+        }
+        next
     }
 
     /// What the judge shares with policies and with other judges, a sentence each.
@@ -457,6 +488,18 @@ fn is_same(of: &ContrastRecorded, first: &ContrastRecorded) -> bool {
     (&of.first, &of.second, &of.family) == (&first.first, &first.second, &first.family)
         && (of.correction, &of.terms) == (first.correction, &first.terms)
         && (of.first_root, of.second_root) == (first.first_root, first.second_root)
+}
+
+/// Designs for audits of an experiment, with whether any of their labels is on record.
+fn probes(state: &State, experiment: &ExperimentId) -> Vec<(DesignId, bool)> {
+    let designs = state.fold::<Designs>().by_experiment.get(experiment);
+    let designs = designs.into_iter().flat_map(|of| &of.designs);
+    let audits = designs.filter_map(|(id, design)| {
+        let of = design.registered.as_ref()?;
+        let is_labelled = design.open + design.sealed > 0;
+        (of.purpose == DesignPurpose::Audit).then(|| (id.clone(), is_labelled))
+    });
+    audits.collect()
 }
 
 /// Assumptions that fail and that no label mends.

@@ -307,7 +307,7 @@ impl Estimates<'_> {
             plotted(&mut view, &charts::slices(sliced));
         }
         let mut view = values::on_record(view, &facts, recorded, unrecorded);
-        view.next.extend(next(self.rows));
+        view.next.extend(self.next());
         view
     }
 
@@ -479,6 +479,15 @@ impl Estimates<'_> {
         failed.chain(missed).collect()
     }
 
+    /// What to type after an estimate.
+    fn next(&self) -> Option<String> {
+        let unchecked = |row: &EstimateRecorded| {
+            row.claim == Claim::BorrowedUnchecked && row.transport.is_none()
+        };
+        let is_open = self.rows.iter().any(|(_, row)| unchecked(row));
+        is_open.then(|| self.basis.next_audit(&self.found.terms.judge))
+    }
+
     /// The values on the scale of labels.
     pub fn plot(&self) -> Forest {
         let digits = digits(self.found);
@@ -583,16 +592,6 @@ fn failed_environment<'f>(
     let mut records = audits.environments(experiment, judge);
     let failed = records.find(|record| record.failed_seq == Some(seq.value()));
     failed.map(|record| &record.scope)
-}
-
-/// What to type after an estimate.
-fn next(rows: &[(usize, EstimateRecorded)]) -> Vec<String> {
-    let unchecked =
-        |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked && row.transport.is_none();
-    if rows.iter().any(|(_, row)| unchecked(row)) {
-        return vec!["clover audit transport".to_owned()];
-    }
-    Vec::new()
 }
 
 /// The failed audit that stands against an estimate.

@@ -1,4 +1,4 @@
-//! Samples around prompts that one side of a comparison has no score of, under rulebook 23.
+//! Samples around prompts that one side of a comparison has no score of, under rulebooks 23 and 24.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Samples around rulebook 23: scales of labels and of scores, and what is said of judges and batteries.
+//! Samples around rulebooks 23 and 24: scales of labels and of scores, and what is said of judges and batteries.
 
 use serde_json::Value;
 use serde_json::json;
