@@ -46,7 +46,10 @@ fn failing(state: &State, experiment: &ExperimentId, of: &Comparison) -> Vec<Str
     let of_judge = |judge| ClaimBasis::of(state, experiment, judge);
     let both = [of_judge(&of.said.first), of_judge(&of.said.second)];
     let all = both.iter().flat_map(ClaimBasis::failing);
-    all.cloned().collect::<BTreeSet<String>>().into_iter().collect()
+    all.cloned()
+        .collect::<BTreeSet<String>>()
+        .into_iter()
+        .collect()
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {

@@ -85,9 +85,8 @@ pub fn list(ledger: &Ledger, below: u64) -> Result<Vec<Fit>, SessionError> {
 /// # Errors
 /// [`EstimateError::NoLocalCalibrator`] where there is none, and [`SessionError::Ledger`].
 pub fn local(ledger: &Ledger, below: u64, environment: &str) -> Result<Fit, SessionError> {
-    let is_of = |scope: &EnvironmentScope| {
-        environment == format!("{}={}", scope.family, scope.environment)
-    };
+    let is_of =
+        |scope: &EnvironmentScope| environment == format!("{}={}", scope.family, scope.environment);
     let mut fits = list(ledger, below)?;
     fits.retain(|fit| fit.said.terms.environment.as_ref().is_some_and(is_of));
     let none = || EstimateError::NoLocalCalibrator(environment.to_owned());

@@ -202,7 +202,10 @@ fn peeks_in_words(peeks: &[PeekShown]) -> String {
     let charges: BTreeSet<&String> = peeks.iter().filter_map(|of| of.charge.as_ref()).collect();
     let charged = charges.len();
     let mut text = format!("{}: {}", peeks.len() - refused, few(&kinds));
-    text.push_str(&format!("; paid by {}", counted(charged as u64, "charge", "charges")));
+    text.push_str(&format!(
+        "; paid by {}",
+        counted(charged as u64, "charge", "charges")
+    ));
     if refused > 0 {
         text.push_str(&format!("; {refused} refused"));
     }

@@ -195,7 +195,10 @@ fn opening(state: &State, experiment: &ExperimentId, number: usize) -> String {
     let name = (number..).map(|number| format!("it-{number}"));
     let mut free = name.filter(|name| known.keys().all(|id| id.as_str() != name));
     let name = free.next().unwrap_or_default();
-    format!("clover iterate open {name} --manifest {}", shell::word(&plan))
+    format!(
+        "clover iterate open {name} --manifest {}",
+        shell::word(&plan)
+    )
 }
 
 /// What each iteration found, peeks left, and whether another is worth opening.

@@ -68,7 +68,10 @@ fn check_doubts(state: &State, experiment: &ExperimentId, said: &JudgeCompared) 
         format!("{late} late rows, which a judge scored once labels could be read"),
         doubts.late.to_string()
     );
-    let missing = doubts.unscored.value().saturating_add(said.unpaired.value());
+    let missing = doubts
+        .unscored
+        .value()
+        .saturating_add(said.unpaired.value());
     let scale = state.fold::<Designs>().scale(experiment);
     let least = worst_of_rows((late, missing), said.rows.value(), width(scale));
     ensure!(

@@ -174,8 +174,8 @@ impl Asked<'_> {
     /// The answer where values were asked for.
     pub(super) fn values(&self, on_record: bool) -> BestPolicy {
         let order = match &self.found.gathered.first_contrast {
-            None => OrderStanding::Unrecorded,
-            Some(_) => self.order_standing(),
+            None if !self.shares_nothing() => OrderStanding::Unrecorded,
+            _ => self.order_standing(),
         };
         self.answer(on_record, order)
     }
@@ -183,6 +183,15 @@ impl Asked<'_> {
     /// The answer where an order was asked for.
     pub(super) fn order(&self, on_record: bool) -> BestPolicy {
         self.answer(on_record, self.order_standing())
+    }
+
+    /// Whether no two of the policies have scores of a common prompt: then no comparison could order them.
+    fn shares_nothing(&self) -> bool {
+        let (gaps, count) = (
+            self.found.gathered.dataset.gaps(self.places),
+            self.places.len(),
+        );
+        count > 1 && gaps.disjoint().count() == count * (count - 1) / 2
     }
 
     /// Whether these differences are those that were recorded first.
@@ -378,7 +387,10 @@ impl Asked<'_> {
             let labels: Vec<f64> = of.labels.iter().flatten().copied().collect();
             let strata = self.strata(policy);
             if strata.is_empty() {
-                let beyond = self.basis.label_rates.beyond_the_draw(&self.found.gathered, policy);
+                let beyond = self
+                    .basis
+                    .label_rates
+                    .beyond_the_draw(&self.found.gathered, policy);
                 found.extend(beyond.iter().map(values::beyond_the_draw));
             }
             for (&inclusion, (rows, labels)) in &strata {

@@ -76,11 +76,7 @@ fn failed(story: &Story, state: &State, (of, stage): (Digest, RejectStage)) -> O
 }
 
 /// What became of one patch: words, risk improvement, entries that say so.
-fn fate(
-    story: &Story,
-    state: &State,
-    patch: &PatchProposed,
-) -> (String, Option<Finite>, Vec<u64>) {
+fn fate(story: &Story, state: &State, patch: &PatchProposed) -> (String, Option<Finite>, Vec<u64>) {
     let mut found = ("proposed".to_owned(), None, Vec::new());
     for said in &story.said {
         match &said.event.payload {

@@ -210,8 +210,7 @@ pub fn compared(
         each.push(rows);
     }
     let (first, second) = (&each[0], &each[1]);
-    let labelled =
-        |rows: &ScoredRows| rows.values().filter(|(_, label)| label.is_some()).count();
+    let labelled = |rows: &ScoredRows| rows.values().filter(|(_, label)| label.is_some()).count();
     let (mut scores, mut labels, mut items) = ([Vec::new(), Vec::new()], Vec::new(), Vec::new());
     for (key, (score, label)) in first {
         if let (Some((other, _)), Some(label)) = (second.get(key), label) {

@@ -138,8 +138,8 @@ impl Recompute for Estimates {
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
         // Of judges that were compared under an older rulebook replay alone says whether the numbers hold.
-        let is_older = event.event.kind() == Kind::JudgeCompared
-            && !state.asks(Question::DoubtedJudges);
+        let is_older =
+            event.event.kind() == Kind::JudgeCompared && !state.asks(Question::DoubtedJudges);
         if event.event.payload.iteration().is_some() || is_older {
             return Ok(AtHand::Yes);
         }

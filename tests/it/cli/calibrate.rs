@@ -41,7 +41,11 @@ fn calibrated(desk: &mut Desk, words: &str) -> Vec<(f64, f64, bool)> {
 #[test]
 fn a_score_becomes_the_mean_label_of_its_like() {
     let mut desk = desk();
-    desk.refused(&["calibrate", "show"], 5, &["no estimate over all rows was made yet"]);
+    desk.refused(
+        &["calibrate", "show"],
+        5,
+        &["no estimate over all rows was made yet"],
+    );
     desk.ok("estimate base --mode monotone --scale 0:100");
     let listed = desk.ok("calibrate list --json").json();
     assert_eq!(listed["data"]["calibrators"][0]["labels"], 200);

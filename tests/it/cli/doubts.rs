@@ -128,6 +128,11 @@ fn a_comparison_says_one_thing_of_policies_that_lack_prompts() {
 #[test]
 fn policies_without_a_common_prompt_have_no_order() {
     let mut desk = desk("1", &[("a", 0..80, 0.3), ("b", 80..160, 0.7)]);
+    let (_, text) = answer(&mut desk, "estimate");
+    assert!(
+        text.ends_with("Their values may be claimed, and no order among them."),
+        "{text}"
+    );
     let data = desk.ok("compare --all --json").json()["data"].clone();
     let pair = &data["differences"][0];
     assert!(pair["p_adjusted"].as_f64().unwrap() < 0.05, "{pair}");
@@ -136,8 +141,14 @@ fn policies_without_a_common_prompt_have_no_order() {
         (&false.into(), &0.into())
     );
     let text = data["answer"]["text"].as_str().unwrap();
-    assert!(text.contains("a and b have scores of 0 prompts in common"), "{text}");
-    assert!(text.ends_with("Their values may be claimed, and no order among them."), "{text}");
+    assert!(
+        text.contains("a and b have scores of 0 prompts in common"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("Their values may be claimed, and no order among them."),
+        "{text}"
+    );
     assert_eq!(data["ranking"][0]["rank"], serde_json::json!([1, 2]));
     desk.ok("verify --recompute");
     desk.replayed("");
@@ -315,7 +326,11 @@ fn a_contradiction_is_not_taken_back_by_hand() {
         let (said, text) = answer(&mut desk, "estimate");
         let is_tainted = judge == "judge";
         let words = "Judge judge gave the same answer different scores (CLOVER.J2 fails since seq";
-        assert_eq!(text.contains(words), is_tainted, "{judge} {mismatches}: {text}");
+        assert_eq!(
+            text.contains(words),
+            is_tainted,
+            "{judge} {mismatches}: {text}"
+        );
         assert!(!text.contains("Judge other"), "{text}");
         assert_eq!(said["may_be_claimed"], !is_tainted, "{judge} {mismatches}");
     }

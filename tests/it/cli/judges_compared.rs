@@ -31,7 +31,11 @@ fn desk() -> Desk {
 /// A judge scores the first rows.
 fn scored(desk: &mut Desk, judge: &str, score: impl Fn(usize) -> f64, count: usize) {
     let text = rows(score);
-    let text: String = text.lines().take(count).map(|of| of.to_owned() + "\n").collect();
+    let text: String = text
+        .lines()
+        .take(count)
+        .map(|of| of.to_owned() + "\n")
+        .collect();
     desk.file("base_responses.jsonl", &text);
     desk.ok(&format!("import cje base_responses.jsonl --judge {judge}"));
 }
@@ -256,7 +260,11 @@ fn a_planned_comparison_claims_nothing_that_scores_or_labels_could_have_chosen()
     scored(&mut late, "good", |at| at as f64 / 100.0, ROWS);
     let (data, text) = planned(&mut late);
     assert_eq!(data["late"], LABELS);
-    refuted(&data, &text, "once labels could be read: 50. Their worst scores could move");
+    refuted(
+        &data,
+        &text,
+        "once labels could be read: 50. Their worst scores could move",
+    );
     late.ok("verify --recompute");
     late.replayed("");
     // It has scores of the rows that suit it.
@@ -278,7 +286,11 @@ fn a_planned_comparison_claims_nothing_that_scores_or_labels_could_have_chosen()
     labelled(&mut chosen);
     let (data, text) = planned(&mut chosen);
     assert_eq!(data["worst"], 0.0);
-    refuted(&data, &text, "which draws about 12: somebody chose among them.");
+    refuted(
+        &data,
+        &text,
+        "which draws about 12: somebody chose among them.",
+    );
     chosen.ok("verify --recompute");
 }
 
@@ -289,7 +301,10 @@ fn a_comparison_is_what_its_rows_give() {
     plan(&mut desk, &["judge compare flat good"]);
     labelled(&mut desk);
     let honest = desk.ok("judge compare flat good --json").json();
-    assert_eq!(honest["data"]["answer"]["may_be_claimed"], true, "{honest:#}");
+    assert_eq!(
+        honest["data"]["answer"]["may_be_claimed"], true,
+        "{honest:#}"
+    );
     desk.ok("verify --recompute");
     let seq = honest["data"]["seq"].as_u64().unwrap();
     let said = desk.ok(&format!("show {seq} --json")).json();
@@ -301,6 +316,13 @@ fn a_comparison_is_what_its_rows_give() {
     data["high"] = (data["high"].as_f64().unwrap() + 0.5).into();
     data["through_seq"] = seq.into();
     let text = data.to_string();
-    let words = ["record", "judge.compared", "--experiment", "arena", "--data", &text];
+    let words = [
+        "record",
+        "judge.compared",
+        "--experiment",
+        "arena",
+        "--data",
+        &text,
+    ];
     desk.refused(&words, 11, &["recompute"]);
 }

@@ -144,7 +144,7 @@ fn one_changed_entry_is_a_few_lines_in_both_verifiers() {
     desk.ok("export jsonl -o out");
     let path = desk.at.join("out/ledger.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
-    let lines: Vec<_> = text.lines().enumerate();
+    let lines = text.lines().enumerate();
     let changed: String = lines
         .map(|(at, line)| if at == 9 { line.replacen("recorded_at\":\"2", "recorded_at\":\"3", 1) } else { line.to_owned() } + "\n")
         .collect();

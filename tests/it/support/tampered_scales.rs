@@ -167,7 +167,10 @@ fn planned_pair(rulebook: u64, late: Option<&str>, change: fn(&mut Value)) -> To
         ("better", "judge-8".into()),
         ("plan", json!({"comparisons": 1, "manifest": "judges"})),
         ("unpaired", 0.into()),
-        ("doubts", json!({"chosen": 0, "late": 0, "unscored": 0, "worst": 0.0})),
+        (
+            "doubts",
+            json!({"chosen": 0, "late": 0, "unscored": 0, "worst": 0.0}),
+        ),
     ] {
         data[field] = value;
     }
