@@ -40,9 +40,12 @@ pub(super) enum Verb {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CalibratorArgs {
-    /// Its position, event id or digest; else the newest of an estimate
+    /// Its position, event id or digest; else the newest of an estimate over all rows
     #[arg(value_name = "SEQ|ID|DIGEST")]
     pub calibrator: Option<String>,
+    /// The newest of one environment, such as domain=law
+    #[arg(long, value_name = "FAMILY=NAME", conflicts_with = "calibrator")]
+    pub environment: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -87,7 +90,10 @@ fn loaded(
 ) -> Result<(RefittedCalibrator, Option<ScaleEnds>), CliError> {
     let (home, ledger, at) = home::view(ctx)?;
     let state = at.state(&ledger);
-    let fit = calibrators::find(&ledger, state.size, named.calibrator.as_deref())?;
+    let fit = match &named.environment {
+        Some(environment) => calibrators::local(&ledger, state.size, environment)?,
+        None => calibrators::find(&ledger, state.size, named.calibrator.as_deref())?,
+    };
     let judges = state.fold::<Judges>().of(&fit.experiment);
     let judge = judges.and_then(|of| of.judges.get(&fit.said.terms.judge));
     let own = judge.and_then(|of| of.said.scale);

@@ -17,6 +17,7 @@ use crate::session::judge::history;
 use crate::session::judge::judging;
 use crate::session::judge::scoring;
 use crate::session::judge::scoring::Rescore;
+use crate::view::Exit;
 use crate::view::View;
 use crate::view::judge;
 use crate::view::judge::JudgeRun;
@@ -265,7 +266,8 @@ fn rescored(found: &Rescore) -> Result<View, CliError> {
         let message = format!(
             "{mismatches} of {keys} rows were scored differently this time; it is on record as score.replayed"
         );
-        let mut error = CliError::refused(message, format!("clover show {}", appended[0].seq));
+        let next = format!("clover show {}", appended[0].seq);
+        let mut error = CliError::new(Exit::Fail, "failed", message, next);
         error.data = View::of(&facts).facts().clone();
         return Err(error);
     }

@@ -137,7 +137,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View
         let recorded = one.diagnosed.clone();
         one.diagnosed = ope::claimed(recorded.clone(), &found, &read.experiment);
         diagnoses.push(match form {
-            Form::Claimed | Form::Compared => one.diagnosed.clone(),
+            Form::Claimed | Form::Compared | Form::Shared => one.diagnosed.clone(),
             Form::Bare => recorded,
         });
         computed.push(one);

@@ -410,7 +410,7 @@ fn open(
             account: args.account.clone(),
             purpose: "transport audit".to_owned(),
             yes: args.yes,
-            again: Some("clover audit transport".to_owned()),
+            again: Some(args.again(design)),
         };
         confirm::open(ctx, &read.home, &mut read.ledger, &unseal)?;
     }

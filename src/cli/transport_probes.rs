@@ -9,6 +9,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimated::AuditObstacle;
+use crate::ground::shell;
 use crate::ledger::State;
 use crate::ledger::rulebooks::Question;
 use crate::num::Count;
@@ -92,6 +93,46 @@ pub(super) fn obstacles_of(
     obstacles::obstacles(state, &of)
 }
 
+impl Args {
+    /// The same audit of a design, as it is typed again.
+    pub(super) fn again(&self, design: &DesignId) -> String {
+        let mut words = format!("clover audit transport --design {}", shell::word(design));
+        let mut add = |option: &str, value: &str| {
+            words.push_str(&format!(" --{option} {}", shell::word(value)));
+        };
+        let fit = &self.fit;
+        for policy in &self.policies {
+            add("policy", policy);
+        }
+        for covariate in &fit.covariate {
+            add("covariate", covariate);
+        }
+        for (option, value) in [
+            ("margin", &self.margin),
+            ("alpha", &self.alpha),
+            ("experiment", &fit.experiment),
+            ("environment", &fit.environment),
+        ] {
+            if let Some(value) = value {
+                add(option, value);
+            }
+        }
+        for (option, value, usual) in [
+            ("account", &self.account, "confirm-peeks"),
+            ("judge", &fit.judge, "judge"),
+            ("mode", &fit.mode, "auto"),
+        ] {
+            if value != usual {
+                add(option, value);
+            }
+        }
+        if let Some(ends) = fit.scale {
+            add("scale", &format!("{}:{}", ends.low_micro, ends.high_micro));
+        }
+        words
+    }
+}
+
 /// Refuses to put an audit on record that cannot pass for want of labels: nobody could add them afterwards.
 pub(super) fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), CliError> {
     let is_short = |of: &&TransportTested| of.obstacles.contains(&AuditObstacle::FewerProbes);
@@ -102,8 +143,8 @@ pub(super) fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), Cl
     let words = shown.obstacle(of, AuditObstacle::FewerProbes);
     let message = format!("{words} An audit of it passes nothing, and is run once.");
     Err(CliError::refused(
-        message,
-        "clover import labels FILE, with those of the others; or the same command with --yes",
+        format!("{message} Label the others first, or pass --yes."),
+        format!("{} --yes", args.again(shown.design)),
     ))
 }
 

@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 23;
+pub const NEWEST: u32 = 24;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -255,6 +255,15 @@ questions! {
     /// Of how many orders a gate may choose one.
     OneOfOrders "one_of_orders" since 23 rule Promotion:
         "a gate is certified_amended at most where another manifest had drawn an order of the same units before the gate was opened";
+    /// Which judge a planned comparison may call the better one.
+    DoubtedJudges "doubted_judges" since 24 rule Judge:
+        "a planned comparison of judges names the better one only where late and missing scores could not change that, and as many rows are labelled as their designs draw";
+    /// Whom a comparison tells apart that share no prompt.
+    CommonPrompts "common_prompts" since 24 rule Transport:
+        "a comparison tells apart only policies that have scores of a prompt in common";
+    /// What a report says that policies are worth.
+    ReportedWorth "reported_worth" since 24 rule Recompute:
+        "a report says what estimates over all rows are worth and rest on, gives direct values on the scale of labels, and names each failed criterion";
 }
 
 /// A rulebook with the entry after which it judges.

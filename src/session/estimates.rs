@@ -65,12 +65,15 @@ pub enum EstimateError {
     /// No calibrator has the name, or several have.
     #[error("{}", match name {
         Some(name) => format!("no calibrator, or more than one, is named {name}"),
-        None => "no estimate was made yet, so there is no calibrator".to_owned(),
+        None => "no estimate over all rows was made yet, so there is no calibrator of them".to_owned(),
     })]
     NoCalibrator {
         /// The name.
         name: Option<String>,
     },
+    /// No calibrator was fitted on the rows of an environment.
+    #[error("no estimate of {0} alone was made yet, so it has no calibrator of its own")]
+    NoLocalCalibrator(String),
     /// A calibrator of an iteration reads scores of its rubric.
     #[error(
         "the calibrator at seq {seq} reads scores that iteration {iteration} computed by its rubric"

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
+use crate::event::payload::environment::EnvironmentScope;
 use crate::view::values::Ends;
 use crate::view::values::bracket;
 
@@ -15,6 +16,22 @@ pub(super) const UNCLAIMED: &str = "Nothing of it may be claimed.";
 /// What follows where nothing was recorded.
 pub(super) const UNRECORDED: &str =
     "Nothing of this is on record, so nothing of it may be claimed.";
+
+/// An answer about one environment names it first.
+pub(super) fn within(scope: Option<&EnvironmentScope>, text: String) -> String {
+    match scope {
+        Some(scope) => format!("In {scope}: {text}"),
+        None => text,
+    }
+}
+
+/// A column, or a title, of rows of one environment.
+pub(super) fn headed(scope: Option<&EnvironmentScope>, head: &str) -> String {
+    match scope {
+        Some(scope) => format!("{head} in {scope}"),
+        None => head.to_owned(),
+    }
+}
 
 /// What was asked, answered in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

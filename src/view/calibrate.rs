@@ -32,6 +32,8 @@ pub struct CalibratorRow {
     pub judge: JudgeId,
     /// The iteration that fitted it; `null` for a calibrator of estimates.
     pub iteration: Option<IterationId>,
+    /// The environment whose rows alone it was fitted on, such as `domain=law`; `null` for all rows.
+    pub environment: Option<String>,
     /// What was fitted: `monotone` on the score, or `two_stage` on an index of score and covariates.
     pub selected: String,
     /// Labelled rows that it was fitted on.
@@ -112,6 +114,7 @@ fn row(fit: &Fit) -> CalibratorRow {
         experiment: fit.experiment.clone(),
         judge: said.terms.judge.clone(),
         iteration: said.terms.iteration.as_ref().map(|of| of.iteration.clone()),
+        environment: said.terms.environment.as_ref().map(ToString::to_string),
         selected: word(&said.selected),
         labels: said.labels.value(),
         prompts: said.clusters.value(),
@@ -131,6 +134,7 @@ pub fn list(fits: &[Fit]) -> View {
             of.experiment.to_string(),
             of.judge.to_string(),
             iteration.map_or("estimates".to_owned(), ToString::to_string),
+            fitted_rows(of),
             of.selected.clone(),
             thousands(of.labels),
             format!("{:.4}", of.oof_rmse),
@@ -149,6 +153,7 @@ pub fn list(fits: &[Fit]) -> View {
         "experiment",
         "judge",
         "fitted for",
+        "rows",
         "model",
         "labels",
         "error, 0 to 1",
@@ -156,6 +161,11 @@ pub fn list(fits: &[Fit]) -> View {
     ];
     view.table(&head, rows);
     view.with_next("clover calibrate show")
+}
+
+/// Which rows it was fitted on, and is for.
+fn fitted_rows(of: &CalibratorRow) -> String {
+    of.environment.clone().unwrap_or_else(|| "all".to_owned())
 }
 
 fn range([low, high]: [f64; 2]) -> String {
@@ -207,6 +217,7 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
         ("calibrator", record.calibrator.clone()),
         ("on record", format!("seq {}", record.seq)),
         ("judge", record.judge.to_string()),
+        ("rows", fitted_rows(record)),
         ("model", record.selected.clone()),
         (
             "fitted on",
@@ -272,6 +283,11 @@ pub fn applied(loaded: &RefittedCalibrator, scores: Vec<CalibratedScore>) -> Vie
         view.sentence(format!(
             "A calibrated score is the mean label to expect: single labels lie {:.4} around it (root mean square, out of fold).",
             facts.error
+        ));
+    }
+    if let Some(scope) = &loaded.fit.said.terms.environment {
+        view.sentence(format!(
+            "This calibrator was fitted on rows of {scope} alone: what it says of other rows is not known."
         ));
     }
     view.sentence(

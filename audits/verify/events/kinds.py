@@ -94,7 +94,8 @@ KINDS = {
         unversioned=COUNT, verdicts=record(ranks=VERDICT, residuals=VERDICT, version=VERDICT)),
     ("judge.compared", 1): Kind(
         "arbiter", "@ build first second through_seq", better=Optional(ident), build=text, difference=number,
-        first=ident, first_error=number, folds=COUNT, high=number, items=COUNT, low=number,
+        doubts=Optional(record(chosen=COUNT, late=COUNT, unscored=COUNT, worst=number)), first=ident,
+        first_error=number, folds=COUNT, high=number, items=COUNT, low=number,
         plan=Optional(record(comparisons=COUNT, manifest=ident)), rows=COUNT, second=ident, second_error=number,
         through_seq=COUNT, unpaired=COUNT),
     ("evidence.recorded", 1): Kind("scorer", "@ judge records_root", judge=ident, records=BLOB,

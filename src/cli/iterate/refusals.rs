@@ -27,8 +27,13 @@ impl From<IterationError> for CliError {
                 refused("clover confirm status")
             }
             IterationError::Conflicts(_) => refused("clover log --kind score.conflict"),
-            IterationError::NoAccount { manifest, .. } => refused(&format!(
-                "clover iterate open ID --manifest {} --peeks {PEEKS_MAX}",
+            IterationError::NoAccount {
+                iteration,
+                manifest,
+                ..
+            } => refused(&format!(
+                "clover iterate open {} --manifest {} --peeks {PEEKS_MAX}",
+                shell::word(iteration),
                 shell::word(manifest)
             )),
             IterationError::OtherAccount { account, .. } => {
@@ -54,7 +59,11 @@ impl From<IterationError> for CliError {
             IterationError::SeveralDesigns => {
                 Self::usage(message, "the same command with --design ID")
             }
-            IterationError::Still(step) => refused(&format!("clover iterate {} ID", step.as_str())),
+            IterationError::Still { iteration, step } => refused(&format!(
+                "clover iterate {} {}",
+                step.as_str(),
+                shell::word(iteration)
+            )),
             IterationError::StepNotDue { iteration, due, .. } => {
                 refused(&next(iteration, Some(*due)))
             }

@@ -24,6 +24,10 @@ impl From<EstimateError> for CliError {
             EstimateError::NoCalibrator { name: Some(_) } => {
                 Self::not_found(message, "clover calibrate list")
             }
+            EstimateError::NoLocalCalibrator(named) => {
+                let next = format!("clover estimate --environment {}", shell::word(&named));
+                Self::not_found(message, next)
+            }
             EstimateError::NoRows(_) => Self::not_found(message, "clover regime list"),
             EstimateError::OfIteration { .. } => Self::usage(message, "clover calibrate list"),
             EstimateError::NoCalibrator { name: None } => {

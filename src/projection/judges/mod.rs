@@ -41,6 +41,8 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use compared::NAMED;
+pub use compared::width;
+pub use compared::worst_of_rows;
 
 /// Kinds that move the fold.
 pub const READS: &[Kind] = &[

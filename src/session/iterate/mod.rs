@@ -59,6 +59,8 @@ pub enum IterationError {
     NoAccount {
         /// The account that is named.
         account: AccountId,
+        /// The iteration that was to be opened.
+        iteration: IterationId,
         /// The manifest that names it.
         manifest: ManifestId,
     },
@@ -138,8 +140,13 @@ pub enum IterationError {
     #[error("several designs hold sealed labels for confirm")]
     SeveralDesigns,
     /// A step is due still after it was done.
-    #[error("{} is due still after it was done", .0.as_str())]
-    Still(Step),
+    #[error("iteration {iteration}: {} is due still after it was done", .step.as_str())]
+    Still {
+        /// The iteration.
+        iteration: IterationId,
+        /// The step.
+        step: Step,
+    },
     /// Another step is due.
     #[error("iteration {iteration}: {} is due, not {}", .due.as_str(), .step.as_str())]
     StepNotDue {

@@ -307,14 +307,14 @@ impl Estimates<'_> {
             plotted(&mut view, &charts::slices(sliced));
         }
         let mut view = values::on_record(view, &facts, recorded, unrecorded);
-        view.next.extend(next(self.rows));
+        view.next.extend(self.next());
         view
     }
 
     fn table(&self, view: &mut View) {
         let digits = digits(self.found);
         let head = [
-            "policy".to_owned(),
+            answer::headed(self.found.terms.environment.as_ref(), "policy"),
             "value".to_owned(),
             format!("{} % interval", self.percent()),
             "rank".to_owned(),
@@ -463,7 +463,7 @@ impl Estimates<'_> {
     pub fn warnings(&self) -> Vec<String> {
         let failed = self.rows.iter().filter_map(|(policy, row)| {
             let audit = row.transport.filter(|of| of.state == TransportState::Fail)?;
-            if let Some(scope) = self.failed_environment(audit.seq) {
+            if let Some(scope) = failed_environment((self.found, self.experiment), audit.seq) {
                 return Some(format!(
                     "{}: calibration fails in {scope} (seq {}); no level until a later test of it passes",
                     row.policy, audit.seq
@@ -479,12 +479,13 @@ impl Estimates<'_> {
         failed.chain(missed).collect()
     }
 
-    /// The environment whose failed test stands at an entry.
-    fn failed_environment(&self, seq: Count) -> Option<&EnvironmentScope> {
-        let (audits, judge) = (&self.found.gathered.audits, &self.found.terms.judge);
-        let mut records = audits.environments(self.experiment, judge);
-        let failed = records.find(|record| record.failed_seq == Some(seq.value()));
-        failed.map(|record| &record.scope)
+    /// What to type after an estimate.
+    fn next(&self) -> Option<String> {
+        let unchecked = |row: &EstimateRecorded| {
+            row.claim == Claim::BorrowedUnchecked && row.transport.is_none()
+        };
+        let is_open = self.rows.iter().any(|(_, row)| unchecked(row));
+        is_open.then(|| self.basis.next_audit(&self.found.terms.judge))
     }
 
     /// The values on the scale of labels.
@@ -501,7 +502,9 @@ impl Estimates<'_> {
             note: noted(format!("{:.digits$}", row.estimate.value()), failed_of(row)),
         });
         let of = &self.found.analysis;
-        values::values_forest(of.alpha, of.output_scale, rows.collect())
+        let mut drawn = values::values_forest(of.alpha, of.output_scale, rows.collect());
+        drawn.title = answer::headed(self.found.terms.environment.as_ref(), &drawn.title);
+        drawn
     }
 
     fn facts(&self, on_record: bool) -> EstimatesFacts {
@@ -580,14 +583,15 @@ impl Estimates<'_> {
     }
 }
 
-/// What to type after an estimate.
-fn next(rows: &[(usize, EstimateRecorded)]) -> Vec<String> {
-    let unchecked =
-        |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked && row.transport.is_none();
-    if rows.iter().any(|(_, row)| unchecked(row)) {
-        return vec!["clover audit transport".to_owned()];
-    }
-    Vec::new()
+/// The environment whose failed test stands at an entry.
+fn failed_environment<'f>(
+    (found, experiment): (&'f Found, &'f ExperimentId),
+    seq: Count,
+) -> Option<&'f EnvironmentScope> {
+    let (audits, judge) = (&found.gathered.audits, &found.terms.judge);
+    let mut records = audits.environments(experiment, judge);
+    let failed = records.find(|record| record.failed_seq == Some(seq.value()));
+    failed.map(|record| &record.scope)
 }
 
 /// The failed audit that stands against an estimate.

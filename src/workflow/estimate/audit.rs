@@ -40,7 +40,7 @@ use crate::estimate::terms::text;
 pub fn algorithm(form: Form) -> &'static str {
     match form {
         Form::Bare => "transport/1",
-        Form::Claimed | Form::Compared => BOUNDED_AUDIT,
+        Form::Claimed | Form::Compared | Form::Shared => BOUNDED_AUDIT,
     }
 }
 

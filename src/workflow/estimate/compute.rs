@@ -264,7 +264,7 @@ impl Found {
     fn interval(result: &PolicyResult, form: Form) -> Result<(Interval, IntervalMethod), Text> {
         let found = match form {
             Form::Bare => result.plain_interval(),
-            Form::Claimed | Form::Compared => result.interval(),
+            Form::Claimed | Form::Compared | Form::Shared => result.interval(),
         };
         let (interval, method) = found.map_err(text)?;
         let method = match method {
@@ -292,13 +292,13 @@ impl Found {
         let found = Self::interval(result, form);
         let no_interval = match form {
             Form::Bare => result.spread.err().map(|why| text(why.name())),
-            Form::Claimed | Form::Compared => found.as_ref().err().cloned(),
+            Form::Claimed | Form::Compared | Form::Shared => found.as_ref().err().cloned(),
         };
         let (interval, interval_method) =
             found.map_or((None, IntervalMethod::None), |of| (Some(of.0), of.1));
         let alone = match form {
             Form::Bare => result.labels_only,
-            Form::Claimed | Form::Compared => result.labels_alone(),
+            Form::Claimed | Form::Compared | Form::Shared => result.labels_alone(),
         };
         let clipped = |of: Interval| IntervalEnds {
             high: finite(of.high.clamp(low, high)),

@@ -16,6 +16,7 @@ use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimated::LabelUse;
 use clover_event::payload::planning::PlanRecorded;
+use clover_ledger::rulebooks::Question;
 use clover_projection::audits::BOUNDED_AUDIT;
 
 use crate::estimate;
@@ -159,13 +160,16 @@ pub(super) fn contrast(
     event: &Event,
 ) -> Result<Payload, RecomputeError> {
     let said: &ContrastRecorded = said_in(event)?;
+    let form = match &said.prompts {
+        Some(of) if of.both.value() == 0 && !context.asks(seq, Question::CommonPrompts)? => {
+            Form::Compared
+        }
+        Some(_) => Form::Shared,
+        None => form(said.reading.is_some()),
+    };
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let family = said.family.iter().map(|policy| place(found, policy));
     let family = family.collect::<Result<Vec<_>, _>>()?;
-    let form = match said.prompts {
-        Some(_) => Form::Compared,
-        None => form(said.reading.is_some()),
-    };
     let contrasts = found.contrasts(experiment(event)?, &family, said.correction, form)?;
     let mut pairs = contrasts.into_iter();
     let found = pairs.find(|pair| pair.first == said.first && pair.second == said.second);

@@ -32,6 +32,7 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
 use clover_ledger::States;
+use clover_ledger::rulebooks::Question;
 use clover_projection::audits::Audits;
 use clover_projection::iterations::record::Records;
 use clover_projection::reader::LogReader;
@@ -223,6 +224,14 @@ impl<'a> Context<'a> {
     fn state_at(&mut self, seq: u64) -> Result<&State, RecomputeError> {
         let ledger = self.ledger()?;
         Ok(self.shared.states.at(ledger, seq)?)
+    }
+
+    /// Whether the rulebook in force before an entry asks a question.
+    fn asks(&mut self, seq: u64, question: Question) -> Result<bool, RecomputeError> {
+        match self.state {
+            Some(state) => Ok(state.asks(question)),
+            None => Ok(self.state_at(seq)?.asks(question)),
+        }
     }
 
     /// Reads fits and audits up to an entry.

@@ -41,7 +41,11 @@ fn calibrated(desk: &mut Desk, words: &str) -> Vec<(f64, f64, bool)> {
 #[test]
 fn a_score_becomes_the_mean_label_of_its_like() {
     let mut desk = desk();
-    desk.refused(&["calibrate", "show"], 5, &["no estimate was made yet"]);
+    desk.refused(
+        &["calibrate", "show"],
+        5,
+        &["no estimate over all rows was made yet"],
+    );
     desk.ok("estimate base --mode monotone --scale 0:100");
     let listed = desk.ok("calibrate list --json").json();
     assert_eq!(listed["data"]["calibrators"][0]["labels"], 200);
@@ -253,5 +257,5 @@ fn what_cannot_be_calibrated_says_what_was_expected() {
     let fitted = listed["data"]["calibrators"][0]["seq"].as_u64().unwrap();
     let before = (fitted - 1).to_string();
     let words = ["at", &before, "--", "calibrate", "show"];
-    desk.refused(&words, 5, &["no estimate was made yet"]);
+    desk.refused(&words, 5, &["no estimate over all rows was made yet"]);
 }

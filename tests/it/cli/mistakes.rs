@@ -343,7 +343,7 @@ fn sealing_and_closing_are_asked_about() {
     asked(
         &mut desk,
         "import labels labels.csv --policy base --seal probes --reveal-by 2027-01-31",
-        "seal 3 labels in probes for good: a charged peek alone opens them; 1 of 2 policies have no probe in it and stay unchecked: clone",
+        "seal 3 labels in probes for good: a charged peek alone opens them; 1 of 2 policies have no probe in it, and no audit by it checks them: clone",
         AGAIN,
     );
     asked(
