@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::event::payload::BlobRef;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::intake::SplitSeparation;
+use crate::event::payload::manifest::ShiftMetric;
 use crate::event::payload::manifest::SliceFamily;
 use crate::event::payload::manifest::Template;
 use crate::num::Micro;
@@ -279,6 +280,7 @@ pub fn text(of: &LedgerDraft, annex: Option<&BlobRef>) -> String {
         values.push(("# annex", reference, Some(words.to_owned())));
     }
     let text = with(&values, Some(&slices(&of.draft.slices)));
+    let text = text.replace("\n    # judge: ", "\n    judge: ");
     let text = match of.anchors {
         Some(_) => text.replace("\n    # anchors: ", "\n    anchors: "),
         None => text,
@@ -361,6 +363,8 @@ fn drafted(of: &LedgerDraft) -> Vec<(&'static str, String, Option<String>)> {
     values.extend(gap.map(|gap| ("gap_seconds", gap.to_string(), None)));
     let account = of.account.as_ref();
     values.extend(account.map(|account| ("peek_account", account.to_string(), None)));
+    let judge = window.judge.to_string();
+    values.push(("# judge", judge, said("whose scores were read")));
     if let Some(anchors) = &of.anchors {
         values.push(("# anchors", anchors.to_string(), None));
     }
@@ -504,6 +508,9 @@ fn shown(view: &mut View, of: &DraftFacts, profile: &Profile) {
         ),
         None => "Nothing is in sight that any number of labels would show.".to_owned(),
     });
+    for said in draft::locality(ShiftMetric::Either, profile.shift_max, profile.drift_max) {
+        view.sentence(said);
+    }
     if of.few_labels {
         few(view);
     }
