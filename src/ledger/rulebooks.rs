@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 23;
+pub const NEWEST: u32 = 24;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -255,6 +255,18 @@ questions! {
     /// Of how many orders a gate may choose one.
     OneOfOrders "one_of_orders" since 23 rule Promotion:
         "a gate is certified_amended at most where another manifest had drawn an order of the same units before the gate was opened";
+    /// What a judge of its own is told.
+    OwnPrompt "own_prompt" since 24 rule Judge:
+        "a program that is told a text of its own keeps that text on record, and no other judge of its own is told one";
+    /// Which prompts a patch can change.
+    RenderedPrompt "rendered_prompt" since 24 rule Predicate:
+        "a patch changes what a judge is told only where that was nothing, or what the rubric of the iteration renders";
+    /// Whose answers a battery keeps of a candidate that tells the judge something else.
+    BothAnswers "both_answers" since 24 rule Battery:
+        "a battery of a judge that a candidate tells something else keeps answers of it and of the judge of the iteration, and of no other";
+    /// What a holder knew who becomes an optimizer.
+    ReadsBefore "reads_before" since 24 rule Sealing:
+        "under strict an optimizer's key taints where its holder was given labels before, once a probe was labelled or a sealed label was opened there";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -42,8 +42,8 @@ use clover_ledger::Rulebook;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 26,
-    newest_since: 26,
+    version: 27,
+    newest_since: 27,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,

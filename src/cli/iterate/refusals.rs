@@ -71,6 +71,10 @@ impl From<IterationError> for CliError {
             )),
             IterationError::TooFewRecords(_) => refused("clover judge run --judge ID --rows PATH"),
             IterationError::Unruled(_) => refused("clover rulebook adopt"),
+            IterationError::OwnPrompt { experiment, .. } => refused(&format!(
+                "clover prompt checkout {} --out judge; then register a judge of another name with --prompt judge/prompt.txt",
+                shell::word(experiment)
+            )),
             IterationError::Untold { .. } => {
                 refused("clover judge run --judge ID --rows PATH -- COMMAND")
             }
