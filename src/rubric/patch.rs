@@ -297,7 +297,7 @@ fn exact(fields: &Fields, known: &[&str], at: &str) -> Result<(), At> {
 
 /// Refuses a patch that lacks keys, and names each of them.
 fn whole(body: &Fields) -> Result<(), At> {
-    let needed = ["family", "id", "rationale", "changes", "constraints"];
+    let needed = ["family", "id", "rationale", "changes"];
     let mut lacks: Vec<String> = needed
         .into_iter()
         .filter(|name| field(body, name).is_none())

@@ -13,9 +13,9 @@ const CAP: [&str; 2] = [
     "guards.length_bias_cap.max_raw_score",
 ];
 /// Column at which comments begin.
-const COMMENT_AT: usize = 44;
+const COMMENT_AT: usize = 47;
 
-/// The leaf that a patch of a family changes where its rubric has none of it.
+/// The leaf that a patch of a family begins with.
 fn usual(family: Family) -> &'static str {
     match family {
         Family::Abstention => "abstention.rule",
@@ -55,7 +55,7 @@ pub fn choices(rubric: &Rubric) -> Vec<(Family, Vec<&str>)> {
 
 /// A line with its comment.
 fn commented(start: &str, comment: &str) -> String {
-    format!("{start:<COMMENT_AT$}# {comment}\n")
+    format!("{start:<COMMENT_AT$} # {comment}\n")
 }
 
 /// A patch of a rubric to begin with, of a family or a leaf's dotted path, under a name that is in none of `ids`. The value of
@@ -64,10 +64,9 @@ fn commented(start: &str, comment: &str) -> String {
 pub fn starter(rubric: &Rubric, wanted: &str, ids: &BTreeSet<String>) -> Option<String> {
     let named = Family::named(wanted);
     let family = named.or_else(|| leaf::families_of(wanted).first().copied())?;
-    let of_family = leaves(rubric, family);
     let path = match named {
         None => wanted,
-        Some(_) => of_family.first().copied().unwrap_or(usual(family)),
+        Some(_) => usual(family),
     };
     let kind = leaf::kind_of(path)?;
     let both = CAP.contains(&path) && rubric.at(path).is_none();
@@ -102,7 +101,10 @@ pub fn starter(rubric: &Rubric, wanted: &str, ids: &BTreeSet<String>) -> Option<
             ),
         };
     }
-    for other in of_family.iter().filter(|other| **other != path) {
+    for other in leaves(rubric, family)
+        .iter()
+        .filter(|other| **other != path)
+    {
         let value = rubric.at(other).map(ToString::to_string);
         text += &format!("    # {other}: {}\n", value.unwrap_or_default());
     }
@@ -165,7 +167,7 @@ mod tests {
             ("abstention.triggers", "[dosing, law]"),
             ("contradiction_check", "0.2"),
             ("evidence_verification", "true"),
-            ("length_bias_cap", "false"),
+            ("obligations.usefulness.be_concise_by_default", "false"),
             ("obligations.usefulness.penalty", "0.2"),
         ] {
             let text = starter(&rubric, wanted, &BTreeSet::new()).unwrap();
@@ -179,12 +181,7 @@ mod tests {
     #[test]
     fn a_leaf_that_is_absent_is_asked_for() {
         let rubric = Rubric::parse(RUBRIC.as_bytes()).unwrap();
-        let text = starter(
-            &rubric,
-            "guards.length_bias_cap.if_tokens_gt",
-            &BTreeSet::new(),
-        )
-        .unwrap();
+        let text = starter(&rubric, "length_bias_cap", &BTreeSet::new()).unwrap();
         assert_eq!(text.matches("FILL:").count(), 2, "{text}");
         let found = checked(&rubric, &text).map_err(|(code, _)| code);
         assert_eq!(found, Err(Code::Type), "{text}");

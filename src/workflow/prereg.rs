@@ -35,7 +35,7 @@ use clover_stats::planner::ConfirmTerms;
 use clover_stats::planner::PlannedTest;
 
 use crate::gates::design;
-use crate::iterate::draft;
+use crate::iterate::wider;
 
 /// A number that the sizes give.
 #[derive(Clone, Debug, PartialEq)]
@@ -472,10 +472,10 @@ fn local(plan: &IterationPlan, report: &mut Report) {
     };
     if plan.patch_families.iter().any(tells) {
         let shift = (real(plan.ks_max_micro), real(plan.w1_max_micro));
-        let said = draft::locality(plan.shift_metric, shift, real(plan.drift_max_micro));
+        let said = wider::locality(plan.shift_metric, shift, real(plan.drift_max_micro));
         report.said.extend(said);
     }
-    let wider = draft::wider(plan);
+    let wider = wider::wider(plan);
     if !wider.is_empty() {
         let wider: Vec<String> = wider.iter().map(ToString::to_string).collect();
         report.said.push(format!(

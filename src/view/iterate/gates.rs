@@ -23,7 +23,7 @@ use crate::view::iterate::number;
 use crate::view::iterate::sequential;
 use crate::view::iterate::sequential::ConfirmLook;
 use crate::view::text;
-use crate::workflow::iterate::draft;
+use crate::workflow::iterate::wider;
 use crate::workflow::predicate;
 use crate::workflow::predicate::ProfileThresholds;
 
@@ -242,7 +242,7 @@ fn because(of: &GateEvaluated) -> String {
 
 /// Which thresholds of the plan are wider than usual: what is accepted under them claims less.
 pub(super) fn wider(record: &IterationRecord) -> Option<String> {
-    let wider = draft::wider(&record.opened.said.params);
+    let wider = wider::wider(&record.opened.said.params);
     let wider: Vec<String> = wider.iter().map(ToString::to_string).collect();
     (!wider.is_empty()).then(|| {
         format!(

@@ -19,6 +19,7 @@ use crate::workflow::iterate::draft;
 use crate::workflow::iterate::draft::InSight;
 use crate::workflow::iterate::draft::Profile;
 use crate::workflow::iterate::rows;
+use crate::workflow::iterate::wider;
 
 /// Column at which comments begin, as in the template.
 const COMMENT_AT: usize = 34;
@@ -508,8 +509,8 @@ fn shown(view: &mut View, of: &DraftFacts, profile: &Profile) {
         ),
         None => "Nothing is in sight that any number of labels would show.".to_owned(),
     });
-    for said in draft::locality(ShiftMetric::Either, profile.shift_max, profile.drift_max) {
-        view.sentence(said);
+    for said in wider::locality(ShiftMetric::Either, profile.shift_max, profile.drift_max) {
+        view.sentence(format!("Before you sign: {said}."));
     }
     if of.few_labels {
         few(view);

@@ -107,7 +107,7 @@ fn a_judge_is_told_its_prompt_in_every_ask() {
 }
 
 #[test]
-fn an_older_rulebook_keeps_no_prompt_and_says_so() {
+fn a_prompt_is_a_text() {
     let mut desk = desk();
     desk.file("bytes.txt", "");
     desk.ok("import rows base_responses.jsonl");
@@ -123,8 +123,8 @@ fn a_field_is_taken_in_later_and_not_after_a_label() {
     let later = "import rows base_responses.jsonl --field padding --json";
     let taken = desk.ok(later).json();
     let (rows, fielded) = (&taken["data"]["rows"], &taken["data"]["fielded"]);
-    assert_eq!((&rows["new"], &rows["already"]), (&0.into(), &ROWS.into()));
-    assert_eq!(fielded, &ROWS.into(), "{taken:#}");
+    assert_eq!((&rows["new"], &rows["already"]), (&json!(0), &json!(ROWS)));
+    assert_eq!(fielded, &json!(ROWS), "{taken:#}");
     assert_eq!(taken["data"]["fields"], json!(["padding"]));
     // What was said once is not said again.
     let again = desk.ok(later).json();

@@ -171,7 +171,9 @@ fn a_patch_takes_the_place_of_a_rendered_prompt_and_of_no_other() {
         return;
     }
     // Given a judge that is told a text of its own, when a patch changes what it is told, then nothing is proposed.
-    let own = |desk: &Desk| desk.file("told.txt", "Padding earns nothing.\n");
+    let own = |desk: &Desk| {
+        desk.file("told.txt", "Padding earns nothing.\n");
+    };
     let mut desk = opened_as(Some(JUDGE), &of(), own);
     let head = desk.head();
     for verb in ["check", "propose"] {
