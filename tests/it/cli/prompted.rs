@@ -218,3 +218,63 @@ fn a_patch_begins_with_the_rubric_and_names_what_it_lacks() {
         ],
     );
 }
+
+/// A template with its lines filled, and the caps of the shift as given.
+fn filled(desk: &Desk, ks_max: u64) {
+    let text = std::fs::read_to_string(desk.at.join("template.yaml")).unwrap();
+    let line = |line: &str| {
+        let key = line.split(':').next().unwrap();
+        let value = match key.trim_start() {
+            "manifest" => "plan-1".to_owned(),
+            "experiment" => "arena".to_owned(),
+            "title" => "A better judge".to_owned(),
+            "claim" => "the judge errs less".to_owned(),
+            "rubric_hash" | "seed" => "7".repeat(64),
+            "patch_families" => "[evidence_verification]".to_owned(),
+            "ks_max_micro" => ks_max.to_string(),
+            _ => return format!("{line}\n"),
+        };
+        format!("{key}: {value}\n")
+    };
+    desk.file("plan.yaml", &text.lines().map(line).collect::<String>());
+}
+
+#[test]
+fn a_plan_says_what_its_caps_mean_and_which_are_wide() {
+    let mut desk = desk();
+    desk.ok("prereg new --template iteration --labels 4000 -o template.yaml");
+    let mut notes = |ks_max: u64| {
+        filled(&desk, ks_max);
+        let ran = desk.run("prereg check plan.yaml --json");
+        ran.json()["data"]["notes"].to_string()
+    };
+    let usual = notes(50_000);
+    assert!(
+        usual.contains("p4 refuses it where KS is above 0.05"),
+        "{usual}"
+    );
+    assert!(!usual.contains("wider than usual"), "{usual}");
+    let wide = notes(900_000);
+    assert!(wide.contains("KS is above 0.9 and W1 above 0.02"), "{wide}");
+    assert!(
+        wide.contains("wider than usual for so many labels: ks_max 0.9 (usual 0.05)"),
+        "{wide}"
+    );
+}
+
+#[test]
+fn the_plan_of_a_gate_has_the_scale_of_its_outcomes() {
+    let mut desk = desk();
+    desk.ok("family open quarter --method spend --alpha 0.05 --members 2 --membership gates");
+    desk.file(
+        "units.txt",
+        &(0..30).map(|at| format!("u{at}\n")).collect::<String>(),
+    );
+    desk.file("new.txt", "rate it anew");
+    let plan = "gate plan m-1 --units units.txt --baseline told.txt --candidate new.txt --judge judge.py --claim better -o gate.yaml";
+    let ran = desk.ok(&format!("{plan} --scale 0:100"));
+    assert!(ran.out.contains("outcomes from 0 to 100"), "{}", ran.out);
+    let text = std::fs::read_to_string(desk.at.join("gate.yaml")).unwrap();
+    assert!(text.contains("scale_hi_micro: 100000000"), "{text}");
+    desk.ok("prereg check gate.yaml");
+}
