@@ -112,7 +112,7 @@ fn a_prompt_is_a_text() {
     desk.file("bytes.txt", "");
     desk.ok("import rows base_responses.jsonl");
     let empty = desk.run("judge run --judge told --prompt bytes.txt -- python3 judge.py");
-    assert_eq!(empty.code, 3, "{}{}", empty.out, empty.err);
+    assert_eq!(empty.code, 4, "{}{}", empty.out, empty.err);
     says(&empty, &["bytes.txt: expected a text in UTF-8"]);
 }
 
@@ -229,7 +229,7 @@ fn filled(desk: &Desk, ks_max: u64) {
             "experiment" => "arena".to_owned(),
             "title" => "A better judge".to_owned(),
             "claim" => "the judge errs less".to_owned(),
-            "rubric_hash" | "seed" => "7".repeat(64),
+            "rubric_hash" | "seed" => "ab".repeat(32),
             "patch_families" => "[evidence_verification]".to_owned(),
             "ks_max_micro" => ks_max.to_string(),
             _ => return format!("{line}\n"),
