@@ -13,6 +13,7 @@ use clover_ledger::History;
 use clover_ledger::State;
 use clover_num::Count;
 use clover_projection::budgets::Budgets;
+use clover_projection::judges::ExperimentJudges;
 use clover_projection::judges::Judges;
 use clover_projection::rubrics::Rubrics;
 use clover_projection::splits::Splits;
@@ -68,7 +69,7 @@ pub fn draft(
         .find(|(_, account)| account.unit.as_str() == "peek")
         .map(|(id, _)| id.clone());
     let judges = state.fold::<Judges>().of(experiment);
-    let mut scorers = judges.into_iter().flat_map(|of| of.own_scorers());
+    let mut scorers = judges.into_iter().flat_map(ExperimentJudges::own_scorers);
     if let (None, Some(first), Some(second)) = (judge, scorers.next(), scorers.next()) {
         let (first, second) = (first.clone(), second.clone());
         return Err(PreregError::SeveralJudges { first, second }.into());
