@@ -493,7 +493,8 @@ fn its_twin_that_only_pretends_is_not_accepted() {
     // Exploits are known before, as in a second iteration: the battery of the patch measures them under both judges.
     let judge = "-- python3 judge.py";
     desk.ok(&format!("iterate run it-retold --to cards {judge}"));
-    desk.ok(&format!("battery run it-retold {judge}"));
+    let attacked = desk.run(&format!("battery run it-retold {judge}"));
+    assert_eq!(attacked.code, 10, "{}{}", attacked.out, attacked.err);
     assert!(!entries(&mut desk, "exploit.discovered").is_empty());
     let said = pretended(&mut desk);
     let batteries = entries(&mut desk, "battery.evaluated");
