@@ -194,22 +194,21 @@ pub(super) fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), C
 
 /// Writes a patch to begin with. Names that were used are not taken again, where a ledger is at hand.
 fn new(ctx: &mut Ctx<'_>, args: &PatchNewArgs) -> Result<View, CliError> {
-    let (rubric, used, iteration) = match &args.rubric {
-        Some(name) => (rubric::find(ctx, name)?, BTreeSet::new(), None),
-        None => {
-            let (home, ledger, view) = home::view(ctx)?;
-            let state = view.state(&ledger);
-            let experiment = current::experiment(ctx, &home, state, None)?;
-            let name = experiment.to_string();
-            let iterations = state.fold::<Iterations>();
-            let all = iterations
-                .by_id
-                .values()
-                .flat_map(|it| it.candidates.keys());
-            let used: BTreeSet<String> = all.map(PatchId::to_string).collect();
-            let open = iterations.open_in(&experiment).map(|(id, _)| id.clone());
-            (rubric::find(ctx, &name)?, used, open)
-        }
+    let (rubric, used, iteration) = if let Some(name) = &args.rubric {
+        (rubric::find(ctx, name)?, BTreeSet::new(), None)
+    } else {
+        let (home, ledger, view) = home::view(ctx)?;
+        let state = view.state(&ledger);
+        let experiment = current::experiment(ctx, &home, state, None)?;
+        let name = experiment.to_string();
+        let iterations = state.fold::<Iterations>();
+        let all = iterations
+            .by_id
+            .values()
+            .flat_map(|it| it.candidates.keys());
+        let used: BTreeSet<String> = all.map(PatchId::to_string).collect();
+        let open = iterations.open_in(&experiment).map(|(id, _)| id.clone());
+        (rubric::find(ctx, &name)?, used, open)
     };
     let Some(text) = starter::starter(&rubric, &args.of, &used) else {
         let message = format!(
