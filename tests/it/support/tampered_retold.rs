@@ -394,7 +394,7 @@ fn lost() -> (World, usize) {
     world.items.truncate(story.at("adopted"));
     adopt(&mut world, 24);
     let at = again(&mut world, &story, "judge", |data| {
-        data["judge"] = "judge-2".into()
+        data["judge"] = "judge-2".into();
     });
     (world, at)
 }
