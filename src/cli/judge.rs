@@ -85,8 +85,12 @@ pub(super) struct JudgeArgs {
         help = "JSON of known sources, facts and tool calls; and of what the judge finds"
     )]
     pub known: Option<PathBuf>,
-    /// The judge's template with the rubric fields that it shows
-    #[arg(long, value_name = "FILE")]
+    /// A text that the program is told in every ask, as `judge_prompt`; it is kept on record
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "A text that the program is told in every ask; kept on record, public"
+    )]
     pub prompt: Option<PathBuf>,
     /// Name of the model behind a command
     #[arg(long, value_name = "TEXT", default_value = "command")]
@@ -219,6 +223,11 @@ fn score(ctx: &mut Ctx<'_>, args: &JudgeRunArgs) -> Result<View, CliError> {
     let judge = desk.assignment.judge().clone();
     for shared in desk.kinship() {
         ctx.warn(shared.to_string());
+    }
+    if args.common.prompt.is_some() && !desk.assignment.is_told() {
+        ctx.warn(format!(
+            "judge {judge} is not told the text of --prompt: only its hash is on record; a judge of another name is told it"
+        ));
     }
     let ports = ctx.ports().with_scorer(args.scorer.as_ref());
     let mut ports = ports.with_program(&desk.program).with_interrupts()?;

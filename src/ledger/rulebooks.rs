@@ -264,6 +264,18 @@ questions! {
     /// What a report says that policies are worth.
     ReportedWorth "reported_worth" since 24 rule Recompute:
         "a report says what estimates over all rows are worth and rest on, gives direct values on the scale of labels, and names each failed criterion";
+    /// What a judge of its own is told.
+    OwnPrompt "own_prompt" since 24 rule Judge:
+        "a program that is told a text of its own keeps that text on record, and no other judge of its own is told one";
+    /// Which prompts a patch can change.
+    RenderedPrompt "rendered_prompt" since 24 rule Predicate:
+        "a patch changes what a judge is told only where that was nothing, or what the rubric of the iteration renders";
+    /// Whose answers a battery keeps of a candidate that tells the judge something else.
+    BothAnswers "both_answers" since 24 rule Battery:
+        "a battery of a judge that a candidate tells something else keeps answers of it and of the judge of the iteration, and of no other";
+    /// What a holder knew who becomes an optimizer.
+    ReadsBefore "reads_before" since 24 rule Sealing:
+        "under strict an optimizer's key taints where its holder was given labels before, once a probe was labelled or a sealed label was opened there";
 }
 
 /// A rulebook with the entry after which it judges.

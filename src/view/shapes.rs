@@ -214,6 +214,7 @@ shapes! {
     "patch check": patch::PatchChecked;
     "patch diff": patch::PatchChecked;
     "patch list": patch::PatchList;
+    "patch new": patch::NewPatch;
     "patch objective": AndDue<patch::Objective>;
     "patch propose": StandsAnd<patch::PatchProposal> | Bodies;
     "patch review": StandsAnd<patch::PatchReview> | Bodies;

@@ -25,6 +25,7 @@ QUESTIONS = {
     "labels_on_scale": 23, "scores_on_scale": 23, "compared_judges": 23, "answered_battery": 23,
     "reported_kinship": 23, "label_shares": 23, "label_read_once": 23,
     "doubted_judges": 24, "common_prompts": 24, "reported_worth": 24,
+    "own_prompt": 24, "rendered_prompt": 24, "both_answers": 24, "reads_before": 24,
 }
 
 

@@ -95,6 +95,7 @@ class State:
         self.waivers = {}                         # (experiment or None, code) -> (id, author, end)
         self.granted = {}                         # likewise -> (seq of the second key, end of the waiver)
         self.conflicts, self.taints = {}, {}      # experiment -> {what: seq}; -> (seq, class, role)
+        self.held_back, self.known = set(), {}    # experiments; (holder, experiment) -> (seq, class, "optimizer")
         self.contradictions = {}                  # experiment -> (kind, seq) of the first; nothing takes it back
         self.fitted = set()                       # (experiment, judge, calibrator)
         self.labelled = {}                        # (experiment, judge, calibrator, policy, key) -> its labels in that fit

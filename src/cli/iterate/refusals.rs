@@ -2,6 +2,7 @@
 
 use crate::cli::error::CliError;
 use crate::cli::patch;
+use crate::event::id::ExperimentId;
 use crate::ground::shell;
 use crate::projection::iterations::PEEKS_MAX;
 use crate::session::iterate::IterationError;
@@ -10,6 +11,14 @@ use crate::view::iterate::next;
 
 /// The command that lists plans.
 const PLANS: &str = "clover log --kind manifest.registered";
+
+/// How a judge comes to be told what a patch can change.
+fn rendered(experiment: &ExperimentId) -> String {
+    format!(
+        "clover prompt checkout {} --out judge; then register a judge of another name with --prompt judge/prompt.txt",
+        shell::word(experiment)
+    )
+}
 
 impl From<IterationError> for CliError {
     fn from(error: IterationError) -> Self {
@@ -80,6 +89,7 @@ impl From<IterationError> for CliError {
             )),
             IterationError::TooFewRecords(_) => refused("clover judge run --judge ID --rows PATH"),
             IterationError::Unruled(_) => refused("clover rulebook adopt"),
+            IterationError::OwnPrompt { experiment, .. } => refused(&rendered(experiment)),
             IterationError::Untold { .. } => {
                 refused("clover judge run --judge ID --rows PATH -- COMMAND")
             }

@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::prereg::PreregNewArgs;
 use crate::cli::simulate::in_range;
+use crate::event::id::JudgeId;
 use crate::event::payload::BlobRef;
 use crate::event::payload::MediaType;
 use crate::event::payload::manifest::Manifest;
@@ -46,6 +47,10 @@ fn price(text: &str) -> Result<Micro, CliError> {
     })
 }
 
+fn judge(name: &str) -> Result<JudgeId, CliError> {
+    JudgeId::new(name).map_err(|error| CliError::usage(format!("--judge {name:?}: {error}"), HELP))
+}
+
 /// Where what a draft rests on is written: beside it.
 fn beside(output: &Path) -> PathBuf {
     output.with_extension("basis.json")
@@ -72,7 +77,8 @@ pub(super) fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliEr
     let state = view.state(&ledger);
     let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
     let through = state.size.saturating_sub(1);
-    let drafted = session::draft((&ledger, state), &experiment, through);
+    let judge = args.judge.as_deref().map(judge).transpose()?;
+    let drafted = session::draft((&ledger, state), &experiment, judge.as_ref(), through);
     let drafted = drafted.map_err(|error| match error {
         // A draft reads labels of the fit window, and no iteration is there yet.
         SessionError::Course(CourseError::Unfit(_)) => {

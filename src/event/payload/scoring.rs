@@ -72,7 +72,7 @@ pub struct JudgeRegistered {
     pub of: Option<JudgeId>,
     /// How it is asked.
     pub port: JudgePort,
-    /// What it is told with every ask, where it is another judge's by `of`.
+    /// What it is told with every ask; absent where it is told nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<BlobRef>,
     /// SHA-256 of its template with the rubric fields that it shows.

@@ -17,6 +17,7 @@ pub mod steps;
 pub use bench::Bench;
 
 use clover_event::id::AccountId;
+use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::id::ManifestId;
@@ -173,6 +174,16 @@ pub enum IterationError {
         "a patch that changes what the judge is told needs rulebook {0}, and an older one is in force"
     )]
     Unruled(u32),
+    /// The judge of an iteration is told a text of its own, and a patch would take its place.
+    #[error(
+        "the patch changes what judge {judge} is told, and that is a text of its own: the template renders only rubrics, and the text would be lost"
+    )]
+    OwnPrompt {
+        /// The judge.
+        judge: JudgeId,
+        /// Its experiment.
+        experiment: ExperimentId,
+    },
     /// The judge of an iteration is told nothing, and a patch changes what it is told.
     #[error(
         "the patch changes what the judge is told, and judge {judge} {why}; iteration.design.judge of a manifest names one that is a program"

@@ -435,6 +435,10 @@ fn planned(path: &mut GuidePath, judge: &str) {
         Kind::ResidualsAudited,
         1,
     );
+    path.step(
+        "Write a patch: a family or a leaf of the rubric, then edit what is marked FILL.",
+        "clover patch new length_bias_cap -o patch.yaml".to_owned(),
+    );
     path.seen(
         "Gates on dev, one look at the sealed labels, the verdict.",
         format!("clover iterate run it-1 --propose patch.yaml --yes -- {judge}"),
@@ -479,6 +483,10 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
         "clover exposure open m-1".to_owned(),
         Kind::ExposureOpened,
         1,
+    );
+    path.step(
+        "Which units are to be scored, by name.",
+        "clover exposure list m-1".to_owned(),
     );
     let outcomes = case
         .names

@@ -173,8 +173,9 @@ fn answer(record: &IterationRecord) -> Answer {
             } else {
                 ""
             };
+            let wider = gates::wider(record).map_or_else(String::new, |of| format!(" {of}"));
             return Answer {
-                text: format!("{text} {claim}{beside}"),
+                text: format!("{text} {claim}{beside}{wider}"),
                 may_be_claimed: true,
             };
         }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::event::payload::BlobRef;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::intake::SplitSeparation;
+use crate::event::payload::manifest::ShiftMetric;
 use crate::event::payload::manifest::SliceFamily;
 use crate::event::payload::manifest::Template;
 use crate::num::Micro;
@@ -18,6 +19,7 @@ use crate::workflow::iterate::draft;
 use crate::workflow::iterate::draft::InSight;
 use crate::workflow::iterate::draft::Profile;
 use crate::workflow::iterate::rows;
+use crate::workflow::iterate::wider;
 
 /// Column at which comments begin, as in the template.
 const COMMENT_AT: usize = 34;
@@ -283,6 +285,7 @@ pub fn text(of: &LedgerDraft, annex: Option<&BlobRef>) -> String {
         values.push(("# annex", reference, Some(words.to_owned())));
     }
     let text = with(&values, Some(&slices(&of.draft.slices)));
+    let text = text.replace("\n    # judge: ", "\n    judge: ");
     let text = match of.anchors {
         Some(_) => text.replace("\n    # anchors: ", "\n    anchors: "),
         None => text,
@@ -365,6 +368,8 @@ fn drafted(of: &LedgerDraft) -> Vec<(&'static str, String, Option<String>)> {
     values.extend(gap.map(|gap| ("gap_seconds", gap.to_string(), None)));
     let account = of.account.as_ref();
     values.extend(account.map(|account| ("peek_account", account.to_string(), None)));
+    let judge = window.judge.to_string();
+    values.push(("# judge", judge, said("whose scores were read")));
     if let Some(anchors) = &of.anchors {
         values.push(("# anchors", anchors.to_string(), None));
     }
@@ -508,6 +513,9 @@ fn shown(view: &mut View, of: &DraftFacts, profile: &Profile) {
         ),
         None => "Nothing is in sight that any number of labels would show.".to_owned(),
     });
+    for said in wider::locality(ShiftMetric::Either, profile.shift_max, profile.drift_max) {
+        view.sentence(format!("Before you sign: {said}."));
+    }
     if of.few_labels {
         few(view);
     }

@@ -60,6 +60,7 @@ mod past;
 mod paused;
 mod prereg;
 mod program;
+mod prompted;
 mod qualify;
 mod receipts;
 mod release;
