@@ -5,6 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::intake::ImportArgs;
+use crate::cli::intake::SealOptions;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
@@ -20,13 +21,9 @@ use crate::workflow::import::How;
 use crate::workflow::import::ImportRows;
 use crate::workflow::import::form::FileForm;
 use crate::workflow::import::row;
+use crate::workflow::import::tools::Tool;
 use crate::workflow::split;
 use crate::workflow::split::SampledTimes;
-
-/// From a log of Inspect to rows with scores.
-const INSPECT: &str = r#".eval.model as $m | .samples[] | {target_policy: $m, prompt_id: (.id | tostring), draw_idx: (.epoch - 1), prompt: (.input | if type == "string" then . else tojson end), response: .output.completion, judge_score: (.scores | to_entries[0].value.value | if . == "C" then 1 elif . == "I" then 0 else . end)}"#;
-/// From results of promptfoo to rows with scores.
-const PROMPTFOO: &str = r#".results.results[] | {target_policy: .provider.id, prompt_id: "\(.testIdx)-\(.promptIdx)", prompt: .prompt.raw, response: (.response.output | tostring), judge_score: .score}"#;
 
 /// Other names of columns, for a command that maps them. A rating is what a person gives.
 const COLUMNS: [(&str, &[&str]); 6] = [
@@ -106,22 +103,41 @@ fn given_scales(common: &ImportArgs, verb: &str) -> String {
     }
 }
 
-/// From an export of another tool to rows with scores: what `jq` is to make of it, and who judged.
-pub(super) fn of_other_tool(form: FileForm) -> Option<(&'static str, &'static str)> {
-    match form {
-        FileForm::Inspect => Some((INSPECT, "inspect")),
-        FileForm::Promptfoo => Some((PROMPTFOO, "promptfoo")),
-        _ => None,
+/// The options by which the verb of a tool brings what another verb was asked for.
+fn own_of_tool(tool: Tool, brings: Brings) -> &'static str {
+    match (tool, brings) {
+        (Tool::Inspect | Tool::Promptfoo, Brings::Texts) => " --texts-only",
+        (Tool::Langfuse, Brings::Labels) => " --as label",
+        _ => "",
     }
 }
 
-/// The commands that make rows of an export of another tool and take them in; `None` for any other file.
+/// The command that takes in a file of another tool; `None` for any other file.
 pub(super) fn rows_of(form: FileForm, path: &Path) -> Option<String> {
-    let (filter, judge) = of_other_tool(form)?;
+    let tool = Tool::of(form)?;
     let file = shell::word(&path.display());
-    Some(format!(
-        "jq -c '{filter}' {file} > rows.jsonl && clover import cje rows.jsonl --judge {judge}"
-    ))
+    Some(format!("clover import {} {file}", tool.verb()))
+}
+
+/// The command that takes in a file of a tool that was given to another verb.
+fn of_tool(tool: Tool, file: &str, (verb, common): (Verb, &ImportArgs)) -> String {
+    let brings = match verb {
+        Verb::Labels => Brings::Labels,
+        Verb::Rows => Brings::Texts,
+        Verb::Cje | Verb::Csv | Verb::Logged | Verb::Tool(_) => Brings::Scores,
+    };
+    let own = own_of_tool(tool, brings);
+    // Labels stand in files of their own; what these verbs share is the rest.
+    let common = ImportArgs {
+        labels: None,
+        sealing: SealOptions::default(),
+        purpose: "calibrate".to_owned(),
+        rater: "oracle".to_owned(),
+        ..common.clone()
+    };
+    let options = options(&common, tool.verb());
+    let scale = given_scales(&common, "labels");
+    format!("clover import {} {file}{own}{options}{scale}", tool.verb())
 }
 
 /// The command that takes a file of another form.
@@ -133,29 +149,21 @@ pub(super) fn elsewhere(
     let file = shell::word(&path.display());
     let own = match verb {
         Verb::Labels | Verb::Rows => verb.name(),
-        Verb::Cje | Verb::Csv | Verb::Logged => "cje",
+        Verb::Cje | Verb::Csv | Verb::Logged | Verb::Tool(_) => "cje",
     };
-    let jq = |filter: &str, own: &str, judge: &str| {
+    let jq = |filter: &str, own: &str| {
         let options = options(common, own);
         let scales = given_scales(common, own);
         format!(
-            "jq -c '{filter}' {file} > rows.jsonl && clover import {own} rows.jsonl{options}{scales}{judge}"
+            "jq -c '{filter}' {file} > rows.jsonl && clover import {own} rows.jsonl{options}{scales}"
         )
     };
-    if let Some((filter, judge)) = of_other_tool(form) {
-        // Who judged is known, unless it was said; rows have no judge.
-        let names_judge = own == "cje" && common.judge == "judge";
-        let judge = if names_judge {
-            format!(" --judge {judge}")
-        } else {
-            String::new()
-        };
-        return jq(filter, own, &judge);
+    if let Some(tool) = Tool::of(form) {
+        return of_tool(tool, &file, (verb, common));
     }
     match form {
-        FileForm::JsonList => jq(".[]", own, ""),
-        FileForm::Json => jq(".[] | arrays | .[]", own, ""),
-        FileForm::InspectArchive => format!("inspect log dump {file} > log.json"),
+        FileForm::JsonList => jq(".[]", own),
+        FileForm::Json => jq(".[] | arrays | .[]", own),
         FileForm::Csv | FileForm::JsonLines => taking((path, bytes), common),
         FileForm::Separated(by) => {
             let by = if by == '\t' { r"\t" } else { ";" };
@@ -164,10 +172,15 @@ pub(super) fn elsewhere(
             )
         }
         FileForm::Utf16 => format!("iconv -f UTF-16 -t UTF-8 {file} > utf8.csv"),
-        // `of_other_tool` has the others.
-        FileForm::Empty | FileForm::Other | FileForm::Inspect | FileForm::Promptfoo => {
-            intake_forms::help(verb)
-        }
+        // `of_tool` has the others.
+        FileForm::Empty
+        | FileForm::Other
+        | FileForm::Inspect
+        | FileForm::InspectArchive
+        | FileForm::Promptfoo
+        | FileForm::Langfuse
+        | FileForm::OpenaiEvals
+        | FileForm::Otel => intake_forms::help(verb),
     }
 }
 
@@ -385,12 +398,9 @@ impl GivenRows {
             return file;
         };
         let Some(columns) = FileColumns::of(bytes) else {
-            if let Some((filter, judge)) = of_other_tool(FileForm::of(bytes)) {
-                file.before = format!("jq -c '{filter}' {} > rows.jsonl && ", file.file);
-                "rows.jsonl".clone_into(&mut file.file);
-                if brings == Brings::Scores {
-                    file.columns = format!(" --judge {judge}");
-                }
+            if let Some(tool) = Tool::of(FileForm::of(bytes)) {
+                tool.verb().clone_into(&mut file.verb);
+                own_of_tool(tool, brings).clone_into(&mut file.columns);
             }
             return file;
         };

@@ -20,6 +20,12 @@ pub enum FileForm {
     InspectArchive,
     /// Results of promptfoo.
     Promptfoo,
+    /// Scores of Langfuse, in any of its forms but comma-separated values.
+    Langfuse,
+    /// Records of OpenAI evals.
+    OpenaiEvals,
+    /// Log records as OTLP/JSON.
+    Otel,
     /// Another JSON object over several lines.
     Json,
     /// A header and values between commas.
@@ -54,22 +60,47 @@ impl FileForm {
     /// A file of JSON: one value, or what is meant as one a line.
     fn of_json(bytes: &[u8], start: &str) -> Self {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-        let is_value = |bytes: &[u8]| serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
-        if !is_value(bytes) {
-            return Self::JsonLines;
+        if let Some(form) = Self::of_scores(start) {
+            return form;
         }
+        let is_value = |bytes: &[u8]| serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
         let has = |name: &str| start.contains(&format!("\"{name}\""));
         let first = start.lines().next().unwrap_or_default();
-        if start.starts_with('[') {
-            Self::JsonList
-        } else if has("eval") && has("version") && (has("task") || has("samples")) {
+        let is_one = is_value(bytes);
+        // A log of Inspect may hold numbers that JSON has not.
+        let is_tool = start.starts_with('{') && (is_one || !is_value(first.as_bytes()));
+        if is_tool && has("eval") && has("version") && (has("task") || has("samples")) {
             Self::Inspect
-        } else if has("evalId") || has("results") && has("prompts") && has("version") {
+        } else if is_one && has("evalId")
+            || is_one && has("results") && has("prompts") && has("version")
+            || is_one && has("outputs") && has("version")
+        {
             Self::Promptfoo
+        } else if !is_one {
+            Self::JsonLines
+        } else if start.starts_with('[') {
+            Self::JsonList
         } else if is_value(first.as_bytes()) {
             Self::JsonLines
         } else {
             Self::Json
+        }
+    }
+
+    /// Scores that others sent or logged, one document or one a line: their first members tell.
+    fn of_scores(start: &str) -> Option<Self> {
+        let has = |name: &str| start.contains(&format!("\"{name}\""));
+        if has("resourceLogs") && has("scopeLogs") {
+            Some(Self::Otel)
+        } else if has("spec") && has("completion_fns") && has("run_id") {
+            Some(Self::OpenaiEvals)
+        } else if has("source")
+            && has("dataType")
+            && (has("subject") || has("traceId") || has("sessionId"))
+        {
+            Some(Self::Langfuse)
+        } else {
+            None
         }
     }
 
@@ -83,6 +114,19 @@ impl FileForm {
         found.map_or(Self::Other, Self::Separated)
     }
 
+    /// Its media type.
+    pub fn media(self) -> &'static str {
+        match self {
+            Self::InspectArchive => "application/zip",
+            Self::Csv => "text/csv",
+            Self::JsonLines | Self::OpenaiEvals | Self::Otel => "application/x-ndjson",
+            Self::JsonList | Self::Inspect | Self::Promptfoo | Self::Langfuse | Self::Json => {
+                "application/json"
+            }
+            Self::Empty | Self::Separated(_) | Self::Utf16 | Self::Other => "text/plain",
+        }
+    }
+
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
@@ -92,6 +136,9 @@ impl FileForm {
             Self::Inspect => "a log of Inspect",
             Self::InspectArchive => "an archive, as Inspect writes its logs",
             Self::Promptfoo => "results of promptfoo",
+            Self::Langfuse => "scores of Langfuse",
+            Self::OpenaiEvals => "records of OpenAI evals",
+            Self::Otel => "log records of OpenTelemetry",
             Self::Json => "one JSON object over several lines",
             Self::Csv => "comma-separated values",
             Self::Separated('\t') => "values between tabs",
