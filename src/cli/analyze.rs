@@ -250,7 +250,10 @@ fn of_tool(tool: Tool, name: &str, bytes: &[u8]) -> Result<String, CliError> {
     let rows = tools::rows(tool, (name, bytes), ToolTerms::default(), how);
     rows.map(|rows| rows.responses()).map_err(|error| {
         let file = shell::word(name);
-        CliError::input(error.to_string(), format!("clover import {} {file}", tool.verb()))
+        CliError::input(
+            error.to_string(),
+            format!("clover import {} {file}", tool.verb()),
+        )
     })
 }
 

@@ -244,10 +244,7 @@ pub(super) fn langfuse(ctx: &mut Ctx<'_>, args: &LangfuseArgs) -> Result<View, C
     let sealing = &args.sealing;
     if args.design.is_some() || args.rater.is_some() || sealing.seal.is_some() {
         let message = "--design, --rater and --seal are of labels: expected --as label beside them";
-        return Err(CliError::usage(
-            message,
-            "the same command with --as label",
-        ));
+        return Err(CliError::usage(message, "the same command with --as label"));
     }
     let own = again("as", args.taken_as.as_ref());
     let of = (args.files.as_slice(), &args.common);
@@ -262,7 +259,11 @@ fn annotations(
 ) -> Result<View, CliError> {
     let [file] = args.files.as_slice() else {
         let message = "--as label: expected one file, found several: pages can be joined into one";
-        let names: Vec<_> = args.files.iter().map(|of| shell::word(&of.display())).collect();
+        let names: Vec<_> = args
+            .files
+            .iter()
+            .map(|of| shell::word(&of.display()))
+            .collect();
         let next = format!("cat {} > labels.json", names.join(" "));
         return Err(CliError::usage(message, next));
     };

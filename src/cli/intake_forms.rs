@@ -176,7 +176,9 @@ pub(super) fn wrong(
     let failed = CliError::input(error.to_string(), help(verb));
     let option = error.field.as_deref().filter(|of| of.starts_with("--"));
     let has_no_policy = error.field.as_deref() == Some(row::TARGET_POLICY)
-        && error.what.contains("expected the name of a policy, found none");
+        && error
+            .what
+            .contains("expected the name of a policy, found none");
     let failed = match scales(error, (wanted, common), again, how) {
         Some(scale) => CliError::input(scale.said, scale.next),
         None if is_off_scale(error, how) => {

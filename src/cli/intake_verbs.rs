@@ -21,7 +21,10 @@ use crate::workflow::import::How;
 use crate::workflow::import::ImportRows;
 use crate::workflow::import::form::FileForm;
 use crate::workflow::import::row;
+use crate::workflow::import::tools;
+use crate::workflow::import::tools::TakenAs;
 use crate::workflow::import::tools::Tool;
+use crate::workflow::import::tools::ToolTerms;
 use crate::workflow::split;
 use crate::workflow::split::SampledTimes;
 
@@ -313,6 +316,30 @@ fn any_scale(
     rows.ok()
 }
 
+/// Rows of a file of a tool, whatever their scale; `None` where one cannot be read, or where more has to be said.
+fn of_any_scale(tool: Tool, bytes: &[u8], brings: Brings) -> Option<ImportRows> {
+    let wide = (Micro::new(-Micro::MAX)?, Micro::new(Micro::MAX)?);
+    let stand_in = PolicyId::new("policy")
+        .ok()
+        .filter(|_| tool == Tool::Langfuse);
+    let name_prompt = |prompt: &str| intake_files::prompt_name(&[0; 32], prompt);
+    let how = How {
+        policy: stand_in.as_ref(),
+        logprobs: false,
+        brings,
+        scale: wide,
+        label_scale: Some(wide),
+        fields: &[],
+        name_prompt: &name_prompt,
+    };
+    let taken_as = (brings == Brings::Labels).then_some(TakenAs::Label);
+    let terms = ToolTerms {
+        taken_as,
+        ..ToolTerms::default()
+    };
+    tools::rows(tool, ("", bytes), terms, how).ok()
+}
+
 /// The scales that the values of files need, where 0 to 1 does not hold them.
 fn own_scales(files: &[ImportRows], brings: Brings) -> String {
     let scale = |values: &mut dyn Iterator<Item = Micro>| {
@@ -362,6 +389,9 @@ impl GivenRows {
     /// Its rows, whatever their scale.
     pub(super) fn rows(&self, brings: Brings) -> Option<Vec<ImportRows>> {
         let files = self.files.iter().map(|(path, bytes)| {
+            if let Some(tool) = Tool::of(FileForm::of(bytes)) {
+                return of_any_scale(tool, bytes, brings);
+            }
             let columns = FileColumns::of(bytes)?;
             any_scale((path, bytes), &columns, None, brings)
         });
@@ -401,6 +431,9 @@ impl GivenRows {
             if let Some(tool) = Tool::of(FileForm::of(bytes)) {
                 tool.verb().clone_into(&mut file.verb);
                 own_of_tool(tool, brings).clone_into(&mut file.columns);
+                if let Some(files) = self.rows(brings) {
+                    file.scale = own_scales(&files, brings);
+                }
             }
             return file;
         };

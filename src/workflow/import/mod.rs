@@ -254,6 +254,8 @@ pub struct ImportRows {
     pub names: BTreeSet<String>,
     /// What the file says of rows beside their scores, or instead of them.
     pub remarks: Vec<tools::RowRemark>,
+    /// Whether the file holds labels that no row has: then its original is for the custodian alone.
+    pub holds_labels: bool,
 }
 
 /// A row as others may see it: without texts and without its label.

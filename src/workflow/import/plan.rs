@@ -85,6 +85,8 @@ pub struct ImportPlan {
     pub rows: Vec<RowPlan>,
     /// Scores that differ from the recorded ones.
     pub conflicts: Vec<Conflict>,
+    /// Whether the file holds labels beside those of its rows.
+    pub holds_labels: bool,
 }
 
 /// A score of a file that differs from the recorded one.
@@ -102,7 +104,8 @@ impl ImportPlan {
     /// Whether a label of the file stays closed: then its original is for the custodian alone.
     pub fn stays_closed(&self) -> bool {
         let mut labels = self.rows.iter().map(|row| &row.label);
-        labels.any(|label| matches!(label, LabelIntake::Sealed(..) | LabelIntake::Unread))
+        self.holds_labels
+            || labels.any(|label| matches!(label, LabelIntake::Sealed(..) | LabelIntake::Unread))
     }
 }
 
@@ -132,6 +135,7 @@ pub fn plan(
     ask: &ImportTerms,
 ) -> Result<ImportPlan, PlanRefusal> {
     let (_, root) = rows.root(&ask.judge);
+    let holds_labels = rows.holds_labels;
     let mut conflicts = Vec::new();
     let rows: Result<Vec<_>, PlanRefusal> = rows
         .rows
@@ -148,6 +152,7 @@ pub fn plan(
         ingested: ingested(ledger, &ask.experiment, root)?,
         rows: rows?,
         conflicts,
+        holds_labels,
     })
 }
 

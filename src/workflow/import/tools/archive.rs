@@ -121,7 +121,9 @@ impl<'a> Archive<'a> {
         bounded(bytes.len() as u64)?;
         self.total += bytes.len() as u64;
         if bytes.len() as u64 != said || crc32(&bytes) != crc {
-            return Err("expected what its length and its checksum say, found other bytes".to_owned());
+            return Err(
+                "expected what its length and its checksum say, found other bytes".to_owned(),
+            );
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to() + 1;

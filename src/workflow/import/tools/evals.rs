@@ -62,7 +62,9 @@ pub(super) fn rows(
         }
     }
     for (kind, count) in others {
-        gather.warn(format!("{count} events of type {kind} hold no score and no text, and are not read"));
+        gather.warn(format!(
+            "{count} events of type {kind} hold no score and no text, and are not read"
+        ));
     }
     let texts = texts(&mut gather, &events)?;
     let taken = taken(&events, terms).map_err(|fault| gather.whole(fault))?;
@@ -103,7 +105,8 @@ fn line_of<'a>(
         let asked = spec.needs("completion_fns", "a list of names")?.list()?;
         let first = asked.first().map(Node::text).transpose()?;
         if model.is_some() && *model != first {
-            let what = "expected records of one run, found another model; each run is a file".to_owned();
+            let what =
+                "expected records of one run, found another model; each run is a file".to_owned();
             return Err(("spec.completion_fns".to_owned(), what));
         }
         *model = first;
@@ -127,10 +130,7 @@ fn line_of<'a>(
 }
 
 /// Texts of samples: what was sampled first, since a judge that is a model is sampled after it.
-fn texts(
-    gather: &mut Gatherer<'_>,
-    events: &[EvalsEvent<'_>],
-) -> Result<EvalsTexts, ImportError> {
+fn texts(gather: &mut Gatherer<'_>, events: &[EvalsEvent<'_>]) -> Result<EvalsTexts, ImportError> {
     let (mut texts, mut later) = (EvalsTexts::new(), 0_u64);
     for event in events {
         if !SAMPLED.contains(&event.kind.as_str()) {

@@ -124,6 +124,8 @@ pub(super) struct Gatherer<'a> {
     remarks: Vec<RowRemark>,
     unread: BTreeMap<String, u64>,
     unanswered: u64,
+    /// Whether the file holds labels that no row has.
+    pub holds_labels: bool,
 }
 
 impl<'a> Gatherer<'a> {
@@ -135,6 +137,7 @@ impl<'a> Gatherer<'a> {
             remarks: Vec::new(),
             unread: BTreeMap::new(),
             unanswered: 0,
+            holds_labels: false,
         }
     }
 
@@ -177,11 +180,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Notes what is wrong with a record.
-    pub(super) fn refuse(
-        &mut self,
-        line: u64,
-        (path, what): NodeFault,
-    ) -> Result<(), ImportError> {
+    pub(super) fn refuse(&mut self, line: u64, (path, what): NodeFault) -> Result<(), ImportError> {
         let error = self.reader.error(line, Some(&path), what);
         self.reader.refuse(error)
     }
@@ -205,11 +204,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Takes a record with its score.
-    pub(super) fn take(
-        &mut self,
-        record: &ToolRecord,
-        beside: Beside,
-    ) -> Result<(), ImportError> {
+    pub(super) fn take(&mut self, record: &ToolRecord, beside: Beside) -> Result<(), ImportError> {
         self.named(record);
         let Some((policy, item, draw)) = self.reader.take_row(record.line, record)? else {
             return Ok(());
@@ -277,7 +272,11 @@ impl<'a> Gatherer<'a> {
                 "declined: {count} rows have no score, first draw {draw} of {item} by {policy}; none of them counts as 0, and why is kept as a private note"
             ));
         }
-        let edited = self.remarks.iter().filter(|of| !of.edits.is_empty()).count();
+        let edited = self
+            .remarks
+            .iter()
+            .filter(|of| !of.edits.is_empty())
+            .count();
         if edited > 0 {
             self.reader.warn(format!(
                 "edited: {edited} scores were changed by people after they were given; the first value is recorded, and the edits are kept as a private note"
@@ -286,10 +285,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Ends the file. `mapping` says where each field came from.
-    pub(super) fn finish(
-        mut self,
-        mapping: &[(&str, &str)],
-    ) -> Result<ImportRows, ImportError> {
+    pub(super) fn finish(mut self, mapping: &[(&str, &str)]) -> Result<ImportRows, ImportError> {
         let pairs = mapping.iter();
         let pairs = pairs.map(|(field, from)| ((*field).to_owned(), (*from).to_owned()));
         self.reader.mapping(pairs.collect());
@@ -323,6 +319,7 @@ impl<'a> Gatherer<'a> {
         }
         let mut rows = self.reader.finish()?;
         rows.remarks = self.remarks;
+        rows.holds_labels = self.holds_labels;
         Ok(rows)
     }
 }

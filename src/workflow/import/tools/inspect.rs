@@ -87,11 +87,7 @@ fn member(
 }
 
 /// The one document of a text.
-fn document<'t>(
-    gather: &Gatherer<'_>,
-    text: &'t str,
-    path: &str,
-) -> Result<Node<'t>, ImportError> {
+fn document<'t>(gather: &Gatherer<'_>, text: &'t str, path: &str) -> Result<Node<'t>, ImportError> {
     let all = json::documents(text).map_err(|fault| gather.json(fault))?;
     match all.as_slice() {
         [one] => Ok(Node::new(*one, path)),
@@ -117,6 +113,9 @@ fn of_archive(
     let summaries = document(&gather, &summaries, "summaries.json")?;
     let summaries = summaries.list().map_err(|fault| gather.whole(fault))?;
     let taken = taken(&mut gather, &summaries, terms)?;
+    if terms.scores_only {
+        gather.warn("the summaries of an archive do not say which scores people edited: without --scores-only each is read as it was first given".to_owned());
+    }
     for (number, summary) in (1..).zip(&summaries) {
         let object = match summary.object() {
             Ok(object) => object,
@@ -194,7 +193,9 @@ fn model(gather: &mut Gatherer<'_>, header: &Object<'_>) -> Result<String, Impor
         return Err(gather.whole(("version".to_owned(), what)));
     }
     if let Some(status) = status.filter(|status| status != "success") {
-        gather.warn(format!("the status of this log is {status}: it may lack samples"));
+        gather.warn(format!(
+            "the status of this log is {status}: it may lack samples"
+        ));
     }
     Ok(model)
 }
@@ -226,7 +227,14 @@ fn taken(
 
 /// Members of a sample that are read.
 const SAMPLE: [&str; 8] = [
-    "attachments", "epoch", "error", "id", "input", "metadata", "output", "scores",
+    "attachments",
+    "epoch",
+    "error",
+    "id",
+    "input",
+    "metadata",
+    "output",
+    "scores",
 ];
 /// Members of a score that are read.
 const SCORE: [&str; 3] = ["explanation", "history", "value"];
@@ -283,17 +291,15 @@ fn read(
     };
     let score = score.object()?;
     gather.leave(&score, "score ", &SCORE);
-    let (value, edits) = first_value(&score, terms.member)?;
-    let explanation = score.text("explanation")?;
-    let Some(value) = value else {
-        return Ok((record, SampleScore::None(explanation.or(error))));
+    let (given, edits) = as_given(score)?;
+    let value = given.get("value");
+    let value = value.map(|value| chosen::value(&value, terms.member));
+    let reason = given.text("explanation")?;
+    let Some(value) = value.transpose()?.flatten() else {
+        return Ok((record, SampleScore::None(reason.or(error))));
     };
     record.put(row::JUDGE_SCORE, value);
-    let beside = Beside {
-        reason: explanation,
-        edits,
-    };
-    Ok((record, SampleScore::Given(beside)))
+    Ok((record, SampleScore::Given(Beside { reason, edits })))
 }
 
 /// The draw of an epoch, which counts from 1.
@@ -316,25 +322,18 @@ fn error(object: &Object<'_>) -> Result<Option<String>, NodeFault> {
     error.object()?.text("message")
 }
 
-/// The value that the scorer gave, and the edits that people made of it.
-fn first_value(
-    score: &Object<'_>,
-    member: Option<&str>,
-) -> Result<(Option<String>, Vec<RowEdit>), NodeFault> {
+/// The score as the scorer gave it, and the edits that people made of it.
+fn as_given(score: Object<'_>) -> Result<(Object<'_>, Vec<RowEdit>), NodeFault> {
     let history = score.get("history").map(|history| history.list());
     let history = history.transpose()?.unwrap_or_default();
     let Some((first, later)) = history.split_first() else {
-        let value = score.get("value");
-        let value = value.map(|value| chosen::value(&value, member));
-        return Ok((value.transpose()?.flatten(), Vec::new()));
+        return Ok((score, Vec::new()));
     };
     let original = first.object()?;
     if let Some(provenance) = original.get("provenance") {
         let what = "expected the score as it was first given, found an edit of it".to_owned();
         return Err((provenance.path, what));
     }
-    let value = original.get("value");
-    let value = value.map(|value| chosen::value(&value, member));
     let mut edits = Vec::with_capacity(later.len());
     for node in later {
         let edit = node.object()?;
@@ -354,12 +353,15 @@ fn first_value(
             value,
         });
     }
-    Ok((value.transpose()?.flatten(), edits))
+    Ok((original, edits))
 }
 
 /// The texts of a sample.
 fn texts(record: &mut ToolRecord, object: &Object<'_>) -> Result<(), NodeFault> {
-    let attachments = object.get("attachments").map(|of| of.object()).transpose()?;
+    let attachments = object
+        .get("attachments")
+        .map(|of| of.object())
+        .transpose()?;
     let attached = |text: String| -> String {
         let found = text.strip_prefix(ATTACHMENT).and_then(|name| {
             let kept = attachments.as_ref()?.get(name)?;
@@ -384,10 +386,7 @@ fn texts(record: &mut ToolRecord, object: &Object<'_>) -> Result<(), NodeFault> 
 }
 
 /// Messages of a chat: the text of a single one, else all of them as JSON.
-fn messages(
-    input: &Node<'_>,
-    attached: &dyn Fn(String) -> String,
-) -> Result<String, NodeFault> {
+fn messages(input: &Node<'_>, attached: &dyn Fn(String) -> String) -> Result<String, NodeFault> {
     let all = input.list()?;
     if let [one] = all.as_slice()
         && let Some(content) = one.object()?.get("content").filter(Node::is_text)

@@ -322,7 +322,10 @@ mod tests {
     fn a_number_that_is_none_is_named_by_its_path() {
         let text = "{\"a\":\"NaN\",\n\"samples\":[{\"x\":1},{\"scores\":{\"j\":{\"value\":NaN}}}]}";
         let fault = checked(text, |_| false).unwrap_err();
-        assert_eq!((fault.line, fault.path.as_str()), (2, "samples[1].scores.j.value"));
+        assert_eq!(
+            (fault.line, fault.path.as_str()),
+            (2, "samples[1].scores.j.value")
+        );
         let mended = checked(text, |path| path.ends_with(".value")).unwrap();
         assert_eq!(mended, text.replace(":NaN", ":null"));
         for constant in ["Infinity", "-Infinity"] {

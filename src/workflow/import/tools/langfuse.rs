@@ -30,8 +30,19 @@ use crate::import::row;
 
 /// Members of a score that are read.
 const SCORE: [&str; 13] = [
-    "authorUserId", "dataType", "datasetRunId", "metadata", "name", "observationId", "sessionId", "source", "stringValue",
-    "subject", "timestamp", "traceId", "value",
+    "authorUserId",
+    "dataType",
+    "datasetRunId",
+    "metadata",
+    "name",
+    "observationId",
+    "sessionId",
+    "source",
+    "stringValue",
+    "subject",
+    "timestamp",
+    "traceId",
+    "value",
 ];
 /// What is read of a score of a judge alone.
 const COMMENT: &str = "comment";
@@ -98,7 +109,10 @@ pub(super) fn rows(
     gather.checked(text, |_| false)?;
     let found = read(&mut gather, text, &table)?;
     if found.goes_on {
-        gather.warn("a page of this file names a page that follows it: every page is to be taken in".to_owned());
+        gather.warn(
+            "a page of this file names a page that follows it: every page is to be taken in"
+                .to_owned(),
+        );
     }
     for (what, count) in &found.left {
         gather.warn(format!("{count} scores are left out: {what}"));
@@ -143,10 +157,15 @@ fn finish(gather: Gatherer<'_>, taken_as: TakenAs) -> Result<ImportRows, ImportE
 
 /// Says what other sources gave.
 fn left_out(gather: &mut Gatherer<'_>, left: usize, taken_as: TakenAs) {
+    gather.holds_labels = left > 0 && taken_as == TakenAs::Judge;
     if left > 0 {
         gather.warn(match taken_as {
-            TakenAs::Judge => format!("{left} annotations by people are left out: --as label takes them as labels"),
-            TakenAs::Label => format!("{left} scores of judges are left out: --as judge takes them as scores"),
+            TakenAs::Judge => format!(
+                "{left} annotations by people are left out: --as label takes them as labels"
+            ),
+            TakenAs::Label => {
+                format!("{left} scores of judges are left out: --as judge takes them as scores")
+            }
         });
     }
 }
@@ -186,7 +205,11 @@ fn of_table(text: &str) -> Result<(String, Vec<u64>), csv::LineFault> {
             return Err((line, what));
         }
         let mut object = Map::new();
-        for (name, cell) in header.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
+        for (name, cell) in header
+            .iter()
+            .zip(cells)
+            .filter(|(_, cell)| !cell.is_empty())
+        {
             let is_written = ["metadata", "subject", "value"].contains(&name.as_str());
             let written = || serde_json::from_str(&cell).ok();
             let value: Option<Value> = is_written.then(written).flatten();
@@ -257,11 +280,17 @@ fn one<'t>(node: &Node<'t>, line: u64, found: &mut LangfuseFile<'t>) -> Result<(
     if let Some(kind) = object.text("dataType")?
         && TEXTS.contains(&kind.as_str())
     {
-        *found.left.entry("they are texts, and no scores").or_default() += 1;
+        *found
+            .left
+            .entry("they are texts, and no scores")
+            .or_default() += 1;
         return Ok(());
     }
     if subject(&object)?.is_none() {
-        *found.left.entry("they are of whole experiments").or_default() += 1;
+        *found
+            .left
+            .entry("they are of whole experiments")
+            .or_default() += 1;
         return Ok(());
     }
     let source = ScoreSource::of(&object.needs("source", "who gave the score")?)?;
@@ -327,7 +356,8 @@ fn score(
     if taken_as == TakenAs::Label {
         let author = object.text("authorUserId")?;
         if author.is_none() && of.source == ScoreSource::Annotation {
-            let what = "expected authorUserId, found none; fields=annotation asks the API for it".to_owned();
+            let what = "expected authorUserId, found none; fields=annotation asks the API for it"
+                .to_owned();
             return Err((object.path.clone(), what));
         }
         record.word_beside(labels::RATER, author);

@@ -24,8 +24,8 @@ use crate::import::ImportError;
 use crate::import::ImportRows;
 use crate::import::form::FileForm;
 
-pub use archive::MEMBERS_MAX;
 pub use archive::MEMBER_MAX;
+pub use archive::MEMBERS_MAX;
 pub use json::DEPTH_MAX;
 pub use otel::NAMES as OTEL_NAMES;
 

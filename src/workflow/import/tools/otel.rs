@@ -29,7 +29,10 @@ pub const NAMES: [(&str, &str); 9] = [
     (EXPLANATION, "why, kept as a private note"),
     (RESPONSE_ID, "prompt_id"),
     (RESPONSE_MODEL, "target_policy"),
-    (REQUEST_MODEL, "target_policy, where there is no model of a response"),
+    (
+        REQUEST_MODEL,
+        "target_policy, where there is no model of a response",
+    ),
     (ERROR, "why there is no score"),
 ];
 const EVENT: &str = "gen_ai.evaluation.result";
@@ -46,7 +49,15 @@ const EVENT_NAME: &str = "event.name";
 
 /// Attributes that are read.
 const READ: [&str; 9] = [
-    NAME, VALUE, LABEL, EXPLANATION, RESPONSE_ID, RESPONSE_MODEL, REQUEST_MODEL, ERROR, EVENT_NAME,
+    NAME,
+    VALUE,
+    LABEL,
+    EXPLANATION,
+    RESPONSE_ID,
+    RESPONSE_MODEL,
+    REQUEST_MODEL,
+    ERROR,
+    EVENT_NAME,
 ];
 /// Members of a log record that are read.
 const RECORD: [&str; 4] = ["attributes", "eventName", "spanId", "traceId"];
@@ -85,7 +96,9 @@ pub(super) fn rows(
         }
     }
     if others > 0 {
-        gather.warn(format!("{others} records are no event {EVENT} and are not read"));
+        gather.warn(format!(
+            "{others} records are no event {EVENT} and are not read"
+        ));
     }
     let taken = taken(&mut gather, &events, terms)?;
     for event in &events {
@@ -101,7 +114,10 @@ pub(super) fn rows(
         (row::PROMPT_ID, "gen_ai.response.id, or traceId-spanId"),
     ];
     if gather.how.policy.is_none() {
-        mapping.push((row::TARGET_POLICY, "gen_ai.response.model, or gen_ai.request.model"));
+        mapping.push((
+            row::TARGET_POLICY,
+            "gen_ai.response.model, or gen_ai.request.model",
+        ));
     }
     gather.finish(&mapping)
 }
@@ -156,7 +172,9 @@ fn event<'a>(
     }
     let name = match record.text("eventName")? {
         Some(name) => Some(name),
-        None => attributes.get(EVENT_NAME).map(|(_, node)| node.as_written()),
+        None => attributes
+            .get(EVENT_NAME)
+            .map(|(_, node)| node.as_written()),
     };
     if name.as_deref() != Some(EVENT) {
         return Ok(None);
@@ -214,7 +232,10 @@ fn score(
     record.put(row::PROMPT_ID, item(event)?);
     if gather.how.policy.is_none() {
         let model = event.text(RESPONSE_MODEL);
-        record.put(row::TARGET_POLICY, model.or_else(|| event.text(REQUEST_MODEL)));
+        record.put(
+            row::TARGET_POLICY,
+            model.or_else(|| event.text(REQUEST_MODEL)),
+        );
     }
     for (name, (_, node)) in &event.attributes {
         if !READ.contains(&name.as_str()) {
@@ -251,6 +272,20 @@ fn item(event: &OtelEvent<'_>) -> Result<String, NodeFault> {
         _ => {
             let what = format!("expected {RESPONSE_ID}, or traceId and spanId, found neither");
             Err((event.record.path.clone(), what))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_lists_the_names() {
+        let page = include_str!("../../../../schema/IMPORTS.md");
+        for (name, meaning) in NAMES {
+            let line = format!("| `{name}` | {meaning} |");
+            assert!(page.contains(&line), "{line}");
         }
     }
 }

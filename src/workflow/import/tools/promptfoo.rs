@@ -36,8 +36,23 @@ const ERROR: &str = "2";
 const OWN: &str = "_promptfoo";
 /// Members of a result that are read.
 const RESULT: [&str; 17] = [
-    "error", "failureReason", "gradingResult", "metadata", "namedScores", "output", "prompt", "promptId",
-    "promptIdx", "provider", "providerId", "response", "score", "testCase", "testIdx", "text", "vars",
+    "error",
+    "failureReason",
+    "gradingResult",
+    "metadata",
+    "namedScores",
+    "output",
+    "prompt",
+    "promptId",
+    "promptIdx",
+    "provider",
+    "providerId",
+    "response",
+    "score",
+    "testCase",
+    "testIdx",
+    "text",
+    "vars",
 ];
 
 /// Draws so far, by policy and item.
@@ -165,8 +180,14 @@ fn outcome(
     object: &Object<'_>,
     terms: ToolTerms<'_>,
 ) -> Result<Outcome, NodeFault> {
-    let grading = object.get("gradingResult").map(|of| of.object()).transpose()?;
-    let failure = object.get("failureReason").map(|of| of.name()).transpose()?;
+    let grading = object
+        .get("gradingResult")
+        .map(|of| of.object())
+        .transpose()?;
+    let failure = object
+        .get("failureReason")
+        .map(|of| of.name())
+        .transpose()?;
     let error = object.get("error").map(|of| of.as_written());
     let is_error = match &failure {
         Some(failure) => failure == ERROR,
