@@ -18,7 +18,7 @@ fn crc(bytes: &[u8]) -> u32 {
     let byte = |crc: u32, byte: &u8| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
             if crc & 1 == 1 {
-                crc >> 1 ^ 0xedb8_8320
+                (crc >> 1) ^ 0xedb8_8320
             } else {
                 crc >> 1
             }

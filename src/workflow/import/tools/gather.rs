@@ -26,6 +26,8 @@ use crate::import::row::Reader;
 
 /// Names of members that nobody reads, of which so many are named.
 const UNREAD_SHOWN: usize = 12;
+/// Most bytes of a file that is text.
+const FILE_MAX: usize = 1 << 30;
 
 /// One record of a file, by the names of the fields of any import.
 #[derive(Default)]
@@ -143,6 +145,10 @@ impl<'a> Gatherer<'a> {
 
     /// The text of a file, without a mark of the order of its bytes.
     pub(super) fn text<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b str, ImportError> {
+        if bytes.len() > FILE_MAX {
+            let what = format!("expected at most {FILE_MAX} bytes, found {}", bytes.len());
+            return Err(self.reader.error(0, None, what));
+        }
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let before = &bytes[..error.valid_up_to()];
             let line = 1 + memchr::memchr_iter(b'\n', before).count() as u64;
