@@ -8,7 +8,6 @@ pub mod ambient;
 pub mod base64;
 pub mod canon;
 pub mod digest;
-pub mod file_name;
 pub mod interrupt;
 mod json;
 pub mod keyfile;

@@ -15,7 +15,6 @@ use clover_event::payload::label::LabelRecorded;
 use clover_event::payload::label::LabelRevealed;
 use clover_event::payload::label::draw_of_row;
 use clover_ground::ambient;
-use clover_ground::file_name;
 use clover_num::Count;
 use clover_num::Micro;
 use serde_json::Value;
@@ -25,6 +24,7 @@ use super::Extract;
 use super::RecordedEvent;
 use super::create;
 use crate::ExportError;
+use crate::file_name;
 use crate::Progress;
 
 /// A draw of a policy in an experiment.
