@@ -68,7 +68,7 @@ fn remarks(desk: &mut Desk) -> Vec<Value> {
     let notes: Vec<_> = notes.collect();
     let mut all = Vec::new();
     for (blob, subject) in notes {
-        let opened = desk.ok(&format!("blob get {blob} --subject {subject} --key owner"));
+        let opened = desk.ok(&format!("blob get {blob} --subject {subject} --key cem"));
         all.extend(
             opened
                 .out
