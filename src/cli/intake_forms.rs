@@ -277,10 +277,7 @@ fn scales(
         (Some(one), _) => one,
         (None, other) => other?,
     };
-    let map = match wanted.verb {
-        Verb::Tool(_) => String::new(),
-        _ => mapped(mapping, how),
-    };
+    let map = mapped(mapping, (wanted.verb, how));
     let given = wanted.given.iter().map(|path| shell::word(&path.display()));
     let given: Vec<_> = given.collect();
     let next = format!(
@@ -313,7 +310,10 @@ fn scales(
 }
 
 /// The option that maps columns once more. What the verb finds by itself need not be mapped.
-fn mapped(mapping: &BTreeMap<String, String>, how: How<'_>) -> String {
+fn mapped(mapping: &BTreeMap<String, String>, (verb, how): (Verb, How<'_>)) -> String {
+    if matches!(verb, Verb::Tool(_)) {
+        return String::new();
+    }
     let is_known = |field: &str, column: &str| {
         how.brings != Brings::Scores && row::also(field).contains(&column)
     };

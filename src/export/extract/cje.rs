@@ -24,8 +24,8 @@ use super::Extract;
 use super::RecordedEvent;
 use super::create;
 use crate::ExportError;
-use crate::file_name;
 use crate::Progress;
+use crate::file_name;
 
 /// A draw of a policy in an experiment.
 type DrawKey = (String, PolicyId, ItemId, Count);

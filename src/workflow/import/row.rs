@@ -76,7 +76,7 @@ const WORD_MAX: usize = 200;
 pub type FieldError = (String, String);
 
 /// A draw: whose, of what, and which.
-pub(super) type RowName = (PolicyId, ItemId, Count);
+pub(super) type DrawName = (PolicyId, ItemId, Count);
 
 /// The fields of one record, whatever form they came in.
 pub trait Fields {
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
         &mut self,
         line: u64,
         fields: &dyn Fields,
-    ) -> Result<Option<RowName>, ImportError> {
+    ) -> Result<Option<DrawName>, ImportError> {
         self.out.read += 1;
         match self.row(line, fields) {
             Ok(row) => {
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
         &mut self,
         line: u64,
         fields: &dyn Fields,
-    ) -> Result<Option<RowName>, ImportError> {
+    ) -> Result<Option<DrawName>, ImportError> {
         self.out.read += 1;
         let prompt = fields.text(PROMPT);
         match prompt.and_then(|prompt| self.row_name(line, fields, prompt.as_deref())) {
@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
         line: u64,
         fields: &dyn Fields,
         prompt: Option<&str>,
-    ) -> Result<RowName, FieldError> {
+    ) -> Result<DrawName, FieldError> {
         let item = match (fields.text(PROMPT_ID)?, prompt) {
             (Some(id), _) => id,
             (None, Some(prompt)) => (self.how.name_prompt)(prompt),

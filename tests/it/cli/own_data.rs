@@ -219,7 +219,7 @@ fn exports_of_other_tools_are_known_wherever_they_are_given() {
             "analyze log.json",
             [
                 "log.json: expected a score, found none",
-                "next: clover import inspect log.json",
+                "next: clover import inspect",
             ],
         ),
         (

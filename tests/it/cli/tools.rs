@@ -517,7 +517,7 @@ fn a_file_of_a_tool_is_analyzed_as_it_is() {
         &ran,
         &[
             "as there are judge, match, parts",
-            "next: clover import inspect inspect.json",
+            "next: clover import inspect",
         ],
     );
 }

@@ -117,6 +117,9 @@ pub(super) struct Beside {
     pub edits: Vec<RowEdit>,
 }
 
+/// What is said beside a score, or why there is none.
+pub(super) type ToolOutcome = Result<Beside, Option<String>>;
+
 /// Rows as they are gathered.
 pub(super) struct Gatherer<'a> {
     /// How the file is read.

@@ -380,7 +380,11 @@ fn texts(record: &mut ToolRecord, object: &Object<'_>) -> Result<(), NodeFault> 
     let output = object.get("output").map(|of| of.object()).transpose()?;
     let completion = output.and_then(|output| output.get("completion"));
     if let Some(completion) = completion {
-        record.put(row::RESPONSE, attached(completion.text()?));
+        let completion = attached(completion.text()?);
+        // A sample that failed before an answer has none.
+        if !completion.is_empty() || object.get("error").is_none() {
+            record.put(row::RESPONSE, completion);
+        }
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use super::ToolTerms;
 use super::chosen;
 use super::gather::Beside;
 use super::gather::Gatherer;
+use super::gather::ToolOutcome;
 use super::gather::ToolRecord;
 use super::json;
 use super::json::Lines;
@@ -323,14 +324,12 @@ fn subject(object: &Object<'_>) -> Result<Option<String>, NodeFault> {
     Err((object.path.clone(), what.to_owned()))
 }
 
-type Outcome = Result<Beside, Option<String>>;
-
 /// The record of a score, with its value or why it has none.
 fn score(
     gather: &mut Gatherer<'_>,
     of: &LangfuseScore<'_>,
     taken_as: TakenAs,
-) -> Result<(ToolRecord, Outcome), NodeFault> {
+) -> Result<(ToolRecord, ToolOutcome), NodeFault> {
     let object = &of.object;
     let mut read = [SCORE.as_slice(), &BESIDE].concat();
     if taken_as == TakenAs::Judge {

@@ -9,6 +9,7 @@ use super::ToolTerms;
 use super::chosen;
 use super::gather::Beside;
 use super::gather::Gatherer;
+use super::gather::ToolOutcome;
 use super::gather::ToolRecord;
 use super::json;
 use super::json::Lines;
@@ -212,14 +213,12 @@ fn taken(
     Ok(taken)
 }
 
-type Outcome = Result<Beside, Option<String>>;
-
 /// The record of an event of the evaluation that is taken, with its score or why it has none.
 fn score(
     gather: &mut Gatherer<'_>,
     event: &OtelEvent<'_>,
     taken: &str,
-) -> Result<Option<(ToolRecord, Outcome)>, NodeFault> {
+) -> Result<Option<(ToolRecord, ToolOutcome)>, NodeFault> {
     let Some(name) = event.text(NAME) else {
         let what = format!("expected {NAME}, found none");
         return Err((event.record.path.clone(), what));

@@ -16,6 +16,7 @@ use super::ToolTerms;
 use super::chosen;
 use super::gather::Beside;
 use super::gather::Gatherer;
+use super::gather::ToolOutcome;
 use super::gather::ToolRecord;
 use super::json;
 use super::json::Lines;
@@ -55,8 +56,8 @@ const RESULT: [&str; 17] = [
     "vars",
 ];
 
-/// Draws so far, by policy and item.
-type Draws = BTreeMap<(String, String), u64>;
+/// DrawCounts so far, by policy and item.
+type DrawCounts = BTreeMap<(String, String), u64>;
 
 /// Reads one file of results.
 pub(super) fn rows(
@@ -76,7 +77,7 @@ pub(super) fn rows(
     if let Some(score) = terms.score {
         named_is_there(&results, score).map_err(|fault| gather.whole(fault))?;
     }
-    let (mut lines, mut draws) = (Lines::of(text), Draws::new());
+    let (mut lines, mut draws) = (Lines::of(text), DrawCounts::new());
     for node in &results {
         let line = lines.line(node.raw);
         match result(&mut gather, line, node, terms, &mut draws) {
@@ -127,7 +128,7 @@ fn named_is_there(results: &[Node<'_>], score: &str) -> Result<(), NodeFault> {
 }
 
 /// Says which results share prompt and variables.
-fn repeated(gather: &mut Gatherer<'_>, draws: &Draws) {
+fn repeated(gather: &mut Gatherer<'_>, draws: &DrawCounts) {
     let again: u64 = draws.values().map(|count| count - 1).sum();
     if again > 0 {
         gather.warn(format!(
@@ -136,16 +137,14 @@ fn repeated(gather: &mut Gatherer<'_>, draws: &Draws) {
     }
 }
 
-type Outcome = Result<Beside, Option<String>>;
-
 /// Reads one result; one without a score says why.
 fn result(
     gather: &mut Gatherer<'_>,
     line: u64,
     node: &Node<'_>,
     terms: ToolTerms<'_>,
-    draws: &mut Draws,
-) -> Result<(ToolRecord, Outcome), NodeFault> {
+    draws: &mut DrawCounts,
+) -> Result<(ToolRecord, ToolOutcome), NodeFault> {
     let object = node.object()?;
     gather.leave(&object, "", &RESULT);
     let mut record = ToolRecord::new(line, &node.path);
@@ -179,7 +178,7 @@ fn outcome(
     record: &mut ToolRecord,
     object: &Object<'_>,
     terms: ToolTerms<'_>,
-) -> Result<Outcome, NodeFault> {
+) -> Result<ToolOutcome, NodeFault> {
     let grading = object
         .get("gradingResult")
         .map(|of| of.object())
