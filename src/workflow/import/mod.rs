@@ -293,17 +293,11 @@ struct TextLine<'a> {
 #[derive(Serialize)]
 struct ResponseLine<'a> {
     draw_idx: Count,
-    #[serde(serialize_with = "decimal")]
-    judge_score: Micro,
+    judge_score: f64,
     prompt_id: &'a ItemId,
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<&'a str>,
     target_policy: &'a PolicyId,
-}
-
-/// Millionths as the number that they are of.
-fn decimal<S: serde::Serializer>(value: &Micro, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(value.value() as f64 / 1e6)
 }
 
 impl ImportRows {
@@ -342,7 +336,7 @@ impl ImportRows {
         for row in &self.rows {
             let line = ResponseLine {
                 draw_idx: row.draw,
-                judge_score: row.score,
+                judge_score: row.score.value() as f64 / 1e6,
                 prompt_id: &row.item,
                 response: row.response.as_deref(),
                 target_policy: &row.policy,

@@ -101,16 +101,16 @@ pub trait Fields {
     /// [`FieldError`] when something else is there.
     fn targets(&self) -> Result<Option<Vec<(String, String)>>, FieldError>;
     /// The path to the record, where its line does not say all.
-    fn place(&self) -> &str {
-        ""
+    fn place(&self) -> Option<&str> {
+        None
     }
 }
 
 /// What is wrong with a field, and in which record where its line does not say all.
 fn placed(what: String, fields: &dyn Fields) -> String {
     match fields.place() {
-        "" => what,
-        place => format!("{what}, in {place}"),
+        None => what,
+        Some(place) => format!("{what}, in {place}"),
     }
 }
 

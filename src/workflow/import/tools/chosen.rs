@@ -58,7 +58,7 @@ fn value_of_member(node: &Node<'_>, member: Option<&str>) -> Result<Option<Strin
         let all = object.record.0.iter();
         all.map(|(name, raw)| {
             let path = format!("{}.{name}", node.path);
-            (name.to_string(), Node::new(*raw, path))
+            (name.to_string(), Node::new(raw, path))
         })
         .collect()
     };

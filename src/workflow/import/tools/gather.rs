@@ -105,8 +105,8 @@ impl Fields for ToolRecord {
         Ok(None)
     }
 
-    fn place(&self) -> &str {
-        &self.place
+    fn place(&self) -> Option<&str> {
+        Some(self.place.as_str()).filter(|place| !place.is_empty())
     }
 }
 

@@ -89,13 +89,11 @@ fn member(
 /// The one document of a text.
 fn document<'t>(gather: &Gatherer<'_>, text: &'t str, path: &str) -> Result<Node<'t>, ImportError> {
     let all = json::documents(text).map_err(|fault| gather.json(fault))?;
-    match all.as_slice() {
-        [one] => Ok(Node::new(*one, path)),
-        _ => {
-            let what = format!("expected one JSON document, found {}", all.len());
-            Err(gather.whole((path.to_owned(), what)))
-        }
+    if let [one] = all.as_slice() {
+        return Ok(Node::new(one, path));
     }
+    let what = format!("expected one JSON document, found {}", all.len());
+    Err(gather.whole((path.to_owned(), what)))
 }
 
 /// Reads a log that is an archive: the header, the summaries, and for texts each sample.

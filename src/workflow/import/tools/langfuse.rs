@@ -214,7 +214,7 @@ fn of_table(text: &str) -> Result<(String, Vec<u64>), csv::LineFault> {
             let is_written = ["metadata", "subject", "value"].contains(&name.as_str());
             let written = || serde_json::from_str(&cell).ok();
             let value: Option<Value> = is_written.then(written).flatten();
-            let value = value.unwrap_or_else(|| Value::String(cell));
+            let value = value.unwrap_or(Value::String(cell));
             if object.insert(name.clone(), value).is_some() {
                 let what = format!("expected each column once, found {name:?} twice");
                 return Err((1, what));

@@ -266,13 +266,11 @@ fn item(event: &OtelEvent<'_>) -> Result<String, NodeFault> {
         return Ok(response);
     }
     let (trace, span) = (event.record.text("traceId")?, event.record.text("spanId")?);
-    match (trace, span) {
-        (Some(trace), Some(span)) => Ok(format!("{trace}-{span}")),
-        _ => {
-            let what = format!("expected {RESPONSE_ID}, or traceId and spanId, found neither");
-            Err((event.record.path.clone(), what))
-        }
+    if let (Some(trace), Some(span)) = (trace, span) {
+        return Ok(format!("{trace}-{span}"));
     }
+    let what = format!("expected {RESPONSE_ID}, or traceId and spanId, found neither");
+    Err((event.record.path.clone(), what))
 }
 
 #[cfg(test)]

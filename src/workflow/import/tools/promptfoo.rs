@@ -56,7 +56,7 @@ const RESULT: [&str; 17] = [
     "vars",
 ];
 
-/// DrawCounts so far, by policy and item.
+/// How many draws there are so far, by policy and item.
 type DrawCounts = BTreeMap<(String, String), u64>;
 
 /// Reads one file of results.
@@ -73,7 +73,7 @@ pub(super) fn rows(
         let what = format!("expected one JSON document, found {}", documents.len());
         return Err(gather.whole((String::new(), what)));
     };
-    let results = results(&Node::new(*document, "")).map_err(|fault| gather.whole(fault))?;
+    let results = results(&Node::new(document, "")).map_err(|fault| gather.whole(fault))?;
     if let Some(score) = terms.score {
         named_is_there(&results, score).map_err(|fault| gather.whole(fault))?;
     }
