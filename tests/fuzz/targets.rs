@@ -300,11 +300,11 @@ pub fn tools(bytes: &[u8]) {
         for tool in Tool::ALL {
             let terms = ToolTerms {
                 taken_as: (brings == Brings::Labels).then_some(TakenAs::Label),
-                scores_only: bytes.len() % 2 == 0,
+                scores_only: bytes.len().is_multiple_of(2),
                 ..ToolTerms::default()
             };
             let named = How {
-                policy: (bytes.len() % 3 == 0).then_some(&policy),
+                policy: bytes.len().is_multiple_of(3).then_some(&policy),
                 ..how
             };
             match tools::rows(tool, ("here", bytes), terms, named) {
