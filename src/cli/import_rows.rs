@@ -116,7 +116,7 @@ pub(super) fn take(
         }
         let format = match (verb, FileForm::of(&file.bytes)) {
             (Verb::Tool(tool), _) => tool.format(),
-            (_, FileForm::Csv) => ImportFormat::Csv,
+            (_, FileForm::Csv | FileForm::LangfuseTable) => ImportFormat::Csv,
             _ => ImportFormat::Cje,
         };
         let plan = session::plan(&home, &ledger, &experiment, file.rows)?;

@@ -73,7 +73,7 @@ pub(super) fn rows(
     how: How<'_>,
 ) -> Result<ImportRows, ImportError> {
     let file = path.display().to_string();
-    if FileForm::of(bytes) == FileForm::Csv {
+    if matches!(FileForm::of(bytes), FileForm::Csv | FileForm::LangfuseTable) {
         return import::csv::rows(&file, bytes, map, how);
     }
     let named = how.policy.cloned().or_else(|| intake_files::of_name(path));

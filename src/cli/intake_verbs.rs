@@ -106,12 +106,13 @@ fn given_scales(common: &ImportArgs, verb: &str) -> String {
     }
 }
 
-/// The options by which the verb of a tool brings what another verb was asked for.
-fn own_of_tool(tool: Tool, brings: Brings) -> &'static str {
+/// The options by which the verb of a tool brings what another verb was asked for; `None` where its files have no such thing.
+fn own_of_tool(tool: Tool, brings: Brings) -> Option<&'static str> {
     match (tool, brings) {
-        (Tool::Inspect | Tool::Promptfoo, Brings::Texts) => " --texts-only",
-        (Tool::Langfuse, Brings::Labels) => " --as label",
-        _ => "",
+        (_, Brings::Scores) => Some(""),
+        (Tool::Inspect | Tool::Promptfoo, Brings::Texts) => Some(" --texts-only"),
+        (Tool::Langfuse, Brings::Labels) => Some(" --as label"),
+        (_, Brings::Texts | Brings::Labels) => None,
     }
 }
 
@@ -129,7 +130,7 @@ fn of_tool(tool: Tool, file: &str, (verb, common): (Verb, &ImportArgs)) -> Strin
         Verb::Rows => Brings::Texts,
         Verb::Cje | Verb::Csv | Verb::Logged | Verb::Tool(_) => Brings::Scores,
     };
-    let own = own_of_tool(tool, brings);
+    let own = own_of_tool(tool, brings).unwrap_or_default();
     // Labels stand in files of their own; what these verbs share is the rest.
     let common = ImportArgs {
         labels: None,
@@ -182,6 +183,7 @@ pub(super) fn elsewhere(
         | FileForm::InspectArchive
         | FileForm::Promptfoo
         | FileForm::Langfuse
+        | FileForm::LangfuseTable
         | FileForm::OpenaiEvals
         | FileForm::Otel => intake_forms::help(verb),
     }
@@ -428,9 +430,11 @@ impl GivenRows {
             return file;
         };
         let Some(columns) = FileColumns::of(bytes) else {
-            if let Some(tool) = Tool::of(FileForm::of(bytes)) {
+            if let Some(tool) = Tool::of(FileForm::of(bytes))
+                && let Some(own) = own_of_tool(tool, brings)
+            {
                 tool.verb().clone_into(&mut file.verb);
-                own_of_tool(tool, brings).clone_into(&mut file.columns);
+                own.clone_into(&mut file.columns);
                 if let Some(files) = self.rows(brings) {
                     file.scale = own_scales(&files, brings);
                 }

@@ -22,6 +22,8 @@ pub enum FileForm {
     Promptfoo,
     /// Scores of Langfuse, in any of its forms but comma-separated values.
     Langfuse,
+    /// Scores of Langfuse as comma-separated values.
+    LangfuseTable,
     /// Records of OpenAI evals.
     OpenaiEvals,
     /// Log records as OTLP/JSON.
@@ -107,7 +109,18 @@ impl FileForm {
     fn of_header(text: &str) -> Self {
         let header = text.lines().next().unwrap_or_default();
         if header.contains(',') {
-            return Self::Csv;
+            let has = |name: &str| {
+                let mut columns = header.trim_end().split(',');
+                columns.any(|column| column.trim_matches('"') == name)
+            };
+            let is_langfuse = ["source", "dataType", "name", "value"]
+                .iter()
+                .all(|name| has(name));
+            return if is_langfuse {
+                Self::LangfuseTable
+            } else {
+                Self::Csv
+            };
         }
         let others = ['\t', ';'];
         let found = others.into_iter().find(|c| header.contains(*c));
@@ -118,7 +131,7 @@ impl FileForm {
     pub fn media(self) -> &'static str {
         match self {
             Self::InspectArchive => "application/zip",
-            Self::Csv => "text/csv",
+            Self::Csv | Self::LangfuseTable => "text/csv",
             Self::JsonLines | Self::OpenaiEvals | Self::Otel => "application/x-ndjson",
             Self::JsonList | Self::Inspect | Self::Promptfoo | Self::Langfuse | Self::Json => {
                 "application/json"
@@ -136,7 +149,7 @@ impl FileForm {
             Self::Inspect => "a log of Inspect",
             Self::InspectArchive => "an archive, as Inspect writes its logs",
             Self::Promptfoo => "results of promptfoo",
-            Self::Langfuse => "scores of Langfuse",
+            Self::Langfuse | Self::LangfuseTable => "scores of Langfuse",
             Self::OpenaiEvals => "records of OpenAI evals",
             Self::Otel => "log records of OpenTelemetry",
             Self::Json => "one JSON object over several lines",
@@ -166,6 +179,27 @@ mod tests {
             (b"[1]\n{\"prompt_id\":\"a\"}\n", FileForm::JsonLines),
             (b"prompt_id,score\na,1\n", FileForm::Csv),
             (b"\xef\xbb\xbfprompt_id,score\n", FileForm::Csv),
+            (
+                b"\"id\",\"name\",\"value\",\"dataType\",\"source\"\r\n",
+                FileForm::LangfuseTable,
+            ),
+            (
+                b"{\"data\":[{\"name\":\"n\",\"dataType\":\"NUMERIC\",\"source\":\"EVAL\",\"traceId\":\"t\"}]}",
+                FileForm::Langfuse,
+            ),
+            (
+                b"{\"spec\":{\"completion_fns\":[\"m\"],\"run_id\":\"r\"}}\n{\"run_id\":\"r\"}\n",
+                FileForm::OpenaiEvals,
+            ),
+            (
+                b"{\"resourceLogs\":[{\"scopeLogs\":[]}]}\n{\"resourceLogs\":[]}\n",
+                FileForm::Otel,
+            ),
+            // A log of Inspect may hold what JSON has not.
+            (
+                b"{\"version\":2,\"eval\":{\"task\":\"t\"},\"samples\":[NaN]}",
+                FileForm::Inspect,
+            ),
             (b"prompt_id\tscore\n", FileForm::Separated('\t')),
             (b"prompt_id;score\n", FileForm::Separated(';')),
             (b"PK\x03\x04rest", FileForm::InspectArchive),

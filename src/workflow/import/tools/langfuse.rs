@@ -99,7 +99,7 @@ pub(super) fn rows(
 ) -> Result<ImportRows, ImportError> {
     let mut gather = Gatherer::new(file, how);
     let text = gather.text(bytes)?;
-    let is_table = FileForm::of(bytes) == FileForm::Csv;
+    let is_table = matches!(FileForm::of(bytes), FileForm::Csv | FileForm::LangfuseTable);
     let (joined, table) = if is_table {
         let found = of_table(text);
         found.map_err(|(line, what)| ImportError::new(file, line, None, what))?

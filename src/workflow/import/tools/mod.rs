@@ -81,7 +81,7 @@ impl Tool {
         match form {
             FileForm::Inspect | FileForm::InspectArchive => Some(Self::Inspect),
             FileForm::Promptfoo => Some(Self::Promptfoo),
-            FileForm::Langfuse => Some(Self::Langfuse),
+            FileForm::Langfuse | FileForm::LangfuseTable => Some(Self::Langfuse),
             FileForm::OpenaiEvals => Some(Self::OpenaiEvals),
             FileForm::Otel => Some(Self::Otel),
             _ => None,
