@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::intake;
 use crate::cli::intake::ImportArgs;
 use crate::cli::intake::ImportRequest;
+use crate::cli::intake::Parse;
 use crate::cli::intake::SealOptions;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
@@ -97,8 +98,20 @@ impl LabelsArgs {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError> {
-    let mut common = args.common();
     let map = intake_forms::map(&args.map, Verb::Labels)?;
+    take(ctx, args, (Verb::Labels, ""), &|path, bytes, how| {
+        intake_forms::rows(path, bytes, &map, how)
+    })
+}
+
+/// Takes in the labels of a file that `parse` reads; `own` are options of the verb alone, as they were given.
+pub(super) fn take(
+    ctx: &mut Ctx<'_>,
+    args: &LabelsArgs,
+    (verb, own): (Verb, &str),
+    parse: Parse<'_>,
+) -> Result<View, CliError> {
+    let mut common = args.common();
     let (home, mut ledger) = intake::open(ctx, &common)?;
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
@@ -114,17 +127,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let beside = labels::BESIDE.map(|name| FieldId::new(name).expect("BUG: a literal"));
     let paths = [args.file.clone()];
     let wanted = ImportRequest {
-        verb: Verb::Labels,
+        verb,
         brings: Brings::Labels,
         beside: &beside,
         given: &paths,
-        own: "",
+        own,
         label_scale: intake::label_scale(ledger.state(), &request)?,
     };
     let of = (&common, wanted);
-    let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
-        intake_forms::rows(path, bytes, &map, how)
-    })?;
+    let files = intake::read(ctx, of, &home, &paths, parse)?;
     let rows = &files[0].rows;
     for warning in &rows.warnings {
         ctx.warn(format!("{}: {warning}", rows.file));

@@ -97,7 +97,7 @@ pub(super) struct SealOptions {
 }
 
 /// What both forms take.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct ImportArgs {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]

@@ -4,6 +4,7 @@
 //! say and adds no number of its own; which checkpoint it ends at is the caller's choice.
 
 pub mod extract;
+pub mod file_name;
 mod jsonl;
 pub mod publish;
 pub mod source;

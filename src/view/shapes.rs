@@ -173,9 +173,14 @@ shapes! {
     "import cje": intake::FilesImported | intake::FilesRehearsed;
     "import csv": intake::FilesImported | intake::FilesRehearsed;
     "import events": appended::FileAppended | Bodies;
+    "import inspect": intake::FilesImported | intake::FilesRehearsed | taken_in::RowsTakenIn;
     "import labels": taken_in::LabelsTakenIn;
+    "import langfuse": intake::FilesImported | intake::FilesRehearsed | taken_in::LabelsTakenIn;
     "import ledger": ledger_copy::LedgerImported | verify::Verification;
     "import logged": intake::FilesImported | intake::FilesRehearsed;
+    "import openai-evals": intake::FilesImported | intake::FilesRehearsed;
+    "import otel": intake::FilesImported | intake::FilesRehearsed;
+    "import promptfoo": intake::FilesImported | intake::FilesRehearsed | taken_in::RowsTakenIn;
     "import rows": taken_in::RowsTakenIn;
     "init": surroundings::NewLedger;
     "iterate accept": AndDue<steps::AcceptedPatches> | AndDue<steps::NoStep>;

@@ -57,8 +57,9 @@ KINDS = {
                                 salt=encoded(32), value_micro=MICRO),
     ("data.ingested", 1): Kind("scorer", "@ rows_root", fields=Optional(listing(record(
                                    fields=listing(ident), policy=ident))),
-                               format=one_of("cje", "csv"), labelled=integer(),
-                               rounded=integer(), rows=BLOB, rows_in=integer(), rows_out=integer(),
+                               format=one_of("cje", "csv", "inspect", "langfuse", "openai_evals", "otel",
+                                             "promptfoo"), labelled=integer(), rounded=integer(),
+                               rows=BLOB, rows_in=integer(), rows_out=integer(),
                                rows_root=encoded(32), sampled_from=Optional(timestamp),
                                sampled_to=Optional(timestamp), source=choice(
                                    envelope=record(blob=BLOB, recipient=recipient), private=PRIVATE)),

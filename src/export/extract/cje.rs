@@ -1,5 +1,6 @@
 //! Scores and open labels as `cje-eval` reads them: `EXPERIMENT/JUDGE/POLICY_responses.jsonl`, a draw a line.
 //!
+//! A character of a name that could lead elsewhere is `%` and two hexadecimal digits in the name of its file.
 //! `oracle_label` is the draw's open label, of several raters their mean. Sealed labels are not in it.
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use super::RecordedEvent;
 use super::create;
 use crate::ExportError;
 use crate::Progress;
+use crate::file_name;
 
 /// A draw of a policy in an experiment.
 type DrawKey = (String, PolicyId, ItemId, Count);
@@ -77,13 +79,15 @@ pub(super) fn by_policy(
         let Some(score) = said.event.said::<ScoreRecorded>() else {
             return Ok(());
         };
-        let parent = folder.join(experiment(said)).join(score.judge.as_str());
+        let parent = folder.join(file_name::encode(&experiment(said)));
+        let parent = parent.join(file_name::encode(score.judge.as_str()));
         let path = format!("{}/{}/{}", experiment(said), score.judge, score.policy);
         let out = match files.entry(path) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 ambient::create_dirs(&parent)?;
-                new.insert(create(&parent, &format!("{}{ending}", score.policy))?)
+                let name = file_name::encode(score.policy.as_str());
+                new.insert(create(&parent, &format!("{name}{ending}"))?)
             }
         };
         out.write_all(format!("{}\n", line(said, score)).as_bytes())?;

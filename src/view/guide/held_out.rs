@@ -6,7 +6,9 @@ use crate::view::guide::LabelledShare;
 
 /// Whether labels for the test are to be held out of the one file of labels.
 pub(super) fn is_held_out(case: &GuideCase) -> bool {
-    case.names.labels.is_some() && case.names.probes.is_none()
+    // Lines are drawn, so each label has to be one.
+    let labels = case.names.labels.as_ref();
+    labels.is_some_and(|of| of.verb == "labels") && case.names.probes.is_none()
 }
 
 /// How many rows have a label, where the files tell.

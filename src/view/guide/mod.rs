@@ -256,7 +256,11 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
         Kind::LabelDesignRegistered,
         2,
     );
-    let beside = has_labels && has_scores && case.names.labels.is_none();
+    // Files of other tools bring scores alone.
+    let beside = has_labels
+        && has_scores
+        && case.names.labels.is_none()
+        && case.names.scores.iter().all(GuideFile::may_hold_labels);
     scored(path, case, if beside { " --labels" } else { "" });
     let first = judges(case)
         .first()

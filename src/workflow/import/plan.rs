@@ -89,6 +89,8 @@ pub struct ImportPlan {
     pub rows: Vec<RowPlan>,
     /// Scores that differ from the recorded ones.
     pub conflicts: Vec<Conflict>,
+    /// Whether the file holds labels beside those of its rows.
+    pub holds_labels: bool,
 }
 
 /// A score of a file that differs from the recorded one.
@@ -106,7 +108,8 @@ impl ImportPlan {
     /// Whether a label of the file stays closed: then its original is for the custodian alone.
     pub fn stays_closed(&self) -> bool {
         let mut labels = self.rows.iter().map(|row| &row.label);
-        labels.any(|label| matches!(label, LabelIntake::Sealed(..) | LabelIntake::Unread))
+        self.holds_labels
+            || labels.any(|label| matches!(label, LabelIntake::Sealed(..) | LabelIntake::Unread))
     }
 }
 
@@ -136,6 +139,7 @@ pub fn plan(
     ask: &ImportTerms,
 ) -> Result<ImportPlan, PlanRefusal> {
     let (_, root) = rows.root(&ask.judge);
+    let holds_labels = rows.holds_labels;
     let mut conflicts = Vec::new();
     let rows: Result<Vec<_>, PlanRefusal> = rows
         .rows
@@ -152,6 +156,7 @@ pub fn plan(
         ingested: ingested(ledger, &ask.experiment, root)?,
         rows: rows?,
         conflicts,
+        holds_labels,
     })
 }
 

@@ -156,6 +156,26 @@ fn scores_and_labels_come_back() {
     desk.ok("export inspect -o ratings --experiment arena");
 }
 
+/// A model is named with a slash, and a name may be anything: its file lies where it was asked for.
+#[test]
+fn names_lead_to_no_other_folder() {
+    let mut desk = Desk::new();
+    desk.ok("init --holder Ada --roles all");
+    desk.ok("experiment register ../../out --title Arena --purpose testing");
+    desk.file(
+        "rows.jsonl",
+        "{\"prompt_id\":\"p1\",\"judge_score\":0.5,\"target_policy\":\"openai/gpt-4o\"}\n",
+    );
+    desk.ok("import cje rows.jsonl --judge ../judge");
+    desk.ok("export inspect -o ratings");
+    desk.ok("export cje -o rows");
+    let folder = "%2E.%2F..%2Fout/%2E.%2Fjudge";
+    read(&desk, &format!("ratings/{folder}/openai%2Fgpt-4o.jsonl"));
+    let file = format!("rows/{folder}/openai%2Fgpt-4o_responses.jsonl");
+    let again = desk.ok(&format!("import cje {file} --judge ../judge --json"));
+    assert_eq!(again.json()["verdict"], "already_recorded");
+}
+
 #[test]
 fn a_crate_verifies_as_the_log_that_it_is() {
     let mut desk = desk();

@@ -175,13 +175,13 @@ fn a_file_that_is_not_what_a_verb_reads_has_its_message() {
             line: "import cje inspect.json --policy base",
             code: 4,
             first: "input: inspect.json: expected JSON Lines, as `import cje` reads, found a log of Inspect",
-            next: "clover import cje rows.jsonl --policy base --judge inspect",
+            next: "clover import inspect inspect.json --policy base",
         },
         Mistake {
             line: "import rows inspect.json --policy base",
             code: 4,
             first: "input: inspect.json: expected comma-separated values or JSON Lines, as `import rows` reads, found a log of Inspect",
-            next: "clover import rows rows.jsonl --policy base",
+            next: "clover import inspect inspect.json --texts-only --policy base",
         },
         Mistake {
             line: "import cje bad.jsonl --policy base",

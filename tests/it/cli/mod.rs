@@ -86,6 +86,8 @@ mod summarised;
 mod synced;
 mod synced_killed;
 mod taken_in;
+mod tools;
+mod tools_archives;
 mod unchecked;
 mod unscored;
 mod verbs;

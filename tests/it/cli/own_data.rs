@@ -218,15 +218,15 @@ fn exports_of_other_tools_are_known_wherever_they_are_given() {
         (
             "analyze log.json",
             [
-                "found a log of Inspect",
-                "> rows.jsonl && clover analyze rows.jsonl",
+                "log.json: expected a score, found none",
+                "next: clover import inspect",
             ],
         ),
         (
             "import events eval.json",
             [
                 "expected signed events, found results of promptfoo",
-                "&& clover import cje rows.jsonl --judge promptfoo",
+                "next: clover import promptfoo eval.json",
             ],
         ),
         // What such a file has are scores: rows of scores hold no label.
@@ -234,7 +234,7 @@ fn exports_of_other_tools_are_known_wherever_they_are_given() {
             "import labels eval.json",
             [
                 "found results of promptfoo: these are scores of a judge",
-                "&& clover import cje rows.jsonl --judge promptfoo",
+                "next: clover import promptfoo eval.json",
             ],
         ),
     ] {
