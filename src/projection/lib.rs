@@ -10,6 +10,7 @@ pub mod batteries;
 pub mod beacons;
 pub mod budgets;
 pub mod bundle;
+pub mod chronicle;
 pub mod decisions;
 pub mod deployments;
 pub mod designs;

@@ -504,7 +504,8 @@ impl Estimates<'_> {
         values::values_forest(of.alpha, of.output_scale, rows.collect())
     }
 
-    fn facts(&self, on_record: bool) -> EstimatesFacts {
+    /// What they say, for machines.
+    pub fn facts(&self, on_record: bool) -> EstimatesFacts {
         let rows = self.rows.iter().zip(self.ranks());
         let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();

@@ -1,4 +1,19 @@
-//! Reports of iterations: gathered from the log, published, listed and read back.
+//! Reports: what documents are made of, and what the verb answers; those of iterations are published, listed and read
+//! back too.
+
+pub mod change;
+mod course;
+pub mod documents;
+pub mod estimate;
+pub mod evidence;
+pub mod experiment;
+pub mod gate;
+pub mod iteration;
+pub mod made;
+mod picked;
+pub mod requirements;
+pub mod retention;
+pub mod trail;
 
 use serde::Serialize;
 
