@@ -191,7 +191,9 @@ fn part(out: &mut String, part: &Chapter) {
         out,
         &format!("\n## {}\n", plain(&shown::words(&part.title))),
     );
-    put(out, &wrapped(&plain(&shown::words(&part.about)), ""));
+    if !part.about.is_empty() {
+        put(out, &wrapped(&plain(&shown::words(&part.about)), ""));
+    }
     if !part.facts.is_empty() {
         put(out, "");
     }

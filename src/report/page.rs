@@ -26,8 +26,13 @@ const WORDY: usize = 24;
 /// Entries that a row names before it says how many more there are.
 const REFS: usize = 4;
 /// Characters of a row from which a table is wider than a phone, a tablet, a desk.
-const WIDE: [(usize, &str); 3] = [(112, "w3"), (72, "w2"), (34, "w1")];
-/// Keys of columns that say how something ended: they stand behind the first, so that no screen hides them.
+const WIDE: [(usize, &str); 3] = [(112, "w3"), (66, "w2"), (28, "w1")];
+/// Characters of a heading before it takes a second line.
+const HEAD: usize = 16;
+/// Characters of a cell of a matrix.
+const MARK: usize = 9;
+/// Keys of columns that say how something ended: the first of them stands behind the first column, so that
+/// no screen hides it.
 const VERDICTS: &[&str] = &[
     "covered", "outcome", "standing", "state", "verdict", "result",
 ];
@@ -89,7 +94,7 @@ fn cell(cell: &Cell, digits: usize) -> String {
     let text = shown::cell(cell, digits);
     match cell {
         Cell::Verdict(verdict) => {
-            let class = text.replace(' ', "_");
+            let class = text.to_lowercase().replace(' ', "_");
             format!("<span class=\"v {class}\">{}</span>", shown::word(*verdict))
         }
         Cell::Digest(digest) => format!("<code title=\"{}\">{text}</code>", digest.to_hex()),
@@ -199,11 +204,13 @@ impl Page {
     fn part(&mut self, part: &Chapter) {
         let id = part.key;
         self.put(&format!(
-            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n\
-             <p class=\"about\">{}</p>",
+            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>",
             escaped(&shown::words(&part.title)),
-            escaped(&shown::words(&part.about))
         ));
+        if !part.about.is_empty() {
+            let about = escaped(&shown::words(&part.about));
+            self.put(&format!("<p class=\"about\">{about}</p>"));
+        }
         if !part.facts.is_empty() {
             self.put("<dl>");
             for fact in &part.facts {
@@ -261,7 +268,7 @@ impl Page {
             Some(plot) => {
                 if let Some(svg) = plot::svg(table, plot) {
                     self.put(&format!(
-                        "<figure>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}, drawn\">\n{svg}\
+                        "<figure>\n<p class=\"hint w1\">The drawing is wider: scroll sideways.</p><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}, drawn\">\n{svg}\
                          </div>\n</figure>",
                         escaped(&shown::words(&table.title))
                     ));
@@ -285,8 +292,9 @@ impl Page {
                 heads.push(head);
             }
         }
+        let hint = hint_of(heads.len() * MARK);
         self.put(&format!(
-            "<figure>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}, at a glance\">\n\
+            "<figure>\n{hint}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}, at a glance\">\n\
              <table class=\"matrix\">\n<caption>{0}, at a glance</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
             escaped(&shown::words(&table.title)),
             shown::words(table.columns[row].head),
@@ -413,17 +421,16 @@ impl Page {
     }
 }
 
-/// The order of columns: the first, those that say how something ended, the rest.
+/// The order of columns: the first, the first that says how something ended, the rest as they stand.
 fn order(table: &Table) -> Vec<usize> {
     let ends = |at: &usize| {
-        let cells = table.rows.iter().filter_map(|row| row.cells.get(*at));
+        let mut cells = table.rows.iter().filter_map(|row| row.cells.get(*at));
         VERDICTS.contains(&table.columns[*at].key)
-            || cells
-                .into_iter()
-                .any(|cell| matches!(cell, Cell::Verdict(_)))
+            || cells.any(|cell| matches!(cell, Cell::Verdict(_)))
     };
-    let (verdicts, rest): (Vec<usize>, Vec<usize>) = (1..table.columns.len()).partition(ends);
-    [0].into_iter().chain(verdicts).chain(rest).collect()
+    let verdict = (1..table.columns.len()).find(ends);
+    let rest = (1..table.columns.len()).filter(|at| Some(*at) != verdict);
+    [0].into_iter().chain(verdict).chain(rest).collect()
 }
 
 /// A line over a table that some screens do not show whole.
@@ -432,10 +439,16 @@ fn hint(table: &Table) -> String {
     let width = |at: usize| {
         let cells = table.rows.iter().filter_map(|row| row.cells.get(at));
         let longest = cells.map(|one| shown::cell(one, digits(at)).chars().count());
-        longest.max().unwrap_or(0).min(40) + 2
+        let head = table.columns[at].head.chars().count().min(HEAD);
+        longest.max().unwrap_or(0).max(head).min(40) + 2
     };
     let all: usize = (0..table.columns.len()).map(width).sum::<usize>() + 8;
-    let class = WIDE.iter().find(|(least, _)| all > *least);
+    hint_of(all)
+}
+
+/// The same of a row of so many characters.
+fn hint_of(characters: usize) -> String {
+    let class = WIDE.iter().find(|(least, _)| characters > *least);
     class.map_or(String::new(), |(_, class)| {
         format!("<p class=\"hint {class}\">More columns: scroll sideways.</p>")
     })

@@ -197,39 +197,48 @@ fn answer(
     Ok(documents::written(document, &file, bytes))
 }
 
-/// What a report of a range is made of.
-fn source<'a>(
-    ctx: &Ctx<'_>,
-    (ledger, at): (&'a Ledger, &'a AsOf),
-    range: Option<&RangeArgs>,
-) -> Result<ReportSource<'a>, CliError> {
-    let head = ctx.as_of.unwrap_or(ledger.size().saturating_sub(1));
-    let named = |of: fn(&RangeArgs) -> Option<&String>| range.and_then(of);
-    let from_seq = match named(|of| of.from.as_ref()) {
-        Some(text) => at::first_of(ledger, text)?,
-        None => 0,
-    };
-    let through_seq = match named(|of| of.to.as_ref()) {
-        Some(text) => at::last_of(ledger, text)?.min(head),
-        None => head,
-    };
-    if from_seq > through_seq {
-        let message =
-            format!("the range is empty: --from is entry {from_seq}, --to entry {through_seq}");
+/// The first and the last entry of a range.
+fn range(ctx: &Ctx<'_>, ledger: &Ledger, args: &RangeArgs) -> Result<(u64, u64), CliError> {
+    let head = head(ctx, ledger);
+    let from = args.from.as_ref().map(|text| at::first_of(ledger, text));
+    let to = args.to.as_ref().map(|text| at::last_of(ledger, text));
+    let (from, to) = (
+        from.transpose()?.unwrap_or(0),
+        to.transpose()?.unwrap_or(head).min(head),
+    );
+    if from > to {
+        let message = format!("the range is empty: --from is entry {from}, --to entry {to}");
         return Err(CliError::usage(message, "clover log"));
     }
-    Ok(ReportSource {
+    Ok((from, to))
+}
+
+fn head(ctx: &Ctx<'_>, ledger: &Ledger) -> u64 {
+    ctx.as_of.unwrap_or(ledger.size().saturating_sub(1))
+}
+
+/// The state at the end of a range.
+fn state_at(ctx: &Ctx<'_>, ledger: &Ledger, at: AsOf, through: u64) -> Result<AsOf, CliError> {
+    if through == head(ctx, ledger) {
+        return Ok(at);
+    }
+    Ok(AsOf::Earlier(Box::new(ledger.state_shown(through + 1)?)))
+}
+
+/// What a report of everything up to the last entry is made of.
+fn whole<'a>(ctx: &Ctx<'_>, ledger: &'a Ledger, at: &'a AsOf) -> ReportSource<'a> {
+    ReportSource {
         ledger,
         state: at.state(ledger),
-        from_seq,
-        through_seq,
-    })
+        from_seq: 0,
+        through_seq: head(ctx, ledger),
+    }
 }
 
 pub(super) fn of_gate(ctx: &mut Ctx<'_>, args: &ReportGateArgs) -> Result<View, CliError> {
     let id = gate_id(&args.id)?;
     let (_, ledger, at) = home::view(ctx)?;
-    let source = source(ctx, (&ledger, &at), None)?;
+    let source = whole(ctx, &ledger, &at);
     let document = gate::document(&source, &id)?;
     let command = format!("clover report gate {}", shell::word(&id));
     answer(ctx, (&document, &args.out), &command, None)
@@ -240,7 +249,7 @@ pub(super) fn of_estimates(ctx: &mut Ctx<'_>, args: &OfExperimentArgs) -> Result
     let state = at.state(&ledger);
     let id = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
     current::check(state, &id, "the command")?;
-    let source = source(ctx, (&ledger, &at), None)?;
+    let source = whole(ctx, &ledger, &at);
     let chronicle = source.chronicle(Some(&id))?;
     let said = said_of_newest(ctx, &id, &chronicle)?;
     let document = estimated::document(&source, &id, &chronicle, said)?;
@@ -268,7 +277,7 @@ pub(super) fn of_experiment(ctx: &mut Ctx<'_>, args: &OfExperimentArgs) -> Resul
     let state = at.state(&ledger);
     let id = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
     known(state, &id)?;
-    let source = source(ctx, (&ledger, &at), None)?;
+    let source = whole(ctx, &ledger, &at);
     let document = experiment::document(&source, &id)?;
     let command = format!("clover report experiment {}", shell::word(&id));
     answer(ctx, (&document, &args.out), &command, None)
@@ -289,7 +298,7 @@ fn known(state: &crate::ledger::State, id: &ExperimentId) -> Result<(), CliError
 pub(super) fn of_change(ctx: &mut Ctx<'_>, args: &ReportChangeArgs) -> Result<View, CliError> {
     let (_, ledger, at) = home::view(ctx)?;
     let (experiment, version) = rubric::named(at.state(&ledger), &args.prompt)?;
-    let source = source(ctx, (&ledger, &at), None)?;
+    let source = whole(ctx, &ledger, &at);
     let document = change::document(&source, &experiment, version)?;
     let command = format!("clover report change {}", shell::word(&args.prompt));
     answer(ctx, (&document, &args.out), &command, None)
@@ -310,7 +319,14 @@ pub(super) fn of_trail(ctx: &mut Ctx<'_>, args: &ReportTrailArgs) -> Result<View
             .map(record::experiment_id)
             .transpose()?,
     };
-    let source = source(ctx, (&ledger, &at), Some(&args.range))?;
+    let (from_seq, through_seq) = range(ctx, &ledger, &args.range)?;
+    let at = state_at(ctx, &ledger, at, through_seq)?;
+    let source = ReportSource {
+        ledger: &ledger,
+        state: at.state(&ledger),
+        from_seq,
+        through_seq,
+    };
     if let Some(id) = &filter.experiment {
         known(source.state, id)?;
     }
@@ -364,7 +380,14 @@ pub(super) fn of_evidence(
         .as_deref()
         .map(record::experiment_id)
         .transpose()?;
-    let source = source(ctx, (&ledger, &at), Some(&args.range))?;
+    let (from_seq, through_seq) = range(ctx, &ledger, &args.range)?;
+    let at = state_at(ctx, &ledger, at, through_seq)?;
+    let source = ReportSource {
+        ledger: &ledger,
+        state: at.state(&ledger),
+        from_seq,
+        through_seq,
+    };
     if let Some(id) = &experiment {
         known(source.state, id)?;
     }

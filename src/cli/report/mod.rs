@@ -30,6 +30,7 @@ use crate::projection::bundle::Bundle;
 use crate::projection::bundle::label;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
+use crate::report::document::Document;
 use crate::report::document::ReportKind;
 use crate::report::markdown;
 use crate::report::page;
@@ -170,13 +171,24 @@ impl ReportFormat {
     }
 
     /// The rendering of an iteration; its JSON is the bundle, whose digest is signed.
-    fn render(self, source: &ReportSource<'_>, bundle: &Bundle) -> Result<Vec<u8>, CliError> {
-        Ok(match self {
-            Self::Html => page::html(&iteration::document(source, bundle)?).into_bytes(),
-            Self::Md => markdown::markdown(&iteration::document(source, bundle)?).into_bytes(),
+    fn render(self, bundle: &Bundle, drawn: &Document) -> Vec<u8> {
+        match self {
+            Self::Html => page::html(drawn).into_bytes(),
+            Self::Md => markdown::markdown(drawn).into_bytes(),
             Self::Json => bundle.to_bytes(),
-        })
+        }
     }
+}
+
+/// The document of a bundle, with what stands beside it in the log.
+fn drawn(ledger: &Ledger, state: &State, bundle: &Bundle) -> Result<Document, CliError> {
+    let source = ReportSource {
+        ledger,
+        state,
+        from_seq: 0,
+        through_seq: bundle.through_seq,
+    };
+    Ok(iteration::document(&source, bundle)?)
 }
 
 /// The iteration that is named, else the one that opened last.
@@ -219,25 +231,21 @@ fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> 
     let through = through.unwrap_or(ledger.size().saturating_sub(1));
     let of = (&it.experiment, id);
     let bundle = reports::gathered(&ledger, state, of, through)?;
+    let drawn = drawn(&ledger, state, &bundle)?;
+    let both = (&bundle, &drawn);
     let Some(format) = format else {
-        return Ok(view::summary(&bundle));
+        return Ok(view::summary(&bundle, &drawn));
     };
-    let source = ReportSource {
-        ledger: &ledger,
-        state,
-        from_seq: 0,
-        through_seq: through,
-    };
-    let bytes = format.render(&source, &bundle)?;
+    let bytes = format.render(&bundle, &drawn);
     let Some(out) = &args.out else {
         let text = String::from_utf8_lossy(&bytes);
         if !ctx.globals.json {
             ctx.out(&text)?;
         }
-        return Ok(view::document(&bundle, text.into_owned()));
+        return Ok(view::document(both, text.into_owned()));
     };
     let (file, bytes) = written(ctx, out, &bytes)?;
-    Ok(view::written(&bundle, &file, bytes))
+    Ok(view::written(both, &file, bytes))
 }
 
 /// Writes a file; gives its path and its length in bytes.
@@ -271,13 +279,8 @@ fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> {
     let answer = submit::shown(ctx, &ledger, &submission);
     let file = match (&args.out, format, args.dry_run) {
         (Some(out), Some(format), false) => {
-            let source = ReportSource {
-                ledger: &ledger,
-                state: ledger.state(),
-                from_seq: 0,
-                through_seq: bundle.through_seq,
-            };
-            Some(written(ctx, out, &format.render(&source, &bundle)?)?)
+            let drawn = drawn(&ledger, ledger.state(), &bundle)?;
+            Some(written(ctx, out, &format.render(&bundle, &drawn))?)
         }
         _ => None,
     };

@@ -39,6 +39,17 @@ pub(super) struct Act<'c> {
     pub is_since: bool,
 }
 
+impl Act<'_> {
+    /// Whether another act says the same, so that a row tells of both.
+    fn is_same(&self, other: &Self) -> bool {
+        let author = |act: &Self| act.entry.event.header.author;
+        self.verb == other.verb
+            && self.subject == other.subject
+            && self.said == other.said
+            && author(self) == author(other)
+    }
+}
+
 /// What entries are about, by their ids: a patch, a version.
 #[derive(Default)]
 struct Subjects {
@@ -235,12 +246,14 @@ pub(super) fn table(key: &'static str, title: &str, acts: &[&Act<'_>], state: &S
         ("said", "said"),
     ];
     let mut table = Table::new(key, title, &columns);
-    for act in acts {
+    for same in acts.chunk_by(|one, other| one.is_same(other)) {
+        let act = same[0];
         let entry = act.entry;
-        let said = if act.said.is_empty() {
-            Cell::Absent
-        } else {
-            Cell::text(act.said.clone())
+        let said = match (act.said.is_empty(), same.len()) {
+            (true, 1) => Cell::Absent,
+            (false, 1) => Cell::text(act.said.clone()),
+            (true, times) => Cell::text(format!("{times} times")),
+            (false, times) => Cell::text(format!("{times} times: {}", act.said)),
         };
         let cells = vec![
             Cell::text(act.verb),
@@ -250,7 +263,8 @@ pub(super) fn table(key: &'static str, title: &str, acts: &[&Act<'_>], state: &S
             Cell::text(minute(entry)),
             said,
         ];
-        table.row(entry.seq, cells);
+        let events = same.iter().map(|act| act.entry.seq);
+        table.row_of(events.collect(), cells);
     }
     table
 }

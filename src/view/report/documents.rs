@@ -109,21 +109,7 @@ impl DocumentFacts {
 pub fn summary(document: &Document, command: &str) -> View {
     let facts = DocumentFacts::of(document);
     let mut view = View::of(&facts);
-    view.answer(facts.answer.clone());
-    for text in &document.head.rest {
-        view.sentence(text.clone());
-    }
-    view.sentence(facts.period.clone());
-    for remark in &document.head.separation {
-        view.sentence(remark.text.clone());
-    }
-    for table in document.head.people.iter().chain(&document.head.since) {
-        if !table.rows.is_empty() {
-            view.gap();
-            put(&mut view, table);
-        }
-    }
-    view.gap();
+    head(&mut view, document);
     let rows = facts.parts.iter().map(|of| {
         let (title, standing) = (of.title.clone(), of.standing.to_owned());
         vec![title, standing, of.rows.to_string()]
@@ -131,6 +117,26 @@ pub fn summary(document: &Document, command: &str) -> View {
     view.table(&["part", "shown", "rows"], rows);
     lacking(&mut view, &facts);
     view.with_next(format!("{command} -o report.html"))
+}
+
+/// What a report begins with.
+pub(super) fn head(view: &mut View, document: &Document) {
+    let said = &document.head;
+    view.answer(said.answer.clone());
+    for text in &said.rest {
+        view.sentence(text.clone());
+    }
+    view.sentence(said.period.clone());
+    for remark in &said.separation {
+        view.sentence(remark.text.clone());
+    }
+    for table in said.people.iter().chain(&said.since) {
+        if !table.rows.is_empty() {
+            view.gap();
+            put(view, table);
+        }
+    }
+    view.gap();
 }
 
 fn put(view: &mut View, table: &Table) {

@@ -66,7 +66,14 @@ pub fn document(
     ));
     out.parts.push(overview(&chronicle, &all));
     out.appendices = all.iter().map(|of| chapter(&chronicle, of)).collect();
-    out.appendices.extend(behind(source, &chronicle));
+    // What a change is about was often said before the range.
+    let from_seq = 0;
+    let whole = ReportSource {
+        from_seq,
+        ..*source
+    }
+    .chronicle(experiment)?;
+    out.appendices.extend(behind(source, (&chronicle, &whole)));
     source.finish(out)
 }
 
@@ -176,7 +183,7 @@ fn key(of: &Requirement) -> &'static str {
 }
 
 /// What every framework asks for beside: signatures, people, changes, the population of entries.
-fn behind(source: &ReportSource<'_>, chronicle: &Chronicle) -> Vec<Chapter> {
+fn behind(source: &ReportSource<'_>, (chronicle, whole): (&Chronicle, &Chronicle)) -> Vec<Chapter> {
     let state = source.state;
     let mut signed = Chapter::new(
         "signatures",
@@ -215,8 +222,9 @@ fn behind(source: &ReportSource<'_>, chronicle: &Chronicle) -> Vec<Chapter> {
         "Changes in the range",
         "Each step from an opening to a deployment, and what came of it: the population to draw samples from.",
     );
-    let acts = course::acts(chronicle);
-    let acts: Vec<&Act<'_>> = acts.iter().collect();
+    let acts = course::acts(whole);
+    let in_range = |act: &&Act<'_>| act.entry.seq >= source.from_seq;
+    let acts: Vec<&Act<'_>> = acts.iter().filter(in_range).collect();
     let table = course::table(
         "acts",
         &counted(acts.len() as u64, "act", "acts"),

@@ -6,6 +6,7 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::ledger::LedgerError;
 use crate::projection::bundle::Bundle;
+use crate::projection::chronicle::Chronicle;
 use crate::report::document::Document;
 use crate::report::iteration;
 use crate::view::report::course;
@@ -34,11 +35,8 @@ pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, 
         .filter(|act| !act.is_since && (act.subject == name || own.contains(&act.subject)))
         .collect();
     let accepted = chronicle.of(Kind::PatchAccepted);
-    let first = chronicle
-        .of(Kind::IterationOpened)
-        .find(|entry| entry.event.payload.iteration() == Some(&bundle.iteration));
-    let opened = first.map_or(0, |entry| entry.seq);
-    let is_after = |act: &&Act<'_>| act.is_since && act.entry.seq > opened;
+    let end = own_end(&chronicle, bundle);
+    let is_after = |act: &&Act<'_>| act.is_since && act.entry.seq > end;
     let since: Vec<&Act<'_>> = acts
         .iter()
         .filter(is_after)
@@ -65,12 +63,23 @@ pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, 
     ));
     let since = course::table(
         "since",
-        "What bears on it since it opened",
+        "What bears on it since it ended",
         &since,
         source.state,
     );
     out.head.since = Some(since);
     source.finish(out)
+}
+
+/// Where the iteration ended: its close, else where it opened.
+fn own_end(chronicle: &Chronicle, bundle: &Bundle) -> u64 {
+    let own = |kind: Kind| {
+        let mut entries = chronicle.of(kind);
+        let found = entries.find(|of| of.event.payload.iteration() == Some(&bundle.iteration));
+        found.map(|entry| entry.seq)
+    };
+    let end = own(Kind::IterationClosed).or_else(|| own(Kind::IterationOpened));
+    end.unwrap_or(0)
 }
 
 /// Kinds that bear on every decision of the experiment.
