@@ -201,6 +201,17 @@ pub struct DocumentHead {
     pub since: Option<Table>,
 }
 
+impl DocumentHead {
+    /// The heading over those who acted, and over whether they are different people.
+    pub fn people_title(&self) -> &'static str {
+        if self.people.is_some() {
+            "Who did what"
+        } else {
+            "Separation of roles"
+        }
+    }
+}
+
 /// An entry that a document rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CitedEntry {

@@ -126,7 +126,7 @@ pub fn markdown(document: &Document) -> String {
 fn course(out: &mut String, document: &Document) {
     let head = &document.head;
     if head.people.is_some() || !head.separation.is_empty() {
-        put(out, "\n## Who did what\n");
+        put(out, &format!("\n## {}\n", head.people_title()));
     }
     for remark in &head.separation {
         let line = format!("- {} ({})", plain(&remark.text), refs(&remark.events));

@@ -159,7 +159,10 @@ impl Page {
     fn course(&mut self, document: &Document) {
         let said = &document.head;
         if said.people.is_some() || !said.separation.is_empty() {
-            self.put("<section id=\"people\" aria-labelledby=\"people-title\">\n<h2 id=\"people-title\">Who did what</h2>");
+            let title = said.people_title();
+            self.put(&format!(
+                "<section id=\"people\" aria-labelledby=\"people-title\">\n<h2 id=\"people-title\">{title}</h2>"
+            ));
             for remark in &said.separation {
                 let (text, refs) = (escaped(&remark.text), refs(&remark.events));
                 self.put(&format!("<p>{text} <span class=\"ref\">{refs}</span></p>"));

@@ -23,6 +23,10 @@ use crate::view::report::made::counted;
 
 /// Characters of what an entry says that a row shows.
 const SAID_MAX: usize = 320;
+/// Items of a list before they are counted.
+const LIST_MAX: usize = 8;
+/// Characters of a word without a blank that is a digest or a key.
+const CODE: usize = 40;
 
 /// What narrows a trail.
 #[derive(Clone, Debug, Default)]
@@ -146,24 +150,56 @@ fn roles(roles: &Roles) -> String {
     roles.to_string()
 }
 
-/// The data of an event as `name: value`, amounts as decimals, what lies deeper as JSON.
+/// The data of an event as `name: value`: amounts as decimals, what lies deeper behind the names that lead there, lists of
+/// texts joined, longer ones counted.
 pub fn decoded(data: &Value) -> String {
-    let Some(fields) = data.as_object() else {
-        return data.to_string();
+    let mut out = Vec::new();
+    flatten("", data, &mut out);
+    out.join("; ")
+}
+
+fn flatten(name: &str, value: &Value, out: &mut Vec<String>) {
+    if let Value::Object(fields) = value {
+        for (inner, value) in fields {
+            let inner = inner.replace('_', " ");
+            flatten(format!("{name} {inner}").trim(), value, out);
+        }
+        return;
+    }
+    let amount = name.strip_suffix(" micro");
+    let amount = amount.zip(value.as_i64().and_then(Micro::new));
+    if let Some((name, micro)) = amount {
+        return out.push(format!("{name}: {micro}"));
+    }
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(all) if all.len() > LIST_MAX || all.iter().any(Value::is_object) => {
+            counted(all.len() as u64, "item", "items")
+        }
+        Value::Array(all) => {
+            let texts = all.iter().map(|one| match one {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            });
+            texts.collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
     };
-    let fields = fields.iter().map(|(name, value)| {
-        let (name, micro) = match name.strip_suffix("_micro") {
-            Some(name) => (name, value.as_i64().and_then(Micro::new)),
-            None => (name.as_str(), None),
-        };
-        let value = match (micro, value) {
-            (Some(micro), _) => format!("{micro}"),
-            (None, Value::String(text)) => text.clone(),
-            (None, other) => other.to_string(),
-        };
-        format!("{}: {value}", name.replace('_', " "))
+    out.push(format!("{name}: {text}"));
+}
+
+/// What an entry says, in short: digests and keys by their first characters.
+fn short(said: &str) -> String {
+    let words = said.split(' ').map(|word| {
+        let is_long = word.chars().count() >= CODE;
+        if is_long && !word.contains(['/', '.']) {
+            word.chars().take(12).chain(['…']).collect()
+        } else {
+            word.to_owned()
+        }
     });
-    fields.collect::<Vec<_>>().join("; ")
+    let text = words.collect::<Vec<_>>().join(" ");
+    text.chars().take(SAID_MAX).collect()
 }
 
 /// The trail of a range.
@@ -220,7 +256,7 @@ pub fn document(source: &ReportSource<'_>, filter: &TrailFilter) -> Result<Docum
             format!("{} to {}", of.seq, of.last_seq)
         };
         let said = if of.count == 1 {
-            of.said.chars().take(SAID_MAX).collect()
+            short(&of.said)
         } else {
             counted(of.count, "entry", "entries")
         };
@@ -253,4 +289,34 @@ pub fn document(source: &ReportSource<'_>, filter: &TrailFilter) -> Result<Docum
     );
     out.parts.push(part);
     source.finish(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn data_is_decoded_into_words() {
+        let data = json!({
+            "score_micro": 850_000, "range": {"low_micro": -1, "high": 2}, "roles": ["arbiter", "owner"], "rows": [{}, {}],
+            "human": true,
+        });
+        let said = decoded(&data);
+        let mut parts: Vec<&str> = said.split("; ").collect();
+        parts.sort_unstable();
+        let expected = [
+            "human: true",
+            "range high: 2",
+            "range low: -0.000001",
+            "roles: arbiter, owner",
+            "rows: 2 items",
+            "score: 0.85",
+        ];
+        assert_eq!(parts, expected);
+        assert_eq!(
+            short(&format!("key: {}", "a".repeat(64))),
+            "key: aaaaaaaaaaaa…"
+        );
+    }
 }

@@ -181,11 +181,8 @@ impl Drawn {
                 }
             }
             let shown = ["facts", "tables", "listings", "missing"];
-            let is_something = |name: &&str| !chapter[**name].as_array().unwrap().is_empty();
-            assert!(
-                shown.iter().any(|name| is_something(&name)),
-                "{command}: {chapter}"
-            );
+            let is_something = |name: &&str| !chapter[*name].as_array().unwrap().is_empty();
+            assert!(shown.iter().any(is_something), "{command}: {chapter}");
         }
         let tables = self.html.matches("<table").count();
         assert_eq!(self.html.matches("<caption").count(), tables, "{command}");
