@@ -104,6 +104,9 @@ const COMPUTED: &[&str] = &[
     "plan labels",
 ];
 
+/// Verbs of one noun that stand together, so that a line holds them.
+const FEW: usize = 7;
+
 /// The verbs of [`PAST`], those with the same first words together: `assume list|show`.
 fn in_words() -> String {
     let mut together: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -111,16 +114,16 @@ fn in_words() -> String {
         let (noun, last) = verb.rsplit_once(' ').unwrap_or((verb, ""));
         together.entry(noun).or_default().push(last);
     }
-    let words = together.into_iter().map(|(noun, last)| {
-        let last = last.join("|");
-        format!("{noun} {last}").trim_end().to_owned()
+    let words = together.iter().flat_map(|(noun, last)| {
+        let few = last.chunks(FEW);
+        few.map(move |last| format!("{noun} {}", last.join("|")).trim_end().to_owned())
     });
     words.collect::<Vec<_>>().join(", ")
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The last entry that is seen: its position, its event id, or a time at which it was the newest; a day is its end in UTC
+    /// Last entry seen: its position, its event id, or a time; a day is its end in UTC
     #[arg(value_name = "SEQ|HASH|TIME")]
     pub entry: String,
     #[arg(last = true, required = true, value_name = "VERB", help = in_words())]

@@ -10,7 +10,6 @@ pub mod batteries;
 pub mod beacons;
 pub mod budgets;
 pub mod bundle;
-pub mod chronicle;
 pub mod decisions;
 pub mod deployments;
 pub mod designs;

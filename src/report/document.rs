@@ -67,7 +67,7 @@ pub const LIMITS: [&str; 4] = [
     "A signature proves which key signed an entry, and that its bytes did not change since.",
     "The log proves the order of entries, and that none was taken out or put between since its checkpoint was seen.",
     "Neither proves that what an entry says is true, or that everything that happened was recorded.",
-    "Times are those of the ledger's clock; only an outside anchor proves that an entry is not later.",
+    "Times are those of the clock of the ledger; only an outside anchor proves that an entry is not later.",
 ];
 
 /// A part of a document.

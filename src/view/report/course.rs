@@ -14,10 +14,10 @@ use crate::ground::sign::KeyId;
 use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
-use crate::projection::chronicle::Chronicle;
-use crate::projection::chronicle::ChronicleEntry;
-use crate::projection::chronicle::holder;
 use crate::report::document::Remark;
+use crate::session::chronicle::Chronicle;
+use crate::session::chronicle::ChronicleEntry;
+use crate::session::chronicle::holder;
 use crate::view::report::picked::day;
 use crate::view::word;
 

@@ -4,12 +4,12 @@ use crate::event::id::ExperimentId;
 use crate::ledger::LedgerError;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
-use crate::projection::chronicle::Chronicle;
-use crate::projection::chronicle::holder;
 use crate::report::document::Chapter;
 use crate::report::document::Document;
 use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
+use crate::session::chronicle::Chronicle;
+use crate::session::chronicle::holder;
 use crate::view::report::change;
 use crate::view::report::course;
 use crate::view::report::course::Act;
@@ -95,7 +95,7 @@ fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
     let mut part = Chapter::new(
         "requirements",
         "Requirements",
-        "Each requirement of the project's reading of the text, with the entries that support it; the appendices have all.",
+        "Each requirement as we read the text, with the entries that support it; the appendices have all.",
     );
     let columns = [
         ("code", "requirement"),

@@ -7,12 +7,12 @@ use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Fact;
-use crate::projection::chronicle;
-use crate::projection::chronicle::Chronicle;
-use crate::projection::chronicle::ChronicleEntry;
-use crate::projection::chronicle::ChronicleScope;
 use crate::report::document::CitedEntry;
 use crate::report::document::Document;
+use crate::session::chronicle;
+use crate::session::chronicle::Chronicle;
+use crate::session::chronicle::ChronicleEntry;
+use crate::session::chronicle::ChronicleScope;
 
 /// What a report is made of.
 #[derive(Clone, Copy)]

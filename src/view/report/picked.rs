@@ -9,8 +9,8 @@ use crate::num::Micro;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Plot;
 use crate::projection::bundle::Table;
-use crate::projection::chronicle::Chronicle;
-use crate::projection::chronicle::ChronicleEntry;
+use crate::session::chronicle::Chronicle;
+use crate::session::chronicle::ChronicleEntry;
 
 /// Names in a list before the rest is counted.
 const NAMES: usize = 6;

@@ -1,5 +1,5 @@
 //! What frameworks ask of records: one line a requirement, with the kinds of entries that are evidence for it, and what no
-//! entry of a ledger can show. The rows are those of the project's reading of each text; its own words bind.
+//! entry of a ledger can show. The rows are our reading of each text; its own words bind.
 
 use crate::event::Kind;
 use crate::event::Kind as K;
@@ -173,7 +173,7 @@ requirements! {
         "continuity of operation is outside of a ledger";
     Part11 "ALCOA++" "Attributable, legible, contemporaneous, original, accurate; complete, consistent, enduring, available, traceable."
         [DataIngested ScoreRecorded LabelRecorded]
-        "Attributable by key, contemporaneous by the ledger's clock, original by digest, traceable by position. Accuracy and completeness are not proven by a signature.";
+        "Attributable by key, contemporaneous by the clock of the ledger, original by digest, traceable by position. Accuracy and completeness are not proven by a signature.";
 
     // SOC 2: trust services criteria 2017, points of focus revised 2022.
     Soc2 "CC4.1" "Ongoing and separate evaluations."
@@ -256,7 +256,7 @@ mod tests {
             ReportKind::Part11,
             ReportKind::Soc2,
         ] {
-            assert!(super::of(report).count() >= 10, "{}", report.as_str());
+            assert!(of(report).count() >= 10, "{}", report.as_str());
         }
     }
 }

@@ -11,12 +11,12 @@ use crate::ledger::read::LogEntry;
 use crate::num::Micro;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
-use crate::projection::chronicle;
-use crate::projection::chronicle::BULK;
 use crate::report::document::Chapter;
 use crate::report::document::Document;
 use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
+use crate::session::chronicle;
+use crate::session::chronicle::BULK;
 use crate::view::report::course;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
@@ -102,11 +102,10 @@ pub fn lines(
     together: bool,
 ) -> Result<Vec<TrailLine>, LedgerError> {
     let mut out: Vec<TrailLine> = Vec::new();
-    let below = source.through_seq.saturating_add(1);
-    let ledger = source.ledger;
-    ledger.entries::<LedgerError>(source.from_seq, below, |read| {
+    let range = (source.from_seq, source.through_seq);
+    chronicle::each(source.ledger, range, |read| {
         if !filter.takes(&read) {
-            return Ok(());
+            return;
         }
         let (kind, author) = (read.event.kind(), read.event.header.author);
         if let Some(last) = out.last_mut()
@@ -117,10 +116,9 @@ pub fn lines(
         {
             last.last_seq = read.stored.seq;
             last.count += 1;
-            return Ok(());
+        } else {
+            out.push(line(source, &read));
         }
-        out.push(line(source, &read));
-        Ok(())
     })?;
     Ok(out)
 }

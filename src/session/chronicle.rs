@@ -89,6 +89,21 @@ pub fn leaf(read: &LogEntry) -> Digest {
     merkle::leaf_hash(&line)
 }
 
+/// Gives every entry from one through another, in order.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn each(
+    ledger: &Ledger,
+    (from, through): (u64, u64),
+    mut take: impl FnMut(LogEntry),
+) -> Result<(), LedgerError> {
+    ledger.entries::<LedgerError>(from, through.saturating_add(1), |read| {
+        take(read);
+        Ok(())
+    })
+}
+
 impl Chronicle {
     /// Reads a range once.
     ///
@@ -102,8 +117,7 @@ impl Chronicle {
             tallies: BTreeMap::new(),
             through_seq: scope.through_seq,
         };
-        let below = scope.through_seq.saturating_add(1);
-        ledger.entries::<LedgerError>(scope.from_seq, below, |read| {
+        each(ledger, (scope.from_seq, scope.through_seq), |read| {
             let of = read.event.experiment();
             let at = read.stored.recorded_at;
             let first = found.period.map_or(at, |(first, _)| first);
@@ -111,7 +125,6 @@ impl Chronicle {
             if of.is_none() || scope.experiment.is_none() || of == scope.experiment {
                 found.take(read);
             }
-            Ok(())
         })?;
         Ok(found)
     }
