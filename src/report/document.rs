@@ -296,6 +296,9 @@ impl Document {
     }
 
     /// Lists the entries that it cites.
+    ///
+    /// # Errors
+    /// What `of` returns.
     pub fn list_entries<E>(
         &mut self,
         mut of: impl FnMut(u64) -> Result<Option<CitedEntry>, E>,

@@ -68,8 +68,9 @@ pub(super) fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
     let mut subjects = Subjects::default();
     let mut out = Vec::new();
     for entry in &chronicle.entries {
-        let Some((verb, subject, said)) =
-            step(&entry.event.payload, &subjects).or_else(|| live(&entry.event.payload, &subjects))
+        let Some((verb, subject, said)) = step(&entry.event.payload, &subjects)
+            .or_else(|| release(&entry.event.payload, &subjects))
+            .or_else(|| live(&entry.event.payload, &subjects))
         else {
             continue;
         };
@@ -151,14 +152,23 @@ fn step(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
                 said.comment.as_str(),
             ),
         ),
+        _ => return None,
+    })
+}
+
+/// A step from a commit to a deployment.
+fn release(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
+    Some(match payload {
         Payload::PromptCommitted(said) => (
             "committed",
             said.patch.to_string(),
             format!("version {}", said.version),
         ),
-        Payload::RubricRegistered(said) => {
-            ("registered", format!("version {}", said.version), none())
-        }
+        Payload::RubricRegistered(said) => (
+            "registered",
+            format!("version {}", said.version),
+            String::new(),
+        ),
         Payload::RecalibrationCompleted(said) => (
             "recalibrated",
             subjects.of(said.commit),

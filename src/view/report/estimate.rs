@@ -130,18 +130,6 @@ pub fn document(
     chronicle: &Chronicle,
     answer: Result<String, String>,
 ) -> Result<Document, LedgerError> {
-    let recorded = chronicle.count(Kind::EstimateRecorded);
-    let rest = vec![
-        "Asked was what each policy is worth on the scale of labels, by scores of a judge that labels of people calibrate."
-            .to_owned(),
-        format!(
-            "On record are {}, {} and {}.",
-            counted(recorded, "estimate", "estimates"),
-            counted(chronicle.count(Kind::ContrastRecorded), "difference", "differences"),
-            counted(chronicle.count(Kind::TransportTested), "audit of transport", "audits of transport"),
-        ),
-        "Nothing is claimed of other rows, judges or times than those that were read.".to_owned(),
-    ];
     let read = newest(chronicle).map_or(0, |of| of.through_seq.value());
     let audits = chronicle
         .of(Kind::TransportTested)
@@ -167,7 +155,7 @@ pub fn document(
         answer,
         people: None,
         period: period(chronicle),
-        rest,
+        rest: rest(chronicle),
         separation: course::policy(source.state).into_iter().collect(),
         since: None,
     };
@@ -203,6 +191,22 @@ pub fn document(
     }
     out.appendices.push(all);
     source.finish(out)
+}
+
+/// What was asked, on what it rests, and what is not claimed.
+fn rest(chronicle: &Chronicle) -> Vec<String> {
+    vec![
+        "Asked was what each policy is worth on the scale of labels, by scores of a judge that labels of people calibrate."
+            .to_owned(),
+        format!(
+            "On record are {}, {} and {}.",
+            counted(
+                chronicle.count(Kind::EstimateRecorded), "estimate", "estimates"),
+            counted(chronicle.count(Kind::ContrastRecorded), "difference", "differences"),
+            counted(chronicle.count(Kind::TransportTested), "audit of transport", "audits of transport"),
+        ),
+        "Nothing is claimed of other rows, judges or times than those that were read.".to_owned(),
+    ]
 }
 
 fn parts(chronicle: &Chronicle, gap: Option<String>) -> Vec<Chapter> {

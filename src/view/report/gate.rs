@@ -3,6 +3,7 @@
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ManifestId;
+use crate::ground::digest::Digest;
 use crate::num::Finite;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Plot;
@@ -134,9 +135,9 @@ fn manifest(payload: &Payload) -> Option<&ManifestId> {
     }
 }
 
-fn acts<'c>(chronicle: &'c Chronicle, id: &ManifestId, facts: &GateFacts) -> Vec<Act<'c>> {
-    let decided = facts.decided.map_or(u64::MAX, |of| of.seq);
-    let digests: Vec<_> = chronicle
+/// Digests of every version of the plan.
+fn digests(chronicle: &Chronicle, id: &ManifestId) -> Vec<Digest> {
+    chronicle
         .entries
         .iter()
         .filter(|entry| manifest(&entry.event.payload) == Some(id))
@@ -145,7 +146,12 @@ fn acts<'c>(chronicle: &'c Chronicle, id: &ManifestId, facts: &GateFacts) -> Vec
             Payload::ManifestAmended(said) => Some(said.digest),
             _ => None,
         })
-        .collect();
+        .collect()
+}
+
+fn acts<'c>(chronicle: &'c Chronicle, id: &ManifestId, facts: &GateFacts) -> Vec<Act<'c>> {
+    let decided = facts.decided.map_or(u64::MAX, |of| of.seq);
+    let digests = digests(chronicle, id);
     let promotions: Vec<u64> = facts.promotions.iter().map(|of| of.seq).collect();
     let revoked: Vec<u64> = facts
         .promotions

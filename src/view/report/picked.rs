@@ -14,6 +14,16 @@ use crate::session::chronicle::ChronicleEntry;
 
 /// Names in a list before the rest is counted.
 const NAMES: usize = 6;
+/// Fields that hold one of a few words; names stay as they are.
+const WORDS: &[&str] = &[
+    "claim",
+    "class",
+    "manifest/hypothesis/kind",
+    "op",
+    "outcome",
+    "selected",
+    "state",
+];
 
 /// What a table shows of the entries of some kinds: columns by the path of their field, `/` between levels.
 pub(super) struct PickedTable {
@@ -63,7 +73,11 @@ pub(super) fn day(entry: &ChronicleEntry) -> String {
 pub(super) fn field(data: &Value, path: &str) -> Cell {
     let found = path.split('/').try_fold(data, |at, name| at.get(name));
     let is_micro = path.ends_with("_micro");
-    found.map_or(Cell::Absent, |value| cell(value, is_micro))
+    let found = found.map_or(Cell::Absent, |value| cell(value, is_micro));
+    match found {
+        Cell::Text(text) if WORDS.contains(&path) => Cell::text(text.replace('_', " ")),
+        found => found,
+    }
 }
 
 fn cell(value: &Value, is_micro: bool) -> Cell {
@@ -115,5 +129,5 @@ fn words(text: &str) -> Cell {
     verdict
         .map(Cell::Verdict)
         .or_else(digest)
-        .unwrap_or_else(|| Cell::text(text.replace('_', " ")))
+        .unwrap_or_else(|| Cell::text(text))
 }

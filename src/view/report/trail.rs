@@ -200,6 +200,50 @@ fn short(said: &str) -> String {
     text.chars().take(SAID_MAX).collect()
 }
 
+/// Lines as a table.
+fn table(all: &[TrailLine]) -> Table {
+    let columns = [
+        ("seq", "entry"),
+        ("kind", "kind"),
+        ("at", "recorded (UTC)"),
+        ("by", "by"),
+        ("roles", "roles"),
+        ("experiment", "experiment"),
+        ("said", "says"),
+    ];
+    let mut table = Table::new("trail", "Entries in order", &columns);
+    for of in all {
+        let place = if of.count == 1 {
+            of.seq.to_string()
+        } else {
+            format!("{} to {}", of.seq, of.last_seq)
+        };
+        let said = if of.count == 1 {
+            short(&of.said)
+        } else {
+            counted(of.count, "entry", "entries")
+        };
+        let at: String = of
+            .recorded_at
+            .chars()
+            .take("2026-11-20T10:02:03".len())
+            .collect();
+        let experiment = Some(of.experiment.clone()).filter(|id| !id.is_empty());
+        let cells = vec![
+            Cell::text(place),
+            Cell::text(of.kind.as_str()),
+            Cell::text(at.replace('T', " ")),
+            Cell::text(of.holder.clone()),
+            Cell::text(of.roles.clone()),
+            Cell::maybe(experiment, Cell::text),
+            Cell::text(said),
+        ];
+        let events = [of.seq, of.last_seq];
+        table.row_of(events.to_vec(), cells);
+    }
+    table
+}
+
 /// The trail of a range.
 ///
 /// # Errors
@@ -237,45 +281,7 @@ pub fn document(source: &ReportSource<'_>, filter: &TrailFilter) -> Result<Docum
         since: None,
     };
     let mut out = Document::new(ReportKind::Trail, "Trail", head);
-    let columns = [
-        ("seq", "entry"),
-        ("kind", "kind"),
-        ("at", "recorded (UTC)"),
-        ("by", "by"),
-        ("roles", "roles"),
-        ("experiment", "experiment"),
-        ("said", "says"),
-    ];
-    let mut table = Table::new("trail", "Entries in order", &columns);
-    for of in &all {
-        let place = if of.count == 1 {
-            of.seq.to_string()
-        } else {
-            format!("{} to {}", of.seq, of.last_seq)
-        };
-        let said = if of.count == 1 {
-            short(&of.said)
-        } else {
-            counted(of.count, "entry", "entries")
-        };
-        let at: String = of
-            .recorded_at
-            .chars()
-            .take("2026-11-20T10:02:03".len())
-            .collect();
-        let experiment = Some(of.experiment.clone()).filter(|id| !id.is_empty());
-        let cells = vec![
-            Cell::text(place),
-            Cell::text(of.kind.as_str()),
-            Cell::text(at.replace('T', " ")),
-            Cell::text(of.holder.clone()),
-            Cell::text(of.roles.clone()),
-            Cell::maybe(experiment, Cell::text),
-            Cell::text(said),
-        ];
-        let events = [of.seq, of.last_seq];
-        table.row_of(events.to_vec(), cells);
-    }
+    let table = table(&all);
     let mut part = Chapter::new(
         "trail",
         "Entries",
