@@ -15,6 +15,8 @@ mod junit;
 mod prov;
 mod spdx;
 
+pub use csv::CsvText;
+
 use std::io;
 use std::io::Write;
 use std::path::Path;

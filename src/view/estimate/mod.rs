@@ -507,7 +507,8 @@ impl Estimates<'_> {
         drawn
     }
 
-    fn facts(&self, on_record: bool) -> EstimatesFacts {
+    /// What they say, for machines.
+    pub fn facts(&self, on_record: bool) -> EstimatesFacts {
         let rows = self.rows.iter().zip(self.ranks());
         let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();

@@ -65,6 +65,7 @@ mod qualify;
 mod receipts;
 mod release;
 mod rendered;
+mod renderings;
 mod replayed;
 mod reported;
 mod rests;

@@ -19,13 +19,14 @@ use crate::support::samples::Story;
 use crate::support::tuned;
 
 /// Verbs that no ledger here answers: they refuse alike then and now.
-const SILENT: [&str; 8] = [
+const SILENT: [&str; 9] = [
     "exposure list",
     "gate show",
     "generator show",
     "judge compare",
     "prereg diff",
     "prereg show",
+    "report gate",
     "report show",
     "rubric dead",
 ];
@@ -118,7 +119,7 @@ fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<S
             "assume show" => vec![format!("{verb} A0")],
             "budget show" => each(of("account")),
             "calibrate apply" => vec![format!("{verb} --score 0.5")],
-            "exposure list" | "gate show" | "prereg diff" | "prereg show" => {
+            "exposure list" | "gate show" | "prereg diff" | "prereg show" | "report gate" => {
                 each(of("manifest_id"))
             }
             "family show" => each(of("family")),
@@ -126,7 +127,8 @@ fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<S
             "iterate show" | "report iteration" => each(of("iteration")),
             "key export" | "key show" => vec![format!("{verb} Ada"), format!("{verb} Ben")],
             "report show" => reports.iter().map(|seq| format!("{verb} {seq}")).collect(),
-            "rubric show" | "prompt show" | "rubric dead" => each(experiments.clone()),
+            "report change" | "report estimate" | "report experiment" | "rubric show"
+            | "prompt show" | "rubric dead" => each(experiments.clone()),
             "rubric diff" | "prompt diff" => {
                 let pairs = experiments
                     .iter()

@@ -1,4 +1,19 @@
-//! Reports of iterations: gathered from the log, published, listed and read back.
+//! Reports: what documents are made of, and what the verb answers; those of iterations are published, listed and read
+//! back too.
+
+pub mod change;
+mod course;
+pub mod documents;
+pub mod estimate;
+pub mod evidence;
+pub mod experiment;
+pub mod gate;
+pub mod iteration;
+pub mod made;
+mod picked;
+pub mod requirements;
+pub mod retention;
+pub mod trail;
 
 use serde::Serialize;
 
@@ -11,6 +26,7 @@ use crate::event::payload::report::ReportPublished;
 use crate::ground::shell;
 use crate::projection::bundle::Bundle;
 use crate::projection::bundle::Section;
+use crate::report::document::Document;
 use crate::report::shown;
 use crate::view::View;
 use crate::view::appended;
@@ -80,6 +96,10 @@ pub struct IterationReport {
     pub iteration: IterationId,
     /// Its experiment.
     pub experiment: ExperimentId,
+    /// What was decided, and whether it was rolled back since.
+    pub answer: String,
+    /// When it opened and ended, and by whom, in words.
+    pub period: String,
     /// The last entry that was read.
     pub through_seq: u64,
     /// The digest of its bundle, in hex: `schema/REPORT.md` gives the bytes.
@@ -99,11 +119,13 @@ pub struct IterationReport {
 }
 
 impl IterationReport {
-    /// Of a bundle.
-    pub fn of(bundle: &Bundle) -> Self {
+    /// Of a bundle, and the document that is drawn of it.
+    pub fn of(bundle: &Bundle, document: &Document) -> Self {
         Self {
             iteration: bundle.iteration.clone(),
             experiment: bundle.experiment.clone(),
+            answer: document.head.answer.clone(),
+            period: document.head.period.clone(),
             through_seq: bundle.through_seq,
             bundle_hash: bundle.digest().to_hex(),
             parts: bundle.parts.iter().map(PartShown::of).collect(),
@@ -174,9 +196,10 @@ pub struct ReportShown {
 }
 
 /// What a report shows of each part, and what it lacks.
-pub fn summary(bundle: &Bundle) -> View {
-    let facts = IterationReport::of(bundle);
+pub fn summary(bundle: &Bundle, document: &Document) -> View {
+    let facts = IterationReport::of(bundle, document);
     let mut view = View::of(&facts);
+    documents::head(&mut view, document);
     view.line(format!(
         "iteration {}  experiment {}  entries 0 to {}",
         facts.iteration, facts.experiment, facts.through_seq
@@ -208,12 +231,13 @@ fn lacking(view: &mut View, bundle: &Bundle) {
 }
 
 /// A report that was written to a file.
-pub fn written(bundle: &Bundle, file: &str, bytes: usize) -> View {
+pub fn written((bundle, drawn): (&Bundle, &Document), file: &str, bytes: usize) -> View {
     let facts = IterationReport {
         bytes: Some(bytes as u64),
-        ..IterationReport::of(bundle)
+        ..IterationReport::of(bundle, drawn)
     };
     let mut view = View::of(&facts);
+    view.answer(facts.answer.clone());
     view.line(format!("{file}: {bytes} bytes"));
     lacking(&mut view, bundle);
     let iteration = shell::word(&bundle.iteration);
@@ -221,10 +245,10 @@ pub fn written(bundle: &Bundle, file: &str, bytes: usize) -> View {
 }
 
 /// A report in the form asked for, for programs; people read it as it is.
-pub fn document(bundle: &Bundle, document: String) -> View {
+pub fn document((bundle, drawn): (&Bundle, &Document), document: String) -> View {
     View::of(&IterationReport {
         document: Some(document),
-        ..IterationReport::of(bundle)
+        ..IterationReport::of(bundle, drawn)
     })
 }
 

@@ -1,4 +1,8 @@
-//! `clover report`: what the log says of an iteration, as a page, Markdown, or the bundle itself.
+//! `clover report`: what the log says of an iteration, a gate, an experiment, a change, or for a framework; as a page,
+//! Markdown or JSON.
+
+mod answered;
+mod documents;
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -6,6 +10,11 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::report::documents::EvidenceArgs;
+use crate::cli::report::documents::OfExperimentArgs;
+use crate::cli::report::documents::ReportChangeArgs;
+use crate::cli::report::documents::ReportGateArgs;
+use crate::cli::report::documents::ReportTrailArgs;
 use crate::cli::show;
 use crate::cli::submit;
 use crate::event::Payload;
@@ -21,18 +30,58 @@ use crate::projection::bundle::Bundle;
 use crate::projection::bundle::label;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
+use crate::report::document::Document;
+use crate::report::document::ReportKind;
 use crate::report::markdown;
 use crate::report::page;
 use crate::session::reports;
 use crate::session::reports::Publication;
 use crate::view::View;
 use crate::view::report as view;
+use crate::view::report::iteration;
+use crate::view::report::made::ReportSource;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
+    /// Evidence for Annex IV of the AI Act: each requirement, or why it is not covered
+    #[command(
+        after_help = "Example:\n  clover report annex-iv --experiment arena -o annex-iv.html"
+    )]
+    AnnexIv(EvidenceArgs),
+    /// The change record of a prompt: who proposed, approved, deployed it, and what came of it
+    #[command(after_help = "Example:\n  clover report change arena@1.1 -o change.html")]
+    Change(ReportChangeArgs),
+    /// Values of policies, their differences and audits, and every earlier value
+    #[command(after_help = "Example:\n  clover report estimate arena -o values.html")]
+    Estimate(OfExperimentArgs),
+    /// All of one experiment: what was begun, and what came of it
+    #[command(after_help = "Example:\n  clover report experiment arena -o arena.html")]
+    Experiment(OfExperimentArgs),
+    /// One gate: its plan, its looks, its decision, and who stood behind it
+    #[command(after_help = "Example:\n  clover report gate gate-1 -o gate.html")]
+    Gate(ReportGateArgs),
     /// Everything about one iteration, each number with its entry; missing parts are named
     #[command(after_help = "Example:\n  clover report iteration it-1 -o report.html")]
     Iteration(IterationArgs),
+    /// Evidence for 21 CFR Part 11 and EU GMP Annex 11
+    #[command(after_help = "Example:\n  clover report part11 -o part11.html")]
+    Part11(EvidenceArgs),
+    /// What is kept and for how long, what was erased, and what is due
+    #[command(after_help = "Example:\n  clover report retention -o retention.html")]
+    Retention(EvidenceArgs),
+    /// Evidence for SOC 2, of a window
+    #[command(
+        after_help = "Example:\n  clover report soc2 --from 2026-11-01 --to 2026-11-30 -o soc2.html"
+    )]
+    Soc2(EvidenceArgs),
+    /// Evidence for the NIST AI RMF: testing, evaluation, verification and validation
+    #[command(after_help = "Example:\n  clover report tevv --experiment arena -o tevv.html")]
+    Tevv(EvidenceArgs),
+    /// Entries in their order, decoded: as a page, or as CSV
+    #[command(
+        after_help = "Example:\n  clover report trail --from 2026-11-20 --author rel -o trail.csv"
+    )]
+    Trail(ReportTrailArgs),
     /// Reports that were published
     #[command(after_help = "Example:\n  clover report list")]
     List,
@@ -90,6 +139,16 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
         Verb::Iteration(args) if args.publish => publish(ctx, args),
         Verb::Iteration(args) => iteration(ctx, args),
+        Verb::AnnexIv(args) => documents::of_evidence(ctx, ReportKind::AnnexIv, args),
+        Verb::Change(args) => documents::of_change(ctx, args),
+        Verb::Estimate(args) => documents::of_estimates(ctx, args),
+        Verb::Experiment(args) => documents::of_experiment(ctx, args),
+        Verb::Gate(args) => documents::of_gate(ctx, args),
+        Verb::Part11(args) => documents::of_evidence(ctx, ReportKind::Part11, args),
+        Verb::Retention(args) => documents::of_evidence(ctx, ReportKind::Retention, args),
+        Verb::Soc2(args) => documents::of_evidence(ctx, ReportKind::Soc2, args),
+        Verb::Tevv(args) => documents::of_evidence(ctx, ReportKind::Tevv, args),
+        Verb::Trail(args) => documents::of_trail(ctx, args),
         Verb::List => list(ctx),
         Verb::Show(args) => show(ctx, args),
     }
@@ -111,13 +170,25 @@ impl ReportFormat {
         }
     }
 
-    fn render(self, bundle: &Bundle) -> Vec<u8> {
+    /// The rendering of an iteration; its JSON is the bundle, whose digest is signed.
+    fn render(self, bundle: &Bundle, drawn: &Document) -> Vec<u8> {
         match self {
-            Self::Html => page::html(bundle).into_bytes(),
-            Self::Md => markdown::markdown(bundle).into_bytes(),
+            Self::Html => page::html(drawn).into_bytes(),
+            Self::Md => markdown::markdown(drawn).into_bytes(),
             Self::Json => bundle.to_bytes(),
         }
     }
+}
+
+/// The document of a bundle, with what stands beside it in the log.
+fn drawn(ledger: &Ledger, state: &State, bundle: &Bundle) -> Result<Document, CliError> {
+    let source = ReportSource {
+        ledger,
+        state,
+        from_seq: 0,
+        through_seq: bundle.through_seq,
+    };
+    Ok(iteration::document(&source, bundle)?)
 }
 
 /// The iteration that is named, else the one that opened last.
@@ -160,19 +231,21 @@ fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> 
     let through = through.unwrap_or(ledger.size().saturating_sub(1));
     let of = (&it.experiment, id);
     let bundle = reports::gathered(&ledger, state, of, through)?;
+    let drawn = drawn(&ledger, state, &bundle)?;
+    let both = (&bundle, &drawn);
     let Some(format) = format else {
-        return Ok(view::summary(&bundle));
+        return Ok(view::summary(&bundle, &drawn));
     };
-    let bytes = format.render(&bundle);
+    let bytes = format.render(&bundle, &drawn);
     let Some(out) = &args.out else {
         let text = String::from_utf8_lossy(&bytes);
         if !ctx.globals.json {
             ctx.out(&text)?;
         }
-        return Ok(view::document(&bundle, text.into_owned()));
+        return Ok(view::document(both, text.into_owned()));
     };
     let (file, bytes) = written(ctx, out, &bytes)?;
-    Ok(view::written(&bundle, &file, bytes))
+    Ok(view::written(both, &file, bytes))
 }
 
 /// Writes a file; gives its path and its length in bytes.
@@ -205,7 +278,10 @@ fn publish(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> {
         reports::publish(&mut ctx.ports(), &mut ledger, of, intent)?;
     let answer = submit::shown(ctx, &ledger, &submission);
     let file = match (&args.out, format, args.dry_run) {
-        (Some(out), Some(format), false) => Some(written(ctx, out, &format.render(&bundle))?),
+        (Some(out), Some(format), false) => {
+            let drawn = drawn(&ledger, ledger.state(), &bundle)?;
+            Some(written(ctx, out, &format.render(&bundle, &drawn))?)
+        }
         _ => None,
     };
     Ok(view::published(answer, &bundle, file))
