@@ -35,6 +35,7 @@ mod experiment;
 mod experiment_split;
 mod explained;
 mod export;
+mod export_bundle;
 mod exposure;
 mod family;
 mod gate;
@@ -104,6 +105,7 @@ mod transport_environments;
 mod transport_probes;
 mod ui;
 mod verify;
+mod verify_bundle;
 mod wallet;
 mod world;
 

@@ -119,6 +119,21 @@ pub fn reader(path: &Path) -> Result<Box<dyn BufRead + Send>, AmbientError> {
     Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
 }
 
+/// A file that is read at places.
+pub trait ReadPlaces: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> ReadPlaces for T {}
+
+/// A buffered reader of a file that can be read at places.
+///
+/// # Errors
+/// As [`read`].
+pub fn places(path: &Path) -> Result<Box<dyn ReadPlaces>, AmbientError> {
+    readable(path)?;
+    let file = fs::File::open(path).map_err(|source| AmbientError::io("read", path, source))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+}
+
 /// Bytes in the file at `path`.
 ///
 /// # Errors

@@ -31,6 +31,7 @@ use rand::rngs::ChaCha20Rng;
 use crate::time::Timestamp;
 
 pub use files::FileLock;
+pub use files::ReadPlaces;
 pub use files::Scratch;
 pub use files::UNFINISHED;
 pub use files::check_writable;
@@ -46,6 +47,7 @@ pub use files::lock;
 pub use files::lock_folder;
 pub use files::mode;
 pub use files::overwrite;
+pub use files::places;
 pub use files::read;
 pub use files::read_secret;
 pub use files::reader;
