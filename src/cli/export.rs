@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
+use crate::cli::export_answers;
 use crate::cli::export_bundle;
 use crate::cli::home;
 use crate::cli::record;
@@ -80,14 +81,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         return extract(ctx, args, format);
     }
     if args.experiment.is_some() {
-        let message = format!(
-            "--experiment does not go with {}: the log is exported whole",
-            args.format
-        );
-        return Err(CliError::usage(
-            message,
-            format!("clover export {} -o DIR", args.format),
-        ));
+        return Err(whole(&args.format));
     }
     let named = FORMATS.iter().find(|format| format.name() == args.format);
     let format = named.ok_or_else(|| CliError::usage("no such format", "clover export --help"))?;
@@ -130,6 +124,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     Ok(answer)
 }
 
+/// Some formats are of the whole log.
+fn whole(format: &str) -> CliError {
+    let message = format!("--experiment does not go with {format}: the log is exported whole");
+    CliError::usage(message, format!("clover export {format} -o DIR"))
+}
+
 /// Writes what the log says in a format of other tools.
 fn extract(ctx: &mut Ctx<'_>, args: &Args, format: &ExtractFormat) -> Result<View, CliError> {
     let again = format!("clover export {} -o PATH", format.name);
@@ -150,10 +150,15 @@ fn extract(ctx: &mut Ctx<'_>, args: &Args, format: &ExtractFormat) -> Result<Vie
     if let Some(id) = &experiment {
         current::check(ledger.state(), id, "--experiment")?;
     }
+    if format.is_whole && experiment.is_some() {
+        return Err(whole(format.name));
+    }
+    let answers = export_answers::recorded(ctx, &ledger, experiment.as_ref())?;
     let source = Extract {
         ledger: &ledger,
         checkpoint: &checkpoint,
         experiment: experiment.as_ref(),
+        answers: &answers,
     };
     let head = checkpoint.checkpoint();
     let facts = |path: Option<String>, items| ledger_copy::ExportFacts {

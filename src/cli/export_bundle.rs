@@ -13,6 +13,7 @@ use crate::event::Kind;
 use crate::event::id::ExperimentId;
 use crate::export::bundle::BundleRequest;
 use crate::export::bundle::Redaction;
+use crate::export::names::file_name;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -112,20 +113,4 @@ fn iterations(
         files.push((format!("iteration-{name}.json"), bundle.to_bytes()));
     }
     Ok(files)
-}
-
-/// A name that is the same on every file system: what is no letter, digit, dot or dash becomes its bytes in hex.
-fn file_name(id: &str) -> String {
-    let mut name = String::new();
-    for c in id.chars() {
-        if c.is_ascii_alphanumeric() || c == '-' || (c == '.' && !name.is_empty()) {
-            name.push(c);
-        } else {
-            let mut buffer = [0; 4];
-            for byte in c.encode_utf8(&mut buffer).bytes() {
-                name.push_str(&format!("_{byte:02x}"));
-            }
-        }
-    }
-    name
 }

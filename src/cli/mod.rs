@@ -35,6 +35,7 @@ mod experiment;
 mod experiment_split;
 mod explained;
 mod export;
+mod export_answers;
 mod export_bundle;
 mod exposure;
 mod family;

@@ -6,6 +6,7 @@
 pub mod bundle;
 pub mod extract;
 mod jsonl;
+pub mod names;
 pub mod publish;
 pub mod source;
 mod stage;
@@ -67,7 +68,7 @@ pub enum ExportError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Something of that name stands in the target already.
-    #[error("{} exists already; an export goes into a new folder", .0.display())]
+    #[error("{} exists already; an export goes into a new file or folder, or into an empty folder", .0.display())]
     Occupied(PathBuf),
     /// An archive could not be written.
     #[error("cannot write the archive: {0}")]

@@ -16,7 +16,6 @@ use std::path::Path;
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::ExperimentId;
-use clover_ground::ambient;
 use clover_ground::digest::Digest;
 use clover_ground::note::SignedCheckpoint;
 use clover_ground::sign::PublicKey;
@@ -29,6 +28,7 @@ use serde::Serialize;
 use crate::ExportError;
 use crate::Progress;
 use crate::Stop;
+use crate::stage;
 
 use sink::Sink;
 
@@ -134,24 +134,8 @@ impl BundleRequest<'_> {
         path: &Path,
         progress: Progress<'_>,
     ) -> Result<BundleContents, ExportError> {
-        if ambient::exists(path)? {
-            return Err(ExportError::Occupied(path.to_owned()));
-        }
-        let stage = ambient::unfinished(path);
         let is_file = is_archive_name(path);
-        let written = Sink::new(&stage, is_file).and_then(|sink| self.fill(sink, progress));
-        if written.is_err() {
-            // What failed is reported; that its rest cannot be removed is not worse.
-            let removed = if is_file {
-                ambient::remove(&stage)
-            } else {
-                ambient::remove_tree(&stage)
-            };
-            removed.ok();
-        } else {
-            ambient::rename(&stage, path)?;
-        }
-        written
+        stage::whole(path, |stage| self.fill(Sink::new(stage, is_file)?, progress))
     }
 
     fn fill(&self, mut sink: Sink, progress: Progress<'_>) -> Result<BundleContents, ExportError> {

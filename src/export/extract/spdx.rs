@@ -10,8 +10,6 @@ use serde_json::json;
 use super::Extract;
 use super::RecordedEvent;
 use super::cyclonedx::JudgeValues;
-use super::cyclonedx::is_shown;
-use super::word;
 use super::write_json;
 use crate::ExportError;
 use crate::Progress;
@@ -23,7 +21,7 @@ pub(super) fn write(
     progress: Progress<'_>,
 ) -> Result<u64, ExportError> {
     let events = extract.decisions(progress)?;
-    let judges = JudgeValues::all(&events);
+    let judges = JudgeValues::all(&events, extract.answers);
     let head = extract.checkpoint.checkpoint();
     let base = format!("urn:clover:{}", head.root.to_hex());
     let time = events
@@ -47,7 +45,7 @@ pub(super) fn write(
     ];
     let mut packages = Vec::new();
     for judge in &judges {
-        let id = format!("{base}/{}", judge.reference());
+        let id = format!("{base}/{}", iri(&judge.reference()));
         packages.push(id.clone());
         graph.push(package(judge, &events, [&id, info, &agent]));
     }
@@ -70,15 +68,17 @@ fn package(
     events: &[RecordedEvent],
     [id, info, agent]: [&str; 3],
 ) -> Value {
-    let shown = judge
-        .values
-        .iter()
-        .filter(|(_, (_, found))| is_shown(found));
-    let metrics = shown.map(|(policy, (_, found))| {
-        entry(
-            &format!("value of {policy} ({})", word(&found.claim)),
-            &found.estimate.to_string(),
-        )
+    let metrics = judge.values().iter().flat_map(|value| {
+        let [low, high] = &value.scale;
+        let name = format!("value of {} on {low} to {high}", value.policy);
+        let mut entries = vec![entry(&name, &value.estimate.to_string())];
+        if let Some([low, high]) = value.interval {
+            let name = format!("{} % interval of {}", value.percent, value.policy);
+            entries.push(entry(&name, &format!("[{low}, {high}]")));
+        }
+        let name = format!("event of the value of {}", value.policy);
+        entries.push(entry(&name, &format!("seq {} {}", value.seq, value.event)));
+        entries
     });
     let thresholds = events
         .iter()
@@ -114,11 +114,16 @@ fn package(
         "ai_metric": metrics.collect::<Vec<_>>(),
         "ai_metricDecisionThreshold": bars,
     });
-    let limitations = judge.limitations();
-    if !limitations.is_empty() {
-        package["ai_limitation"] = json!(limitations.join(" "));
+    if let Some(limitation) = judge.limitation() {
+        package["ai_limitation"] = json!(limitation);
     }
     package
+}
+
+/// A text as part of an IRI: what RFC 3987 does not allow there is written as `%` and two digits.
+fn iri(text: &str) -> String {
+    let parts = text.split('/').map(crate::names::file_name);
+    parts.collect::<Vec<_>>().join("/")
 }
 
 fn entry(key: &str, value: &str) -> Value {

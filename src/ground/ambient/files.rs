@@ -38,6 +38,11 @@ pub fn exists(path: &Path) -> Result<bool, AmbientError> {
     }
 }
 
+/// Whether anything has the name `path`, a link to nothing too.
+pub fn is_taken(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
 /// What stands at `path` when it is no regular file; links are followed. `None` also where nothing stands.
 pub fn irregular(path: &Path) -> Option<&'static str> {
     let kind = fs::metadata(path).ok()?.file_type();

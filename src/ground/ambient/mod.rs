@@ -42,6 +42,7 @@ pub use files::exists;
 pub use files::irregular;
 pub use files::is_dir;
 pub use files::is_file;
+pub use files::is_taken;
 pub use files::list;
 pub use files::lock;
 pub use files::lock_folder;

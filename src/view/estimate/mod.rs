@@ -504,6 +504,18 @@ impl Estimates<'_> {
         values::values_forest(of.alpha, of.output_scale, rows.collect())
     }
 
+    /// The sentence that answers, of what is on record; and each value that may be claimed, with the interval in force.
+    pub fn claimed(&self) -> (String, Vec<(&EstimateRecorded, Option<Ends>)>) {
+        let answer = self.facts(true).answer;
+        let is_claimed = |row: &EstimateRecorded| {
+            let mut named = answer.claimable.iter();
+            named.any(|name| name == row.policy.as_str())
+        };
+        let rows = self.rows.iter().filter(|(_, row)| is_claimed(row));
+        let rows = rows.map(|(policy, row)| (row, self.decisive(*policy, row)));
+        (answer.answer.text.clone(), rows.collect())
+    }
+
     fn facts(&self, on_record: bool) -> EstimatesFacts {
         let rows = self.rows.iter().zip(self.ranks());
         let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
