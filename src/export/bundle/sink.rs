@@ -72,6 +72,8 @@ impl Sink {
         mode: u32,
         fill: impl FnOnce(&mut dyn Write) -> Result<T, ExportError>,
     ) -> Result<T, ExportError> {
+        // Python runs programs of an archive whose sizes stand in 32 bits alone; only entries may be more.
+        let is_large = [super::LINES, super::PART].contains(&name);
         let (said, digest) = match &mut self.place {
             Place::Folder(folder) => {
                 let path = folder.join(name);
@@ -90,7 +92,7 @@ impl Sink {
                     .compression_method(CompressionMethod::Deflated)
                     .compression_level(Some(PRESSING))
                     .last_modified_time(DateTime::default())
-                    .large_file(true)
+                    .large_file(is_large)
                     .unix_permissions(mode);
                 archive.start_file(name, options)?;
                 let mut out = HashingWriter::new(archive);

@@ -18,6 +18,7 @@ use super::ValuesAnswer;
 use super::write_json;
 use crate::ExportError;
 use crate::Progress;
+use crate::names::file_name;
 
 /// A judge with what may be claimed of its values.
 pub(super) struct JudgeValues<'e> {
@@ -65,9 +66,10 @@ impl<'e> JudgeValues<'e> {
         all.into_values().collect()
     }
 
-    /// A name that no other judge of the log has.
+    /// A name that no other judge of the log has, and that may stand in an IRI.
     pub(super) fn reference(&self) -> String {
-        format!("judge/{}/{}", self.experiment, self.judge)
+        let (experiment, judge) = (file_name(&self.experiment), file_name(self.judge.as_str()));
+        format!("judge/{experiment}/{judge}")
     }
 
     /// The model and prompt behind it; the word of an import otherwise.

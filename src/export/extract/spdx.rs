@@ -45,7 +45,7 @@ pub(super) fn write(
     ];
     let mut packages = Vec::new();
     for judge in &judges {
-        let id = format!("{base}/{}", iri(&judge.reference()));
+        let id = format!("{base}/{}", judge.reference());
         packages.push(id.clone());
         graph.push(package(judge, &events, [&id, info, &agent]));
     }
@@ -118,12 +118,6 @@ fn package(
         package["ai_limitation"] = json!(limitation);
     }
     package
-}
-
-/// A text as part of an IRI: what RFC 3987 does not allow there is written as `%` and two digits.
-fn iri(text: &str) -> String {
-    let parts = text.split('/').map(crate::names::file_name);
-    parts.collect::<Vec<_>>().join("/")
 }
 
 fn entry(key: &str, value: &str) -> Value {
