@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::cli::iterate::bench;
 use crate::cli::refusals::reader_words::plain;
 use crate::export::ExportError;
+use crate::export::bundle::BundleError;
 use crate::export::source::SourceError;
 use crate::ground::ambient::AmbientError;
 use crate::ground::shell;
@@ -381,8 +382,20 @@ impl From<ExportError> for CliError {
             ExportError::Ambient(error) => error.into(),
             ExportError::Ledger(error) => error.into(),
             ExportError::Output(error) => Self::output(&error),
+            ExportError::Archive(error) => Self::output(&std::io::Error::other(error)),
             ExportError::Stream(_) | ExportError::Occupied(_) => {
                 Self::usage(error.to_string(), "clover export --help")
+            }
+        }
+    }
+}
+
+impl From<BundleError> for CliError {
+    fn from(error: BundleError) -> Self {
+        match error {
+            BundleError::Ambient(error) => error.into(),
+            other @ (BundleError::Archive { .. } | BundleError::File { .. }) => {
+                Self::input(other.to_string(), "clover export bundle -o FILE")
             }
         }
     }

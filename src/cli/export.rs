@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
+use crate::cli::export_answers;
+use crate::cli::export_bundle;
 use crate::cli::home;
 use crate::cli::record;
 use crate::export::ExportCounts;
@@ -27,18 +29,25 @@ pub(super) struct Args {
     /// A new file or folder; for formats of one file, and for jsonl, also - for standard output
     #[arg(long, short, value_name = "PATH|-")]
     pub out: PathBuf,
-    /// Blobs too (jsonl and tiles)
-    #[arg(long)]
+    /// Blobs go along unless this is said (jsonl and tiles)
+    #[arg(long, conflicts_with = "blobs")]
+    pub no_blobs: bool,
+    /// Blobs go along, as they do without it
+    #[arg(long, hide = true)]
     pub blobs: bool,
     /// Only what was said in this experiment (all formats but jsonl, tiles and ro-crate)
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
+    /// Of a bundle: withhold entries of a kind, an entry by its position, or `blobs`; may repeat
+    #[arg(long, value_name = "KIND|SEQ|blobs")]
+    pub redact: Vec<String>,
 }
 
 fn formats() -> clap::builder::PossibleValuesParser {
     let logs = FORMATS.iter().map(|format| (format.name(), format.about()));
     let extracts = EXTRACTS.iter().map(|format| (format.name, format.about));
-    let all = logs.chain(extracts);
+    let bundle = std::iter::once((export_bundle::NAME, export_bundle::ABOUT));
+    let all = bundle.chain(logs).chain(extracts);
     all.map(|(name, about)| clap::builder::PossibleValue::new(name).help(about))
         .collect::<Vec<_>>()
         .into()
@@ -49,26 +58,30 @@ pub(super) fn formats_help() -> String {
     let logs: Vec<&str> = FORMATS.iter().map(|format| format.name()).collect();
     let extracts: Vec<&str> = EXTRACTS.iter().map(|format| format.name).collect();
     format!(
-        "The log itself, for auditors: {}\nWhat it says, for other tools: {}\n\nExample:\n  \
-         clover export jsonl -o export --blobs\n  clover export csv -o tables",
+        "All that an auditor needs, in one file: {}\nThe log itself: {}\nWhat it says, for other tools: {}\n\n\
+         Example:\n  clover export bundle -o audit.clover\n  clover export csv -o tables",
+        export_bundle::NAME,
         logs.join(" "),
         extracts.join(" ")
     )
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+    if args.format == export_bundle::NAME {
+        return export_bundle::run(ctx, args);
+    }
+    if !args.redact.is_empty() {
+        let message = format!("--redact does not go with {}", args.format);
+        return Err(CliError::usage(
+            message,
+            "clover export bundle -o FILE --redact KIND",
+        ));
+    }
     if let Some(format) = EXTRACTS.iter().find(|format| format.name == args.format) {
         return extract(ctx, args, format);
     }
     if args.experiment.is_some() {
-        let message = format!(
-            "--experiment does not go with {}: the log is exported whole",
-            args.format
-        );
-        return Err(CliError::usage(
-            message,
-            format!("clover export {} -o DIR", args.format),
-        ));
+        return Err(whole(&args.format));
     }
     let named = FORMATS.iter().find(|format| format.name() == args.format);
     let format = named.ok_or_else(|| CliError::usage("no such format", "clover export --help"))?;
@@ -98,7 +111,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let request = Request {
         checkpoint,
         target: Target::Folder(&folder),
-        blobs: args.blobs,
+        blobs: !args.no_blobs,
     };
     let mut progress = ctx.progress("exported");
     let exported = format.write(&ledger, request, &mut |done, all| progress.at(done, all))?;
@@ -111,10 +124,16 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     Ok(answer)
 }
 
+/// Some formats are of the whole log.
+fn whole(format: &str) -> CliError {
+    let message = format!("--experiment does not go with {format}: the log is exported whole");
+    CliError::usage(message, format!("clover export {format} -o DIR"))
+}
+
 /// Writes what the log says in a format of other tools.
 fn extract(ctx: &mut Ctx<'_>, args: &Args, format: &ExtractFormat) -> Result<View, CliError> {
     let again = format!("clover export {} -o PATH", format.name);
-    if args.blobs {
+    if args.blobs || args.no_blobs {
         let message = format!(
             "--blobs does not go with {}: only jsonl and tiles carry blobs",
             format.name
@@ -131,10 +150,15 @@ fn extract(ctx: &mut Ctx<'_>, args: &Args, format: &ExtractFormat) -> Result<Vie
     if let Some(id) = &experiment {
         current::check(ledger.state(), id, "--experiment")?;
     }
+    if format.is_whole && experiment.is_some() {
+        return Err(whole(format.name));
+    }
+    let answers = export_answers::recorded(ctx, &ledger, experiment.as_ref())?;
     let source = Extract {
         ledger: &ledger,
         checkpoint: &checkpoint,
         experiment: experiment.as_ref(),
+        answers: &answers,
     };
     let head = checkpoint.checkpoint();
     let facts = |path: Option<String>, items| ledger_copy::ExportFacts {

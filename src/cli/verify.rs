@@ -8,9 +8,11 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::verify_bundle;
 use crate::event::entry::Entry;
 use crate::event::header;
 use crate::event::payload::Verdict;
+use crate::export::bundle::OpenBundle;
 use crate::export::source;
 use crate::ground::ambient;
 use crate::ground::ambient::AmbientError;
@@ -43,7 +45,7 @@ const HEAD_LEN: usize = 65_536;
     reason = "each is a flag of the command line"
 )]
 pub(super) struct Args {
-    /// An export's folder or its ledger.jsonl, or a ledger file; default the ledger itself
+    /// A bundle, an export's folder or its ledger.jsonl, or a ledger file; default the ledger itself
     pub file: Option<PathBuf>,
     /// A checkpoint that the log must extend or equal; may repeat
     #[arg(long, value_name = "FILE")]
@@ -133,7 +135,7 @@ fn options(ctx: &mut Ctx<'_>, args: &Args) -> Result<VerifyOptions, CliError> {
 }
 
 /// The pin of an origin, when there is one.
-fn pinned(ctx: &Ctx<'_>, origin: &str) -> Result<Option<SignedCheckpoint>, CliError> {
+pub(super) fn pinned(ctx: &Ctx<'_>, origin: &str) -> Result<Option<SignedCheckpoint>, CliError> {
     let Some(pins) = home::pins(ctx) else {
         return Ok(None);
     };
@@ -144,7 +146,7 @@ fn pinned(ctx: &Ctx<'_>, origin: &str) -> Result<Option<SignedCheckpoint>, CliEr
 
 /// What a pin that was first taken from the file itself leaves open: it says that the file was not changed since, not whose
 /// it is. A log key or a checkpoint from elsewhere settles that, and a log key does so for good.
-fn vouch(
+pub(super) fn vouch(
     ctx: &Ctx<'_>,
     args: &Args,
     origin: Option<&str>,
@@ -170,7 +172,7 @@ fn vouch(
     Ok(())
 }
 
-fn since(
+pub(super) fn since(
     ctx: &mut Ctx<'_>,
     args: &Args,
     pin: Option<&SignedCheckpoint>,
@@ -201,7 +203,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         }
         Some(path) => {
             let path = ctx.path(path);
-            if !ambient::is_dir(&path) && is_database(&path)? {
+            if let Some(bundle) = OpenBundle::open(&path)? {
+                let report = verify_bundle::check(ctx, args, bundle, &mut options)?;
+                (report, LogSource::Bundle(path))
+            } else if !ambient::is_dir(&path) && is_database(&path)? {
                 let report = of_store(ctx, args, &path, &mut options)?;
                 (report, LogSource::Ledger(Some(path)))
             } else {
@@ -210,7 +215,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             }
         }
     };
-    let recompute = (!args.recompute).then(|| recompute(args));
+    let recompute = (!args.recompute && !report.is_part).then(|| recompute(args));
     Ok(verify_view::verified(
         &report,
         look.next(&report),
@@ -235,6 +240,8 @@ enum LogSource {
     Copy,
     /// An export.
     Lines(PathBuf),
+    /// A bundle.
+    Bundle(PathBuf),
 }
 
 /// What a copy that follows a shared folder is told where a newer checkpoint is held against it.
@@ -258,6 +265,10 @@ impl LogSource {
                     shell::word(&path.display())
                 )
             }
+            Self::Bundle(path) if !ambient::is_dir(path) => {
+                format!("unzip -l {}", shell::word(&path.display()))
+            }
+            Self::Bundle(path) => format!("ls -l {}", shell::word(&path.display())),
             Self::Lines(path) if source::is_tiles(path) => {
                 format!(
                     "ls -l {}",

@@ -278,6 +278,9 @@ rules! {
     Recompute "recompute" next "clover replay --all":
         "a number, word or count of an arbiter is not what the entries before give (`ESTIMATES.md`, `PREDICATE.md`); only `clover verify --recompute` looks"
         => "do not use the number; `clover replay SEQ --explain` shows what it should be";
+    Bundle "bundle" next "clover export bundle -o FILE":
+        "a file of a bundle is missing, is not the one that `SHA256SUMS` names, or is named nowhere (`EXPORTS.md`)"
+        => "the log in it is judged by itself; do not rely on that file";
     Column "column" next "clover status":
         "a column of an entry's row is not what its body says"
         => "restore the database from an export; the entries themselves are judged apart";
@@ -306,7 +309,7 @@ rules! {
 
 impl RuleName {
     /// The last rule that an export shows too: those after it look at the database beside the entries.
-    pub const LAST_OF_EXPORT: Self = Self::Recompute;
+    pub const LAST_OF_EXPORT: Self = Self::Bundle;
 
     /// The rule at a place of the order.
     pub(super) fn at(place: u8) -> Option<Self> {

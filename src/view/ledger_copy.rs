@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::export::bundle::BundleContents;
 use crate::ground::note::Checkpoint;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -110,6 +111,68 @@ pub fn exported(facts: &ExportFacts, checkpoint: &Checkpoint) -> View {
         view.verdict = "exported";
         view.checkpoint = Some((checkpoint.size, root));
     }
+    view
+}
+
+/// An audit bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BundleFacts {
+    /// The format of the export.
+    pub format: &'static str,
+    /// Its file or folder.
+    pub path: String,
+    /// Entries of the log.
+    pub entries: u64,
+    /// Of these, entries that are withheld.
+    pub withheld: u64,
+    /// What was left out on request.
+    pub redacted: Vec<String>,
+    /// Blobs in it.
+    pub blobs: u64,
+    /// Blobs that entries name and that the ledger does not have.
+    pub without: Vec<String>,
+    /// Reports in it.
+    pub reports: Vec<String>,
+}
+
+/// A bundle that was written.
+pub fn bundled(contents: &BundleContents, path: &str) -> View {
+    let facts = BundleFacts {
+        format: "bundle",
+        path: path.to_owned(),
+        entries: contents.size,
+        withheld: contents.withheld,
+        redacted: contents.redacted.clone(),
+        blobs: contents.blobs,
+        without: contents.without.clone(),
+        reports: contents.reports.clone(),
+    };
+    let mut view = View::of(&facts).with_verdict("exported");
+    let shown = thousands(facts.entries - facts.withheld);
+    let entries = thousands(facts.entries);
+    view.line(match facts.withheld {
+        0 => format!(
+            "bundled {entries} entries · {} blobs · {} reports · root {} · {path}",
+            facts.blobs,
+            facts.reports.len(),
+            contents.root
+        ),
+        withheld => format!(
+            "bundled {shown} of {entries} entries · {} withheld, by leaf hash · {} blobs · {} reports · root {} · {path}",
+            thousands(withheld),
+            facts.blobs,
+            facts.reports.len(),
+            contents.root
+        ),
+    });
+    if facts.withheld > 0 {
+        view.sentence("Of a part, rules are not checked: they take the whole log.");
+    }
+    for blob in &facts.without {
+        view.line(format!("note: blob {blob} is named by an entry and not in the ledger"));
+    }
+    view.checkpoint = Some((contents.size, contents.root.clone()));
     view
 }
 

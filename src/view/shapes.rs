@@ -142,7 +142,7 @@ shapes! {
     "experiment list": experiment::ExperimentList;
     "experiment register": Stands | StandsAnd<rubric::RubricRegistration> | Bodies;
     "experiment split": split::SplitFormed;
-    "export": ledger_copy::ExportFacts;
+    "export": ledger_copy::ExportFacts | ledger_copy::BundleFacts;
     "exposure list": exposure::ExposedUnits;
     "exposure open": Stands | Bodies;
     "family close": StandsAnd<family::Holds> | Bodies;

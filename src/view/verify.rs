@@ -65,6 +65,8 @@ pub struct VerifyReport {
     pub origin: String,
     /// Entries read.
     pub events: u64,
+    /// Of these, entries that are withheld: of each only its leaf hash is at hand.
+    pub withheld: u64,
     /// Keys that signed at least one of them.
     pub signers: u64,
     /// The root over all of them, in hex.
@@ -114,6 +116,7 @@ impl From<&Report> for VerifyReport {
             verdict: of.verdict,
             origin: of.origin.clone(),
             events: of.events,
+            withheld: of.withheld,
             signers: of.signers,
             root: of.root.to_hex(),
             findings: findings.collect(),

@@ -92,6 +92,7 @@ RULES = (
     rule("judge", data=(labels.rule_judge, labels.rule_score_scale, labels.rule_compared, prompt_judges.rule_derived)),
     rule("rulebook", data=entries.rule_rulebook),
     rule("recompute"),                            # not checked here: it takes the program
+    rule("bundle"),                               # of files beside the entries, once the walk is over
 )
 RANK = {name: rank for rank, (name, _) in enumerate(RULES)}
 
@@ -103,4 +104,7 @@ def asked_of(part):
 
 LINE_RULES, KIND_RULES, SCHEMA_RULES = asked_of("line"), asked_of("kind"), asked_of("schema")
 HEADER_RULES, DATA_RULES = asked_of("header"), asked_of("data")
+# Of an entry whose neighbours are withheld.
+PART_RULES = tuple(asked for asked in HEADER_RULES if asked[0] in ("ledger", "keyid", "key", "signature", "seen")) + (
+    ("refs", entries.part_refs),)
 BARS_FOLDING = frozenset(("signature", "key", "role"))

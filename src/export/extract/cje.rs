@@ -129,9 +129,28 @@ pub(super) fn number(amount: Micro) -> Value {
     serde_json::from_str(&amount.to_string()).unwrap_or(Value::Null)
 }
 
-/// Mean of labels, in label units, to the sixth decimal.
+/// Mean of labels, in label units, to the sixth decimal, half to even.
 fn mean(labels: &[Micro]) -> Value {
     let sum: i64 = labels.iter().map(|label| label.value()).sum();
-    let count = i64::try_from(labels.len()).unwrap_or(i64::MAX);
-    Micro::new(sum / count.max(1)).map_or(Value::Null, number)
+    let count = i64::try_from(labels.len()).unwrap_or(i64::MAX).max(1);
+    let (whole, rest) = (sum.div_euclid(count), sum.rem_euclid(count));
+    let is_up = 2 * rest > count || 2 * rest == count && whole.rem_euclid(2) == 1;
+    Micro::new(whole + i64::from(is_up)).map_or(Value::Null, number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_rounded_half_to_even() {
+        let of = |values: &[i64]| {
+            let labels: Vec<Micro> = values.iter().filter_map(|of| Micro::new(*of)).collect();
+            mean(&labels).to_string()
+        };
+        assert_eq!(of(&[100_000, 200_000, 200_000]), "0.166667");
+        assert_eq!(of(&[1, 2]), "0.000002");
+        assert_eq!(of(&[2, 3]), "0.000002");
+        assert_eq!(of(&[-1, -2]), "-0.000002");
+    }
 }

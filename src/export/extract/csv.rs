@@ -70,6 +70,7 @@ const TABLES: &[CsvTable] = &[
         kinds: &[Kind::CalibratorFitted],
         columns: &[
             "terms/judge",
+            "terms/environment",
             "calibrator",
             "selected",
             "labels",
@@ -85,6 +86,7 @@ const TABLES: &[CsvTable] = &[
         kinds: &[Kind::EstimateRecorded],
         columns: &[
             "terms/judge",
+            "terms/environment",
             "policy",
             "claim",
             "estimate",
@@ -108,6 +110,7 @@ const TABLES: &[CsvTable] = &[
         kinds: &[Kind::ContrastRecorded],
         columns: &[
             "terms/judge",
+            "terms/environment",
             "first",
             "second",
             "reading",
@@ -128,6 +131,7 @@ const TABLES: &[CsvTable] = &[
         kinds: &[Kind::TransportTested],
         columns: &[
             "terms/judge",
+            "terms/environment",
             "policy",
             "design",
             "state",
@@ -139,6 +143,21 @@ const TABLES: &[CsvTable] = &[
             "audit/family_size",
             "rows",
             "clusters",
+            "through_seq",
+        ],
+    },
+    CsvTable {
+        file: "environments.csv",
+        kinds: &[Kind::EnvironmentsTested],
+        columns: &[
+            "terms/judge",
+            "family",
+            "design",
+            "q_micro",
+            "environments",
+            "probes",
+            "late",
+            "without",
             "through_seq",
         ],
     },

@@ -13,6 +13,7 @@ mod index;
 mod integrity;
 mod kinds;
 mod outside;
+mod part;
 mod report;
 mod sets;
 mod snapshots;
@@ -33,6 +34,8 @@ use clover_store::StoreError;
 
 use crate::fold::Rulebook;
 
+pub use part::WithheldEntry;
+pub use part::verify_part;
 pub use report::Divergent;
 pub use report::Finding;
 pub use report::First;

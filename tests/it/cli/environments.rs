@@ -118,6 +118,23 @@ fn is_within(said: &Value) {
 
 /// Given a judge that overrates one domain, when environments are audited as planned, then that domain fails and withholds
 /// every level, until its local calibrator passes an audit of its own: then levels inside it may be claimed.
+/// Exports for other tools show as many values as `estimate` lets people claim, and the environment that failed.
+fn extracts_say_no_more(desk: &mut Desk, values: usize) {
+    let text = desk.ok("export cyclonedx -o -").out;
+    let bill: Value = serde_json::from_str(&text).unwrap();
+    let card = &bill["components"][0]["modelCard"];
+    let metrics = card["quantitativeAnalysis"]["performanceMetrics"].as_array();
+    assert_eq!(metrics.unwrap().len(), values, "{text}");
+    let said = &card["considerations"]["technicalLimitations"][0];
+    let own = desk.ok("estimate --dry-run --json").json();
+    let own = own["data"]["answer"]["text"].as_str().unwrap().to_owned();
+    let (own, _) = own.split_once("Nothing of this is on record").unwrap_or((&own, ""));
+    assert!(said.as_str().unwrap().starts_with(own.trim()), "{said}\n{own}");
+    let report = desk.ok("export junit -o -").out;
+    let failed = report.matches("<failure message=\"the judge is biased in domain=law").count();
+    assert_eq!(failed, 1, "{report}");
+}
+
 #[test]
 fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     let mut desk = desk(PLAN);
@@ -183,6 +200,8 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     ] {
         assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
     }
+
+    extracts_say_no_more(&mut desk, 0);
 
     let listed = desk.ok("regime list --json").json();
     let all = listed["data"]["environments"].as_array().unwrap();

@@ -1,0 +1,116 @@
+//! `clover export bundle`: all that an auditor takes away, in one file or folder.
+
+use std::path::Path;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::current;
+use crate::cli::error::CliError;
+use crate::cli::export::Args;
+use crate::cli::home;
+use crate::cli::record;
+use crate::cli::show;
+use crate::event::Kind;
+use crate::event::id::ExperimentId;
+use crate::export::bundle::BundleRequest;
+use crate::export::bundle::Redaction;
+use crate::export::file_name;
+use crate::ground::digest::Digest;
+use crate::ground::shell;
+use crate::ledger::Ledger;
+use crate::ledger::State;
+use crate::projection::iterations::Iterations;
+use crate::report::page;
+use crate::session::reports;
+use crate::view::View;
+use crate::view::ledger_copy;
+
+/// The name of the format.
+pub(super) const NAME: &str = "bundle";
+/// What it is, in one line.
+pub(super) const ABOUT: &str =
+    "log, keys, blobs, reports, verifier and pages, in one file (.clover, .zip) or folder";
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+    if args.out == Path::new("-") {
+        let message = "a bundle goes into a file or a folder, not to standard output";
+        return Err(CliError::usage(message, "clover export bundle -o FILE"));
+    }
+    let (_, ledger) = home::open_to_read(ctx)?;
+    let state = ledger.state();
+    let experiment = args
+        .experiment
+        .as_deref()
+        .map(record::experiment_id)
+        .transpose()?;
+    if let Some(id) = &experiment {
+        current::check(state, id, "--experiment")?;
+    }
+    let mut redactions = Vec::new();
+    for text in &args.redact {
+        redactions.push(redaction(ctx, &ledger, text)?);
+    }
+    if args.no_blobs {
+        redactions.push(Redaction::Blobs);
+    }
+    let checkpoint = ledger.head_checkpoint()?;
+    let reports = iterations(&ledger, state, experiment.as_ref())?;
+    let request = BundleRequest {
+        ledger: &ledger,
+        checkpoint: &checkpoint,
+        experiment: experiment.as_ref(),
+        redactions: &redactions,
+        reports: &reports,
+    };
+    let path = ctx.path(&args.out);
+    let mut progress = ctx.progress("bundled");
+    let contents = request.write(&path, &mut |done, all| progress.at(done, all))?;
+    drop(progress);
+    let path = path.display();
+    let answer = ledger_copy::bundled(&contents, &path.to_string());
+    Ok(answer.with_next(format!("clover verify {}", shell::word(&path))))
+}
+
+/// What is to be left out.
+fn redaction(ctx: &Ctx<'_>, ledger: &Ledger, text: &str) -> Result<Redaction, CliError> {
+    let refuse = |message: String| Err(CliError::usage(message, "clover schema"));
+    if text == "blobs" {
+        return Ok(Redaction::Blobs);
+    }
+    let is_entry = text.parse::<u64>().is_ok() || Digest::from_hex(text).is_some();
+    let (redaction, kind) = if is_entry {
+        let read = show::find(ctx, ledger, text)?;
+        (Redaction::Entry(read.stored.seq), read.event.kind())
+    } else if let Ok(kind) = text.parse::<Kind>() {
+        (Redaction::Kind(kind), kind)
+    } else {
+        return refuse(format!(
+            "--redact {text:?}: expected a kind of event, a position, an event id, or blobs"
+        ));
+    };
+    if !Redaction::may_withhold(kind) {
+        return refuse(format!(
+            "--redact {text}: {kind} cannot be withheld: no signature could be checked without it"
+        ));
+    }
+    Ok(redaction)
+}
+
+/// Reports of iterations, as pages and as the bytes of which digests are signed.
+fn iterations(
+    ledger: &Ledger,
+    state: &State,
+    experiment: Option<&ExperimentId>,
+) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    let through = ledger.size().saturating_sub(1);
+    let mut files = Vec::new();
+    for (id, it) in &state.fold::<Iterations>().by_id {
+        if experiment.is_some_and(|of| *of != it.experiment) {
+            continue;
+        }
+        let bundle = reports::gathered(ledger, state, (&it.experiment, id), through)?;
+        let name = file_name::encode(id.as_str());
+        files.push((format!("iteration-{name}.html"), page::html(&bundle).into_bytes()));
+        files.push((format!("iteration-{name}.json"), bundle.to_bytes()));
+    }
+    Ok(files)
+}
