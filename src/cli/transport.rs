@@ -448,7 +448,10 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let state = read.ledger.state();
     let place = (&read.experiment, &design);
     let ask = Ask {
-        obstacles: &|found, policy| transport_probes::obstacles_of(state, place, found, policy),
+        obstacles: &|found, policy, inside| {
+            transport_probes::obstacles_of(state, place, found, policy, inside)
+        },
+        inside: state.asks(Question::InsideProbes),
         design: &design,
         policies: &wanted.places,
         terms: &terms,
@@ -458,7 +461,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     };
     let (found, tested) =
         audit::audit(gathered, &read.terms, &ask).map_err(|error| estimate::refused(&error))?;
-    let environments = untested.test(&found)?;
+    let environments = untested.test((state, &read.experiment), &found)?;
     if tested.is_empty() && environments.is_empty() {
         let why = found.analysis.calibration.as_ref().err();
         return Err(match why {

@@ -9,6 +9,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimated::AuditObstacle;
+use crate::event::payload::estimated::EnvironmentRows;
 use crate::ledger::State;
 use crate::ledger::rulebooks::Question;
 use crate::num::Count;
@@ -67,13 +68,8 @@ pub(super) fn short_of_draw(
     short.collect()
 }
 
-/// What keeps the audit of a policy from passing.
-pub(super) fn obstacles_of(
-    state: &State,
-    (experiment, design): (&ExperimentId, &DesignId),
-    found: &Found,
-    (policy, labels): (usize, usize),
-) -> Vec<AuditObstacle> {
+/// The newest label of a calibrator, as its fit on record has it, else as it would be put there.
+pub(super) fn newest_label(state: &State, experiment: &ExperimentId, found: &Found) -> Option<u64> {
     let sources = found.gathered.sources.iter();
     let newest_label = sources.filter_map(|of| of.newest_label).max();
     let fit = found.digest().and_then(|digest| {
@@ -81,11 +77,23 @@ pub(super) fn obstacles_of(
         let scope = (&found.terms.judge, found.terms.environment.as_ref());
         audits.fit(experiment, scope, &digest)
     });
+    fit.map_or(newest_label, FitRecord::newest)
+}
+
+/// What keeps the audit of a policy from passing.
+pub(super) fn obstacles_of(
+    state: &State,
+    (experiment, design): (&ExperimentId, &DesignId),
+    found: &Found,
+    (policy, labels): (usize, usize),
+    inside: Option<EnvironmentRows>,
+) -> Vec<AuditObstacle> {
     let of = ProbedFit {
         design,
         experiment,
+        inside,
         labels: labels as u64,
-        newest_label: fit.map_or(newest_label, FitRecord::newest),
+        newest_label: newest_label(state, experiment, found),
         policy: &found.name(policy),
         terms: &found.terms,
     };

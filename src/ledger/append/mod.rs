@@ -463,6 +463,17 @@ impl Ledger {
             write::write_part(&rows, head, &mut batch, first, &part)
         };
         each_ahead(parts, take).map_err(touched)?;
+        let unfinished = (head.state.rulebook().unfinished)(&head.state);
+        let unfinished = unfinished.filter(|(seq, _)| taken.is_none() && *seq >= batch.before.size);
+        if let Some((seq, breach)) = unfinished {
+            let new = slots.iter().enumerate().filter(|(_, slot)| matches!(slot, Slot::New));
+            let place = usize::try_from(seq - batch.before.size).unwrap_or(0);
+            return Err(touched(LedgerError::Refused {
+                index: new.map(|(index, _)| index).nth(place).unwrap_or(0),
+                breach,
+                in_the_way: None,
+            }));
+        }
         rows.end().map_err(|error| touched(error.into()))?;
         head.tail.add(std::mem::take(&mut batch.given));
         let size = batch.before.size;

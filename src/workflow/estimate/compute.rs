@@ -31,6 +31,7 @@ use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_num::math;
+use clover_projection::audits::AnswerKind;
 use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
 use clover_stats::direct::Route;
@@ -157,6 +158,14 @@ struct FitLine<'a> {
     score_micro: i64,
 }
 
+/// A fit as older programs said it.
+pub fn without_prompts(mut of: CalibratorFitted) -> CalibratorFitted {
+    for labels in &mut of.labels_by_policy {
+        labels.prompts = None;
+    }
+    of
+}
+
 impl Found {
     /// The digest of the calibrator.
     pub fn digest(&self) -> Option<Digest> {
@@ -203,12 +212,15 @@ impl Found {
         let calibrator = &calibration.calibrator;
         let quality = &calibrator.quality;
         let (rows, root) = self.fit_rows(&calibrator.folds);
+        let asked = self.gathered.audits.answers.at(u64::MAX);
+        let counts_prompts = asked == AnswerKind::Prompts;
         let policies = self.gathered.sources.iter().enumerate();
         let labelled = policies.filter_map(|(policy, source)| {
             Some(PolicyLabels {
                 labels: size(source.labels.len()),
                 newest_seq: count(source.newest_label?),
                 policy: self.name(policy),
+                prompts: counts_prompts.then(|| size(self.labelled_prompts(policy))),
             })
         });
         let range = |(low, high): (f64, f64)| ends(Interval { low, high });

@@ -145,9 +145,12 @@ pub(super) fn join(
             probes.labels.entry(row).or_default()
         } else if row >= found.sources[policy].draws.len() {
             // Its row does not count, and no label of it does.
+            let source = &mut found.sources[policy];
+            source.first_label.entry(row).or_insert(label.seq);
             continue;
         } else {
             let source = &mut found.sources[policy];
+            source.first_label.entry(row).or_insert(label.seq);
             let of = source.labelled.entry(label.design).or_default();
             of.insert(row);
             source.newest_label = source.newest_label.max(Some(label.seq));

@@ -18,6 +18,7 @@ use clover_event::payload::estimated::FilterCounts;
 use clover_event::payload::estimated::Reading;
 use clover_event::payload::estimated::RowUse;
 use clover_event::payload::intake::DataIngested;
+use clover_event::payload::intake::SplitPart;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
@@ -153,6 +154,8 @@ pub struct Source {
     pub labelled: BTreeMap<DesignId, BTreeSet<usize>>,
     /// The entry of the newest label for calibration.
     pub newest_label: Option<u64>,
+    /// The entry of the first label for calibration of each row that has one, whether it counts or not.
+    pub first_label: BTreeMap<usize, u64>,
 }
 
 /// What an experiment holds of one judge.
@@ -184,6 +187,10 @@ pub struct Gathered {
     pub late: BTreeMap<PolicyId, u64>,
     /// Those of policies with other rows, by position. A probe of one is known by its place after the rows that count.
     pub aside: BTreeMap<usize, (Policy, Source)>,
+    /// Clusters that a split keeps for confirm, with the entry that listed each.
+    pub confirm: BTreeMap<ItemId, u64>,
+    /// Probability of a label by each design for audits, in millionths.
+    pub inclusions: BTreeMap<DesignId, Micro>,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
     pub(super) inclusion: Option<Result<Inclusion, Undrawn>>,
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
@@ -496,6 +503,10 @@ impl Walk {
                     self.found.is_stratified = true;
                 }
                 self.draws.design(design);
+                if design.purpose == DesignPurpose::Audit {
+                    let known = self.found.inclusions.entry(design.design.clone());
+                    known.or_insert(design.inclusion_micro);
+                }
                 self.purposes.insert(design.design.clone(), design.purpose);
             }
             Payload::LabelRecorded(label) => {
@@ -506,6 +517,11 @@ impl Walk {
                 }
                 if !is_probe && is_new {
                     self.draws.label(seq, label);
+                }
+            }
+            Payload::SplitsListed(said) if said.part == SplitPart::Confirm => {
+                for cluster in &said.clusters {
+                    self.found.confirm.entry(cluster.clone()).or_insert(seq);
                 }
             }
             Payload::LabelSealed(_) => self.sealed += 1,
