@@ -14,6 +14,7 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
 use clover_projection::audits::Audits;
+use clover_projection::newest;
 use clover_projection::said;
 use clover_projection::said::LateField;
 use clover_workflow::analyze::AnalyzeError;
@@ -187,6 +188,18 @@ impl Estimation {
         }
         self.terms.labels = compute::label_use(&gathered);
         Ok(gathered)
+    }
+
+    /// Marks policies that rest on entries of a compromised key: nothing is claimed of them, and nothing of them recorded.
+    pub fn taint(&self, found: &mut Found) {
+        let (state, calibrator) = (self.ledger.state(), found.digest());
+        for policy in 0..found.analysis.policies.len() {
+            let of = (&found.terms.judge, &found.name(policy));
+            let by = newest::tainted(state, &self.experiment, of, calibrator.as_ref());
+            if let Some(key) = by {
+                found.tainted.insert(policy, key);
+            }
+        }
     }
 
     /// A fit as it stands on record, where it was put there under a rulebook that did not count prompts.

@@ -28,6 +28,7 @@ use clover_event::payload::estimated::Reading;
 use clover_event::payload::estimated::TransportState;
 use clover_ground::canon;
 use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_num::math;
@@ -69,6 +70,8 @@ pub struct Found {
     pub terms: EstimateTerms,
     /// The calibrator's curves and their digest.
     pub calibrator: Option<(Vec<u8>, Digest)>,
+    /// Policies that rest on entries of a key from its compromise on, each with the key: nothing is claimed of them.
+    pub tainted: BTreeMap<usize, KeyId>,
     /// The Merkle root of each policy's rows.
     roots: Vec<Root>,
 }
@@ -123,6 +126,7 @@ pub fn compute(
         analysis,
         terms: of,
         calibrator,
+        tainted: BTreeMap::new(),
     })
 }
 
@@ -259,7 +263,8 @@ impl Found {
         let result = &self.analysis.policies[policy];
         let state = standing.map(|of| of.state);
         let refused = result.support.is_some_and(|support| support.refuse_level);
-        if state == Some(TransportState::Fail) || refused {
+        let is_tainted = self.tainted.contains_key(&policy);
+        if state == Some(TransportState::Fail) || refused || is_tainted {
             Claim::Refused
         } else if result.route == Route::Naive {
             Claim::Uncalibrated
