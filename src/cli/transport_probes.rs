@@ -42,7 +42,14 @@ pub(super) fn drawn(
     let state = read.ledger.state();
     let drawn = tested.iter().filter_map(|of| {
         let place = (&of.policy, design);
-        let drawn = obstacles::drawn(state, &read.experiment, place, &of.terms.judge)?;
+        let drawn = match of.drawn {
+            Some(rows) => {
+                let designs = state.fold::<Designs>();
+                let design = designs.registered(&read.experiment, design)?;
+                obstacles::of_rows(rows, design.inclusion_micro)
+            }
+            None => obstacles::drawn(state, &read.experiment, place, &of.terms.judge)?,
+        };
         Some((of.policy.clone(), drawn.expected()))
     });
     drawn.collect()
@@ -103,12 +110,23 @@ pub(super) fn obstacles_of(
 /// Refuses to put an audit on record that cannot pass for want of labels: nobody could add them afterwards.
 pub(super) fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), CliError> {
     let is_short = |of: &&TransportTested| of.obstacles.contains(&AuditObstacle::FewerProbes);
-    let short = shown.tested.iter().find(is_short);
-    let Some(of) = short.filter(|_| !args.yes && !args.fit.dry_run) else {
+    if args.yes || args.fit.dry_run {
         return Ok(());
+    }
+    let families = shown.environments.iter();
+    let mut families = families.filter(|of| of.obstacles.contains(&AuditObstacle::FewerProbes));
+    let short = shown.tested.iter().find(is_short);
+    let message = match (short, families.next()) {
+        (Some(of), _) => {
+            let words = shown.obstacle(of, AuditObstacle::FewerProbes);
+            format!("{words} An audit of it passes nothing, and is run once.")
+        }
+        (None, Some(of)) => format!(
+            "of a policy fewer rows are probes of {} than it draws: no environment passes, and each is tested once",
+            of.design
+        ),
+        (None, None) => return Ok(()),
     };
-    let words = shown.obstacle(of, AuditObstacle::FewerProbes);
-    let message = format!("{words} An audit of it passes nothing, and is run once.");
     Err(CliError::refused(
         message,
         "clover import labels for the others, or the same command with --yes",

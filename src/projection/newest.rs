@@ -2,6 +2,7 @@
 //! what it finds, and claims nothing on entries of a key that was compromised.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use clover_event::Kind;
 use clover_event::Payload;
@@ -16,6 +17,8 @@ use clover_event::payload::label::LabelPurpose;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ledger::Fold;
+use clover_ledger::History;
+use clover_ledger::LedgerError;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
@@ -25,6 +28,8 @@ use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use serde::Deserialize;
 use serde::Serialize;
+
+use crate::reader::LogReader;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -285,6 +290,35 @@ pub fn tainted(
         all.into_iter().collect::<Option<Vec<KeyId>>>()?.pop()
     };
     found.or_else(fit)
+}
+
+/// The first entry of an experiment, up to one, that its key signed from its compromise on: what was decided by then rests on it.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn tainted_through(
+    history: &dyn History,
+    state: &State,
+    experiment: &ExperimentId,
+    through: u64,
+) -> Result<Option<(u64, KeyId)>, LedgerError> {
+    let keys = state.keyring.keys.iter();
+    let keys = keys.filter_map(|(key, of)| Some((*key, of.end.as_ref()?.tainted_since?)));
+    let since: BTreeMap<KeyId, u64> = keys.collect();
+    let mut found = None;
+    if since.is_empty() {
+        return Ok(found);
+    }
+    let entries = LogReader::through(history, through).of(experiment);
+    entries.each(|seq, event| {
+        let author = event.header.author;
+        if since.get(&author).is_some_and(|since| *since <= seq) {
+            found = Some((seq, author));
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
 }
 
 /// An estimate that rests on entries of a compromised key claims nothing.
