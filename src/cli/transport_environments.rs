@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::cli::error::CliError;
 use crate::cli::estimate;
-use crate::event::Kind;
 use crate::cli::transport_probes;
+use crate::event::Kind;
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::FamilyId;

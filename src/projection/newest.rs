@@ -115,7 +115,11 @@ impl ExperimentEntries {
 }
 
 fn newest<'a>(signers: impl Iterator<Item = &'a Signers>) -> u64 {
-    signers.flat_map(BTreeMap::values).copied().max().unwrap_or(0)
+    signers
+        .flat_map(BTreeMap::values)
+        .copied()
+        .max()
+        .unwrap_or(0)
 }
 
 impl Fold for NewestEntries {
@@ -152,7 +156,8 @@ impl<'a> ReadEntries<'a> {
     /// On terms of an estimate; of an iteration nothing, whose first step says what all the others read.
     fn new(terms: &'a EstimateTerms, through: Count) -> Option<Self> {
         let is_kept = |of: &&clover_event::id::FieldId| of.as_str() != RESPONSE_LENGTH;
-        let has_fields = terms.environment.is_some() || terms.covariates.iter().any(|of| is_kept(&of));
+        let has_fields =
+            terms.environment.is_some() || terms.covariates.iter().any(|of| is_kept(&of));
         terms.iteration.is_none().then(|| Self {
             judges: vec![&terms.judge],
             has_fields,
@@ -258,7 +263,9 @@ pub(super) fn check(
         let newest = newest.unwrap_or(0);
         ensure!(
             newest <= through,
-            format!("through_seq {newest} or later, where the newest {what} stands: compute it anew"),
+            format!(
+                "through_seq {newest} or later, where the newest {what} stands: compute it anew"
+            ),
             format!("through_seq {through}")
         );
     }
@@ -273,10 +280,15 @@ pub fn tainted(
     (judge, policy): (&JudgeId, &PolicyId),
     calibrator: Option<&Digest>,
 ) -> Option<KeyId> {
-    let of = state.fold::<NewestEntries>().by_experiment.get(experiment)?;
+    let of = state
+        .fold::<NewestEntries>()
+        .by_experiment
+        .get(experiment)?;
     let is_tainted = |(key, newest): (&KeyId, &u64)| {
         let end = state.keyring.keys.get(key)?.end.as_ref()?;
-        end.tainted_since.filter(|since| since <= newest).map(|_| *key)
+        end.tainted_since
+            .filter(|since| since <= newest)
+            .map(|_| *key)
     };
     let labels = of.labels.values().flatten();
     let policies = of.scores.get(judge).into_iter().flatten();
@@ -370,4 +382,23 @@ pub(super) fn check_contrast(
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kind whose natural key names the entry that it was read through is held to the newest one.
+    #[test]
+    fn every_kind_that_is_known_by_what_it_read_is_held_to_the_newest() {
+        for kind in Kind::ALL {
+            let parts = kind.natural_key_parts().unwrap_or_default();
+            if parts.contains(&"through_seq") {
+                assert!(
+                    COMPUTED.contains(kind),
+                    "{kind} may be read through any entry"
+                );
+            }
+        }
+    }
 }

@@ -211,7 +211,11 @@ impl Estimation {
         let since = self.ledger.state().fold::<Audits>().answers.prompts;
         let recorded = self.ledger.giver(&key)?;
         let is_older = recorded.zip(since).is_some_and(|(seq, since)| seq <= since);
-        Ok(if is_older { compute::without_prompts(of) } else { of })
+        Ok(if is_older {
+            compute::without_prompts(of)
+        } else {
+            of
+        })
     }
 
     /// Appends what was found, fit first.

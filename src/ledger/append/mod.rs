@@ -466,7 +466,10 @@ impl Ledger {
         let unfinished = (head.state.rulebook().unfinished)(&head.state);
         let unfinished = unfinished.filter(|(seq, _)| taken.is_none() && *seq >= batch.before.size);
         if let Some((seq, breach)) = unfinished {
-            let new = slots.iter().enumerate().filter(|(_, slot)| matches!(slot, Slot::New));
+            let new = slots
+                .iter()
+                .enumerate()
+                .filter(|(_, slot)| matches!(slot, Slot::New));
             let place = usize::try_from(seq - batch.before.size).unwrap_or(0);
             return Err(touched(LedgerError::Refused {
                 index: new.map(|(index, _)| index).nth(place).unwrap_or(0),

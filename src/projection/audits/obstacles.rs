@@ -196,7 +196,9 @@ pub fn obstacles(state: &State, of: &ProbedFit<'_>) -> Vec<AuditObstacle> {
 
 /// What a design draws of the rows of an environment.
 fn inside(state: &State, of: &ProbedFit<'_>) -> Option<DrawnProbes> {
-    let design = state.fold::<Designs>().registered(of.experiment, of.design)?;
+    let design = state
+        .fold::<Designs>()
+        .registered(of.experiment, of.design)?;
     Some(of_rows(of.inside?, design.inclusion_micro))
 }
 
@@ -262,11 +264,17 @@ pub(super) fn check_family(
             format!("no pass of {} with {}", of.scope, words(&found)),
             "a pass"
         );
-        let drawn = of.drawn.required(&format!("drawn: how many rows {} has", of.scope))?;
+        let drawn = of
+            .drawn
+            .required(&format!("drawn: how many rows {} has", of.scope))?;
         let obstacle = of_rows(drawn, rate).obstacle(of.rows.value());
         ensure!(
             obstacle.is_none() || !passes,
-            format!("no pass of {} with {}", of.scope, words(obstacle.as_slice())),
+            format!(
+                "no pass of {} with {}",
+                of.scope,
+                words(obstacle.as_slice())
+            ),
             "a pass"
         );
     }

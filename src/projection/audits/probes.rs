@@ -156,7 +156,9 @@ impl ExperimentProbes {
             calibrated: calibrated.get(policy).map_or(0, |of| of.len() as u64),
             first: seq,
             rows: scores.get(policy).map_or_else(BTreeMap::new, |of| {
-                of.iter().map(|(judge, of)| (judge.clone(), of.len() as u64)).collect()
+                of.iter()
+                    .map(|(judge, of)| (judge.clone(), of.len() as u64))
+                    .collect()
             }),
             ..PolicyProbes::default()
         });
@@ -325,4 +327,34 @@ pub(super) fn check_timely(
         "a pass"
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four rows of a policy, of which a split lists two for confirm beside one that nobody has. Its first probe is named between
+    /// the first two clusters and the third.
+    #[test]
+    fn confirm_keeps_rows_of_the_policy_that_were_listed_before_its_first_probe() {
+        let id = |name: &str| -> ItemId { name.parse().unwrap() };
+        let (policy, judge): (PolicyId, JudgeId) = ("tuned".parse().unwrap(), "j".parse().unwrap());
+        let (first, other): (DesignId, DesignId) =
+            ("first".parse().unwrap(), "later".parse().unwrap());
+        let mut of = ExperimentProbes::default();
+        let rows = ["a", "b", "c", "d"].map(|name| item_word(&id(name)));
+        let scores = of.scores.entry(policy.clone()).or_default();
+        scores.insert(judge.clone(), rows.to_vec());
+        of.confirm
+            .extend([id("a"), id("nobody")].iter().map(item_word));
+        of.probe(&policy, &id("c"), &first);
+        of.confirm.push(item_word(&id("d")));
+        of.probe(&policy, &id("b"), &other);
+        let kept = |design: &DesignId, rows| of.kept_for_confirm((&policy, design), &judge, rows);
+        assert_eq!(kept(&first, 4), 1);
+        assert_eq!(kept(&other, 4), 2);
+        // Rows that were scored later are not among those that were drawn from.
+        assert_eq!(kept(&other, 3), 1);
+        assert_eq!(of.scored(&policy, &judge), 4);
+    }
 }

@@ -184,7 +184,10 @@ fn check_fitted(state: &State, said: &CalibratorFitted) -> RuleAnswer {
         let prompts = of.prompts.required(&wanted)?;
         ensure!(
             (1..=of.labels.value()).contains(&prompts.value()),
-            format!("1 to {} prompts of {}, as there are labels", of.labels, of.policy),
+            format!(
+                "1 to {} prompts of {}, as there are labels",
+                of.labels, of.policy
+            ),
             prompts.to_string()
         );
     }

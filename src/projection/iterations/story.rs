@@ -19,8 +19,8 @@ use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
 
-use crate::audits::AuditSubject;
 use crate::audits::AnswersSince;
+use crate::audits::AuditSubject;
 use crate::audits::Audits;
 use crate::bundle::Names;
 use crate::reader::LogReader;

@@ -26,13 +26,13 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_num::Count;
 use clover_num::Micro;
-use clover_projection::designs::Designs;
 use clover_projection::assumptions::Assumptions;
 use clover_projection::budgets::Account;
 use clover_projection::budgets::Budgets;
 use clover_projection::budgets::Purpose;
 use clover_projection::decisions::block::Blocks;
 use clover_projection::decisions::sequence::Sequences;
+use clover_projection::designs::Designs;
 use clover_projection::splits::members_root;
 
 use crate::append;

@@ -146,7 +146,7 @@ fn untainted(of: Answer, tainted: Option<(u64, KeyId)>) -> Answer {
         return of;
     };
     let text = format!(
-        "{} It rests on the entry at seq {seq}, which key {key} signed from its compromise on: nothing of it may be claimed.",
+        "Nothing may be claimed: it rests on the entry at seq {seq}, which key {key} signed from its compromise on. On record it says: {}",
         of.text
     );
     Answer {

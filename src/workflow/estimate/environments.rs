@@ -256,7 +256,8 @@ pub fn test(
                 let found = finding.as_ref();
                 let drawn = drawn(scope);
                 let rows = found.map_or(0, |of| of.rows as u64);
-                let is_whole = drawn.is_none_or(|of| obstacles::of_rows(of, rate).obstacle(rows).is_none());
+                let is_whole =
+                    drawn.is_none_or(|of| obstacles::of_rows(of, rate).obstacle(rows).is_none());
                 let may_pass = late == 0 && ask.obstacles.is_empty() && is_whole;
                 let kept = outcome((scope, *required), found, (bound, ask.q), may_pass);
                 EnvironmentOutcome { drawn, ..kept }

@@ -82,7 +82,10 @@ impl Gathered {
             }
             rows += 1;
             let item = &self.prompts.ids()[of.prompts[at] as usize];
-            let kept = item.parse().ok().and_then(|item: ItemId| self.confirm.get(&item));
+            let kept = item
+                .parse()
+                .ok()
+                .and_then(|item: ItemId| self.confirm.get(&item));
             let labelled = self.sources[policy].first_label.get(&row);
             let is_taken = |since: Option<&u64>| since.is_some_and(|since| since < first);
             if !is_taken(kept) && !is_taken(labelled) {

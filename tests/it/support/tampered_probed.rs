@@ -239,7 +239,11 @@ fn scored(world: &mut World, policy: &str, item: &str) {
     world.say(RUNNER_3, "score.recorded", 1, arena(), score);
 }
 
-fn labelled(world: &mut World, (design, purpose): (&str, &str), (policy, item): (&str, &str)) -> usize {
+fn labelled(
+    world: &mut World,
+    (design, purpose): (&str, &str),
+    (policy, item): (&str, &str),
+) -> usize {
     let label = json!({
         "design": design, "draw": 0, "item": item, "policy": policy, "purpose": purpose, "rater": "Lena",
         "value_micro": 0,
@@ -270,7 +274,12 @@ fn answered(rulebook: u64, of: &Fit) -> Told {
         data["terms"]["labels"] = "targeted".into();
         data["through_seq"] = through.into();
     };
-    let at = say(&mut world, "estimate.recorded", change, valued::estimate(6, None));
+    let at = say(
+        &mut world,
+        "estimate.recorded",
+        change,
+        valued::estimate(6, None),
+    );
     (world, at)
 }
 
