@@ -376,5 +376,6 @@ fn check_estimate(
         format!("claim {}", estimate.claim)
     );
     claims::check_estimate(state, experiment, estimate)?;
+    newest::check_estimate(state, experiment, estimate)?;
     timely::check_estimate(state, experiment, estimate)
 }
