@@ -48,6 +48,7 @@ use crate::estimate::drawn::Inclusion;
 use crate::estimate::drawn::Undrawn;
 use crate::estimate::labels;
 use crate::estimate::labels::LabelList;
+pub use crate::estimate::labels::Source;
 pub use crate::estimate::probes::Probes;
 use crate::estimate::scope;
 use crate::estimate::scope::RowPlaces;
@@ -137,25 +138,6 @@ struct Line<'a> {
     labels_micro: &'a [i64],
     policy: &'a str,
     score_micro: i64,
-}
-
-/// What the dataset does not hold of one policy's rows.
-#[derive(Clone, Debug, Default)]
-pub struct Source {
-    /// Draw of each row.
-    pub draws: Vec<u64>,
-    /// Score of each row, in millionths.
-    pub scores: Vec<i64>,
-    /// The entry of each row's score.
-    pub scored: Vec<u64>,
-    /// Labels for calibration by row, in millionths, in the order of their entries.
-    pub labels: BTreeMap<usize, Vec<i64>>,
-    /// Rows with a label for calibration, by the design that it names.
-    pub labelled: BTreeMap<DesignId, BTreeSet<usize>>,
-    /// The entry of the newest label for calibration.
-    pub newest_label: Option<u64>,
-    /// The entry of the first label for calibration of each row that has one, whether it counts or not.
-    pub first_label: BTreeMap<usize, u64>,
 }
 
 /// What an experiment holds of one judge.
