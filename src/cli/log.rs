@@ -93,12 +93,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             .map(super::record::experiment_id)
             .transpose()?,
     };
-    if args.follow && !ctx.globals.json && ctx.globals.form != Form::Text {
-        return Err(CliError::usage(
-            "--follow gives lines as they come, and --render sets a whole answer",
-            "clover log --follow",
-        ));
-    }
+    may_follow(ctx, args)?;
     let head = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let to = args.to.map_or(head, |to| (to + 1).min(head));
     let mut out = Listing {
@@ -146,6 +141,17 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         view.blocks.insert(0, Block::Source(out.lines));
     }
     Ok(view)
+}
+
+/// A log that is followed gives lines as they come, and no whole answer.
+fn may_follow(ctx: &Ctx<'_>, args: &Args) -> Result<(), CliError> {
+    if args.follow && !ctx.globals.json && ctx.globals.form != Form::Text {
+        return Err(CliError::usage(
+            "--follow gives lines as they come, and --render sets a whole answer",
+            "clover log --follow",
+        ));
+    }
+    Ok(())
 }
 
 /// The newest entries that the filter takes, oldest of them first.

@@ -36,6 +36,7 @@ pub const READS: &[Kind] = &[
     Kind::CalibratorFitted,
     Kind::DataIngested,
     Kind::EnvironmentsTested,
+    Kind::JudgeDriftChecked,
     Kind::LabelRecorded,
     Kind::LogprobRecorded,
     Kind::LogprobsChecked,
@@ -53,6 +54,8 @@ pub type Signers = BTreeMap<KeyId, u64>;
 pub struct ExperimentEntries {
     /// Audits, tests of environments and regimes, by judge.
     pub audits: BTreeMap<JudgeId, u64>,
+    /// Checks of drift, by judge.
+    pub drifts: BTreeMap<JudgeId, u64>,
     /// Who fitted each calibrator.
     pub fits: BTreeMap<Digest, Signers>,
     /// The newest import.
@@ -89,6 +92,7 @@ impl ExperimentEntries {
             }
             Payload::DataIngested(_) => self.imports = seq,
             Payload::EnvironmentsTested(said) => *under(&mut self.audits, &said.terms.judge) = seq,
+            Payload::JudgeDriftChecked(said) => *under(&mut self.drifts, &said.judge) = seq,
             Payload::LabelRecorded(said) if said.purpose == LabelPurpose::Calibrate => {
                 under(&mut self.labels, &said.policy).insert(author, seq);
             }
@@ -140,8 +144,10 @@ impl Fold for NewestEntries {
     }
 }
 
-/// What a computation reads, beside labels for calibration, and through which entry.
+/// What a computation reads, and through which entry.
 struct ReadEntries<'a> {
+    /// The judge whose earlier checks of drift it goes on from; then it reads nothing else here.
+    drift: Option<&'a JudgeId>,
     judges: Vec<&'a JudgeId>,
     /// Fields that imports kept part its rows, or are covariates.
     has_fields: bool,
@@ -159,6 +165,7 @@ impl<'a> ReadEntries<'a> {
         let has_fields =
             terms.environment.is_some() || terms.covariates.iter().any(|of| is_kept(&of));
         terms.iteration.is_none().then(|| Self {
+            drift: None,
             judges: vec![&terms.judge],
             has_fields,
             is_audited: false,
@@ -179,6 +186,7 @@ pub const COMPUTED: &[Kind] = &[
     Kind::EnvironmentsTested,
     Kind::EstimateRecorded,
     Kind::JudgeCompared,
+    Kind::JudgeDriftChecked,
     Kind::OpeDiagnosed,
     Kind::OpeEstimated,
     Kind::OuaEstimated,
@@ -207,7 +215,16 @@ fn read(payload: &Payload) -> Option<ReadEntries<'_>> {
             let is_audited = true;
             Some(ReadEntries { is_audited, ..read })
         }
+        Payload::JudgeDriftChecked(said) => Some(ReadEntries {
+            drift: Some(&said.judge),
+            judges: Vec::new(),
+            has_fields: false,
+            is_audited: false,
+            logger: None,
+            through: said.through_seq,
+        }),
         Payload::JudgeCompared(said) => Some(ReadEntries {
+            drift: None,
             judges: vec![&said.first, &said.second],
             has_fields: false,
             is_audited: false,
@@ -251,10 +268,13 @@ pub(super) fn check(
     };
     let scores = read.judges.iter().map(|judge| of.newest_score(judge)).max();
     let audits = read.judges.iter().filter_map(|judge| of.audits.get(*judge));
+    let drifts = read.drift.and_then(|judge| of.drifts.get(judge)).copied();
+    let labels = Some(of.newest_label()).filter(|_| read.drift.is_none());
     let logged = read.logger.and_then(|logger| of.logged.get(logger));
     let all = [
         ("score", scores),
-        ("label for calibration", Some(of.newest_label())),
+        ("label for calibration", labels),
+        ("check of drift", drifts),
         ("import", Some(of.imports).filter(|_| read.has_fields)),
         ("audit", audits.copied().max().filter(|_| read.is_audited)),
         ("logged response", logged.copied()),

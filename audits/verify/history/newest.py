@@ -8,6 +8,7 @@ class Entries:
 
     def __init__(self):
         self.scores, self.labels, self.fits = {}, {}, {}      # judge -> policy -> signers; policy -> signers; likewise
+        self.drifts = {}                                      # judge -> newest check
         self.audits, self.logged, self.imports = {}, {}, 0    # judge -> newest; policy -> newest; newest
         self.items = {}                                       # (policy, judge) -> items of its rows
         self.confirm, self.confirmed = [], {}                 # clusters; (policy, design) -> how many stood then
@@ -60,6 +61,8 @@ def take(state, entry, data):
         of.fits.setdefault(data["calibrator"], {})[entry.author] = seq
     elif kind in ("environments.tested", "transport.tested"):
         of.audits[data["terms"]["judge"]] = seq
+    elif kind == "judge.drift_checked":
+        of.drifts[data["judge"]] = seq
     elif kind == "regime.selected":
         of.audits[data["judge"]] = seq
     elif kind == "data.ingested":

@@ -1,7 +1,8 @@
 """Through which entry an arbiter reads, and whose entries a claim rests on (`schema/ESTIMATES.md`, `schema/KEYS.md`)."""
 
 COMPUTED = ("calibrator.fitted", "contrast.recorded", "coverage.checked", "environments.tested", "estimate.recorded",
-            "judge.compared", "ope.diagnosed", "ope.estimated", "oua.estimated", "plan.recorded", "transport.tested")
+            "judge.compared", "judge.drift_checked", "ope.diagnosed", "ope.estimated",
+            "oua.estimated", "plan.recorded", "transport.tested")
 
 
 def rule_newest(state, e):
@@ -14,6 +15,10 @@ def rule_newest(state, e):
         return None                               # its first step says what all the others read
     if through >= e.position:
         return "through_seq below %d, its own entry" % e.position, "through_seq %d" % through
+    if e.kind == "judge.drift_checked":
+        newest = of.drifts.get(data["judge"], 0)
+        words = "through_seq %d or later, where the newest check of drift stands" % newest
+        return (words, "through_seq %d" % through) if newest > through else None
     judges = (data["first"], data["second"]) if e.kind == "judge.compared" else (terms["judge"],)
     fields = "environment" in terms or e.kind == "environments.tested" or \
         any(field != "response_length" for field in terms.get("covariates", ()))
