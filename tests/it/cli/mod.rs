@@ -63,6 +63,7 @@ mod program;
 mod qualify;
 mod receipts;
 mod release;
+mod probed;
 mod rendered;
 mod replayed;
 mod reported;
