@@ -99,7 +99,7 @@ const CASES: &[Case] = &[
     Case { name: "good-environments-of-all-probes", unasked: None, rule: None,
            told: |book| tested(book, &Family::GOOD),
            done: "Nothing. A design draws every row, every row has a label, and two domains passed." },
-    Case { name: "breach-left-alone", unasked: Some("breach-left-alone-unasked"), rule: Some("rollback"),
+    Case { name: "breach-left-alone", unasked: None, rule: Some("rollback"),
            told: breached,
            done: "A guardrail failed, nothing was rolled back, and somebody went on elsewhere." },
 ];
