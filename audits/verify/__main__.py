@@ -46,6 +46,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   history/rulebooks.py        which rulebook asks which question
   history/records.py          what is kept of a key, an account, a manifest, a gate
   history/environments.py     environments that failed, their regimes, and what stands inside one
+  history/newest.py           the newest entries of each kind, and who signed them
   history/state.py            all that a rule may look at beside the entry
   history/labels.py           which seal a reveal opens, and what it shows
   history/iteration_folds.py  what rubrics, iterations, patches, releases and deployments change in the state
@@ -61,6 +62,8 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/plans.py              registration, countersignature, exposure, sealed plans
   rules/assumptions.py        releases to readers, protocols, waivers, conflicts
   rules/missing_prompts.py    which prompts the sides of a comparison have scores of
+  rules/newest_entries.py     through which entry an arbiter reads, and on whose entries a claim rests
+  rules/obstacles.py          why an audit passes nothing, whatever its numbers are
   rules/estimates.py          calibrators, estimates, comparisons, audits of transport
   rules/drift.py              drift of judges, and gates that it makes stale
   rules/rubrics.py            rubrics: grammar, hash, code length

@@ -6,6 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::input;
+use crate::cli::ui::Form;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
@@ -17,6 +18,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::ledger::read::LogEntry;
 use crate::session::listing;
+use crate::view::Block;
 use crate::view::View;
 use crate::view::entry;
 use crate::view::entry::EntryFacts;
@@ -92,10 +94,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             .map(super::record::experiment_id)
             .transpose()?,
     };
+    may_follow(ctx, args)?;
     let head = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let to = args.to.map_or(head, |to| (to + 1).min(head));
     let mut out = Listing {
         entries: Vec::new(),
+        lines: String::new(),
         left: args.limit.unwrap_or(u64::MAX),
         started: false,
     };
@@ -144,7 +148,22 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let size = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let root = ledger.root_at(size)?;
-    Ok(entry::listed((size, root), out.entries))
+    let mut view = entry::listed((size, root), out.entries);
+    if !out.lines.is_empty() {
+        view.blocks.insert(0, Block::Source(out.lines));
+    }
+    Ok(view)
+}
+
+/// A log that is followed gives lines as they come, and no whole answer.
+fn may_follow(ctx: &Ctx<'_>, args: &Args) -> Result<(), CliError> {
+    if args.follow && !ctx.globals.json && ctx.globals.form != Form::Text {
+        return Err(CliError::usage(
+            "--follow gives lines as they come, and --render sets a whole answer",
+            "clover log --follow",
+        ));
+    }
+    Ok(())
 }
 
 /// Whether nothing is left out: a program reads what is piped to it to its end.
@@ -182,6 +201,8 @@ fn newest(
 /// Entries as they are given out: lines at once, objects collected for `--json`.
 struct Listing {
     entries: Vec<EntryFacts>,
+    /// Lines of a document or a page, which sets them as others wrote them and never as its own.
+    lines: String,
     left: u64,
     started: bool,
 }
@@ -235,8 +256,15 @@ impl Listing {
             self.entries.push(entry::facts(read).map_err(damaged)?);
             return Ok(());
         }
-        if !self.started {
-            self.started = true;
+        let is_new = !std::mem::replace(&mut self.started, true);
+        if ctx.globals.form != Form::Text {
+            if is_new {
+                self.lines.push_str(&entry::head(Screen::Pipe));
+            }
+            self.lines.push_str(&entry::row(state, read, Screen::Pipe));
+            return Ok(());
+        }
+        if is_new {
             ctx.out(&entry::head(ctx.screen()))?;
         }
         ctx.out(&entry::row(state, read, ctx.screen()))

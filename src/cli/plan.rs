@@ -184,7 +184,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     };
     let view = plans::show(&found, planned, recorded);
     Ok(match ctx.as_of {
-        Some(_) => view.with_verdict(estimate::unrecorded(ctx)),
+        Some(_) => view.with_verdict(estimate::unrecorded(ctx, &found)),
         None => view,
     })
 }

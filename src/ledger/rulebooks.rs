@@ -276,6 +276,27 @@ questions! {
     /// What a holder knew who becomes an optimizer.
     ReadsBefore "reads_before" since 24 rule Sealing:
         "under strict an optimizer's key taints where its holder was given labels before, once a probe was labelled or a sealed label was opened there";
+    /// Through which entry an arbiter reads.
+    NewestRead "newest_read" since 24 rule Transport:
+        "what an arbiter computes reads every score, label and import of its kind that stands before it";
+    /// Which rows confirm keeps from audits.
+    ConfirmedRows "confirmed_rows" since 24 rule Transport:
+        "confirm keeps from an audit only rows of its policy, in clusters that were listed before the first probe of the policy";
+    /// Which probes an environment needs.
+    InsideProbes "inside_probes" since 24 rule Transport:
+        "an environment passes only where as many probes as the design draws have a label, of each policy and of its own rows, on a calibrator from before them";
+    /// Which scale widens the usual margin.
+    DeclaredMargin "declared_margin" since 24 rule Thresholds:
+        "where no scale of labels is declared, the usual margin of an audit is at most 0.05";
+    /// What entries of a compromised key are worth in estimates.
+    TaintedClaims "tainted_claims" since 24 rule Transport:
+        "an estimate claims nothing, and a comparison tells nothing apart, that rests on labels, scores or fits of a compromised key, from its compromise on";
+    /// What follows a breach.
+    AnsweredBreach "answered_breach" since 24 rule Rollback:
+        "a check that found a breach is followed at once by the rollback of what runs";
+    /// By how many prompts a failed audit is answered.
+    AnsweredPrompts "answered_prompts" since 24 rule Transport:
+        "a fit answers a failed audit by labels of as many new prompts of its policy as the audit had";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -50,6 +50,9 @@ def conclude(state, report, options, checkpoints):
         report.notes.append("%d sealed labels not revealed by their deadline, first at seq %d" % (len(late), late[0]))
     for name, (seq, what, role) in sorted(state.taints.items()):
         report.notes.append("%s is tainted: at seq %d %s was released to a key in role %s" % (name, seq, what, role))
+    for name, of in sorted(state.deploys.items(), key=lambda pair: pair[0]):
+        if of.checked and of.checked[1]:
+            report.notes.append("%s runs on after the breach at seq %d: its rollback is not on record" % (name, of.checked[2]))
     steps = [seq for seq in range(1, len(state.times)) if state.times[seq] - state.times[seq - 1] > CLOCK_AHEAD]
     if steps:
         report.notes.append("recorded_at steps ahead by more than 400 days %d times, first at seq %d: no later entry "

@@ -362,16 +362,20 @@ def calibrator_fitted(state, entry, data):
         state.on_terms.setdefault((entry.experiment, judge, scope, fit_terms(data["terms"])), entry.position)
     for labels in data["labels_by_policy"]:
         fit = (entry.experiment, judge, data["calibrator"], labels["policy"], scope)
-        state.labelled.setdefault(fit, labels["labels"])
+        state.labelled.setdefault(fit, (labels["labels"], labels.get("prompts", labels["labels"])))
         key = (entry.experiment, judge, labels["policy"], scope)
         if key in state.failed and answers(state, key, labels):
             del state.failed[key]
 
 
 def answers(state, key, labels):
-    """Whether labels of a fit answer a failed audit: one that is newer, from rulebook 23 on as many as it had prompts."""
-    seq, prompts, before = state.failed[key]
-    enough = labels["labels"] - before >= prompts or not state.asks("answered_failure")
+    """Whether labels of a fit answer a failed audit: one that is newer, from rulebook 23 on as many as it had prompts, from
+    24 on labels of as many prompts."""
+    seq, prompts, (before, labelled) = state.failed[key]
+    if state.asks("answered_prompts"):
+        enough = labels.get("prompts", 0) - labelled >= prompts
+    else:
+        enough = labels["labels"] - before >= prompts or not state.asks("answered_failure")
     return seq < labels["newest_seq"] and enough
 
 
@@ -393,7 +397,7 @@ def transport_tested(state, entry, data):
             state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
         standing = state.failed.get(key)
         if data["state"] == "fail":
-            labels = state.labelled.get((entry.experiment, judge, data["calibrator"], data["policy"], scope), 0)
+            labels = state.labelled.get((entry.experiment, judge, data["calibrator"], data["policy"], scope), (0, 0))
             prompts = max(clusters, standing[1] if standing else 0)
             state.failed[key] = entry.position, prompts, labels
         elif data["state"] == "pass" and standing and standing[1] <= clusters and state.asks("answered_failure"):

@@ -26,6 +26,8 @@ QUESTIONS = {
     "reported_kinship": 23, "label_shares": 23, "label_read_once": 23,
     "doubted_judges": 24, "common_prompts": 24, "reported_worth": 24,
     "own_prompt": 24, "rendered_prompt": 24, "both_answers": 24, "reads_before": 24,
+    "newest_read": 24, "confirmed_rows": 24, "inside_probes": 24, "declared_margin": 24, "tainted_claims": 24,
+    "answered_breach": 24, "answered_prompts": 24,
 }
 
 

@@ -9,6 +9,7 @@ from formats.characters import skeleton
 from formats.fields import decode_base64
 from events.shapes import OPTIMIZER_READS
 from history.environments import inside, scope_key, withholding
+from history.newest import Entries
 from history.rulebooks import QUESTIONS, RULEBOOK_UNNAMED
 from history.records import Deploys, Key
 
@@ -106,6 +107,7 @@ class State:
         self.newest = {}                          # (experiment, judge, policy, key) -> (calibrator, seq, state)
         self.environments = {}                    # (experiment, judge) -> key of the scope -> Environment
         self.families_tested = set()              # (experiment, design, family)
+        self.newest_entries = {}                  # experiment -> Entries
         self.local = {}                           # (experiment, judge, key of the scope, calibrator) -> labels
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
         self.scored_at = {}                       # experiment -> judge -> row -> seq of its score
@@ -167,6 +169,10 @@ class State:
 
     def live_owners(self):
         return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
+
+    def entries(self, experiment):
+        """The newest entries of an experiment."""
+        return self.newest_entries.setdefault(experiment, Entries())
 
     def standing(self, e, policy=None):
         """The audit that stands for or against an estimate.

@@ -6,7 +6,7 @@ and what to do about a finding.
 
 from rules import (
     acceptance, assumptions, batteries, custody, deployments, drift, entries, estimates, families, gates, generators,
-    grades, iterations, labels, looks, observations, patches, plans, prompt_judges, releases, reports, rubrics, sealing,
+    grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, reports, rubrics, sealing,
     verdicts)
 
 
@@ -58,7 +58,8 @@ RULES = (
     rule("waiver", data=assumptions.rule_waiver),
     rule("blocked", data=assumptions.rule_blocked),
     rule("calibrator", data=estimates.rule_calibrator),
-    rule("transport", data=(estimates.rule_said, estimates.rule_window, estimates.rule_transport, estimates.rule_rows)),
+    rule("transport", data=(estimates.rule_said, estimates.rule_window, newest_entries.rule_newest,
+                            newest_entries.rule_prompts, estimates.rule_transport, estimates.rule_rows)),
     rule("thresholds", data=estimates.rule_thresholds),
     rule("drift", data=drift.rule_drift),
     rule("iteration", data=iterations.rule_iteration),

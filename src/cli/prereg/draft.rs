@@ -88,14 +88,14 @@ pub(super) fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliEr
         error => error.into(),
     })?;
     let basis = draft::basis(&drafted);
-    let annex = args.output.as_ref().map(|_| BlobRef {
+    let annex = args.file().map(|_| BlobRef {
         blake3: Digest::blake3(&basis),
         bytes: Count::new(basis.len() as u64).unwrap_or_default(),
         media: MediaType::new("application/json").expect("BUG: a media type"),
     });
     let text = draft::text(&drafted, annex.as_ref());
-    let written = args.output.as_ref().map(|output| beside(output));
-    if let (Some(output), Some(beside)) = (&args.output, &written) {
+    let written = args.file().map(beside);
+    if let (Some(output), Some(beside)) = (args.file(), &written) {
         ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
         ambient::replace(&ctx.path(beside), &basis, false)?;
     }
@@ -105,7 +105,7 @@ pub(super) fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliEr
     Ok(file::new(
         Template::Iteration,
         text,
-        args.output.as_deref(),
+        args.file(),
         Some(draft),
     ))
 }

@@ -87,6 +87,22 @@ pub(super) fn known_commands(
     Ok((slots, keys))
 }
 
+pub(super) fn answers(slots: Vec<Slot>, new: Vec<AppendedEvent>) -> Vec<AppendedEvent> {
+    let mut new = new.into_iter();
+    let mut out: Vec<AppendedEvent> = Vec::with_capacity(slots.len());
+    for slot in slots {
+        out.push(match slot {
+            Slot::Known(appended) => appended,
+            Slot::New => new.next().expect("BUG: every new slot was appended"),
+            Slot::SameAs(earlier) => AppendedEvent {
+                already: true,
+                ..out[earlier]
+            },
+        });
+    }
+    out
+}
+
 /// The entries that first gave these digests, which are sorted.
 pub(crate) fn find(
     head: &Head,

@@ -217,6 +217,7 @@ impl Asked<'_> {
         let gaps = self.found.gathered.dataset.gaps(self.places);
         let order = |first: usize, second: usize| self.told_apart(first, second);
         let mut obstacles = self.basis.failing.clone();
+        obstacles.extend(self.tainted());
         obstacles.extend(self.unscored());
         obstacles.extend(self.labels(&rows));
         let mut remarks = self.answered();
@@ -299,6 +300,19 @@ impl Asked<'_> {
         let disjoint = gaps.disjoint();
         let disjoint = disjoint.map(|(first, second)| values::disjoint(name(first), name(second)));
         disjoint.chain(lacking).chain(uneven).collect()
+    }
+
+    /// Policies that rest on entries of a compromised key.
+    fn tainted(&self) -> Vec<String> {
+        let tainted = self.found.tainted.iter();
+        let tainted = tainted.filter(|(policy, _)| self.places.contains(policy));
+        let sentence = tainted.map(|(&policy, key)| {
+            format!(
+                "{} rests on labels, scores or a fit of key {key} from its compromise on: nothing is claimed of it.",
+                self.found.name(policy)
+            )
+        });
+        sentence.collect()
     }
 
     /// Rows on record that the judge has no score of: which ones it has may have been chosen, or have come first.

@@ -30,7 +30,9 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
+use clover_ground::sign::KeyId;
 use clover_num::math;
+use clover_projection::audits::AnswerKind;
 use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
 use clover_stats::direct::Route;
@@ -68,6 +70,8 @@ pub struct Found {
     pub terms: EstimateTerms,
     /// The calibrator's curves and their digest.
     pub calibrator: Option<(Vec<u8>, Digest)>,
+    /// Policies that rest on entries of a key from its compromise on, each with the key: nothing is claimed of them.
+    pub tainted: BTreeMap<usize, KeyId>,
     /// The Merkle root of each policy's rows.
     roots: Vec<Root>,
 }
@@ -122,6 +126,7 @@ pub fn compute(
         analysis,
         terms: of,
         calibrator,
+        tainted: BTreeMap::new(),
     })
 }
 
@@ -155,6 +160,14 @@ struct FitLine<'a> {
     labels_micro: &'a [i64],
     policy: &'a str,
     score_micro: i64,
+}
+
+/// A fit as older programs said it.
+pub fn without_prompts(mut of: CalibratorFitted) -> CalibratorFitted {
+    for labels in &mut of.labels_by_policy {
+        labels.prompts = None;
+    }
+    of
 }
 
 impl Found {
@@ -203,12 +216,15 @@ impl Found {
         let calibrator = &calibration.calibrator;
         let quality = &calibrator.quality;
         let (rows, root) = self.fit_rows(&calibrator.folds);
+        let asked = self.gathered.audits.answers.at(u64::MAX);
+        let counts_prompts = asked == AnswerKind::Prompts;
         let policies = self.gathered.sources.iter().enumerate();
         let labelled = policies.filter_map(|(policy, source)| {
             Some(PolicyLabels {
                 labels: size(source.labels.len()),
                 newest_seq: count(source.newest_label?),
                 policy: self.name(policy),
+                prompts: counts_prompts.then(|| size(self.labelled_prompts(policy))),
             })
         });
         let range = |(low, high): (f64, f64)| ends(Interval { low, high });
@@ -247,7 +263,8 @@ impl Found {
         let result = &self.analysis.policies[policy];
         let state = standing.map(|of| of.state);
         let refused = result.support.is_some_and(|support| support.refuse_level);
-        if state == Some(TransportState::Fail) || refused {
+        let is_tainted = self.tainted.contains_key(&policy);
+        if state == Some(TransportState::Fail) || refused || is_tainted {
             Claim::Refused
         } else if result.route == Route::Naive {
             Claim::Uncalibrated

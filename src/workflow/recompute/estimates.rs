@@ -24,6 +24,7 @@ use crate::estimate::audit;
 use crate::estimate::audit::Ask;
 use crate::estimate::compute;
 use crate::estimate::compute::Found;
+use crate::estimate::compute::without_prompts;
 use crate::estimate::environments::EnvironmentAsk;
 use crate::estimate::form::Form;
 use crate::estimate::planning;
@@ -138,7 +139,11 @@ pub(super) fn fitted(
         return iterations::before(context, seq, event);
     }
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
-    let fitted = found.fitted().ok_or_else(|| without("calibrator"))?;
+    let mut fitted = found.fitted().ok_or_else(|| without("calibrator"))?;
+    // Whether it must say of how many prompts its labels are is for the rule `transport`.
+    if said.labels_by_policy.iter().all(|of| of.prompts.is_none()) {
+        fitted.event = without_prompts(fitted.event);
+    }
     Ok(fitted.event.into())
 }
 
@@ -233,7 +238,8 @@ pub(super) fn transport(
         form: form(said.algorithm.as_str() == BOUNDED_AUDIT),
         timely: said.late.is_some(),
         // Whether these stand in the way is asked of the log alone, by the rule `transport`.
-        obstacles: &|_, _| said.obstacles.clone(),
+        obstacles: &|_, _, _| said.obstacles.clone(),
+        inside: said.drawn.is_some(),
     };
     let (_, events) = audit::audit(gathered, &said.terms, &ask)?;
     let event = events.into_iter().next();
@@ -256,7 +262,10 @@ pub(super) fn environments(
         design: &said.design,
         environments: &scopes,
         family: &said.family,
+        inside: said.environments.iter().any(|of| of.drawn.is_some()),
         manifest: said.manifest,
+        // Whether these stand in the way is asked of the log alone, by the rule `transport`.
+        obstacles: &said.obstacles,
         q: said.q_micro,
     };
     let through = said.through_seq.value();

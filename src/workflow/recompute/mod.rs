@@ -264,7 +264,7 @@ impl<'a> Context<'a> {
     /// Audits of an experiment as they stood before an entry.
     fn audits(&self, experiment: &ExperimentId, below: u64) -> Audits {
         let mut audits = Audits {
-            all_since: self.shared.rulebooks.all_since,
+            answers: self.shared.rulebooks.answers,
             ..Audits::default()
         };
         let before = self

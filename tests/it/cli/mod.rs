@@ -60,6 +60,7 @@ mod own_data;
 mod past;
 mod paused;
 mod prereg;
+mod probed;
 mod program;
 mod prompted;
 mod qualify;
