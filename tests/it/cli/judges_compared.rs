@@ -308,7 +308,7 @@ fn a_comparison_is_what_its_rows_give() {
     desk.ok("verify --recompute");
     let seq = honest["data"]["seq"].as_u64().unwrap();
     let said = desk.ok(&format!("show {seq} --json")).json();
-    let mut data = said["data"]["data"].clone();
+    let mut data = said["data"]["body"]["data"].clone();
     assert!(data.is_object(), "{said:#}");
     data.as_object_mut().unwrap().remove("plan");
     data["first_error"] = (data["first_error"].as_f64().unwrap() + 0.5).into();
