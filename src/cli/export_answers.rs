@@ -109,7 +109,12 @@ fn answered(
     let places: Vec<usize> = (0..found.analysis.policies.len()).collect();
     let rows: Vec<_> = places
         .iter()
-        .map(|&policy| (policy, found.estimate(&read.experiment, policy, Form::NEWEST)))
+        .map(|&policy| {
+            (
+                policy,
+                found.estimate(&read.experiment, policy, Form::NEWEST),
+            )
+        })
         .collect();
     let planned = estimated::correction(read.ledger.state().fold(), &read.experiment);
     let correction = planned.and_then(|plan| FamilyCorrection::of(plan.said));

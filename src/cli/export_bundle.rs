@@ -18,11 +18,18 @@ use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::State;
+use crate::projection::experiments::Experiments;
+use crate::projection::gates::Gates;
 use crate::projection::iterations::Iterations;
+use crate::report::document::Document;
 use crate::report::page;
 use crate::session::reports;
 use crate::view::View;
 use crate::view::ledger_copy;
+use crate::view::report::experiment;
+use crate::view::report::gate;
+use crate::view::report::iteration;
+use crate::view::report::made::ReportSource;
 
 /// The name of the format.
 pub(super) const NAME: &str = "bundle";
@@ -53,7 +60,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         redactions.push(Redaction::Blobs);
     }
     let checkpoint = ledger.head_checkpoint()?;
-    let reports = iterations(&ledger, state, experiment.as_ref())?;
+    let reports = reports(&ledger, state, experiment.as_ref())?;
     let request = BundleRequest {
         ledger: &ledger,
         checkpoint: &checkpoint,
@@ -95,22 +102,55 @@ fn redaction(ctx: &Ctx<'_>, ledger: &Ledger, text: &str) -> Result<Redaction, Cl
     Ok(redaction)
 }
 
-/// Reports of iterations, as pages and as the bytes of which digests are signed.
-fn iterations(
+/// Reports of iterations, of gates and of experiments as pages; of iterations the bytes too of which digests are signed.
+fn reports(
     ledger: &Ledger,
     state: &State,
     experiment: Option<&ExperimentId>,
 ) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let through = ledger.size().saturating_sub(1);
+    let source = ReportSource {
+        ledger,
+        state,
+        from_seq: 0,
+        through_seq: through,
+    };
+    let is_meant = |id: &ExperimentId| experiment.is_none_or(|of| of == id);
     let mut files = Vec::new();
-    for (id, it) in &state.fold::<Iterations>().by_id {
-        if experiment.is_some_and(|of| *of != it.experiment) {
-            continue;
+    let mut page = |kind: &str, id: &str, document: &Document| {
+        let name = file_name::encode(id);
+        files.push((
+            format!("{kind}-{name}.html"),
+            page::html(document).into_bytes(),
+        ));
+    };
+    for id in state.fold::<Experiments>().by_id.keys() {
+        if is_meant(id) {
+            page(
+                "experiment",
+                id.as_str(),
+                &experiment::document(&source, id)?,
+            );
         }
-        let bundle = reports::gathered(ledger, state, (&it.experiment, id), through)?;
-        let name = file_name::encode(id.as_str());
-        files.push((format!("iteration-{name}.html"), page::html(&bundle).into_bytes()));
-        files.push((format!("iteration-{name}.json"), bundle.to_bytes()));
     }
+    for (id, of) in &state.fold::<Gates>().by_id {
+        if of.experiment.as_ref().is_some_and(is_meant) {
+            page("gate", id.as_str(), &gate::document(&source, id)?);
+        }
+    }
+    let mut bundles = Vec::new();
+    for (id, it) in &state.fold::<Iterations>().by_id {
+        if is_meant(&it.experiment) {
+            let bundle = reports::gathered(ledger, state, (&it.experiment, id), through)?;
+            page(
+                "iteration",
+                id.as_str(),
+                &iteration::document(&source, &bundle)?,
+            );
+            let name = file_name::encode(id.as_str());
+            bundles.push((format!("iteration-{name}.json"), bundle.to_bytes()));
+        }
+    }
+    files.extend(bundles);
     Ok(files)
 }

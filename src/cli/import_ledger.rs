@@ -48,10 +48,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (from, into) = (ctx.path(&args.export), ctx.path(&args.into));
     if !ambient::is_dir(&from) {
         let message = format!("{} is no folder of an export", from.display());
-        return Err(CliError::not_found(
-            message,
-            "clover export jsonl -o DIR",
-        ));
+        return Err(CliError::not_found(message, "clover export jsonl -o DIR"));
     }
     let head = verify::checkpoint(ctx, &from.join("checkpoint"))?;
     let log_key = args.log_key.as_deref();

@@ -111,8 +111,8 @@ pub(super) struct LangfuseArgs {
     #[arg(long, value_name = "DESIGN")]
     pub design: Option<String>,
     /// Of labels: calibrate or audit
-    #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true, hide_default_value = true)]
-    pub purpose: String,
+    #[arg(long, value_name = "WHAT", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
+    pub purpose: Option<String>,
     /// Who labelled, where the file does not say
     #[arg(long, value_name = "ID", hide = true)]
     pub rater: Option<String>,
@@ -128,7 +128,7 @@ impl ToolOptions {
             judge: self.judge.clone(),
             rater: "oracle".to_owned(),
             labels: None,
-            purpose: "calibrate".to_owned(),
+            purpose: None,
             sealing: SealOptions::default(),
             scale: self.scale.clone().unwrap_or_else(|| "0:1".to_owned()),
             label_scale: None,

@@ -162,7 +162,7 @@ fn of_tool(tool: Tool, file: &str, (verb, common): (Verb, &ImportArgs)) -> Strin
     let common = ImportArgs {
         labels: None,
         sealing: SealOptions::default(),
-        purpose: "calibrate".to_owned(),
+        purpose: None,
         rater: "oracle".to_owned(),
         ..common.clone()
     };

@@ -82,5 +82,8 @@ fn refuse(args: &Args) -> Result<(), CliError> {
         return Ok(());
     };
     let message = format!("{named} does not go with a bundle: it carries its own");
-    Err(CliError::usage(message, "clover verify FILE --against CHECKPOINT"))
+    Err(CliError::usage(
+        message,
+        "clover verify FILE --against CHECKPOINT",
+    ))
 }

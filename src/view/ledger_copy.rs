@@ -170,7 +170,9 @@ pub fn bundled(contents: &BundleContents, path: &str) -> View {
         view.sentence("Of a part, rules are not checked: they take the whole log.");
     }
     for blob in &facts.without {
-        view.line(format!("note: blob {blob} is named by an entry and not in the ledger"));
+        view.line(format!(
+            "note: blob {blob} is named by an entry and not in the ledger"
+        ));
     }
     view.checkpoint = Some((contents.size, contents.root.clone()));
     view

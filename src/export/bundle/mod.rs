@@ -135,7 +135,9 @@ impl BundleRequest<'_> {
         progress: Progress<'_>,
     ) -> Result<BundleContents, ExportError> {
         let is_file = is_archive_name(path);
-        stage::whole(path, |stage| self.fill(Sink::new(stage, is_file)?, progress))
+        stage::whole(path, |stage| {
+            self.fill(Sink::new(stage, is_file)?, progress)
+        })
     }
 
     fn fill(&self, mut sink: Sink, progress: Progress<'_>) -> Result<BundleContents, ExportError> {
@@ -171,7 +173,10 @@ impl BundleRequest<'_> {
         sink.bytes("verify.py", material::VERIFY_PY.as_bytes())?;
         sink.bytes("__main__.py", material::VERIFY_PY.as_bytes())?;
         sink.program("verify.sh", material::VERIFY_SH.as_bytes())?;
-        sink.bytes("README.md", readme::text(&contents, &shown.kinds).as_bytes())?;
+        sink.bytes(
+            "README.md",
+            readme::text(&contents, &shown.kinds).as_bytes(),
+        )?;
         let mut json = serde_json::to_vec_pretty(&contents).map_err(std::io::Error::from)?;
         json.push(b'\n');
         sink.bytes(CONTENTS, &json)?;
@@ -273,7 +278,8 @@ impl ShownEntries {
     fn take(&mut self, kind: Kind, payload: &Payload, body: &[u8]) {
         *self.kinds.entry(kind.as_str()).or_default() += 1;
         let named = clover_ledger::named_blobs(body);
-        self.blobs.extend(named.into_iter().map(|(digest, _)| digest));
+        self.blobs
+            .extend(named.into_iter().map(|(digest, _)| digest));
         match payload {
             Payload::LedgerCreated(created) => {
                 self.key(&created.owner.public_key.0);

@@ -163,7 +163,11 @@ impl OpenBundle {
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
         if !is_inside {
-            return Err(Self::wrong(&self.path, name, &"a name outside of the bundle"));
+            return Err(Self::wrong(
+                &self.path,
+                name,
+                &"a name outside of the bundle",
+            ));
         }
         match &mut self.place {
             Place::Folder => Ok(ambient::reader(&self.path.join(name))?),
@@ -244,9 +248,10 @@ impl OpenBundle {
     /// [`AmbientError`] where it cannot be read.
     pub fn blob(&mut self, digest: &Digest) -> Result<Option<Vec<u8>>, AmbientError> {
         let name = format!("{BLOBS}/{digest}");
-        match self.has(&name).and_then(|has| {
-            has.then(|| self.small(&name, BLOB_MAX)).transpose()
-        }) {
+        match self
+            .has(&name)
+            .and_then(|has| has.then(|| self.small(&name, BLOB_MAX)).transpose())
+        {
             Ok(blob) => Ok(blob),
             Err(BundleError::Ambient(error)) => Err(error),
             Err(other) => Err(AmbientError::Io {

@@ -33,14 +33,19 @@ pub(super) fn text(contents: &BundleContents, kinds: &BTreeMap<&'static str, u64
         ));
     }
     if !contents.redacted.is_empty() {
-        line(format!("- Left out on request: {}.", contents.redacted.join(", ")));
+        line(format!(
+            "- Left out on request: {}.",
+            contents.redacted.join(", ")
+        ));
     }
     line(format!(
         "- Blobs: {}. Private texts among them are encrypted; no key is in the bundle.",
         contents.blobs
     ));
     for blob in &contents.without {
-        line(format!("- Not in the ledger, hence not here: blob `{blob}`."));
+        line(format!(
+            "- Not in the ledger, hence not here: blob `{blob}`."
+        ));
     }
     line(CHECK.to_owned());
     line(if is_part { PROVED_OF_PART } else { PROVED }.to_owned());

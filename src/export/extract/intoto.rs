@@ -189,7 +189,11 @@ fn gate(extract: &Extract<'_>, said: &RecordedEvent, decided: &GateDecided) -> V
         _ => ("WARNED", "warnedTests"),
     };
     let grade = answer.map_or("no grade", |answer| &answer.grade);
-    let name = format!("gate {} ({}, {grade})", decided.gate, word(&decided.outcome));
+    let name = format!(
+        "gate {} ({}, {grade})",
+        decided.gate,
+        word(&decided.outcome)
+    );
     json!({
         "_type": STATEMENT,
         "subject": [resource(&format!("gate {}", decided.gate), "sha256", said.event.id.0, Some(said))],

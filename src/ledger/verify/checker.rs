@@ -322,7 +322,12 @@ impl<'a> Checker<'a> {
         self.state.keyring.recorded_at = Some(recorded_at);
     }
 
-    pub(super) fn check_signature(&self, claim: &Claim<'_>, signature: Signature, breaches: &mut Vec<Breach>) {
+    pub(super) fn check_signature(
+        &self,
+        claim: &Claim<'_>,
+        signature: Signature,
+        breaches: &mut Vec<Breach>,
+    ) {
         // A key that hashes to its id but was not added yet is an unknown key: that is the finding.
         let genesis = rules::genesis_of(claim).map(|created| created.owner.public_key.0);
         let record = self

@@ -51,11 +51,22 @@ fn two_experiments() -> Desk {
     let mut desk = Desk::with_ledger();
     for id in ["one", "two"] {
         desk.ok_words(&[
-            "experiment", "register", id, "--title", id, "--purpose", "testing",
+            "experiment",
+            "register",
+            id,
+            "--title",
+            id,
+            "--purpose",
+            "testing",
         ]);
         let note = format!("{{\"text\":\"of {id}\"}}");
         desk.ok_words(&[
-            "record", "note.recorded", "--experiment", id, "--data", &note,
+            "record",
+            "note.recorded",
+            "--experiment",
+            id,
+            "--data",
+            &note,
         ]);
     }
     desk.file("text", "a text that a note names");
@@ -73,8 +84,13 @@ fn a_bundle_is_checked_as_one_file_and_as_a_folder() {
     let line = desk.ok("verify audit.clover").out;
     assert!(!line.contains("blobs NOT CHECKED"), "{line}");
     for name in [
-        "README.md", "bundle.json", "checkpoint", "keys/log.pem", "ledger.jsonl",
-        "schema/ENVELOPE.md", "verify/__main__.py",
+        "README.md",
+        "bundle.json",
+        "checkpoint",
+        "keys/log.pem",
+        "ledger.jsonl",
+        "schema/ENVELOPE.md",
+        "verify/__main__.py",
     ] {
         assert!(desk.at.join("audit").join(name).is_file(), "{name}");
     }
@@ -128,10 +144,15 @@ fn a_part_shows_an_experiment_and_proves_the_place_of_each_entry() {
     assert_eq!(holds(&mut desk, "part.clover"), root);
     let line = desk.ok("verify part.clover").out;
     assert!(line.contains("events, 2 withheld"), "{line}");
-    assert!(line.contains("rules that take the whole history NOT CHECKED"), "{line}");
+    assert!(
+        line.contains("rules that take the whole history NOT CHECKED"),
+        "{line}"
+    );
     desk.ok("export bundle -o part --experiment one");
     let lines = std::fs::read_to_string(desk.at.join("part/entries.jsonl")).unwrap();
-    let withheld = lines.lines().filter(|line| line.starts_with("{\"withheld\""));
+    let withheld = lines
+        .lines()
+        .filter(|line| line.starts_with("{\"withheld\""));
     assert_eq!(withheld.count(), 2);
     assert!(!desk.at.join("part/ledger.jsonl").exists());
     desk.ok("export bundle -o notes --redact note.recorded");
@@ -154,7 +175,11 @@ fn resum(folder: &Path) {
 type Change = (&'static str, fn(&Path), &'static str);
 
 const CHANGES: [Change; 9] = [
-    ("a page is edited", |at| append(&at.join("README.md")), "bundle"),
+    (
+        "a page is edited",
+        |at| append(&at.join("README.md")),
+        "bundle",
+    ),
     (
         "a file is added",
         |at| std::fs::write(at.join("reports.html"), "good").unwrap(),
@@ -177,7 +202,10 @@ const CHANGES: [Change; 9] = [
         "an entry withheld has another position",
         |at| {
             let lines = read(at, "entries.jsonl");
-            let line = lines.lines().find(|line| line.starts_with("{\"withheld\"")).unwrap();
+            let line = lines
+                .lines()
+                .find(|line| line.starts_with("{\"withheld\""))
+                .unwrap();
             let other = line.replace("\"seq\":", "\"seq\":9");
             write(at, "entries.jsonl", &lines.replace(line, &other));
             resum(at);
@@ -196,7 +224,9 @@ const CHANGES: [Change; 9] = [
         "a withheld line is left out",
         |at| {
             let lines = read(at, "entries.jsonl");
-            let kept = lines.lines().filter(|line| !line.starts_with("{\"withheld\""));
+            let kept = lines
+                .lines()
+                .filter(|line| !line.starts_with("{\"withheld\""));
             let kept: Vec<&str> = kept.collect();
             write(at, "entries.jsonl", &(kept.join("\n") + "\n"));
             resum(at);
@@ -207,7 +237,10 @@ const CHANGES: [Change; 9] = [
         "the key of an author is withheld",
         |at| {
             let script = "import base64,hashlib,json\nout=[]\nfor line in open('entries.jsonl','rb').read().splitlines():\n    said=json.loads(line)\n    if 'envelope' in said:\n        body=base64.b64decode(said['envelope']['payload'])\n        if json.loads(body)['kind']=='ledger.created':\n            line=json.dumps({'withheld':{'id':hashlib.sha256(body).hexdigest(),'leaf':hashlib.sha256(b'\\0'+line).hexdigest(),'seq':said['seq']}},separators=(',',':')).encode()\n    out.append(line)\nopen('entries.jsonl','wb').write(b'\\n'.join(out)+b'\\n')\n";
-            let ran = Command::new("python3").args(["-c", script]).current_dir(at).status();
+            let ran = Command::new("python3")
+                .args(["-c", script])
+                .current_dir(at)
+                .status();
             assert!(ran.unwrap().success());
             resum(at);
         },
@@ -218,7 +251,11 @@ const CHANGES: [Change; 9] = [
         |at| {
             let note = read(at, "checkpoint");
             let root = note.lines().nth(2).unwrap().to_owned();
-            let other = format!("{}{}", if root.starts_with('A') { "B" } else { "A" }, &root[1..]);
+            let other = format!(
+                "{}{}",
+                if root.starts_with('A') { "B" } else { "A" },
+                &root[1..]
+            );
             write(at, "checkpoint", &note.replace(&root, &other));
             resum(at);
         },
@@ -243,7 +280,11 @@ fn append(path: &PathBuf) {
 fn edit(at: &Path, before: &str, len: usize) {
     let lines = read(at, "entries.jsonl");
     let place = lines.rfind(before).unwrap() + len;
-    let other = if &lines[place..=place] == "a" { "b" } else { "a" };
+    let other = if &lines[place..=place] == "a" {
+        "b"
+    } else {
+        "a"
+    };
     let changed = format!("{}{other}{}", &lines[..place], &lines[place + 1..]);
     write(at, "entries.jsonl", &changed);
 }
@@ -262,11 +303,18 @@ fn what_a_maker_of_bundles_changes_is_named_by_both_verifiers() {
         let theirs: serde_json::Value = serde_json::from_str(&text).unwrap();
         let rules = |report: &serde_json::Value| -> Vec<String> {
             let all = report["findings"].as_array().unwrap();
-            all.iter().map(|one| one["rule"].as_str().unwrap().to_owned()).collect()
+            all.iter()
+                .map(|one| one["rule"].as_str().unwrap().to_owned())
+                .collect()
         };
         let ours = rules(&ran.json()["data"]["report"]);
         assert!(ours.iter().any(|found| found == rule), "{name}: {ours:?}");
-        assert_eq!(&theirs["first"], first, "{name}: {ours:?} {:?}", rules(&theirs));
+        assert_eq!(
+            &theirs["first"],
+            first,
+            "{name}: {ours:?} {:?}",
+            rules(&theirs)
+        );
     }
 }
 
@@ -298,12 +346,32 @@ fn what_cannot_be_bundled_is_refused_in_words() {
     for (line, code, part) in [
         ("export bundle -o -", 2, "not to standard output"),
         ("export bundle -o taken.clover", 2, "exists already"),
-        ("export bundle -o a.clover --redact ledger.created", 2, "cannot be withheld"),
-        ("export bundle -o a.clover --redact 0", 2, "cannot be withheld"),
-        ("export bundle -o a.clover --redact nothing", 2, "expected a kind of event"),
+        (
+            "export bundle -o a.clover --redact ledger.created",
+            2,
+            "cannot be withheld",
+        ),
+        (
+            "export bundle -o a.clover --redact 0",
+            2,
+            "cannot be withheld",
+        ),
+        (
+            "export bundle -o a.clover --redact nothing",
+            2,
+            "expected a kind of event",
+        ),
         ("export bundle -o a.clover --redact 99", 5, "no entry 99"),
-        ("export bundle -o a.clover --experiment other", 5, "no such experiment"),
-        ("export csv -o a --redact 3", 2, "--redact does not go with csv"),
+        (
+            "export bundle -o a.clover --experiment other",
+            5,
+            "no such experiment",
+        ),
+        (
+            "export csv -o a --redact 3",
+            2,
+            "--redact does not go with csv",
+        ),
         ("verify taken.clover --blobs x", 2, "it carries its own"),
     ] {
         let words: Vec<&str> = line.split(' ').collect();

@@ -128,10 +128,17 @@ fn extracts_say_no_more(desk: &mut Desk, values: usize) {
     let said = &card["considerations"]["technicalLimitations"][0];
     let own = desk.ok("estimate --dry-run --json").json();
     let own = own["data"]["answer"]["text"].as_str().unwrap().to_owned();
-    let (own, _) = own.split_once("Nothing of this is on record").unwrap_or((&own, ""));
-    assert!(said.as_str().unwrap().starts_with(own.trim()), "{said}\n{own}");
+    let (own, _) = own
+        .split_once("Nothing of this is on record")
+        .unwrap_or((&own, ""));
+    assert!(
+        said.as_str().unwrap().starts_with(own.trim()),
+        "{said}\n{own}"
+    );
     let report = desk.ok("export junit -o -").out;
-    let failed = report.matches("<failure message=\"the judge is biased in domain=law").count();
+    let failed = report
+        .matches("<failure message=\"the judge is biased in domain=law")
+        .count();
     assert_eq!(failed, 1, "{report}");
 }
 

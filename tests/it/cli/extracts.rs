@@ -226,7 +226,12 @@ fn no_id_leads_out_of_the_folder() {
     for policy in ["../../../kept/mine", &absolute, "meta-llama/Llama-3", ".."] {
         let said = serde_json::json!({"draw": 0, "item": "a", "judge": "j/../k", "policy": policy, "score_micro": 1});
         desk.ok_words(&[
-            "record", "score.recorded", "--experiment", "e", "--data", &said.to_string(),
+            "record",
+            "score.recorded",
+            "--experiment",
+            "e",
+            "--data",
+            &said.to_string(),
         ]);
     }
     for (format, ending) in [("cje", "_responses.jsonl"), ("inspect", ".jsonl")] {
@@ -248,11 +253,22 @@ fn judges_of_two_experiments_are_told_apart() {
     desk.ok("init --holder Ada --roles all");
     for (experiment, judge) in [("x", "a/b"), ("x/a", "b")] {
         desk.ok_words(&[
-            "experiment", "register", experiment, "--title", "E", "--purpose", "testing",
+            "experiment",
+            "register",
+            experiment,
+            "--title",
+            "E",
+            "--purpose",
+            "testing",
         ]);
         let said = serde_json::json!({"decoding": {"temperature_micro": 0}, "evidence_schema": "evidence/1", "extractor": "clover-text/1", "judge": judge, "model": "m", "prompt_hash": "0".repeat(64)});
         desk.ok_words(&[
-            "record", "judge.registered", "--experiment", experiment, "--data", &said.to_string(),
+            "record",
+            "judge.registered",
+            "--experiment",
+            experiment,
+            "--data",
+            &said.to_string(),
         ]);
     }
     let text = desk.ok("export cyclonedx -o -").out;
@@ -263,7 +279,10 @@ fn judges_of_two_experiments_are_told_apart() {
         .iter()
         .map(|one| one["bom-ref"].as_str().unwrap())
         .collect();
-    assert_eq!(references.into_iter().collect::<Vec<_>>(), ["judge/x%2Fa/b", "judge/x/a%2Fb"]);
+    assert_eq!(
+        references.into_iter().collect::<Vec<_>>(),
+        ["judge/x%2Fa/b", "judge/x/a%2Fb"]
+    );
 }
 
 /// A gate that passed is green while it may be claimed, and no longer.
@@ -277,12 +296,30 @@ fn a_gate_that_may_not_be_claimed_is_not_green() {
         let statement: Value = serde_json::from_str(statement.trim()).unwrap();
         let report = desk.ok("export junit -o -").out;
         let skipped = report.matches("<skipped").count();
-        (statement["predicate"]["result"].as_str().unwrap().to_owned(), skipped)
+        (
+            statement["predicate"]["result"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+            skipped,
+        )
     };
     assert_eq!(ends(&mut desk), ("PASSED".to_owned(), 0));
     desk.ok_words(&[
-        "prereg", "deviation", "m-1", "--rule-path", "test.n_max", "--what", "stopped", "--why", "no budget",
-        "--impact", "less power", "--outcome-seen", "--key", "owner",
+        "prereg",
+        "deviation",
+        "m-1",
+        "--rule-path",
+        "test.n_max",
+        "--what",
+        "stopped",
+        "--why",
+        "no budget",
+        "--impact",
+        "less power",
+        "--outcome-seen",
+        "--key",
+        "owner",
     ]);
     assert_eq!(ends(&mut desk), ("WARNED".to_owned(), 1));
 }
