@@ -329,7 +329,7 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
             same.join(", ")
         ));
     }
-    if by.get("approved").is_none() {
+    if !by.contains_key("approved") {
         text.push_str(" Nobody approved it.");
     }
     Some(Remark { events, text })

@@ -211,7 +211,7 @@ fn rest(chronicle: &Chronicle) -> Vec<String> {
 
 fn parts(chronicle: &Chronicle, gap: Option<String>) -> Vec<Chapter> {
     let newest_of = |kind: Kind| {
-        let read = chronicle.of(kind).filter_map(|entry| read_through(entry));
+        let read = chronicle.of(kind).filter_map(read_through);
         read.max().unwrap_or(0)
     };
     let (values, pairs) = (

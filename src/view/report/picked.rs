@@ -86,7 +86,7 @@ fn cell(value: &Value, is_micro: bool) -> Cell {
         Value::Bool(flag) => Cell::Flag(*flag),
         Value::Number(number) if is_micro => number
             .as_i64()
-            .and_then(|micro| Micro::new(micro))
+            .and_then(Micro::new)
             .map_or(Cell::Absent, Cell::micro),
         Value::Number(number) => number.as_u64().map_or_else(
             || number.as_f64().map_or(Cell::Absent, Cell::number),
