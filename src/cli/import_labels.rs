@@ -59,7 +59,7 @@ pub(super) struct LabelsArgs {
     /// Design of open labels; default the one of the purpose
     #[arg(long, value_name = "DESIGN")]
     pub design: Option<String>,
-    /// What open labels are for: calibrate or audit [default: as the design has it, else calibrate]
+    /// Open labels are to calibrate or audit [default: the design's]
     #[arg(long, value_name = "WHAT", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
     pub purpose: Option<String>,
     #[command(flatten)]

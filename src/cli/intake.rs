@@ -118,7 +118,7 @@ pub(super) struct ImportArgs {
     /// Record labels openly, for the design of the purpose
     #[arg(long, value_name = "DESIGN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub labels: Option<String>,
-    /// What open labels are for: calibrate or audit [default: as the design has it, else calibrate]
+    /// Open labels are to calibrate or audit [default: the design's]
     #[arg(long, value_name = "WHAT", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
     pub purpose: Option<String>,
     #[command(flatten)]

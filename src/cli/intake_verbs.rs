@@ -82,7 +82,13 @@ pub(super) fn options(common: &ImportArgs, verb: &str) -> String {
         add("field", Some(field));
     }
     if verb != "rows" {
-        add("purpose", common.purpose.as_deref());
+        add(
+            "purpose",
+            common
+                .purpose
+                .as_deref()
+                .filter(|word| *word != "calibrate"),
+        );
         add("rater", other(&common.rater, "oracle").as_deref());
         add("seal", common.sealing.seal.as_deref());
         add("reveal-by", common.sealing.reveal_by.as_deref());

@@ -121,15 +121,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             for read in &newest {
                 out.give(ctx, ledger.state(), read)?;
             }
-            let shown = newest.len() as u64;
-            if args.limit.is_none()
-                && shown == LIMIT
-                && newest.first().is_some_and(|of| of.stored.seq > 0)
-            {
-                let seen = thousands(to);
-                ctx.note(&format!(
-                    "the newest {shown} of a log of {seen} entries; --limit N shows more, and --from 0 all"
-                ));
+            if args.limit.is_none() {
+                tell_of_more(ctx, &newest, to);
             }
         }
     }
@@ -145,6 +138,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let size = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let root = ledger.root_at(size)?;
     Ok(entry::listed((size, root), out.entries))
+}
+
+/// Says what a terminal is not shown of a log of so many entries.
+fn tell_of_more(ctx: &mut Ctx<'_>, newest: &[LogEntry], size: u64) {
+    let shown = newest.len() as u64;
+    let is_cut = shown == LIMIT && newest.first().is_some_and(|of| of.stored.seq > 0);
+    if is_cut {
+        let size = thousands(size);
+        ctx.note(&format!(
+            "the newest {shown} of a log of {size} entries; --limit N shows more, and --from 0 all"
+        ));
+    }
 }
 
 /// Whether nothing is left out: a program reads what is piped to it to its end.

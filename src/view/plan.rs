@@ -281,7 +281,8 @@ fn twins(chart: &Chart) -> Vec<String> {
         let end = values.last().copied().unwrap_or(f64::NAN);
         format!("{:>12}  {line}  {end:.3}", series.label)
     });
-    lines.collect()
+    let title = format!("{}, at 100 to 4,000 {}", chart.title, chart.x);
+    std::iter::once(title).chain(lines).collect()
 }
 
 /// Detectable effect over scores, one line for each of several numbers of labels.
@@ -306,7 +307,15 @@ pub fn contours(found: &Found, planned: &PlanRecorded) -> Chart {
         }
     };
     Chart {
-        title: "Smallest difference that would be detected, by labels".to_owned(),
+        title: if planned
+            .evaluation
+            .is_some_and(|of| of.labels_each.is_some())
+        {
+            "Smallest difference that would be detected, by labels of each policy"
+        } else {
+            "Smallest difference that would be detected, by labels"
+        }
+        .to_owned(),
         x: "scores of each policy".to_owned(),
         y: "difference".to_owned(),
         series: [30.0, 100.0, 300.0, 1_000.0, 3_000.0].map(of).to_vec(),

@@ -19,7 +19,7 @@ impl From<EstimateError> for CliError {
             }
             EstimateError::ScoredLate { .. } => Self::refused(
                 message,
-                "clover experiment register ID, score its rows, and label them then",
+                "clover experiment register ID --title TITLE --purpose WHY; score its rows, and label them then",
             ),
             EstimateError::NoCalibrator { name: Some(_) } => {
                 Self::not_found(message, "clover calibrate list")

@@ -48,7 +48,7 @@ pub enum DeployError {
         steps: u64,
     },
     /// No calibrator was fitted for a judge.
-    #[error("no calibrator was fitted for {judge}{}", of_other(.other))]
+    #[error("no calibrator was fitted for {judge}{}", of_other(.other.as_ref()))]
     NoCalibrator {
         /// The judge.
         judge: JudgeId,
@@ -111,8 +111,8 @@ pub enum DeployError {
 }
 
 /// Which judge the version was tried with.
-fn of_other(other: &Option<JudgeId>) -> String {
-    other.as_ref().map_or_else(String::new, |other| {
+fn of_other(other: Option<&JudgeId>) -> String {
+    other.map_or_else(String::new, |other| {
         format!(": this version was tried with the scores of {other}")
     })
 }

@@ -485,13 +485,14 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
         .scores
         .first()
         .filter(|_| case.have.contains(&GuideData::Scores));
-    if outcomes.is_none() {
+    let has_scores = case.have.contains(&GuideData::Scores);
+    if !has_scores {
         path.step(
             "List the units that may be scored now, one a line.",
             "clover exposure list m-1".to_owned(),
         );
     }
-    let why = if outcomes.is_some() {
+    let why = if has_scores {
         "Give it the outcomes: unit, baseline, candidate."
     } else {
         "Let the judge score both on those units; write unit, baseline and candidate to outcomes.csv, and give it that."

@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
         };
         let wrong = |what: String| (name.to_owned(), what);
         let (value, rounded) = Micro::parse(&text)
-            .map_err(|error| wrong(format!("{error}, found {}", short(&text))))?;
+            .map_err(|error| wrong(format!("{error}{}, found {}", bare(&text), short(&text))))?;
         if let Some((low, high)) = ends.filter(|(low, high)| value < *low || value > *high) {
             let found = short(&text);
             return Err(wrong(format!("expected {low} to {high}, found {found}")));
@@ -400,6 +400,15 @@ fn id<T>(
 ) -> Result<T, FieldError> {
     new(text.to_owned())
         .map_err(|error| (name.to_owned(), format!("{error}, found {}", short(text))))
+}
+
+/// What a number lacks that begins with its point.
+fn bare(text: &str) -> &'static str {
+    if text.trim_start_matches('-').starts_with('.') {
+        ", with a digit before the point"
+    } else {
+        ""
+    }
 }
 
 fn sampled_at(text: &str) -> Result<Timestamp, FieldError> {

@@ -141,7 +141,7 @@ fn scores_are_calibrated_on_the_scale_that_the_judge_answers_on() {
     let (mut rows, mut labels) = (String::new(), "prompt_id,oracle_label\n".to_owned());
     for (score, mean) in MEANS {
         for at in 0..8_u32 {
-            let answer = "a".repeat(score as usize);
+            let answer = format!("{at:a<width$}", width = score as usize);
             let row = format!(
                 "{{\"prompt_id\":\"p-{score}-{at}\",\"prompt\":\"?\",\"response\":\"{answer}\"}}\n"
             );
@@ -164,7 +164,7 @@ fn scores_are_calibrated_on_the_scale_that_the_judge_answers_on() {
     );
     desk.ok(next.strip_prefix("clover ").unwrap());
     desk.ok("import labels labels.csv");
-    desk.ok("estimate base --mode monotone");
+    desk.ok("estimate base --judge llm --mode monotone");
     let wrong = ["calibrate", "apply", "--score", "50"];
     desk.refused(
         &wrong,

@@ -153,7 +153,7 @@ fn commands(desk: &mut Desk, verbs: &BTreeSet<String>) -> BTreeMap<String, Vec<S
             "plan audit" => vec![format!("{verb} 0.2")],
             "plan iteration" => vec![format!("{verb} 0.02")],
             "plan labels" => vec![format!("{verb} 0.05 --score-price 0.01 --label-price 2")],
-            "plan budget" => vec![format!("{verb} 100 --score-price 0.01 --label-price 2")],
+            "plan budget" => vec![format!("{verb} 1000 --score-price 0.01 --label-price 2")],
             _ => vec![verb.clone()],
         };
         commands.insert(verb.clone(), lines);
