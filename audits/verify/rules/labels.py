@@ -266,7 +266,7 @@ def rule_compared(state, e):
     if not 1 <= data["items"] <= data["rows"]:
         return "1 to %d items, as there are rows" % data["rows"], str(data["items"])
     problem = doubts_problem(state, e) if state.asks("doubted_judges") else None
-    problem = problem or compared_problem(data, pair)
+    problem = problem or compared_problem(data, pair, state.asks("doubted_judges"))
     return problem or ("plan" in data and comparison_plan_problem(state, e, pair)) or None
 
 
@@ -296,7 +296,7 @@ def doubts_problem(state, e):
         return "worst %s, by %d late rows and %d without a score of both" % (least, late, missing), str(said["worst"])
 
 
-def compared_problem(data, pair):
+def compared_problem(data, pair, asks_doubts):
     one, other, difference = data["first_error"], data["second_error"], data["difference"]
     if one < 0 or other < 0:
         return "errors of at least 0", "others"
@@ -305,7 +305,7 @@ def compared_problem(data, pair):
     if not data["low"] <= difference <= data["high"]:
         return "a difference within its interval", str(difference)
     # Of what no plan named nobody may claim anything.
-    doubts = data.get("doubts") if "plan" in data else None
+    doubts = data.get("doubts") if "plan" in data and asks_doubts else None
     worst = 0 if doubts is None else float("inf") if doubts["chosen"] else doubts["worst"]
     better = pair[1] if data["low"] - worst > 0 else pair[0] if data["high"] + worst < 0 else None
     if data.get("better") != better:

@@ -20,6 +20,23 @@ fn rendered(experiment: &ExperimentId) -> String {
     )
 }
 
+/// The opening again, with an account for its peeks.
+fn with_account(error: &IterationError) -> String {
+    let IterationError::NoAccount {
+        iteration,
+        manifest,
+        ..
+    } = error
+    else {
+        return "clover iterate open --help".to_owned();
+    };
+    format!(
+        "clover iterate open {} --manifest {} --peeks {PEEKS_MAX}",
+        shell::word(iteration),
+        shell::word(manifest)
+    )
+}
+
 impl From<IterationError> for CliError {
     fn from(error: IterationError) -> Self {
         let message = error.to_string();
@@ -36,15 +53,7 @@ impl From<IterationError> for CliError {
                 refused("clover confirm status")
             }
             IterationError::Conflicts(_) => refused("clover log --kind score.conflict"),
-            IterationError::NoAccount {
-                iteration,
-                manifest,
-                ..
-            } => refused(&format!(
-                "clover iterate open {} --manifest {} --peeks {PEEKS_MAX}",
-                shell::word(iteration),
-                shell::word(manifest)
-            )),
+            IterationError::NoAccount { .. } => refused(&with_account(&error)),
             IterationError::OtherAccount { account, .. } => {
                 refused(&format!("clover budget show {}", shell::word(account)))
             }
@@ -68,11 +77,7 @@ impl From<IterationError> for CliError {
             IterationError::SeveralDesigns => {
                 Self::usage(message, "the same command with --design ID")
             }
-            IterationError::Still { iteration, step } => refused(&format!(
-                "clover iterate {} {}",
-                step.as_str(),
-                shell::word(iteration)
-            )),
+            IterationError::Still { iteration, step } => refused(&next(iteration, Some(*step))),
             IterationError::StepNotDue { iteration, due, .. } => {
                 refused(&next(iteration, Some(*due)))
             }

@@ -46,10 +46,11 @@ pub(super) fn check(
         format!("1 to {} items, as there are rows", said.rows),
         said.items.to_string()
     );
-    if state.asks(Question::DoubtedJudges) {
+    let is_asked = state.asks(Question::DoubtedJudges);
+    if is_asked {
         check_doubts(state, experiment, said)?;
     }
-    check_numbers(said, movable(said))?;
+    check_numbers(said, if is_asked { movable(said) } else { 0.0 })?;
     match &said.plan {
         None => Ok(()),
         Some(plan) => check_plan(state, experiment, said, plan),
