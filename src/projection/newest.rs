@@ -46,7 +46,7 @@ pub const READS: &[Kind] = &[
 ];
 
 /// The newest entry of each key.
-pub type Signers = BTreeMap<KeyId, u64>;
+pub type NewestSigners = BTreeMap<KeyId, u64>;
 
 /// The newest entries of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,15 +57,15 @@ pub struct ExperimentEntries {
     /// Checks of drift, by judge.
     pub drifts: BTreeMap<JudgeId, u64>,
     /// Who fitted each calibrator.
-    pub fits: BTreeMap<Digest, Signers>,
+    pub fits: BTreeMap<Digest, NewestSigners>,
     /// The newest import.
     pub imports: u64,
     /// Labels for calibration by policy, with who signed them.
-    pub labels: BTreeMap<PolicyId, Signers>,
+    pub labels: BTreeMap<PolicyId, NewestSigners>,
     /// Logged responses, by the policy that gave them.
     pub logged: BTreeMap<PolicyId, u64>,
     /// Scores by judge, then policy, with who signed them.
-    pub scores: BTreeMap<JudgeId, BTreeMap<PolicyId, Signers>>,
+    pub scores: BTreeMap<JudgeId, BTreeMap<PolicyId, NewestSigners>>,
 }
 
 /// The newest entries, by experiment.
@@ -118,7 +118,7 @@ impl ExperimentEntries {
     }
 }
 
-fn newest<'a>(signers: impl Iterator<Item = &'a Signers>) -> u64 {
+fn newest<'a>(signers: impl Iterator<Item = &'a NewestSigners>) -> u64 {
     signers
         .flat_map(BTreeMap::values)
         .copied()

@@ -97,9 +97,10 @@ pub struct Probes {
     pub by_experiment: BTreeMap<ExperimentId, ExperimentProbes>,
 }
 
-/// An item in eight bytes of its digest: all items of an experiment are held.
+/// An item in 53 bits of its digest: all items of an experiment are held.
 fn item_word(item: &ItemId) -> u64 {
-    blake2b_64(item.as_str().as_bytes())
+    // As many bits as an integer of a snapshot may have.
+    blake2b_64(item.as_str().as_bytes()) >> 11
 }
 
 impl ExperimentProbes {

@@ -24,10 +24,7 @@ fn a_log_on_a_page_escapes_what_others_wrote() {
     desk.ok_words(&register);
     let page = desk.ok("log --render html").out;
     assert!(page.starts_with("<!doctype html>"), "{page}");
-    assert!(
-        page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"),
-        "{page}"
-    );
+    assert!(page.contains("&lt;img src=x&gt;"), "{page}");
     assert!(
         !page.contains("<script") && !page.contains("<img"),
         "{page}"
