@@ -205,8 +205,11 @@ impl Estimation {
         }
     }
 
-    /// A fit as it stands on record, where it was put there under a rulebook that did not count prompts.
+    /// A fit as the rulebook asks for it, and as it stands on record where it was put there under one that did not count prompts.
     fn fit_as_recorded(&self, of: CalibratorFitted) -> Result<CalibratorFitted, SessionError> {
+        if !self.ledger.state().asks(Question::AnsweredPrompts) {
+            return Ok(compute::without_prompts(of));
+        }
         let payload = Payload::from(of.clone());
         let Some(key) = payload.natural_key(Some(&self.experiment)) else {
             return Ok(of);

@@ -32,7 +32,6 @@ use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 use clover_ground::sign::KeyId;
 use clover_num::math;
-use clover_projection::audits::AnswerKind;
 use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
 use clover_stats::direct::Route;
@@ -216,15 +215,13 @@ impl Found {
         let calibrator = &calibration.calibrator;
         let quality = &calibrator.quality;
         let (rows, root) = self.fit_rows(&calibrator.folds);
-        let asked = self.gathered.audits.answers.at(u64::MAX);
-        let counts_prompts = asked == AnswerKind::Prompts;
         let policies = self.gathered.sources.iter().enumerate();
         let labelled = policies.filter_map(|(policy, source)| {
             Some(PolicyLabels {
                 labels: size(source.labels.len()),
                 newest_seq: count(source.newest_label?),
                 policy: self.name(policy),
-                prompts: counts_prompts.then(|| size(self.labelled_prompts(policy))),
+                prompts: Some(size(self.labelled_prompts(policy))),
             })
         });
         let range = |(low, high): (f64, f64)| ends(Interval { low, high });

@@ -86,7 +86,7 @@ fn desk(plan: &str) -> Desk {
     desk.ok("key new cem --role custodian --seal");
     desk.ok("experiment register arena --title Arena --purpose testing --key owner");
     desk.ok("label design new calib --purpose calibrate --probability 0.9");
-    desk.ok("label design new probes --purpose audit --probability 0.1");
+    desk.ok("label design new probes --purpose audit --probability 1");
     let account = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
     desk.ok_words(&["record", "budget.opened", "--data", account]);
     std::fs::create_dir_all(desk.at.join("rows")).unwrap();
