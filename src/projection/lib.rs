@@ -235,8 +235,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
     Kind::LogKeyRotated,
-    Kind::LogprobRecorded,
-    Kind::LogprobsChecked,
     Kind::NoteRecorded,
     Kind::OpeEstimated,
     Kind::PlanRecorded,

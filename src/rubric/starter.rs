@@ -131,9 +131,19 @@ mod tests {
     use super::super::patch::Code;
     use super::*;
 
-    const RUBRIC: &str = "version: \"1.0\"\ntarget: Y\nsdp_version: v1\nobligations:\n  factual_adequacy: {required: false}\n  \
-        usefulness: {be_concise_by_default: true, penalty: 0.35}\nguards:\n  confident_but_wrong_max: 0.4\nabstention:\n  \
-        triggers: [dosing]\n  rule: abstain where a dose is asked for\n";
+    const RUBRIC: &str = r#"rubric:
+  version: "1.0"
+  target: Y
+  sdp_version: v1
+  obligations:
+    factual_adequacy: {required: false}
+    usefulness: {be_concise_by_default: true, penalty: 0.35}
+  guards:
+    confident_but_wrong_max: 0.4
+  abstention:
+    triggers: [dosing]
+    rule: abstain where a dose is asked for
+"#;
 
     fn checked(rubric: &Rubric, text: &str) -> Result<(), (Code, String)> {
         let none = BTreeSet::new();
