@@ -24,6 +24,7 @@ use crate::view::estimate::Estimates;
 use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::gate::verdict;
 use crate::view::values;
+use crate::view::values::Ends;
 use crate::view::word;
 use crate::workflow::estimate::form::Form;
 
@@ -132,31 +133,41 @@ fn answered(
     };
     let (text, claimed) = shown.claimed();
     answer.text = text;
+    let percent = values::percent(found.analysis.alpha);
     for (row, interval) in claimed {
-        let known = newest.get(&row.policy);
-        let same = known.filter(|(_, _, said)| {
-            (said.estimate, said.interval, said.claim) == (row.estimate, row.interval, row.claim)
-        });
-        let Some((seq, event, _)) = same else {
-            answer.text.push_str(&format!(
-                " The value of {} on record is another: `clover estimate` records this one.",
-                row.policy
-            ));
-            continue;
-        };
-        let scale = row.terms.label_scale.map_or_else(
-            || ["0".to_owned(), "1".to_owned()],
-            |ends| [ends.low_micro.to_string(), ends.high_micro.to_string()],
-        );
-        answer.values.push(ClaimedValue {
-            policy: row.policy.to_string(),
-            seq: *seq,
-            event: *event,
-            estimate: row.estimate.value(),
-            interval: interval.map(|ends| ends.0),
-            percent: values::percent(found.analysis.alpha),
-            scale,
-        });
+        take(&mut answer, newest, (row, interval, &percent));
     }
     Ok(answer)
+}
+
+/// Takes a value that may be claimed into an answer, where it is the one on record.
+fn take(
+    answer: &mut ValuesAnswer,
+    newest: &NewestEstimates,
+    (row, interval, percent): (&EstimateRecorded, Option<Ends>, &str),
+) {
+    let known = newest.get(&row.policy);
+    let same = known.filter(|(_, _, said)| {
+        (said.estimate, said.interval, said.claim) == (row.estimate, row.interval, row.claim)
+    });
+    let Some((seq, event, _)) = same else {
+        answer.text.push_str(&format!(
+            " The value of {} on record is another: `clover estimate` records this one.",
+            row.policy
+        ));
+        return;
+    };
+    let scale = row.terms.label_scale.map_or_else(
+        || ["0".to_owned(), "1".to_owned()],
+        |ends| [ends.low_micro.to_string(), ends.high_micro.to_string()],
+    );
+    answer.values.push(ClaimedValue {
+        policy: row.policy.to_string(),
+        seq: *seq,
+        event: *event,
+        estimate: row.estimate.value(),
+        interval: interval.map(|ends| ends.0),
+        percent: percent.to_owned(),
+        scale,
+    });
 }

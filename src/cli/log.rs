@@ -74,6 +74,24 @@ impl Filter {
     }
 }
 
+/// The newest entries below a position that are asked for, oldest first; where a kind is, its index finds them.
+fn newest_of(
+    ledger: &Ledger,
+    filter: &Filter,
+    to: u64,
+    limit: u64,
+) -> Result<Vec<LogEntry>, CliError> {
+    let Some(kind) = filter.kind else {
+        return newest(ledger, filter, to, limit);
+    };
+    let takes = |read: &LogEntry| filter.takes(read);
+    let of = KindQuery {
+        kind,
+        takes: &takes,
+    };
+    Ok(listing::newest(ledger, &of, to, limit)?)
+}
+
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     if args.follow && ctx.as_of.is_some() {
         let message = "--follow waits for new entries, and the past has none";
@@ -110,18 +128,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             out.forward(ctx, &ledger, &filter, 0, to)?;
         }
         None => {
-            let limit = args.limit.unwrap_or(LIMIT);
-            let newest = match filter.kind {
-                Some(kind) => {
-                    let takes = |read: &LogEntry| filter.takes(read);
-                    let of = KindQuery {
-                        kind,
-                        takes: &takes,
-                    };
-                    listing::newest(&ledger, &of, to, limit)?
-                }
-                None => newest(&ledger, &filter, to, limit)?,
-            };
+            let newest = newest_of(&ledger, &filter, to, args.limit.unwrap_or(LIMIT))?;
             for read in &newest {
                 out.give(ctx, ledger.state(), read)?;
             }

@@ -29,9 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let name = path.strip_prefix(&folder)?.display();
             writeln!(
                 list,
-                "    ({:?}, include_bytes!({:?})),",
-                format!("{target}/{name}"),
-                path
+                "    (\"{target}/{name}\", include_bytes!(r\"{}\")),",
+                path.display()
             )?;
         }
     }

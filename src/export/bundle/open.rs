@@ -150,10 +150,10 @@ impl OpenBundle {
         }
     }
 
-    fn has(&self, name: &str) -> Result<bool, BundleError> {
+    fn has(&self, name: &str) -> bool {
         match &self.place {
-            Place::Archive(archive) => Ok(archive.index_for_name(name).is_some()),
-            Place::Folder => Ok(ambient::is_file(&self.path.join(name))),
+            Place::Archive(archive) => archive.index_for_name(name).is_some(),
+            Place::Folder => ambient::is_file(&self.path.join(name)),
         }
     }
 
@@ -215,7 +215,7 @@ impl OpenBundle {
     /// # Errors
     /// [`BundleError::File`] where it holds neither or both.
     pub fn is_part(&self) -> Result<bool, BundleError> {
-        match (self.has(PART)?, self.has(LINES)?) {
+        match (self.has(PART), self.has(LINES)) {
             (true, false) => Ok(true),
             (false, true) => Ok(false),
             _ => {
@@ -248,11 +248,11 @@ impl OpenBundle {
     /// [`AmbientError`] where it cannot be read.
     pub fn blob(&mut self, digest: &Digest) -> Result<Option<Vec<u8>>, AmbientError> {
         let name = format!("{BLOBS}/{digest}");
-        match self
-            .has(&name)
-            .and_then(|has| has.then(|| self.small(&name, BLOB_MAX)).transpose())
-        {
-            Ok(blob) => Ok(blob),
+        if !self.has(&name) {
+            return Ok(None);
+        }
+        match self.small(&name, BLOB_MAX) {
+            Ok(blob) => Ok(Some(blob)),
             Err(BundleError::Ambient(error)) => Err(error),
             Err(other) => Err(AmbientError::Io {
                 action: "read",
@@ -280,7 +280,7 @@ impl OpenBundle {
         }
         for (name, digest) in listed {
             let expected = format!("{name} with SHA-256 {digest}");
-            let found = if self.has(&name)? {
+            let found = if self.has(&name) {
                 let hashed = self.reader(&name).map(digest::sha256_stream);
                 match hashed {
                     Ok(Ok((found, _))) if found == digest => continue,

@@ -148,9 +148,9 @@ mod tests {
             let labels: Vec<Micro> = values.iter().filter_map(|of| Micro::new(*of)).collect();
             mean(&labels)
         };
-        assert_eq!(of(&[100_000, 200_000, 200_000]), json!(0.166667));
-        assert_eq!(of(&[1, 2]), json!(0.000002));
-        assert_eq!(of(&[2, 3]), json!(0.000002));
-        assert_eq!(of(&[-1, -2]), json!(-0.000002));
+        assert_eq!(of(&[100_000, 200_000, 200_000]), json!(0.166_667));
+        assert_eq!(of(&[1, 2]), json!(0.000_002));
+        assert_eq!(of(&[2, 3]), json!(0.000_002));
+        assert_eq!(of(&[-1, -2]), json!(-0.000_002));
     }
 }

@@ -181,11 +181,10 @@ impl Report {
         if is_asked && !self.not_asked.is_empty() {
             parts.push(format!("{} NOT ASKED", self.not_asked.join(", ")));
         }
-        if self.signatures != "not_checked" {
-            parts.push(format!("signatures: {}", self.signatures));
-        } else {
-            parts.push("signatures NOT CHECKED".to_owned());
-        }
+        parts.push(match self.signatures {
+            "not_checked" => "signatures NOT CHECKED".to_owned(),
+            how => format!("signatures: {how}"),
+        });
         if !self.tainted.is_empty() {
             parts.push(format!("{} tainted keys", self.tainted.len()));
         }

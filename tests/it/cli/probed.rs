@@ -73,7 +73,7 @@ fn labels_of_a_compromised_key_claim_nothing() {
         "item,policy,label\n".to_owned(),
     );
     for at in 0..60 {
-        let score = at as f64 / 60.0;
+        let score = f64::from(at) / 60.0;
         writeln!(rows, "p{at},{score:.3}").unwrap();
         writeln!(labels, "p{at},base,{:.3}", 0.1 + 0.7 * score).unwrap();
     }

@@ -30,8 +30,9 @@ fn world(number: u64, (prompts, labels): (usize, usize), effect: f64) -> Vec<Pol
         name: name.to_owned(),
         ..Policy::default()
     });
-    let seen = [labels; 2].map(|labels| random.chosen(prompts, labels));
-    for prompt in 0..prompts {
+    let [base, tuned] = [labels; 2].map(|labels| random.chosen(prompts, labels));
+    for (prompt, marks) in base.into_iter().zip(tuned).enumerate() {
+        let marks = [marks.0, marks.1];
         let quality = 0.2 + 0.25 * (random.uniform() + random.uniform());
         for (at, policy) in policies.iter_mut().enumerate() {
             let better = if at == 1 { effect } else { 0.0 };
@@ -40,7 +41,7 @@ fn world(number: u64, (prompts, labels): (usize, usize), effect: f64) -> Vec<Pol
             policy
                 .scores
                 .push((label + 0.15 * random.normal()).clamp(0.0, 1.0));
-            policy.labels.push(seen[at][prompt].then_some(label));
+            policy.labels.push(marks[at].then_some(label));
         }
     }
     policies.into()
