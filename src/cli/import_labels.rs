@@ -245,7 +245,8 @@ fn beyond_the_draw(ctx: &mut Ctx<'_>, ledger: &Ledger, request: &IntakeRequest, 
         let known = probes.calibrated.get(policy).into_iter().flatten();
         let labels = known.filter(|(_, of)| *of == design).count() + added;
         let scored = probes.scores.get(policy).into_iter().flatten();
-        let rows = scored.map(|(_, rows)| rows.len()).max().unwrap_or(0);
+        let rows = scored.map(|(_, rows)| rows.count).max().unwrap_or(0);
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         if rows > 0 && shape::is_above_draw(rows, labels, rate) {
             ctx.warn(format!(
                 "{labels} of {rows} rows of {policy} are then labelled by {design}, which draws about {:.0}: nothing of it may be \

@@ -2,6 +2,7 @@
 
 from history.records import draw_of_row
 
+ROWS_HELD = 4096                                              # rows of a policy of which the items are held, for each judge
 
 class Entries:
     """What one experiment has."""
@@ -10,7 +11,7 @@ class Entries:
         self.scores, self.labels, self.fits = {}, {}, {}      # judge -> policy -> signers; policy -> signers; likewise
         self.drifts = {}                                      # judge -> newest check
         self.audits, self.logged, self.imports = {}, {}, 0    # judge -> newest; policy -> newest; newest
-        self.items = {}                                       # (policy, judge) -> items of its rows
+        self.items = {}                                       # (policy, judge) -> items of its first rows
         self.confirm, self.confirmed = [], {}                 # clusters; (policy, design) -> how many stood then
 
     def newest_score(self, judge):
@@ -20,9 +21,12 @@ class Entries:
         return max((seq for signers in self.labels.values() for seq in signers.values()), default=0)
 
     def kept_for_confirm(self, policy, design, judge, rows):
-        """How many of a policy's first rows are in clusters that were kept for confirm when its first probe was named."""
+        """How many of a policy's first rows are in clusters that were kept for confirm when its first probe was named; of
+        more than ROWS_HELD, as many as the share of those first ones says, rounded down."""
         kept = set(self.confirm[:self.confirmed.get((policy, design), len(self.confirm))])
-        return sum(item in kept for item in self.items.get((policy, judge), ())[:rows])
+        held = self.items.get((policy, judge), [])[:rows]
+        found = sum(item in kept for item in held)
+        return found if rows <= len(held) or not held else found * rows // len(held)
 
     def named(self, policy, design):
         self.confirmed.setdefault((policy, design), len(self.confirm))
@@ -46,7 +50,9 @@ def take(state, entry, data):
     of, kind, seq = state.entries(entry.experiment), entry.kind, entry.position
     if kind == "score.recorded":
         of.scores.setdefault(data["judge"], {}).setdefault(data["policy"], {})[entry.author] = seq
-        of.items.setdefault((data["policy"], data["judge"]), []).append(data["item"])
+        items = of.items.setdefault((data["policy"], data["judge"]), [])
+        if len(items) < ROWS_HELD:
+            items.append(data["item"])
     elif kind == "label.recorded" and data["purpose"] == "calibrate":
         of.labels.setdefault(data["policy"], {})[entry.author] = seq
     elif kind == "label.recorded":

@@ -85,9 +85,22 @@ pub struct ExperimentProbes {
     pub confirmed: BTreeMap<PolicyId, BTreeMap<DesignId, u64>>,
     /// Of which designs a prompt of a policy is a probe, open or sealed.
     pub prompts: BTreeMap<PolicyId, BTreeMap<ItemId, BTreeSet<DesignId>>>,
-    /// Rows of each policy that each judge scored: the [`item_word`] of each, in the order of their scores.
-    pub scores: BTreeMap<PolicyId, BTreeMap<JudgeId, Vec<u64>>>,
+    /// Rows of each policy that each judge scored.
+    pub scores: BTreeMap<PolicyId, BTreeMap<JudgeId, ScoredRows>>,
 }
+
+/// Rows of a policy that a judge scored: how many, and which came first. What is held has a bound, whatever the log's length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScoredRows {
+    /// How many.
+    pub count: u64,
+    /// The [`item_word`] of each of the first [`ROWS_HELD`], in the order of their scores.
+    pub first: Vec<u64>,
+}
+
+/// Rows of a policy of which the items are held, for each judge.
+const ROWS_HELD: usize = 4_096;
 
 /// Probes by experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,14 +110,15 @@ pub struct Probes {
     pub by_experiment: BTreeMap<ExperimentId, ExperimentProbes>,
 }
 
-/// An item in 53 bits of its digest: all items of an experiment are held.
+/// An item in 53 bits of its digest.
 fn item_word(item: &ItemId) -> u64 {
     // As many bits as an integer of a snapshot may have.
     blake2b_64(item.as_str().as_bytes()) >> 11
 }
 
 impl ExperimentProbes {
-    /// How many of a policy's first rows are in clusters that were kept for confirm when its first probe was named.
+    /// How many of a policy's first rows are in clusters that were kept for confirm when its first probe was named: of more
+    /// than [`ROWS_HELD`], as many as the share of those first ones says, rounded down.
     pub fn kept_for_confirm(
         &self,
         (policy, design): (&PolicyId, &DesignId),
@@ -115,15 +129,20 @@ impl ExperimentProbes {
         let listed = listed.map_or(self.confirm.len(), |of| prefix(*of, self.confirm.len()));
         let kept: BTreeSet<u64> = self.confirm[..listed].iter().copied().collect();
         let scored = self.scores.get(policy).and_then(|of| of.get(judge));
-        let scored = scored.map_or(&[][..], Vec::as_slice);
-        let rows = &scored[..prefix(rows, scored.len())];
-        rows.iter().filter(|row| kept.contains(row)).count() as u64
+        let scored = scored.map_or(&[][..], |of| of.first.as_slice());
+        let held = &scored[..prefix(rows, scored.len())];
+        let found = held.iter().filter(|row| kept.contains(row)).count() as u64;
+        match held.len() as u64 {
+            0 => 0,
+            held if rows <= held => found,
+            held => found.saturating_mul(rows) / held,
+        }
     }
 
     /// How many rows of a policy a judge scored.
     pub fn scored(&self, policy: &PolicyId, judge: &JudgeId) -> u64 {
         let of = self.scores.get(policy).and_then(|of| of.get(judge));
-        of.map_or(0, |of| of.len() as u64)
+        of.map_or(0, |of| of.count)
     }
 
     /// Another design of which a prompt of a policy is a probe, where it is none of this one.
@@ -158,7 +177,7 @@ impl ExperimentProbes {
             first: seq,
             rows: scores.get(policy).map_or_else(BTreeMap::new, |of| {
                 of.iter()
-                    .map(|(judge, of)| (judge.clone(), of.len() as u64))
+                    .map(|(judge, of)| (judge.clone(), of.count))
                     .collect()
             }),
             ..PolicyProbes::default()
@@ -172,12 +191,13 @@ impl ExperimentProbes {
             Some(judges) => judges,
             None => self.scores.entry(said.policy.clone()).or_default(),
         };
-        let word = item_word(&said.item);
-        match judges.get_mut(&said.judge) {
-            Some(rows) => rows.push(word),
-            None => {
-                judges.insert(said.judge.clone(), vec![word]);
-            }
+        let rows = match judges.get_mut(&said.judge) {
+            Some(rows) => rows,
+            None => judges.entry(said.judge.clone()).or_default(),
+        };
+        rows.count += 1;
+        if rows.first.len() < ROWS_HELD {
+            rows.first.push(item_word(&said.item));
         }
     }
 
@@ -345,7 +365,11 @@ mod tests {
         let mut of = ExperimentProbes::default();
         let rows = ["a", "b", "c", "d"].map(|name| item_word(&id(name)));
         let scores = of.scores.entry(policy.clone()).or_default();
-        scores.insert(judge.clone(), rows.to_vec());
+        let first_rows = ScoredRows {
+            count: 8,
+            first: rows.to_vec(),
+        };
+        scores.insert(judge.clone(), first_rows);
         of.confirm
             .extend([id("a"), id("nobody")].iter().map(item_word));
         of.probe(&policy, &id("c"), &first);
@@ -356,6 +380,8 @@ mod tests {
         assert_eq!(kept(&other, 4), 2);
         // Rows that were scored later are not among those that were drawn from.
         assert_eq!(kept(&other, 3), 1);
-        assert_eq!(of.scored(&policy, &judge), 4);
+        // Of rows beyond those that are held, as many as their share says.
+        assert_eq!(kept(&other, 8), 4);
+        assert_eq!(of.scored(&policy, &judge), 8);
     }
 }

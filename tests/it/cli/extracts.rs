@@ -261,7 +261,7 @@ fn judges_of_two_experiments_are_told_apart() {
             "--purpose",
             "testing",
         ]);
-        let said = serde_json::json!({"decoding": {"temperature_micro": 0}, "evidence_schema": "evidence/1", "extractor": "clover-text/1", "judge": judge, "model": "m", "prompt_hash": "0".repeat(64)});
+        let said = serde_json::json!({"decoding": {"temperature_micro": 0}, "evidence_schema": "evidence/1", "extractor": "clover-text/1", "judge": judge, "model": "m", "port": "recorded", "prompt_hash": "0".repeat(64), "tool_snapshot": "0".repeat(64)});
         desk.ok_words(&[
             "record",
             "judge.registered",

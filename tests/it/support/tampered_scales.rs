@@ -156,12 +156,13 @@ fn planned_pair(rulebook: u64, late: Option<&str>, change: fn(&mut Value)) -> To
     for judge in ["judge-7", "judge-8"] {
         scored(&mut world, judge, 0);
     }
-    label(&mut world, 0, 1);
+    let mut newest = label(&mut world, 0, 1);
     if let Some(judge) = late {
-        scored(&mut world, judge, 1);
+        newest = scored(&mut world, judge, 1);
     }
     let mut data = valued::judges_compared();
     for (field, value) in [
+        ("through_seq", newest.into()),
         ("first", "judge-7".into()),
         ("second", "judge-8".into()),
         ("better", "judge-8".into()),
