@@ -35,8 +35,6 @@ mod experiment;
 mod experiment_split;
 mod explained;
 mod export;
-mod export_answers;
-mod export_bundle;
 mod exposure;
 mod family;
 mod gate;
@@ -107,7 +105,6 @@ mod transport_environments;
 mod transport_probes;
 mod ui;
 mod verify;
-mod verify_bundle;
 mod wallet;
 mod world;
 

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::export::bundle::BundleContents;
 use crate::ground::note::Checkpoint;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -137,18 +136,9 @@ pub struct BundleFacts {
 }
 
 /// A bundle that was written.
-pub fn bundled(contents: &BundleContents, path: &str) -> View {
-    let facts = BundleFacts {
-        format: "bundle",
-        path: path.to_owned(),
-        entries: contents.size,
-        withheld: contents.withheld,
-        redacted: contents.redacted.clone(),
-        blobs: contents.blobs,
-        without: contents.without.clone(),
-        reports: contents.reports.clone(),
-    };
-    let mut view = View::of(&facts).with_verdict("exported");
+pub fn bundled(facts: &BundleFacts, root: String) -> View {
+    let path = &facts.path;
+    let mut view = View::of(facts).with_verdict("exported");
     let shown = thousands(facts.entries - facts.withheld);
     let entries = thousands(facts.entries);
     view.line(match facts.withheld {
@@ -156,14 +146,14 @@ pub fn bundled(contents: &BundleContents, path: &str) -> View {
             "bundled {entries} entries · {} blobs · {} reports · root {} · {path}",
             facts.blobs,
             facts.reports.len(),
-            contents.root
+            root
         ),
         withheld => format!(
             "bundled {shown} of {entries} entries · {} withheld, by leaf hash · {} blobs · {} reports · root {} · {path}",
             thousands(withheld),
             facts.blobs,
             facts.reports.len(),
-            contents.root
+            root
         ),
     });
     if facts.withheld > 0 {
@@ -174,7 +164,7 @@ pub fn bundled(contents: &BundleContents, path: &str) -> View {
             "note: blob {blob} is named by an entry and not in the ledger"
         ));
     }
-    view.checkpoint = Some((contents.size, contents.root.clone()));
+    view.checkpoint = Some((facts.entries, root));
     view
 }
 

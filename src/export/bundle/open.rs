@@ -67,7 +67,7 @@ pub enum BundleError {
     },
 }
 
-enum Place {
+enum BundleForm {
     Folder,
     Archive(ZipArchive<Box<dyn ReadPlaces>>),
 }
@@ -75,7 +75,7 @@ enum Place {
 /// A bundle.
 pub struct OpenBundle {
     path: PathBuf,
-    place: Place,
+    place: BundleForm,
 }
 
 impl OpenBundle {
@@ -88,7 +88,7 @@ impl OpenBundle {
             if !ambient::exists(&path.join(CONTENTS))? {
                 return Ok(None);
             }
-            Place::Folder
+            BundleForm::Folder
         } else {
             let mut head = Vec::new();
             let read = ambient::reader(path)?.take(4).read_to_end(&mut head);
@@ -97,7 +97,7 @@ impl OpenBundle {
                 return Ok(None);
             }
             let archive = ZipArchive::new(ambient::places(path)?);
-            Place::Archive(archive.map_err(|source| BundleError::Archive {
+            BundleForm::Archive(archive.map_err(|source| BundleError::Archive {
                 path: path.to_owned(),
                 source,
             })?)
@@ -124,7 +124,7 @@ impl OpenBundle {
     /// Names of its files, without folders.
     fn names(&self) -> Result<BTreeSet<String>, BundleError> {
         match &self.place {
-            Place::Archive(archive) => {
+            BundleForm::Archive(archive) => {
                 let mut found = BTreeSet::new();
                 for name in archive.file_names() {
                     let name = name.map_err(|error| Self::wrong(&self.path, "", &error))?;
@@ -134,7 +134,7 @@ impl OpenBundle {
                 }
                 Ok(found)
             }
-            Place::Folder => {
+            BundleForm::Folder => {
                 let (mut found, mut folders) = (BTreeSet::new(), vec![self.path.clone()]);
                 while let Some(folder) = folders.pop() {
                     for path in ambient::list(&folder)? {
@@ -152,8 +152,8 @@ impl OpenBundle {
 
     fn has(&self, name: &str) -> bool {
         match &self.place {
-            Place::Archive(archive) => archive.index_for_name(name).is_some(),
-            Place::Folder => ambient::is_file(&self.path.join(name)),
+            BundleForm::Archive(archive) => archive.index_for_name(name).is_some(),
+            BundleForm::Folder => ambient::is_file(&self.path.join(name)),
         }
     }
 
@@ -170,8 +170,8 @@ impl OpenBundle {
             ));
         }
         match &mut self.place {
-            Place::Folder => Ok(ambient::reader(&self.path.join(name))?),
-            Place::Archive(archive) => {
+            BundleForm::Folder => Ok(ambient::reader(&self.path.join(name))?),
+            BundleForm::Archive(archive) => {
                 let file = archive.by_name(name);
                 let file = file.map_err(|error| Self::wrong(&self.path, name, &error))?;
                 let (size, pressed) = (file.size(), file.compressed_size());
@@ -298,7 +298,7 @@ impl OpenBundle {
 
     /// Names that an archive gives to more than one file: programs differ in which of them they read.
     fn twins(&self) -> Result<Vec<String>, BundleError> {
-        let Place::Archive(archive) = &self.place else {
+        let BundleForm::Archive(archive) = &self.place else {
             return Ok(Vec::new());
         };
         let wrong = |error: io::Error| Self::wrong(&self.path, "", &error);

@@ -22,14 +22,14 @@ const MODES: [u32; 2] = [0o644, 0o755];
 /// How hard archives are pressed: entry lines are base64 for the most part, and gain little from more.
 const PRESSING: i64 = 3;
 
-enum Place {
+enum SinkTarget {
     Folder(PathBuf),
     Archive(Box<ZipWriter<StreamWriter<Box<dyn Write + Send>>>>),
 }
 
 /// Takes files one after the other.
 pub(super) struct Sink {
-    place: Place,
+    place: SinkTarget,
     sums: BTreeMap<String, Digest>,
 }
 
@@ -38,10 +38,10 @@ impl Sink {
     pub(super) fn new(path: &Path, is_archive: bool) -> Result<Self, ExportError> {
         let place = if is_archive {
             let out = ambient::writer(path)?;
-            Place::Archive(Box::new(ZipWriter::new_stream(out)))
+            SinkTarget::Archive(Box::new(ZipWriter::new_stream(out)))
         } else {
             ambient::create_dirs(path)?;
-            Place::Folder(path.to_owned())
+            SinkTarget::Folder(path.to_owned())
         };
         let sums = BTreeMap::new();
         Ok(Self { place, sums })
@@ -75,7 +75,7 @@ impl Sink {
         // Python runs programs of an archive whose sizes stand in 32 bits alone; only entries may be more.
         let is_large = [super::LINES, super::PART].contains(&name);
         let (said, digest) = match &mut self.place {
-            Place::Folder(folder) => {
+            SinkTarget::Folder(folder) => {
                 let path = folder.join(name);
                 if let Some(parent) = path.parent() {
                     ambient::create_dirs(parent)?;
@@ -86,7 +86,7 @@ impl Sink {
                 ambient::set_mode(&path, mode)?;
                 (said, out.finish().0)
             }
-            Place::Archive(archive) => {
+            SinkTarget::Archive(archive) => {
                 // One date for all: the same ledger gives the same bytes.
                 let options = SimpleFileOptions::default()
                     .compression_method(CompressionMethod::Deflated)
@@ -113,7 +113,7 @@ impl Sink {
             }
             Ok(())
         })?;
-        if let Place::Archive(archive) = self.place {
+        if let SinkTarget::Archive(archive) = self.place {
             archive.finish()?.into_inner().flush()?;
         }
         Ok(())

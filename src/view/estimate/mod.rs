@@ -1,6 +1,7 @@
 //! How estimates of a ledger are shown: values with what may be claimed of them, and what labels are missing.
 
 pub mod charts;
+mod claimed;
 mod contrasts;
 pub mod doubts;
 mod width;
@@ -505,18 +506,6 @@ impl Estimates<'_> {
         let mut drawn = values::values_forest(of.alpha, of.output_scale, rows.collect());
         drawn.title = answer::headed(self.found.terms.environment.as_ref(), &drawn.title);
         drawn
-    }
-
-    /// The sentence that answers, of what is on record; and each value that may be claimed, with the interval in force.
-    pub fn claimed(&self) -> (String, Vec<(&EstimateRecorded, Option<Ends>)>) {
-        let answer = self.facts(true).answer;
-        let is_claimed = |row: &EstimateRecorded| {
-            let mut named = answer.claimable.iter();
-            named.any(|name| name == row.policy.as_str())
-        };
-        let rows = self.rows.iter().filter(|(_, row)| is_claimed(row));
-        let rows = rows.map(|(policy, row)| (row, self.decisive(*policy, row)));
-        (answer.answer.text.clone(), rows.collect())
     }
 
     /// What they say, for machines.

@@ -251,7 +251,7 @@ fn a_guide_to_a_gate_of_texts_names_the_units_to_score() {
         .ok("guide --want gate --have scores --scores outcomes.csv")
         .out;
     let texts = desk.ok("guide --want gate --have texts").out;
-    assert!(!scores.contains("clover exposure list m-1"), "{scores}");
+    assert!(!scores.contains("Let the judge score both"), "{scores}");
     assert!(texts.contains("clover exposure list m-1"), "{texts}");
     assert!(texts.contains("Let the judge score both"), "{texts}");
 }

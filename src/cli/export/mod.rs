@@ -1,13 +1,14 @@
 //! `clover export FORMAT`: the log in a format that needs no Clover, or what it says in the formats of other tools.
 
+mod answers;
+mod bundle;
+
 use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
-use crate::cli::export_answers;
-use crate::cli::export_bundle;
 use crate::cli::home;
 use crate::cli::record;
 use crate::export::ExportCounts;
@@ -46,8 +47,8 @@ pub(super) struct Args {
 fn formats() -> clap::builder::PossibleValuesParser {
     let logs = FORMATS.iter().map(|format| (format.name(), format.about()));
     let extracts = EXTRACTS.iter().map(|format| (format.name, format.about));
-    let bundle = std::iter::once((export_bundle::NAME, export_bundle::ABOUT));
-    let all = bundle.chain(logs).chain(extracts);
+    let whole = std::iter::once((bundle::NAME, bundle::ABOUT));
+    let all = whole.chain(logs).chain(extracts);
     all.map(|(name, about)| clap::builder::PossibleValue::new(name).help(about))
         .collect::<Vec<_>>()
         .into()
@@ -60,15 +61,15 @@ pub(super) fn formats_help() -> String {
     format!(
         "All that an auditor needs, in one file: {}\nThe log itself: {}\nWhat it says, for other tools: {}\n\n\
          Example:\n  clover export bundle -o audit.clover\n  clover export csv -o tables",
-        export_bundle::NAME,
+        bundle::NAME,
         logs.join(" "),
         extracts.join(" ")
     )
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
-    if args.format == export_bundle::NAME {
-        return export_bundle::run(ctx, args);
+    if args.format == bundle::NAME {
+        return bundle::run(ctx, args);
     }
     if !args.redact.is_empty() {
         let message = format!("--redact does not go with {}", args.format);
@@ -153,12 +154,12 @@ fn extract(ctx: &mut Ctx<'_>, args: &Args, format: &ExtractFormat) -> Result<Vie
     if format.is_whole && experiment.is_some() {
         return Err(whole(format.name));
     }
-    let answers = export_answers::recorded(ctx, &ledger, experiment.as_ref())?;
+    let claims = answers::recorded(ctx, &ledger, experiment.as_ref())?;
     let source = Extract {
         ledger: &ledger,
         checkpoint: &checkpoint,
         experiment: experiment.as_ref(),
-        answers: &answers,
+        answers: &claims,
     };
     let head = checkpoint.checkpoint();
     let facts = |path: Option<String>, items| ledger_copy::ExportFacts {

@@ -1,5 +1,7 @@
 //! `clover verify`: the ledger, an export of it, or its tree alone; against the pin and other checkpoints.
 
+mod bundle;
+
 use std::io::BufRead;
 use std::io::Read as _;
 use std::path::Path;
@@ -8,7 +10,6 @@ use std::path::PathBuf;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
-use crate::cli::verify_bundle;
 use crate::event::entry::Entry;
 use crate::event::header;
 use crate::event::payload::Verdict;
@@ -203,8 +204,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         }
         Some(path) => {
             let path = ctx.path(path);
-            if let Some(bundle) = OpenBundle::open(&path)? {
-                let report = verify_bundle::check(ctx, args, bundle, &mut options)?;
+            if let Some(found) = OpenBundle::open(&path)? {
+                let report = bundle::check(ctx, args, found, &mut options)?;
                 (report, LogSource::Bundle(path))
             } else if !ambient::is_dir(&path) && is_database(&path)? {
                 let report = of_store(ctx, args, &path, &mut options)?;

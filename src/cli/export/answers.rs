@@ -6,7 +6,6 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
 use crate::cli::home;
-use crate::event::Kind;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
@@ -59,8 +58,8 @@ pub(super) fn recorded(
 
 fn newest(ledger: &Ledger) -> Result<BTreeMap<(ExperimentId, JudgeId), NewestEstimates>, CliError> {
     let mut newest: BTreeMap<_, NewestEstimates> = BTreeMap::new();
-    let kind = Kind::EstimateRecorded.as_str();
-    ledger.events_with::<CliError>(0, ledger.size(), kind, |seq, event| {
+    ledger.entries::<CliError>(0, ledger.size(), |read| {
+        let (seq, event) = (read.stored.seq, &read.event);
         let Some(said) = event.said::<EstimateRecorded>() else {
             return Ok(());
         };

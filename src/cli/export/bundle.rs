@@ -72,9 +72,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let mut progress = ctx.progress("bundled");
     let contents = request.write(&path, &mut |done, all| progress.at(done, all))?;
     drop(progress);
-    let path = path.display();
-    let answer = ledger_copy::bundled(&contents, &path.to_string());
-    Ok(answer.with_next(format!("clover verify {}", shell::word(&path))))
+    let next = format!("clover verify {}", shell::word(&path.display()));
+    let facts = ledger_copy::BundleFacts {
+        format: NAME,
+        path: path.display().to_string(),
+        entries: contents.size,
+        withheld: contents.withheld,
+        redacted: contents.redacted,
+        blobs: contents.blobs,
+        without: contents.without,
+        reports: contents.reports,
+    };
+    Ok(ledger_copy::bundled(&facts, contents.root).with_next(next))
 }
 
 /// What is to be left out.
