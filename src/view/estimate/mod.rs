@@ -274,19 +274,6 @@ impl Estimates<'_> {
         decisive((self.found, self.experiment), policy, row)
     }
 
-    /// Where the margin of a passed audit widens an interval.
-    fn widened(&self) -> impl Iterator<Item = String> {
-        self.rows.iter().filter_map(|(policy, row)| {
-            let margin = self.found.margin(self.experiment, *policy, row.claim);
-            let interval = row.interval.filter(|_| margin > 0.0)?;
-            Some(format!(
-                "{}  the interval is widened by the margin {margin} of its audit; without it {}",
-                row.policy,
-                bracket(ends(on_scale(row, interval)), digits(self.found))
-            ))
-        })
-    }
-
     fn percent(&self) -> String {
         values::percent(self.found.analysis.alpha)
     }
