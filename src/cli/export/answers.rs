@@ -4,28 +4,22 @@ use std::collections::BTreeMap;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::estimate;
 use crate::cli::home;
+use crate::cli::report::answered;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
 use crate::event::id::PolicyId;
 use crate::event::payload::estimate::EstimateRecorded;
-use crate::event::payload::estimate::FamilyCorrection;
 use crate::export::extract::ClaimedValue;
 use crate::export::extract::GateAnswer;
 use crate::export::extract::RecordedAnswers;
 use crate::export::extract::ValuesAnswer;
 use crate::ledger::Ledger;
-use crate::projection::manifests::estimated;
-use crate::session::estimates::Estimation;
-use crate::view::estimate::Estimates;
-use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::gate::verdict;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::word;
-use crate::workflow::estimate::form::Form;
 
 /// The newest estimate of each policy over all its rows.
 type NewestEstimates = BTreeMap<PolicyId, (u64, EventId, EstimateRecorded)>;
@@ -90,51 +84,17 @@ fn answered(
     let Some((_, _, last)) = last else {
         return Ok(answer);
     };
-    let (home, ledger) = home::open_to_read(ctx)?;
-    let mut read = Estimation {
-        home,
-        ledger,
-        experiment,
-        terms: last.terms.clone(),
-        fields: Vec::new(),
-        places: Vec::new(),
-    };
-    let found = match estimate::found(ctx, &mut read) {
-        Ok(found) => found,
-        Err(error) => {
-            answer.text = format!("Nothing of it may be claimed: {error}");
-            return Ok(answer);
+    let opened = home::open_to_read(ctx)?;
+    let said = answered::by_recorded(opened, &experiment, &last.terms, None, |shown| {
+        let (text, claimed) = shown.claimed();
+        answer.text = text;
+        let percent = values::percent(shown.found.analysis.alpha);
+        for (row, interval) in claimed {
+            take(&mut answer, newest, (row, interval, &percent));
         }
-    };
-    let places: Vec<usize> = (0..found.analysis.policies.len()).collect();
-    let rows: Vec<_> = places
-        .iter()
-        .map(|&policy| {
-            (
-                policy,
-                found.estimate(&read.experiment, policy, Form::NEWEST),
-            )
-        })
-        .collect();
-    let planned = estimated::correction(read.ledger.state().fold(), &read.experiment);
-    let correction = planned.and_then(|plan| FamilyCorrection::of(plan.said));
-    let contrasts = found.contrasts(&read.experiment, &places, correction, Form::NEWEST);
-    let contrasts = contrasts.map_err(|error| estimate::refused(&error))?;
-    let basis = ClaimBasis::of(read.ledger.state(), &read.experiment, &judge);
-    let shown = Estimates {
-        found: &found,
-        contrasts: &contrasts,
-        experiment: &read.experiment,
-        rows: &rows,
-        raw: false,
-        sliced: None,
-        basis: &basis,
-    };
-    let (text, claimed) = shown.claimed();
-    answer.text = text;
-    let percent = values::percent(found.analysis.alpha);
-    for (row, interval) in claimed {
-        take(&mut answer, newest, (row, interval, &percent));
+    });
+    if let Err(error) = said {
+        answer.text = format!("Nothing of it may be claimed: {error}");
     }
     Ok(answer)
 }

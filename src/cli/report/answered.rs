@@ -1,4 +1,4 @@
-//! The answer that stands in the report of estimates: that of `clover estimate`, by the terms and rows of a recorded one.
+//! What `clover estimate` says by the terms of a recorded estimate, for reports and extracts.
 
 use crate::cli::error::CliError;
 use crate::cli::estimate;
@@ -16,13 +16,17 @@ use crate::workflow::estimate::compute;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::terms;
 
-/// The answer by the terms of a recorded estimate, over the rows that it read through.
-pub(super) fn answered(
-    home: Home,
-    ledger: Ledger,
+/// Estimates by the terms of a recorded one, over the rows that stood through an entry, or over all of them, as `show` reads them.
+///
+/// # Errors
+/// [`CliError`] where rows cannot be read or give no estimates.
+pub(in crate::cli) fn by_recorded<T>(
+    (home, ledger): (Home, Ledger),
     experiment: &ExperimentId,
-    (recorded, through): (&EstimateTerms, u64),
-) -> Result<String, CliError> {
+    recorded: &EstimateTerms,
+    through: Option<u64>,
+    show: impl FnOnce(&Estimates<'_>) -> T,
+) -> Result<T, CliError> {
     let mut read = Estimation {
         home,
         ledger,
@@ -31,10 +35,10 @@ pub(super) fn answered(
         fields: Vec::new(),
         places: Vec::new(),
     };
-    let gathered = read.gather(Some(through))?;
+    let gathered = read.gather(through)?;
     let weights = recorded.bootstrap.as_ref().map(terms::weights);
     let weights = weights.as_ref().map(|of| of as &dyn ClusterWeights);
-    let found = compute::compute(gathered, recorded.clone(), &[], None, weights);
+    let found = compute::compute(gathered, read.terms.clone(), &[], None, weights);
     let found = found.map_err(|error| estimate::refused(&error))?;
     let places: Vec<usize> = (0..found.analysis.policies.len()).collect();
     let rows = places.iter();
@@ -48,7 +52,7 @@ pub(super) fn answered(
         .contrasts(experiment, &places, correction, Form::NEWEST)
         .map_err(|error| estimate::refused(&error))?;
     let basis = ClaimBasis::of(state, experiment, &recorded.judge);
-    let shown = Estimates {
+    Ok(show(&Estimates {
         found: &found,
         contrasts: &contrasts,
         experiment,
@@ -56,6 +60,5 @@ pub(super) fn answered(
         raw: false,
         sliced: None,
         basis: &basis,
-    };
-    Ok(shown.facts(true).answer.answer.text)
+    }))
 }

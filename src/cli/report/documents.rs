@@ -12,8 +12,9 @@ use crate::cli::home;
 use crate::cli::home::AsOf;
 use crate::cli::input;
 use crate::cli::record;
+use crate::cli::report::Rendering;
 use crate::cli::report::answered;
-use crate::cli::report::written;
+use crate::cli::report::given;
 use crate::cli::rubric;
 use crate::cli::wallet;
 use crate::event::id::ExperimentId;
@@ -186,15 +187,10 @@ fn answer(
         (DocumentFormat::Csv, Some(csv)) => csv,
         _ => format.render(document)?,
     };
-    let Some(out) = &args.out else {
-        let text = String::from_utf8_lossy(&bytes);
-        if !ctx.globals.json {
-            ctx.out(&text)?;
-        }
-        return Ok(documents::given(document, text.into_owned()));
-    };
-    let (file, bytes) = written(ctx, out, &bytes)?;
-    Ok(documents::written(document, &file, bytes))
+    Ok(match given(ctx, args.out.as_deref(), &bytes)? {
+        Rendering::Shown(text) => documents::given(document, text),
+        Rendering::Written(file, bytes) => documents::written(document, &file, bytes),
+    })
 }
 
 /// The first and the last entry of a range.
@@ -268,7 +264,13 @@ fn said_of_newest(
     };
     let (home, ledger) = home::open_to_read(ctx)?;
     let through = newest.through_seq.value();
-    let found = answered::answered(home, ledger, experiment, (&newest.terms, through));
+    let found = answered::by_recorded(
+        (home, ledger),
+        experiment,
+        &newest.terms,
+        Some(through),
+        |shown| shown.facts(true).answer.answer.text,
+    );
     Ok(found.map_err(|error| error.to_string()))
 }
 

@@ -1,7 +1,7 @@
 //! `clover report`: what the log says of an iteration, a gate, an experiment, a change, or for a framework; as a page,
 //! Markdown or JSON.
 
-mod answered;
+pub(in crate::cli) mod answered;
 mod documents;
 
 use std::path::Path;
@@ -237,15 +237,31 @@ fn iteration(ctx: &mut Ctx<'_>, args: &IterationArgs) -> Result<View, CliError> 
         return Ok(view::summary(&bundle, &drawn));
     };
     let bytes = format.render(&bundle, &drawn);
-    let Some(out) = &args.out else {
-        let text = String::from_utf8_lossy(&bytes);
-        if !ctx.globals.json {
-            ctx.out(&text)?;
-        }
-        return Ok(view::document(both, text.into_owned()));
-    };
-    let (file, bytes) = written(ctx, out, &bytes)?;
-    Ok(view::written(both, &file, bytes))
+    Ok(match given(ctx, args.out.as_deref(), &bytes)? {
+        Rendering::Shown(text) => view::document(both, text),
+        Rendering::Written(file, bytes) => view::written(both, &file, bytes),
+    })
+}
+
+/// Where a rendering went.
+enum Rendering {
+    /// To standard output: its text.
+    Shown(String),
+    /// To a file: its path, and its length in bytes.
+    Written(String, usize),
+}
+
+/// Writes a rendering to a file where one is named, else to standard output; there an answer in JSON carries it.
+fn given(ctx: &mut Ctx<'_>, out: Option<&Path>, bytes: &[u8]) -> Result<Rendering, CliError> {
+    if let Some(out) = out {
+        let (file, bytes) = written(ctx, out, bytes)?;
+        return Ok(Rendering::Written(file, bytes));
+    }
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    if !ctx.globals.json {
+        ctx.out(&text)?;
+    }
+    Ok(Rendering::Shown(text))
 }
 
 /// Writes a file; gives its path and its length in bytes.

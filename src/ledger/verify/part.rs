@@ -20,9 +20,8 @@ use crate::verify::Progress;
 use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
 use crate::verify::checker::Checker;
-use crate::verify::read_lines;
 use crate::verify::report::Report;
-use crate::verify::work;
+use crate::verify::walk_lines;
 use crate::verify::work::EntryDigest;
 use crate::verify::work::Raw;
 
@@ -96,26 +95,11 @@ pub fn verify_part(
 ) -> Result<Report, VerifyError> {
     let mut checker = Checker::new(options, rulebook, ambient, None)?;
     checker.part = Some(PartWalk::default());
-    checker.blobs = lines.blobs;
-    checker.expect_head(lines.checkpoint);
-    let lines = lines.lines;
-    let source = move |give: &mut dyn FnMut(Raw) -> bool| {
-        read_lines(lines, &mut |line| {
-            give(match WithheldEntry::parse(&line) {
-                Some(withheld) => Raw::Withheld(withheld),
-                None => Raw::Line(line),
-            })
-        })
+    let raw = |line: Vec<u8>| match WithheldEntry::parse(&line) {
+        Some(withheld) => Raw::Withheld(withheld),
+        None => Raw::Line(line),
     };
-    work::run(source, options, rulebook, |digested| {
-        checker.take(digested)?;
-        if checker.position().is_multiple_of(1024) {
-            progress(checker.position(), 0);
-        }
-        Ok(())
-    })?;
-    progress(checker.position(), checker.position());
-    checker.finish()
+    walk_lines(lines, checker, (options, rulebook), raw, progress)
 }
 
 impl Checker<'_> {

@@ -8,7 +8,6 @@ use super::chosen;
 use super::gather::Beside;
 use super::gather::Gatherer;
 use super::gather::ToolRecord;
-use super::json;
 use super::json::Lines;
 use super::json::Node;
 use super::json::NodeFault;
@@ -47,9 +46,7 @@ pub(super) fn rows(
     how: How<'_>,
 ) -> Result<ImportRows, ImportError> {
     let mut gather = Gatherer::new(file, how);
-    let text = gather.text(bytes)?;
-    gather.checked(text, |_| false)?;
-    let documents = json::documents(text).map_err(|fault| gather.json(fault))?;
+    let (text, documents) = gather.documents(bytes)?;
     let (mut lines, mut events, mut model) = (Lines::of(text), Vec::new(), None);
     let mut others: BTreeMap<String, u64> = BTreeMap::new();
     for raw in documents {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use clover_event::id::ItemId;
 use clover_event::id::PolicyId;
 use clover_num::Count;
+use serde_json::value::RawValue;
 
 use super::RowEdit;
 use super::RowRemark;
@@ -174,6 +175,17 @@ impl<'a> Gatherer<'a> {
         may_be_none: impl Fn(&str) -> bool,
     ) -> Result<Cow<'t, str>, ImportError> {
         json::checked(text, may_be_none).map_err(|fault| self.json(fault))
+    }
+
+    /// A file of JSON documents: its text, and each of them.
+    pub(super) fn documents<'b>(
+        &mut self,
+        bytes: &'b [u8],
+    ) -> Result<(&'b str, Vec<&'b RawValue>), ImportError> {
+        let text = self.text(bytes)?;
+        self.checked(text, |_| false)?;
+        let documents = json::documents(text).map_err(|fault| self.json(fault))?;
+        Ok((text, documents))
     }
 
     /// A fault of a text, as an error.

@@ -11,7 +11,6 @@ use super::gather::Beside;
 use super::gather::Gatherer;
 use super::gather::ToolOutcome;
 use super::gather::ToolRecord;
-use super::json;
 use super::json::Lines;
 use super::json::Node;
 use super::json::NodeFault;
@@ -80,9 +79,7 @@ pub(super) fn rows(
     how: How<'_>,
 ) -> Result<ImportRows, ImportError> {
     let mut gather = Gatherer::new(file, how);
-    let text = gather.text(bytes)?;
-    gather.checked(text, |_| false)?;
-    let documents = json::documents(text).map_err(|fault| gather.json(fault))?;
+    let (text, documents) = gather.documents(bytes)?;
     let (mut lines, mut events, mut others) = (Lines::of(text), Vec::new(), 0_u64);
     for raw in documents {
         let line = lines.line(raw);

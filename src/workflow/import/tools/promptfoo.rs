@@ -18,7 +18,6 @@ use super::gather::Beside;
 use super::gather::Gatherer;
 use super::gather::ToolOutcome;
 use super::gather::ToolRecord;
-use super::json;
 use super::json::Lines;
 use super::json::Node;
 use super::json::NodeFault;
@@ -66,9 +65,7 @@ pub(super) fn rows(
     how: How<'_>,
 ) -> Result<ImportRows, ImportError> {
     let mut gather = Gatherer::new(file, how);
-    let text = gather.text(bytes)?;
-    gather.checked(text, |_| false)?;
-    let documents = json::documents(text).map_err(|fault| gather.json(fault))?;
+    let (text, documents) = gather.documents(bytes)?;
     let [document] = documents.as_slice() else {
         let what = format!("expected one JSON document, found {}", documents.len());
         return Err(gather.whole((String::new(), what)));
