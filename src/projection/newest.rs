@@ -30,6 +30,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::reader::LogReader;
+use crate::said::RESPONSE_LENGTH;
 
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
@@ -174,9 +175,6 @@ impl<'a> ReadEntries<'a> {
         })
     }
 }
-
-/// The covariate that no import keeps.
-const RESPONSE_LENGTH: &str = "response_length";
 
 /// Kinds that say through which entry their rows were read.
 pub const COMPUTED: &[Kind] = &[
