@@ -45,8 +45,10 @@ macro_rules! report_kinds {
 report_kinds! {
     AnnexIv    "annex-iv"   "Evidence for Annex IV of the AI Act";
     Change     "change"     "Change record of a prompt";
+    Erasure    "erasure"    "Certificate of an erasure";
     Estimate   "estimate"   "Report of estimates";
     Experiment "experiment" "Report of an experiment";
+    Expiry     "expiry"     "What expires when";
     Gate       "gate"       "Report of a gate";
     Iteration  "iteration"  "Report of an iteration";
     Part11     "part11"     "Evidence for 21 CFR Part 11";

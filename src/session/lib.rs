@@ -19,6 +19,7 @@ pub mod custody;
 pub mod deploy;
 pub mod error;
 pub mod estimates;
+pub mod expiry;
 pub mod follow;
 pub mod founding;
 pub mod gate;

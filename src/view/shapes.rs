@@ -250,8 +250,10 @@ shapes! {
     "replay": replay::ReplayFacts;
     "report annex-iv": report::documents::DocumentFacts;
     "report change": report::documents::DocumentFacts;
+    "report erasure": report::documents::DocumentFacts;
     "report estimate": report::documents::DocumentFacts;
     "report experiment": report::documents::DocumentFacts;
+    "report expiry": report::documents::DocumentFacts;
     "report gate": report::documents::DocumentFacts;
     "report iteration": report::IterationReport | StandsAnd<report::PublicationFacts> | BodiesAnd<report::PublicationFacts>;
     "report list": report::ReportList;

@@ -13,6 +13,8 @@ use crate::cli::home;
 use crate::cli::report::documents::EvidenceArgs;
 use crate::cli::report::documents::OfExperimentArgs;
 use crate::cli::report::documents::ReportChangeArgs;
+use crate::cli::report::documents::ReportErasureArgs;
+use crate::cli::report::documents::ReportExpiryArgs;
 use crate::cli::report::documents::ReportGateArgs;
 use crate::cli::report::documents::ReportTrailArgs;
 use crate::cli::show;
@@ -51,12 +53,18 @@ pub(super) enum Verb {
     /// The change record of a prompt: who proposed, approved, deployed it, and what came of it
     #[command(after_help = "Example:\n  clover report change arena@1.1 -o change.html")]
     Change(ReportChangeArgs),
+    /// The certificate of an erasure: what was erased, what remains, what it touches
+    #[command(after_help = "Example:\n  clover report erasure -o certificate.html")]
+    Erasure(ReportErasureArgs),
     /// Values of policies, their differences and audits, and every earlier value
     #[command(after_help = "Example:\n  clover report estimate arena -o values.html")]
     Estimate(OfExperimentArgs),
     /// All of one experiment: what was begun, and what came of it
     #[command(after_help = "Example:\n  clover report experiment arena -o arena.html")]
     Experiment(OfExperimentArgs),
+    /// What expires when: classes, waivers, findings, promotions, plans, sealed labels; overdue first
+    #[command(after_help = "Example:\n  clover report expiry --before 2027-01-01 -o expiry.csv")]
+    Expiry(ReportExpiryArgs),
     /// One gate: its plan, its looks, its decision, and who stood behind it
     #[command(after_help = "Example:\n  clover report gate gate-1 -o gate.html")]
     Gate(ReportGateArgs),
@@ -141,8 +149,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Iteration(args) => iteration(ctx, args),
         Verb::AnnexIv(args) => documents::of_evidence(ctx, ReportKind::AnnexIv, args),
         Verb::Change(args) => documents::of_change(ctx, args),
+        Verb::Erasure(args) => documents::of_erasure(ctx, args),
         Verb::Estimate(args) => documents::of_estimates(ctx, args),
         Verb::Experiment(args) => documents::of_experiment(ctx, args),
+        Verb::Expiry(args) => documents::of_expiry(ctx, args),
         Verb::Gate(args) => documents::of_gate(ctx, args),
         Verb::Part11(args) => documents::of_evidence(ctx, ReportKind::Part11, args),
         Verb::Retention(args) => documents::of_evidence(ctx, ReportKind::Retention, args),

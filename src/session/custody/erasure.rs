@@ -8,6 +8,7 @@ use clover_event::payload::custody::SubjectErased;
 use clover_ground::digest::Digest;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
 
 use crate::append;
 use crate::append::Intent;
@@ -40,6 +41,20 @@ pub enum Erasure {
     },
 }
 
+/// Where the erasure of a subject stands, if there is one.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn erased_at(ledger: &Ledger, subject: &Digest) -> Result<Option<u64>, LedgerError> {
+    let like = SubjectErased {
+        basis: Text::new("").expect("BUG: nothing is a text"),
+        requester: None,
+        subject: *subject,
+    };
+    let key = Payload::from(like).natural_key(None);
+    key.map_or(Ok(None), |key| ledger.giver(&key))
+}
+
 /// Erases a subject, once the custodian consents.
 ///
 /// # Errors
@@ -49,15 +64,16 @@ pub fn erase(
     ports: &mut dyn Ports,
     home: &Home,
     ledger: &mut Ledger,
-    (subject, basis): (Digest, Text),
+    asked: SubjectErased,
     intent: Intent,
 ) -> Result<Erasure, SessionError> {
+    let subject = asked.subject;
     let vault = home.known_vault(ledger.ambient())?;
     let is_known = match &vault {
         Some(vault) => vault.subject_key(&subject)?.is_some(),
         None => false,
     };
-    let payload = Payload::from(SubjectErased { basis, subject });
+    let payload = Payload::from(asked);
     let seq = match payload.natural_key(None) {
         Some(digest) => ledger.giver(&digest)?,
         None => None,

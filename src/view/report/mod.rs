@@ -4,9 +4,11 @@
 pub mod change;
 mod course;
 pub mod documents;
+pub mod erasure;
 pub mod estimate;
 pub mod evidence;
 pub mod experiment;
+pub mod expiry;
 pub mod gate;
 pub mod iteration;
 pub mod made;

@@ -16,8 +16,10 @@ use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
 use crate::session::chronicle::holder;
+use crate::session::expiry as dated;
 use crate::view::report::course;
 use crate::view::report::experiment;
+use crate::view::report::expiry;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::period;
@@ -54,6 +56,7 @@ pub fn document(source: &ReportSource<'_>) -> Result<Document, LedgerError> {
     out.parts = vec![
         kept(&chronicle, source),
         erasures(&chronicle, source),
+        dates(source)?,
         standing(&chronicle),
     ];
     source.finish(out)
@@ -139,6 +142,23 @@ fn erasures(chronicle: &Chronicle, source: &ReportSource<'_>) -> Chapter {
     }
     part.table_or(table, "nobody was erased in the range");
     part
+}
+
+/// What expires when, as of the last entry that is read.
+fn dates(source: &ReportSource<'_>) -> Result<Chapter, LedgerError> {
+    let mut part = Chapter::new(
+        "dates",
+        "What expires when",
+        "Everything with a date at the end of the range, the earliest first; clover report expiry holds it against today.",
+    );
+    let Some(now) = source.state.keyring.recorded_at else {
+        return Ok(part);
+    };
+    let list = dated::list(source.ledger, source.state, now)?;
+    let listed: Vec<_> = list.things.iter().collect();
+    part.table_or(expiry::table(&listed, now), "nothing in the range has a date");
+    expiry::lacking(&mut part, list.logs);
+    Ok(part)
 }
 
 fn standing(chronicle: &Chronicle) -> Chapter {

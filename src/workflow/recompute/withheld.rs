@@ -1,0 +1,132 @@
+//! Which computations ask for the texts of a subject: none of them can run again once its key is destroyed.
+//!
+//! Each computation that may read texts is run with a probe in place of the vault, so that the answer needs no key and
+//! is the same before an erasure and after.
+
+use std::collections::BTreeSet;
+
+use clover_event::Event;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::ExperimentId;
+use clover_event::id::FieldId;
+use clover_event::payload::PrivateRef;
+use clover_event::payload::judge::ScoreRecorded;
+use clover_ground::digest::Digest;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_ledger::read::LogEntry;
+
+use crate::analyze::read::RESPONSE_LENGTH;
+use crate::estimate::rows::Covariates;
+use crate::recompute::Context;
+use crate::recompute::RecomputeCache;
+use crate::recompute::recipe;
+
+/// An entry that cannot be computed again without the texts of a subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TouchedEntry {
+    /// Its experiment.
+    pub experiment: Option<ExperimentId>,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its position.
+    pub seq: u64,
+}
+
+/// Stands in for the vault: notes whether texts of a subject are asked for, and has none of them.
+struct TextProbe {
+    subject: Digest,
+    was_asked: bool,
+}
+
+/// What the probe says of a text of the subject.
+const WITHHELD: &str = "it is the text of the subject that was asked about";
+
+impl TextProbe {
+    fn meets(&mut self, private: &PrivateRef) -> Result<(), String> {
+        if private.subject != self.subject {
+            return Ok(());
+        }
+        self.was_asked = true;
+        Err(WITHHELD.to_owned())
+    }
+}
+
+impl Covariates for TextProbe {
+    fn value(&mut self, _: &FieldId, score: &ScoreRecorded) -> Result<f64, String> {
+        let response = score.response.as_ref();
+        response.map_or(Ok(()), |response| self.meets(response))?;
+        Ok(0.0)
+    }
+
+    fn text(&mut self, private: &PrivateRef) -> Result<String, String> {
+        self.meets(private)?;
+        Ok(String::new())
+    }
+}
+
+/// Whether a score names texts of a subject.
+fn is_of(event: &Event, subject: &Digest) -> bool {
+    let Payload::ScoreRecorded(score) = &event.payload else {
+        return false;
+    };
+    let mut texts = score.prompt.iter().chain(&score.response);
+    texts.any(|text| text.subject == *subject)
+}
+
+/// Whether a computation may read texts: it attacks them, or it or something before it names their length.
+fn may_read(read: &LogEntry, named: &BTreeSet<Option<ExperimentId>>) -> bool {
+    let of = read.event.header.experiment.clone();
+    recipe(read.event.kind()).is_some()
+        && (read.event.kind() == Kind::BatteryEvaluated || named.contains(&of))
+}
+
+/// Entries below a position that ask for texts of a subject when they are computed again, in order.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn touched(
+    ledger: &Ledger,
+    subject: Digest,
+    below: u64,
+) -> Result<Vec<TouchedEntry>, LedgerError> {
+    let (mut holding, mut named) = (BTreeSet::new(), BTreeSet::new());
+    let mut candidates = Vec::new();
+    ledger.entries::<LedgerError>(0, below, |read| {
+        let of = read.event.header.experiment.clone();
+        if is_of(&read.event, &subject) {
+            holding.insert(of);
+            return Ok(());
+        }
+        let mut words = read.stored.body.windows(RESPONSE_LENGTH.len());
+        if !named.contains(&of)
+            && read.event.kind() != Kind::ScoreRecorded
+            && words.any(|word| word == RESPONSE_LENGTH.as_bytes())
+        {
+            named.insert(of.clone());
+        }
+        if holding.contains(&of) && may_read(&read, &named) {
+            candidates.push(read);
+        }
+        Ok(())
+    })?;
+    let mut shared = RecomputeCache::default();
+    let mut found = Vec::new();
+    for read in candidates {
+        let mut probe = TextProbe {
+            subject,
+            was_asked: false,
+        };
+        let mut context = Context::new(ledger, &mut probe, &mut shared).over(ledger);
+        context.replay(read.stored.seq, &read.event)?;
+        if probe.was_asked {
+            found.push(TouchedEntry {
+                experiment: read.event.header.experiment.clone(),
+                kind: read.event.kind(),
+                seq: read.stored.seq,
+            });
+        }
+    }
+    Ok(found)
+}
