@@ -45,15 +45,21 @@ macro_rules! report_kinds {
 report_kinds! {
     AnnexIv    "annex-iv"   "Evidence for Annex IV of the AI Act";
     Change     "change"     "Change record of a prompt";
+    Coverage   "coverage"   "What frameworks ask, and what answers";
     Erasure    "erasure"    "Certificate of an erasure";
     Estimate   "estimate"   "Report of estimates";
     Experiment "experiment" "Report of an experiment";
     Expiry     "expiry"     "What expires when";
     Gate       "gate"       "Report of a gate";
+    Gdpr       "gdpr"       "Evidence for the GDPR";
+    Iso23894   "iso23894"   "Evidence for ISO/IEC 23894";
+    Iso42001   "iso42001"   "Evidence for ISO/IEC 42001";
     Iteration  "iteration"  "Report of an iteration";
     Part11     "part11"     "Evidence for 21 CFR Part 11";
+    Pccp       "pccp"       "Evidence for a change control plan of the FDA";
     Retention  "retention"  "Retention and erasure";
     Soc2       "soc2"       "Evidence for SOC 2";
+    Sr262      "sr26-2"     "Evidence for SR 26-2";
     Tevv       "tevv"       "Evidence for NIST AI RMF, Measure";
     Trail      "trail"      "Trail of entries";
 }

@@ -21,6 +21,7 @@ use crate::ledger::State;
 use crate::projection::experiments::Experiments;
 use crate::projection::gates::Gates;
 use crate::projection::iterations::Iterations;
+use crate::projection::tallies::Tallies;
 use crate::report::document::Document;
 use crate::report::page;
 use crate::session::reports;
@@ -30,6 +31,7 @@ use crate::view::report::experiment;
 use crate::view::report::gate;
 use crate::view::report::iteration;
 use crate::view::report::made::ReportSource;
+use crate::view::report::retention;
 
 /// The name of the format.
 pub(super) const NAME: &str = "bundle";
@@ -111,7 +113,7 @@ fn redaction(ctx: &Ctx<'_>, ledger: &Ledger, text: &str) -> Result<Redaction, Cl
     Ok(redaction)
 }
 
-/// Reports of iterations, of gates and of experiments as pages; of iterations the bytes too of which digests are signed.
+/// Reports of iterations, of gates and of experiments as pages, and of retention where texts were erased; of iterations the bytes too of which digests are signed.
 fn reports(
     ledger: &Ledger,
     state: &State,
@@ -146,6 +148,9 @@ fn reports(
         if of.experiment.as_ref().is_some_and(is_meant) {
             page("gate", id.as_str(), &gate::document(&source, id)?);
         }
+    }
+    if experiment.is_none() && state.fold::<Tallies>().of_kind(Kind::SubjectErased) > 0 {
+        page("retention", "ledger", &retention::document(&source)?);
     }
     let mut bundles = Vec::new();
     for (id, it) in &state.fold::<Iterations>().by_id {

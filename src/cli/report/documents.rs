@@ -33,6 +33,7 @@ use crate::session::expiry as dated;
 use crate::session::expiry::ExpiryList;
 use crate::view::View;
 use crate::view::report::change;
+use crate::view::report::coverage;
 use crate::view::report::documents;
 use crate::view::report::erasure;
 use crate::view::report::estimate as estimated;
@@ -467,6 +468,7 @@ pub(super) fn of_evidence(
         known(source.state, id)?;
     }
     let document = match kind {
+        ReportKind::Coverage => coverage::document(&source, experiment.as_ref())?,
         ReportKind::Retention => retention::document(&source)?,
         _ => evidence::document(&source, kind, experiment.as_ref())?,
     };

@@ -53,6 +53,9 @@ pub(super) enum Verb {
     /// The change record of a prompt: who proposed, approved, deployed it, and what came of it
     #[command(after_help = "Example:\n  clover report change arena@1.1 -o change.html")]
     Change(ReportChangeArgs),
+    /// What frameworks ask of records, and which report or command answers; what none does
+    #[command(after_help = "Example:\n  clover report coverage -o coverage.html")]
+    Coverage(EvidenceArgs),
     /// The certificate of an erasure: what was erased, what remains, what it touches
     #[command(after_help = "Example:\n  clover report erasure -o certificate.html")]
     Erasure(ReportErasureArgs),
@@ -68,12 +71,24 @@ pub(super) enum Verb {
     /// One gate: its plan, its looks, its decision, and who stood behind it
     #[command(after_help = "Example:\n  clover report gate gate-1 -o gate.html")]
     Gate(ReportGateArgs),
+    /// Evidence for the GDPR
+    #[command(after_help = "Example:\n  clover report gdpr -o gdpr.html")]
+    Gdpr(EvidenceArgs),
+    /// Evidence for ISO/IEC 23894, with an extract for a risk register
+    #[command(after_help = "Example:\n  clover report iso23894 -o iso23894.html")]
+    Iso23894(EvidenceArgs),
+    /// Evidence for ISO/IEC 42001, an index for the statement of applicability
+    #[command(after_help = "Example:\n  clover report iso42001 -o iso42001.html")]
+    Iso42001(EvidenceArgs),
     /// Everything about one iteration, each number with its entry; missing parts are named
     #[command(after_help = "Example:\n  clover report iteration it-1 -o report.html")]
     Iteration(IterationArgs),
     /// Evidence for 21 CFR Part 11 and EU GMP Annex 11
     #[command(after_help = "Example:\n  clover report part11 -o part11.html")]
     Part11(EvidenceArgs),
+    /// Evidence for a change control plan of the FDA: families of patches, protocol, outcomes
+    #[command(after_help = "Example:\n  clover report pccp --experiment arena -o pccp.html")]
+    Pccp(EvidenceArgs),
     /// What is kept and for how long, what was erased, and what is due
     #[command(after_help = "Example:\n  clover report retention -o retention.html")]
     Retention(EvidenceArgs),
@@ -82,6 +97,9 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover report soc2 --from 2026-11-01 --to 2026-11-30 -o soc2.html"
     )]
     Soc2(EvidenceArgs),
+    /// Evidence for SR 26-2, with an inventory of judges and calibrators
+    #[command(name = "sr26-2", after_help = "Example:\n  clover report sr26-2 -o sr26-2.html")]
+    Sr262(EvidenceArgs),
     /// Evidence for the NIST AI RMF: testing, evaluation, verification and validation
     #[command(after_help = "Example:\n  clover report tevv --experiment arena -o tevv.html")]
     Tevv(EvidenceArgs),
@@ -149,6 +167,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Iteration(args) => iteration(ctx, args),
         Verb::AnnexIv(args) => documents::of_evidence(ctx, ReportKind::AnnexIv, args),
         Verb::Change(args) => documents::of_change(ctx, args),
+        Verb::Coverage(args) => documents::of_evidence(ctx, ReportKind::Coverage, args),
+        Verb::Gdpr(args) => documents::of_evidence(ctx, ReportKind::Gdpr, args),
+        Verb::Iso23894(args) => documents::of_evidence(ctx, ReportKind::Iso23894, args),
+        Verb::Iso42001(args) => documents::of_evidence(ctx, ReportKind::Iso42001, args),
+        Verb::Pccp(args) => documents::of_evidence(ctx, ReportKind::Pccp, args),
+        Verb::Sr262(args) => documents::of_evidence(ctx, ReportKind::Sr262, args),
         Verb::Erasure(args) => documents::of_erasure(ctx, args),
         Verb::Estimate(args) => documents::of_estimates(ctx, args),
         Verb::Experiment(args) => documents::of_experiment(ctx, args),

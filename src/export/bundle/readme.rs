@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use clover_event::Kind;
+
 use super::BundleContents;
 use super::LINES;
 use super::PART;
@@ -42,6 +44,9 @@ pub(super) fn text(contents: &BundleContents, kinds: &BTreeMap<&'static str, u64
         "- Blobs: {}. Private texts among them are encrypted; no key is in the bundle.",
         contents.blobs
     ));
+    if let Some(erased) = kinds.get(Kind::SubjectErased.as_str()) {
+        line(format!("- Erased subjects: {erased}. {ERASED}"));
+    }
     for blob in &contents.without {
         line(format!(
             "- Not in the ledger, hence not here: blob `{blob}`."
@@ -63,6 +68,9 @@ pub(super) fn text(contents: &BundleContents, kinds: &BTreeMap<&'static str, u64
     }
     page
 }
+
+const ERASED: &str = "Nobody can read texts under their keys: what reads them cannot be computed again. In a bundle of the whole \
+    log `reports/retention-ledger.html` names it, one by one; in a ledger `clover report erasure` does.";
 
 const CHECK: &str = "
 ## Check it

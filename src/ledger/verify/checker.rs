@@ -30,6 +30,7 @@ use crate::fold::VerifiedEvent;
 use crate::rule_names::RuleName;
 use crate::rules;
 use crate::state::State;
+use crate::verify::again::ListedEntries;
 use crate::verify::BlobSource;
 use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
@@ -91,7 +92,9 @@ pub(super) struct Checker<'a> {
     /// Entries after which a checkpoint is still to be drawn.
     pub(super) undrawn: Vec<u64>,
     /// Entries that nobody here can compute again.
-    pub(super) out_of_hand: u64,
+    pub(super) out_of_hand: ListedEntries,
+    /// Erasures of subjects, whose texts nobody can read.
+    pub(super) erasures: ListedEntries,
     /// Events that rest on what is on no record: nobody could ever compute them again.
     pub(super) unrecorded: u64,
     /// Where the entries are a part of a log: what the walk has met of it.
@@ -143,7 +146,8 @@ impl<'a> Checker<'a> {
             computing: RuleComputation::default(),
             kept: Vec::new(),
             undrawn: Vec::new(),
-            out_of_hand: 0,
+            out_of_hand: ListedEntries::default(),
+            erasures: ListedEntries::default(),
             unrecorded: 0,
             part: None,
         })

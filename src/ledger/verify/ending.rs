@@ -90,7 +90,7 @@ impl Checker<'_> {
                 .divergence
                 .filter(|word| *word != Divergent::Forked || !self.own_root_broken),
             not_checked: self.not_checked,
-            not_recomputed: self.out_of_hand + self.unrecorded,
+            not_recomputed: self.out_of_hand.count + self.unrecorded,
             since: self.options.since_size(),
             signatures: match (self.options.tree_only, self.options.signatures) {
                 (true, _) => "not_checked",

@@ -15,6 +15,7 @@ use clover_event::payload::record::ReadOutcome;
 use clover_ground::digest::Digest;
 use clover_ground::sign::KeyId;
 use clover_ground::time::Timestamp;
+use clover_ledger::KindQuery;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::read::LogEntry;
@@ -25,6 +26,7 @@ use crate::custody::CustodyError;
 use crate::custody::reads;
 use crate::error::SessionError;
 use crate::home::Home;
+use crate::listing;
 
 /// What a private text was, as far as entries say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -197,7 +199,65 @@ pub fn story(
         said: (**said).clone(),
         seq,
         texts,
-        touched: withheld::touched(ledger, said.subject, through.saturating_add(1))?,
+        touched: withheld::touched(ledger, &BTreeSet::from([said.subject]), through.saturating_add(1))?,
+    })
+}
+
+/// A decision that cannot be computed again since texts were erased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithheldDecision {
+    /// The decision.
+    pub entry: TouchedEntry,
+    /// The erasures, by their entries.
+    pub erasures: Vec<u64>,
+}
+
+/// Erasures through a position, by entry, and the decisions that they touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WithheldDecisions {
+    /// The decisions.
+    pub decisions: Vec<WithheldDecision>,
+    /// Every erasure.
+    pub erasures: Vec<u64>,
+}
+
+/// What erasures through a position touch; nothing is read but their list where there are none.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn decisions_withheld(
+    ledger: &Ledger,
+    through: u64,
+) -> Result<WithheldDecisions, LedgerError> {
+    let mut erased = BTreeMap::new();
+    let takes = |_: &LogEntry| true;
+    let query = KindQuery {
+        kind: Kind::SubjectErased,
+        takes: &takes,
+    };
+    let below = through.saturating_add(1);
+    listing::each::<LedgerError>(ledger, &query, (0, below), |read| {
+        if let Payload::SubjectErased(said) = read.event.payload {
+            erased.entry(said.subject).or_insert(read.stored.seq);
+        }
+        Ok(true)
+    })?;
+    if erased.is_empty() {
+        return Ok(WithheldDecisions::default());
+    }
+    let subjects = erased.keys().copied().collect();
+    let touched = withheld::touched(ledger, &subjects, below)?;
+    let decisions = touched.into_iter().map(|entry| {
+        let of = entry.subjects.iter().filter_map(|of| erased.get(of).copied());
+        let mut erasures: Vec<u64> = of.collect();
+        erasures.sort_unstable();
+        WithheldDecision { entry, erasures }
+    });
+    let mut erasures: Vec<u64> = erased.values().copied().collect();
+    erasures.sort_unstable();
+    Ok(WithheldDecisions {
+        decisions: decisions.collect(),
+        erasures,
     })
 }
 

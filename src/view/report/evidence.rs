@@ -18,6 +18,7 @@ use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::fact;
 use crate::view::report::made::period;
+use crate::view::report::registers;
 use crate::view::report::requirements;
 use crate::view::report::requirements::Requirement;
 
@@ -65,6 +66,7 @@ pub fn document(
         Cell::count(all.len() as u64),
     ));
     out.parts.push(overview(&chronicle, &all));
+    out.parts.extend(registers::of(source, kind, &chronicle));
     out.appendices = all.iter().map(|of| chapter(&chronicle, of)).collect();
     // What a change is about was often said before the range.
     let from_seq = 0;
@@ -77,7 +79,7 @@ pub fn document(
     source.finish(out)
 }
 
-fn has_entries(chronicle: &Chronicle, of: &Requirement) -> bool {
+pub(super) fn has_entries(chronicle: &Chronicle, of: &Requirement) -> bool {
     of.kinds.iter().any(|kind| chronicle.count(*kind) > 0)
 }
 

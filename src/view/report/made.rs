@@ -13,6 +13,7 @@ use crate::session::chronicle;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
 use crate::session::chronicle::ChronicleScope;
+use crate::view::report::withheld;
 
 /// What a report is made of.
 #[derive(Clone, Copy)]
@@ -55,6 +56,7 @@ impl ReportSource<'_> {
         document.ledger.clone_from(&self.state.keyring.origin);
         document.from_seq = self.from_seq;
         document.through_seq = self.through_seq;
+        document.appendices.extend(withheld::chapter(self, &document)?);
         document.list_entries(|seq| {
             let read = self.ledger.entry(seq)?;
             Ok::<_, LedgerError>(read.map(|read| {

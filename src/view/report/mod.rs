@@ -3,6 +3,7 @@
 
 pub mod change;
 mod course;
+pub mod coverage;
 pub mod documents;
 pub mod erasure;
 pub mod estimate;
@@ -13,9 +14,11 @@ pub mod gate;
 pub mod iteration;
 pub mod made;
 mod picked;
+mod registers;
 pub mod requirements;
 pub mod retention;
 pub mod trail;
+mod withheld;
 
 use serde::Serialize;
 

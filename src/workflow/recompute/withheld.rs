@@ -1,4 +1,4 @@
-//! Which computations ask for the texts of a subject: none of them can run again once its key is destroyed.
+//! Which computations ask for the texts of subjects: none of them can run again once a key is destroyed.
 //!
 //! Each computation that may read texts is run with a probe in place of the vault, so that the answer needs no key and
 //! is the same before an erasure and after.
@@ -23,7 +23,7 @@ use crate::recompute::Context;
 use crate::recompute::RecomputeCache;
 use crate::recompute::recipe;
 
-/// An entry that cannot be computed again without the texts of a subject.
+/// An entry that cannot be computed again without the texts of subjects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedEntry {
     /// Its experiment.
@@ -32,47 +32,54 @@ pub struct TouchedEntry {
     pub kind: Kind,
     /// Its position.
     pub seq: u64,
+    /// The subjects, of those that were asked about.
+    pub subjects: BTreeSet<Digest>,
 }
 
-/// Stands in for the vault: notes whether texts of a subject are asked for, and has none of them.
-struct TextProbe {
-    subject: Digest,
-    was_asked: bool,
+/// Stands in for the vault: notes which subjects' texts are asked for, and has none of them.
+struct TextProbe<'s> {
+    met: BTreeSet<Digest>,
+    subjects: &'s BTreeSet<Digest>,
 }
 
-/// What the probe says of a text of the subject.
-const WITHHELD: &str = "it is the text of the subject that was asked about";
+/// What the probe says of a text of a subject.
+const WITHHELD: &str = "it is the text of a subject that was asked about";
 
-impl TextProbe {
-    fn meets(&mut self, private: &PrivateRef) -> Result<(), String> {
-        if private.subject != self.subject {
-            return Ok(());
+impl TextProbe<'_> {
+    fn meets(&mut self, private: &PrivateRef) -> bool {
+        let is_meant = self.subjects.contains(&private.subject);
+        if is_meant {
+            self.met.insert(private.subject);
         }
-        self.was_asked = true;
-        Err(WITHHELD.to_owned())
+        is_meant
     }
 }
 
-impl Covariates for TextProbe {
+impl Covariates for TextProbe<'_> {
+    /// No number at all once a subject is met: every row is asked for, and nothing is computed of them.
     fn value(&mut self, _: &FieldId, score: &ScoreRecorded) -> Result<f64, String> {
-        let response = score.response.as_ref();
-        response.map_or(Ok(()), |response| self.meets(response))?;
-        Ok(0.0)
+        if let Some(response) = &score.response {
+            self.meets(response);
+        }
+        Ok(if self.met.is_empty() { 0.0 } else { f64::NAN })
     }
 
+    /// Nothing beyond the first subject that is met: no attack is run on texts that are not there.
     fn text(&mut self, private: &PrivateRef) -> Result<String, String> {
-        self.meets(private)?;
-        Ok(String::new())
+        if self.meets(private) {
+            return Err(WITHHELD.to_owned());
+        }
+        Ok("a text".to_owned())
     }
 }
 
-/// Whether a score names texts of a subject.
-fn is_of(event: &Event, subject: &Digest) -> bool {
+/// Whether a score names texts of one of the subjects.
+fn is_of(event: &Event, subjects: &BTreeSet<Digest>) -> bool {
     let Payload::ScoreRecorded(score) = &event.payload else {
         return false;
     };
     let mut texts = score.prompt.iter().chain(&score.response);
-    texts.any(|text| text.subject == *subject)
+    texts.any(|text| subjects.contains(&text.subject))
 }
 
 /// Whether a computation may read texts: it attacks them, or it or something before it names their length.
@@ -82,20 +89,20 @@ fn may_read(read: &LogEntry, named: &BTreeSet<Option<ExperimentId>>) -> bool {
         && (read.event.kind() == Kind::BatteryEvaluated || named.contains(&of))
 }
 
-/// Entries below a position that ask for texts of a subject when they are computed again, in order.
+/// Entries below a position that ask for texts of subjects when they are computed again, in order.
 ///
 /// # Errors
 /// [`LedgerError`].
 pub fn touched(
     ledger: &Ledger,
-    subject: Digest,
+    subjects: &BTreeSet<Digest>,
     below: u64,
 ) -> Result<Vec<TouchedEntry>, LedgerError> {
     let (mut holding, mut named) = (BTreeSet::new(), BTreeSet::new());
     let mut candidates = Vec::new();
     ledger.entries::<LedgerError>(0, below, |read| {
         let of = read.event.header.experiment.clone();
-        if is_of(&read.event, &subject) {
+        if is_of(&read.event, subjects) {
             holding.insert(of);
             return Ok(());
         }
@@ -115,16 +122,17 @@ pub fn touched(
     let mut found = Vec::new();
     for read in candidates {
         let mut probe = TextProbe {
-            subject,
-            was_asked: false,
+            met: BTreeSet::new(),
+            subjects,
         };
         let mut context = Context::new(ledger, &mut probe, &mut shared).over(ledger);
         context.replay(read.stored.seq, &read.event)?;
-        if probe.was_asked {
+        if !probe.met.is_empty() {
             found.push(TouchedEntry {
                 experiment: read.event.header.experiment.clone(),
                 kind: read.event.kind(),
                 seq: read.stored.seq,
+                subjects: probe.met,
             });
         }
     }

@@ -26,6 +26,7 @@ mod doubts;
 mod drafted;
 mod drawn;
 mod environments;
+mod erased;
 mod estimate;
 mod extracts;
 mod foreign;
