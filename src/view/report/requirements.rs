@@ -311,7 +311,7 @@ requirements! {
         "Each read, retention and erasure is an entry with its signer and purpose.";
     Gdpr "Art. 17" "Erasure on request, unless an exception applies."
         [SubjectErased]
-        "Each erasure with its basis; clover report erasure is the certificate of one. Whether an exception applies is for people to judge.";
+        "Each erasure with its basis; clover report erasure gives all that is on record of one. Whether an exception applies is for people to judge.";
     Gdpr "Art. 25" "Data protection by design and by default."
         [DataIngested LabelSealed DataRead]
         "Private texts and sealed labels are encrypted when they come in, and each opening is an entry.";

@@ -58,6 +58,8 @@ mod obstacles;
 mod on_scales;
 mod ope;
 mod own_data;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod past;
 mod paused;
 mod prereg;
