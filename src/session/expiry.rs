@@ -161,10 +161,7 @@ fn of_kind(
 }
 
 /// The newest word of each class: the oldest entry of the log, so many days later.
-fn classes(
-    ledger: &Ledger,
-    state: &State,
-) -> Result<(Vec<DatedThing>, LogsFloor), LedgerError> {
+fn classes(ledger: &Ledger, state: &State) -> Result<(Vec<DatedThing>, LogsFloor), LedgerError> {
     let mut newest: BTreeMap<String, (u64, RetentionSet)> = BTreeMap::new();
     of_kind(ledger, state, Kind::RetentionSet, |read| {
         if let Some(said) = read.event.said::<RetentionSet>() {
@@ -226,7 +223,10 @@ fn of_row(state: &State, row: &Standing) -> Vec<DatedThing> {
             found.push(thing(DatedKind::Waiver, waiver.expires_at, seqs, reason));
         }
         let is_later = |seq: u64| of.granted.as_ref().is_none_or(|granted| seq > granted.seq);
-        let proposed = of.proposed.as_ref().filter(|of| is_wanted && is_later(of.seq));
+        let proposed = of
+            .proposed
+            .as_ref()
+            .filter(|of| is_wanted && is_later(of.seq));
         if let Some(waiver) = proposed {
             let (at, seqs) = (waiver.expires_at, vec![waiver.seq]);
             found.push(thing(DatedKind::Proposed, at, seqs, &waiver.reason));
@@ -252,14 +252,18 @@ fn promoted(ledger: &Ledger, state: &State) -> Result<Vec<DatedThing>, LedgerErr
         let mut all = promotions.iter();
         let is_revoked = all.any(|of| of.seq == seq && of.revoked_seq.is_some());
         let gates: Vec<_> = said.gates.iter().map(ToString::to_string).collect();
-        found.extend(said.expires_at.filter(|_| !is_revoked).map(|at| DatedThing {
-            at,
-            basis: format!("gates {}", gates.join(", ")),
-            events: vec![seq],
-            experiment: read.event.header.experiment.clone(),
-            kind: DatedKind::Promotion,
-            name: format!("candidate {}", said.candidate_digest.short()),
-        }));
+        found.extend(
+            said.expires_at
+                .filter(|_| !is_revoked)
+                .map(|at| DatedThing {
+                    at,
+                    basis: format!("gates {}", gates.join(", ")),
+                    events: vec![seq],
+                    experiment: read.event.header.experiment.clone(),
+                    kind: DatedKind::Promotion,
+                    name: format!("candidate {}", said.candidate_digest.short()),
+                }),
+        );
     })?;
     Ok(found)
 }
@@ -283,24 +287,31 @@ fn planned(state: &State, now: Timestamp) -> Vec<DatedThing> {
         };
         let plan = record.plan.as_ref();
         if let Some(plan) = plan.filter(|plan| plan.revealed_seq.is_none()) {
-            put(DatedKind::Plan, plan.reveal_by, plan.sealed_seq, "to be revealed by then");
+            put(
+                DatedKind::Plan,
+                plan.reveal_by,
+                plan.sealed_seq,
+                "to be revealed by then",
+            );
         }
         let (start, embargo) = waits(record, &version.manifest);
         if let Some(at) = start {
             put(DatedKind::Start, at, version.seq, "no unit was exposed yet");
         }
         if let Some(at) = embargo.filter(|at| *at > now) {
-            put(DatedKind::Embargo, at, version.seq, "no unit is exposed before");
+            put(
+                DatedKind::Embargo,
+                at,
+                version.seq,
+                "no unit is exposed before",
+            );
         }
     }
     found
 }
 
 /// By when a plan has to begin, and until when it may not: while no unit was exposed and no other took its place.
-fn waits(
-    record: &ManifestRecord,
-    manifest: &Manifest,
-) -> (Option<Timestamp>, Option<Timestamp>) {
+fn waits(record: &ManifestRecord, manifest: &Manifest) -> (Option<Timestamp>, Option<Timestamp>) {
     let is_waiting = record.exposures == 0 && record.superseded_by.is_none();
     let expiry = manifest.expiry.as_ref().filter(|_| is_waiting);
     expiry.map_or((None, None), |of| (of.must_start_before, of.embargo_until))
@@ -327,16 +338,18 @@ fn sealed(ledger: &Ledger, state: &State) -> Result<Vec<DatedThing>, LedgerError
             }
         }
     })?;
-    let found = waiting.into_iter().filter_map(|((experiment, design), rows)| {
-        let (at, first) = rows.values().min().copied()?;
-        Some(DatedThing {
-            at,
-            basis: format!("{} labels wait to be revealed", rows.len()),
-            events: vec![first],
-            experiment,
-            kind: DatedKind::Labels,
-            name: design.to_string(),
-        })
-    });
+    let found = waiting
+        .into_iter()
+        .filter_map(|((experiment, design), rows)| {
+            let (at, first) = rows.values().min().copied()?;
+            Some(DatedThing {
+                at,
+                basis: format!("{} labels wait to be revealed", rows.len()),
+                events: vec![first],
+                experiment,
+                kind: DatedKind::Labels,
+                name: design.to_string(),
+            })
+        });
     Ok(found.collect())
 }

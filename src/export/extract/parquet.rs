@@ -65,7 +65,10 @@ pub(super) fn write(
     extract.each(progress, |said| {
         let found = data(said)?;
         let kind = said.event.kind();
-        for table in open.iter_mut().filter(|open| open.table.kinds.contains(&kind)) {
+        for table in open
+            .iter_mut()
+            .filter(|open| open.table.kinds.contains(&kind))
+        {
             table.row(said, &found)?;
             rows += 1;
         }
@@ -93,9 +96,7 @@ impl Column {
             "decimal" => Self::Decimal(StringBuilder::new(), Float64Builder::new()),
             "double" => Self::Double(Float64Builder::new()),
             "integer" => Self::Integer(Int64Builder::new()),
-            "dateTime" => {
-                Self::Time(TimestampMicrosecondBuilder::new().with_timezone(UTC))
-            }
+            "dateTime" => Self::Time(TimestampMicrosecondBuilder::new().with_timezone(UTC)),
             _ => Self::Text(StringBuilder::new()),
         }
     }
@@ -210,7 +211,11 @@ impl<'t> ParquetTable<'t> {
             }
         }
         self.held += 1;
-        if self.held == ROWS { self.flush() } else { Ok(()) }
+        if self.held == ROWS {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     fn flush(&mut self) -> Result<(), ExportError> {

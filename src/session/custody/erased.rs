@@ -199,7 +199,11 @@ pub fn story(
         said: (**said).clone(),
         seq,
         texts,
-        touched: withheld::touched(ledger, &BTreeSet::from([said.subject]), through.saturating_add(1))?,
+        touched: withheld::touched(
+            ledger,
+            &BTreeSet::from([said.subject]),
+            through.saturating_add(1),
+        )?,
     })
 }
 
@@ -225,10 +229,7 @@ pub struct WithheldDecisions {
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn decisions_withheld(
-    ledger: &Ledger,
-    through: u64,
-) -> Result<WithheldDecisions, LedgerError> {
+pub fn decisions_withheld(ledger: &Ledger, through: u64) -> Result<WithheldDecisions, LedgerError> {
     let mut erased = BTreeMap::new();
     let takes = |_: &LogEntry| true;
     let query = KindQuery {
@@ -248,7 +249,10 @@ pub fn decisions_withheld(
     let subjects = erased.keys().copied().collect();
     let touched = withheld::touched(ledger, &subjects, below)?;
     let decisions = touched.into_iter().map(|entry| {
-        let of = entry.subjects.iter().filter_map(|of| erased.get(of).copied());
+        let of = entry
+            .subjects
+            .iter()
+            .filter_map(|of| erased.get(of).copied());
         let mut erasures: Vec<u64> = of.collect();
         erasures.sort_unstable();
         WithheldDecision { entry, erasures }

@@ -97,7 +97,10 @@ coverage! {
 impl CoverageLine {
     /// Reports and commands that answer, in words; nothing where none does.
     pub fn answers(&self) -> String {
-        let reports = self.reports.iter().map(|of| format!("report {}", of.as_str()));
+        let reports = self
+            .reports
+            .iter()
+            .map(|of| format!("report {}", of.as_str()));
         let commands = self.commands.iter().map(|of| (*of).to_owned());
         reports.chain(commands).collect::<Vec<_>>().join(", ")
     }
@@ -119,7 +122,9 @@ pub fn document(
     let chronicle = source.chronicle(experiment)?;
     let total = COVERAGE.len() as u64;
     let uncovered = COVERAGE.iter().filter(|of| of.is_uncovered()).count() as u64;
-    let in_part = COVERAGE.iter().filter(|of| !of.is_uncovered() && !of.lacks.is_empty());
+    let in_part = COVERAGE
+        .iter()
+        .filter(|of| !of.is_uncovered() && !of.lacks.is_empty());
     let in_part = in_part.count() as u64;
     let head = DocumentHead {
         answer: format!(
@@ -139,7 +144,8 @@ pub fn document(
     };
     let title = experiment.map_or_else(|| "Whole ledger".to_owned(), ToString::to_string);
     let mut out = Document::new(ReportKind::Coverage, title, head);
-    out.facts.push(fact(Vec::new(), "rows", "Rows", Cell::count(total)));
+    out.facts
+        .push(fact(Vec::new(), "rows", "Rows", Cell::count(total)));
     out.parts = vec![rows(), held(&chronicle)];
     source.finish(out)
 }
@@ -185,11 +191,7 @@ fn held(chronicle: &Chronicle) -> Chapter {
         "What this ledger has",
         "Of the requirements that each report lists, those for which the range has an entry.",
     );
-    let columns = [
-        ("report", "report"),
-        ("with", "with entries"),
-        ("of", "of"),
-    ];
+    let columns = [("report", "report"), ("with", "with entries"), ("of", "of")];
     let mut table = Table::new("held", "Requirements with entries", &columns);
     for kind in ReportKind::ALL {
         let all: Vec<_> = requirements::of(*kind).collect();
@@ -208,7 +210,12 @@ fn held(chronicle: &Chronicle) -> Chapter {
         table.row_of(newest.into_iter().collect(), cells);
     }
     let total = Cell::count(REQUIREMENTS.len() as u64);
-    part.fact(Vec::new(), "requirements", "Requirements in all reports", total);
+    part.fact(
+        Vec::new(),
+        "requirements",
+        "Requirements in all reports",
+        total,
+    );
     part.table_or(table, "");
     part
 }
@@ -239,11 +246,18 @@ mod tests {
     fn the_page_lists_what_is_asked_and_what_answers() {
         let row = |of: &CoverageLine| {
             let answers = of.answers().replace(", ", "` `");
-            let answers = if answers.is_empty() { "–".to_owned() } else { format!("`{answers}`") };
+            let answers = if answers.is_empty() {
+                "–".to_owned()
+            } else {
+                format!("`{answers}`")
+            };
             let lacks = if of.lacks.is_empty() { "–" } else { of.lacks };
             format!("| {} | {} | {answers} | {lacks} |\n", of.source, of.asks)
         };
         let rows = COVERAGE.iter().map(row).collect();
-        page::hold("schema/REPORT.md", &[("| source | asks | answered by | not covered |", rows)]);
+        page::hold(
+            "schema/REPORT.md",
+            &[("| source | asks | answered by | not covered |", rows)],
+        );
     }
 }

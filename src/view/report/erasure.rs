@@ -23,16 +23,14 @@ use crate::view::report::made::counted;
 /// What is said of a requester who is not on record.
 const UNNAMED: &str = "not on record: the event names nobody";
 /// How texts are erased, in a sentence.
-const METHOD: &str = "crypto-erasure: the key was destroyed, and the encrypted bytes were not deleted";
+const METHOD: &str =
+    "crypto-erasure: the key was destroyed, and the encrypted bytes were not deleted";
 
 /// The certificate of an erasure.
 ///
 /// # Errors
 /// [`LedgerError`].
-pub fn document(
-    source: &ReportSource<'_>,
-    story: &ErasureStory,
-) -> Result<Document, LedgerError> {
+pub fn document(source: &ReportSource<'_>, story: &ErasureStory) -> Result<Document, LedgerError> {
     let by = holder(source.state, &story.author);
     let texts = counted(story.texts.len() as u64, "text", "texts");
     let touched = counted(story.touched.len() as u64, "decision", "decisions");
@@ -90,14 +88,34 @@ fn act(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
     let requester = story.said.requester.as_ref();
     let requester = requester.map_or(UNNAMED, |of| of.as_str());
     part.fact(own(), "requester", "Asked by", Cell::text(requester));
-    part.fact(own(), "by", "Done by", Cell::text(holder(state, &story.author)));
+    part.fact(
+        own(),
+        "by",
+        "Done by",
+        Cell::text(holder(state, &story.author)),
+    );
     let role = Cell::text(Role::Custodian.as_str());
     part.fact(own(), "role", "In the role of", role);
-    part.fact(own(), "key", "Signed with key", Cell::text(story.author.to_string()));
+    part.fact(
+        own(),
+        "key",
+        "Signed with key",
+        Cell::text(story.author.to_string()),
+    );
     let at = Cell::text(story.recorded_at.to_string());
     part.fact(own(), "recorded_at", "Recorded at", at);
-    part.fact(own(), "basis", "Basis", Cell::text(story.said.basis.as_str()));
-    part.fact(own(), "subject", "Subject", Cell::Digest(story.said.subject));
+    part.fact(
+        own(),
+        "basis",
+        "Basis",
+        Cell::text(story.said.basis.as_str()),
+    );
+    part.fact(
+        own(),
+        "subject",
+        "Subject",
+        Cell::Digest(story.said.subject),
+    );
     let scope = format!(
         "every text under the key of the subject: {}",
         counted(story.texts.len() as u64, "text", "texts")
@@ -252,7 +270,10 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
     for file in &story.files {
         let mut events = vec![file.seq];
         events.extend(file.erased_seq);
-        table.row_of(events, vec![Cell::text(of_file(file)), Cell::text(held(file))]);
+        table.row_of(
+            events,
+            vec![Cell::text(of_file(file)), Cell::text(held(file))],
+        );
     }
     if !table.rows.is_empty() {
         part.table_or(table, "");
@@ -291,8 +312,15 @@ fn beyond(source: &ReportSource<'_>, story: &ErasureStory) -> Chapter {
 
 fn of_file(file: &SourceFile) -> String {
     match file.subject {
-        Some(subject) => format!("the file of entry {}, under subject {}", file.seq, subject.to_hex()),
-        None => format!("the file of entry {}, an envelope to the custodian", file.seq),
+        Some(subject) => format!(
+            "the file of entry {}, under subject {}",
+            file.seq,
+            subject.to_hex()
+        ),
+        None => format!(
+            "the file of entry {}, an envelope to the custodian",
+            file.seq
+        ),
     }
 }
 
@@ -300,7 +328,8 @@ fn held(file: &SourceFile) -> String {
     match (file.subject, file.erased_seq) {
         (_, Some(seq)) => format!("erased too, at entry {seq}"),
         (Some(_), None) => {
-            "KEPT: it holds these texts too, and can be read until its own subject is erased".to_owned()
+            "KEPT: it holds these texts too, and can be read until its own subject is erased"
+                .to_owned()
         }
         (None, None) => {
             "KEPT: it holds these texts too, and the custodian's key opens it".to_owned()

@@ -64,7 +64,11 @@ pub const COLUMNS: [(&str, &str); 7] = [
 
 /// Whether it is past its date.
 fn standing(of: &DatedThing, now: Timestamp) -> &'static str {
-    if of.is_overdue(now) { "OVERDUE" } else { "to come" }
+    if of.is_overdue(now) {
+        "OVERDUE"
+    } else {
+        "to come"
+    }
 }
 
 /// The list of what expires when.
@@ -82,7 +86,14 @@ pub fn document(
     let next = listed.iter().find(|of| !of.is_overdue(now));
     let next = next.map_or_else(
         || "Nothing is to come.".to_owned(),
-        |of| format!("The next is {}: {} {}.", day(of.at), of.kind.as_str(), of.name),
+        |of| {
+            format!(
+                "The next is {}: {} {}.",
+                day(of.at),
+                of.kind.as_str(),
+                of.name
+            )
+        },
     );
     let before = scope.before.map_or_else(
         || "Everything with a date is listed.".to_owned(),
@@ -100,13 +111,15 @@ pub fn document(
         rest: vec![
             "Asked is what expires when, what is overdue, and what then holds.".to_owned(),
             before,
-            "A date is what an entry says, or the day of the oldest entry and the days of a class.".to_owned(),
+            "A date is what an entry says, or the day of the oldest entry and the days of a class."
+                .to_owned(),
         ],
         separation: course::policy(source.state).into_iter().collect(),
         since: None,
     };
     let mut out = Document::new(ReportKind::Expiry, "Whole ledger", head);
-    out.facts.push(fact(Vec::new(), "overdue", "Overdue", Cell::count(overdue)));
+    out.facts
+        .push(fact(Vec::new(), "overdue", "Overdue", Cell::count(overdue)));
     out.parts = vec![dates(&listed, list, now)];
     source.finish(out)
 }
@@ -124,7 +137,10 @@ fn dates(listed: &[&DatedThing], list: &ExpiryList, now: Timestamp) -> Chapter {
     );
     part.table_or(table(listed, now), "nothing in the range has a date");
     lacking(&mut part, list.logs);
-    part.lacks("keys", "a key carries no date: it may sign until it is retired or compromised");
+    part.lacks(
+        "keys",
+        "a key carries no date: it may sign until it is retired or compromised",
+    );
     part.lacks(
         "approvals",
         "an approval carries no date: it is of the one prompt that it names",

@@ -56,7 +56,9 @@ impl ReportSource<'_> {
         document.ledger.clone_from(&self.state.keyring.origin);
         document.from_seq = self.from_seq;
         document.through_seq = self.through_seq;
-        document.appendices.extend(withheld::chapter(self, &document)?);
+        document
+            .appendices
+            .extend(withheld::chapter(self, &document)?);
         document.list_entries(|seq| {
             let read = self.ledger.entry(seq)?;
             Ok::<_, LedgerError>(read.map(|read| {

@@ -121,7 +121,11 @@ fn assumed(source: &ReportSource<'_>, now: Timestamp) -> Table {
         ("waived_until", "waived until"),
         ("answers", "who answers for it"),
     ];
-    let mut table = Table::new("assumptions", "Assumptions that are not shown to hold", &columns);
+    let mut table = Table::new(
+        "assumptions",
+        "Assumptions that are not shown to hold",
+        &columns,
+    );
     let state = source.state;
     let experiments = state.fold::<Experiments>().by_id.keys();
     let rows = assumptions::rows(state, now, experiments);
@@ -134,7 +138,13 @@ fn assumed(source: &ReportSource<'_>, now: Timestamp) -> Table {
         let answers = waiver.map_or(Cell::Absent, |of| {
             let second = of.agreed.map(|agreed| holder(state, &agreed.author));
             let first = holder(state, &of.author);
-            Cell::text([Some(first), second].into_iter().flatten().collect::<Vec<_>>().join(", "))
+            Cell::text(
+                [Some(first), second]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            )
         });
         let experiment = row.experiment.as_ref();
         let cells = vec![
@@ -276,7 +286,10 @@ fn inventory(source: &ReportSource<'_>, chronicle: &Chronicle) -> Chapter {
         "Inventory of judges and calibrators",
         "Models that this ledger governs: judges, and calibrators of their scores. The systems whose outputs they judge are policies, and not models here.",
     );
-    part.table_or(JUDGES.of(chronicle, |_| true), "no judge was registered in the range");
+    part.table_or(
+        JUDGES.of(chronicle, |_| true),
+        "no judge was registered in the range",
+    );
     let table = CALIBRATORS.of(chronicle, |_| true);
     part.table_or(table, "no calibrator was fitted in the range");
     let table = CHECKS.of(chronicle, |_| true);

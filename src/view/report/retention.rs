@@ -156,7 +156,10 @@ fn dates(source: &ReportSource<'_>) -> Result<Chapter, LedgerError> {
     };
     let list = dated::list(source.ledger, source.state, now)?;
     let listed: Vec<_> = list.things.iter().collect();
-    part.table_or(expiry::table(&listed, now), "nothing in the range has a date");
+    part.table_or(
+        expiry::table(&listed, now),
+        "nothing in the range has a date",
+    );
     expiry::lacking(&mut part, list.logs);
     Ok(part)
 }

@@ -29,7 +29,12 @@ pub(super) fn chapter(
     );
     let (erasures, touched) = (withheld.erasures.len(), withheld.decisions.len());
     let events = || withheld.erasures.clone();
-    part.fact(events(), "erasures", "Erasures", Cell::count(erasures as u64));
+    part.fact(
+        events(),
+        "erasures",
+        "Erasures",
+        Cell::count(erasures as u64),
+    );
     let touches = Cell::count(touched as u64);
     part.fact(events(), "touched", "Decisions that they touch", touches);
     // Of the whole ledger every decision is named; of anything else those that it rests on.
@@ -55,7 +60,11 @@ fn table(named: &[&WithheldDecision]) -> Table {
         ("experiment", "experiment"),
         ("withheld", "standing"),
     ];
-    let mut table = Table::new("decisions", "Decisions that cannot be computed again", &columns);
+    let mut table = Table::new(
+        "decisions",
+        "Decisions that cannot be computed again",
+        &columns,
+    );
     for of in named {
         let erasures = of.erasures.iter().map(|seq| format!("#{seq}"));
         let erasures: Vec<_> = erasures.collect();

@@ -3,7 +3,9 @@
 //! Each computation that may read texts is run with a probe in place of the vault, so that the answer needs no key and
 //! is the same before an erasure and after.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use clover_event::Event;
 use clover_event::Kind;
@@ -15,7 +17,7 @@ use clover_event::payload::judge::ScoreRecorded;
 use clover_ground::digest::Digest;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
-use clover_ledger::read::LogEntry;
+use clover_projection::reader::LogReader;
 
 use crate::analyze::read::RESPONSE_LENGTH;
 use crate::estimate::rows::Covariates;
@@ -82,11 +84,24 @@ fn is_of(event: &Event, subjects: &BTreeSet<Digest>) -> bool {
     texts.any(|text| subjects.contains(&text.subject))
 }
 
-/// Whether a computation may read texts: it attacks them, or it or something before it names their length.
-fn may_read(read: &LogEntry, named: &BTreeSet<Option<ExperimentId>>) -> bool {
-    let of = read.event.header.experiment.clone();
-    recipe(read.event.kind()).is_some()
-        && (read.event.kind() == Kind::BatteryEvaluated || named.contains(&of))
+/// The first entry of each experiment that names the length of texts: whatever is computed from there on may read them.
+fn first_naming(
+    ledger: &Ledger,
+    below: u64,
+) -> Result<BTreeMap<Option<ExperimentId>, u64>, LedgerError> {
+    let mut found = BTreeMap::new();
+    let reader = LogReader::below(ledger, below).naming(RESPONSE_LENGTH);
+    reader.each(|seq, event| {
+        let of = event.header.experiment.clone();
+        if event.kind() != Kind::ScoreRecorded && !found.contains_key(&of) {
+            let said = serde_json::to_string(&event.payload);
+            if said.is_ok_and(|said| said.contains(RESPONSE_LENGTH)) {
+                found.insert(of, seq);
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
 }
 
 /// Entries below a position that ask for texts of subjects when they are computed again, in order.
@@ -98,40 +113,35 @@ pub fn touched(
     subjects: &BTreeSet<Digest>,
     below: u64,
 ) -> Result<Vec<TouchedEntry>, LedgerError> {
-    let (mut holding, mut named) = (BTreeSet::new(), BTreeSet::new());
-    let mut candidates = Vec::new();
-    ledger.entries::<LedgerError>(0, below, |read| {
-        let of = read.event.header.experiment.clone();
-        if is_of(&read.event, subjects) {
-            holding.insert(of);
-            return Ok(());
+    let named = first_naming(ledger, below)?;
+    let (mut holding, mut candidates) = (BTreeSet::new(), Vec::new());
+    LogReader::below(ledger, below).each(|seq, event| {
+        let of = &event.header.experiment;
+        if is_of(event, subjects) {
+            holding.insert(of.clone());
+        } else if holding.contains(of) && recipe(event.kind()).is_some() {
+            // It attacks texts, or their length was named by then.
+            let is_named = named.get(of).is_some_and(|first| *first <= seq);
+            if is_named || event.kind() == Kind::BatteryEvaluated {
+                candidates.push((seq, event.clone()));
+            }
         }
-        let mut words = read.stored.body.windows(RESPONSE_LENGTH.len());
-        if !named.contains(&of)
-            && read.event.kind() != Kind::ScoreRecorded
-            && words.any(|word| word == RESPONSE_LENGTH.as_bytes())
-        {
-            named.insert(of.clone());
-        }
-        if holding.contains(&of) && may_read(&read, &named) {
-            candidates.push(read);
-        }
-        Ok(())
+        ControlFlow::Continue(())
     })?;
     let mut shared = RecomputeCache::default();
     let mut found = Vec::new();
-    for read in candidates {
+    for (seq, event) in candidates {
         let mut probe = TextProbe {
             met: BTreeSet::new(),
             subjects,
         };
         let mut context = Context::new(ledger, &mut probe, &mut shared).over(ledger);
-        context.replay(read.stored.seq, &read.event)?;
+        context.replay(seq, &event)?;
         if !probe.met.is_empty() {
             found.push(TouchedEntry {
-                experiment: read.event.header.experiment.clone(),
-                kind: read.event.kind(),
-                seq: read.stored.seq,
+                experiment: event.header.experiment.clone(),
+                kind: event.kind(),
+                seq,
                 subjects: probe.met,
             });
         }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Desk;
 use crate::support;
+use crate::support::verifiers;
 
 const DAY: i64 = 86_400;
 
@@ -35,9 +36,12 @@ fn with_estimates() -> Desk {
 
 /// The subject of the texts of an item.
 fn subject_of(desk: &mut Desk, item: &str) -> String {
-    let log = desk.ok("log --kind score.recorded --jsonl").out;
-    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let seqs: Vec<u64> = lines.map(|line| line["seq"].as_u64().unwrap()).collect();
+    let log = desk.ok("log --kind score.recorded --json").json();
+    let entries = log["data"]["entries"].as_array().unwrap();
+    let seqs: Vec<u64> = entries
+        .iter()
+        .map(|of| of["seq"].as_u64().unwrap())
+        .collect();
     for seq in seqs {
         let shown = desk.ok(&format!("show {seq} --json")).json();
         if let Some(data) = find(&shown, "item", item) {
@@ -100,13 +104,19 @@ fn an_erasure_is_certified_and_what_it_touches_is_named() {
     desk.refused(
         &["report", "erasure", &subject],
         11,
-        &["no erasure of ", "is on record", "next: clover log --kind subject.erased"],
+        &[
+            "no erasure of ",
+            "is on record",
+            "next: clover log --kind subject.erased",
+        ],
     );
     desk.ok(&format!(
         "erase {subject} --basis article-17 --requester ticket-812 --yes --key cem"
     ));
     let certificate = report(&mut desk, &format!("erasure {subject}"));
-    let seq = certificate["parts"][0]["facts"][0]["events"][0].as_u64().unwrap();
+    let seq = certificate["parts"][0]["facts"][0]["events"][0]
+        .as_u64()
+        .unwrap();
 
     // What the certificate names is what replay cannot compute, and nothing else.
     let gone = gone(&mut desk);
@@ -118,7 +128,11 @@ fn an_erasure_is_certified_and_what_it_touches_is_named() {
     let gone: BTreeSet<u64> = gone.into_iter().map(|(seq, _)| seq).collect();
     let touched = rows(&certificate, "touched", "decisions");
     assert_eq!(first_events(&touched), gone);
-    assert!(touched.iter().all(|row| row["withheld"] == withheld.as_str()));
+    assert!(
+        touched
+            .iter()
+            .all(|row| row["withheld"] == withheld.as_str())
+    );
 
     // Who asked, who did it, how; what stays; and the file that still holds the texts.
     let fact = |key: &str| {
@@ -132,10 +146,17 @@ fn an_erasure_is_certified_and_what_it_touches_is_named() {
     assert!(fact("method").starts_with("crypto-erasure: the key was destroyed"));
     assert!(fact("key_standing").starts_with("destroyed"));
     let texts = rows(&certificate, "erased", "texts");
-    let of: BTreeSet<&str> = texts.iter().map(|row| row["of"].as_str().unwrap()).collect();
+    let of: BTreeSet<&str> = texts
+        .iter()
+        .map(|row| row["of"].as_str().unwrap())
+        .collect();
     assert_eq!(of, BTreeSet::from(["prompt", "response"]));
     let blobs = desk.ok("blob list").out;
-    assert!(texts.iter().all(|row| blobs.contains(row["blake3"].as_str().unwrap())));
+    assert!(
+        texts
+            .iter()
+            .all(|row| blobs.contains(row["blake3"].as_str().unwrap()))
+    );
     let files = rows(&certificate, "beyond", "files");
     assert_eq!(files.len(), 1);
     assert!(files[0]["reach"].as_str().unwrap().starts_with("KEPT"));
@@ -155,7 +176,10 @@ fn named_elsewhere(desk: &mut Desk, seq: u64, gone: &BTreeSet<u64>) {
         "{verified}"
     );
     let retention = report(desk, "retention");
-    assert_eq!(first_events(&rows(&retention, "withheld", "decisions")), *gone);
+    assert_eq!(
+        first_events(&rows(&retention, "withheld", "decisions")),
+        *gone
+    );
     let estimate = report(desk, "estimate exp-1");
     let named = first_events(&rows(&estimate, "withheld", "decisions"));
     assert!(!named.is_empty() && named.is_subset(gone), "{named:?}");
@@ -163,8 +187,23 @@ fn named_elsewhere(desk: &mut Desk, seq: u64, gone: &BTreeSet<u64>) {
     let page = std::fs::read_to_string(desk.at.join("whole/README.md")).unwrap();
     assert!(page.contains("Erased subjects: 1."), "{page}");
     let page = std::fs::read_to_string(desk.at.join("whole/reports/retention-ledger.html"));
-    assert!(page.unwrap().contains(&format!("withheld under erasure #{seq}")));
+    assert!(
+        page.unwrap()
+            .contains(&format!("withheld under erasure #{seq}"))
+    );
     desk.ok("verify whole");
+    // The other verifier reads who asked, too.
+    if verifiers::python() {
+        let mut ran = verifiers::python3();
+        ran.arg(verifiers::audits_verify())
+            .arg(desk.at.join("whole"));
+        let ran = ran.output().unwrap();
+        let text = String::from_utf8_lossy(&ran.stdout);
+        assert!(
+            ran.status.success() && text.starts_with("VERIFIED"),
+            "{text}"
+        );
+    }
     // Of entries before it, nothing was erased.
     let ran = desk.run(&format!("at {} -- report erasure", seq - 1));
     assert_eq!(ran.code, 11, "{}{}", ran.out, ran.err);
@@ -175,14 +214,21 @@ fn nothing_is_certified_while_the_key_stands() {
     let mut desk = Desk::with_ledger();
     desk.file("secret.txt", "a private prompt");
     let put = desk.ok("blob put secret.txt --media text/plain --subject new --json");
-    let subject = put.json()["data"]["reference"]["subject"].as_str().unwrap().to_owned();
+    let subject = put.json()["data"]["reference"]["subject"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     // The event alone: its author never destroyed the key.
     let said = format!("{{\"basis\":\"request\",\"subject\":\"{subject}\"}}");
     desk.ok_words(&["record", "subject.erased", "--data", &said, "--key", "cem"]);
     desk.refused(
         &["report", "erasure"],
         11,
-        &["is not erased", "the vault still has its key", "next: clover erase "],
+        &[
+            "is not erased",
+            "the vault still has its key",
+            "next: clover erase ",
+        ],
     );
     desk.ok(&format!("erase {subject} --basis request --yes --key cem"));
     let certificate = report(&mut desk, "erasure");
@@ -222,9 +268,8 @@ fn what_expires_is_listed_by_date_and_status_names_what_is_overdue() {
         let at = support::start().plus_seconds(days * DAY).to_string();
         at.chars().take(10).collect::<String>()
     };
-    let row = |name: &str, days: i64, standing: &str| {
-        (name.to_owned(), day(days), standing.to_owned())
-    };
+    let row =
+        |name: &str, days: i64, standing: &str| (name.to_owned(), day(days), standing.to_owned());
     // The newest word of a class counts, from the oldest entry on.
     let both = [row("responses", 30, "to come"), row("logs", 90, "to come")];
     assert_eq!(list(&mut desk, ""), both);
@@ -234,12 +279,18 @@ fn what_expires_is_listed_by_date_and_status_names_what_is_overdue() {
     let before = format!("--before {}", day(60));
     assert_eq!(list(&mut desk, &before), both[..1]);
     let status = desk.ok("status").out;
-    assert!(status.contains(&format!("retention responses since {}", day(30))), "{status}");
+    assert!(
+        status.contains(&format!("retention responses since {}", day(30))),
+        "{status}"
+    );
     let overdue = desk.ok("status --json").json()["data"]["overdue"].clone();
     assert_eq!(overdue.as_array().unwrap().len(), 1);
     // Ninety days are below six months.
     let said = desk.ok("report expiry").out;
-    assert!(said.contains("class logs") && said.contains("90 days"), "{said}");
+    assert!(
+        said.contains("class logs") && said.contains("90 days"),
+        "{said}"
+    );
     desk.ok("report expiry -o expiry.csv");
     let csv = std::fs::read_to_string(desk.at.join("expiry.csv")).unwrap();
     let lines: Vec<&str> = csv.lines().collect();

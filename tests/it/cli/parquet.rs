@@ -54,11 +54,24 @@ fn tables_as_parquet_are_those_of_csv() {
         println!("skipped: no Python with pyarrow; CLOVER_PYARROW names one");
         return;
     };
-    let ran = python.args(["-c", READ]).arg(desk.at.join("columns")).output().unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let ran = python
+        .args(["-c", READ])
+        .arg(desk.at.join("columns"))
+        .output()
+        .unwrap();
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
     let found: Value = serde_json::from_slice(&ran.stdout).unwrap();
-    let size = found["events.parquet"]["checkpoint"]["size"].as_u64().unwrap();
-    assert_eq!(found["events.parquet"]["rows"].as_array().unwrap().len() as u64, size);
+    let size = found["events.parquet"]["checkpoint"]["size"]
+        .as_u64()
+        .unwrap();
+    assert_eq!(
+        found["events.parquet"]["rows"].as_array().unwrap().len() as u64,
+        size
+    );
     let scores = &found["scores.parquet"];
     assert_eq!(scores["columns"]["score"], "string");
     assert_eq!(scores["columns"]["score_float"], "double");
