@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 24;
+pub const NEWEST: u32 = 25;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -297,6 +297,9 @@ questions! {
     /// By how many prompts a failed audit is answered.
     AnsweredPrompts "answered_prompts" since 24 rule Transport:
         "a fit answers a failed audit by labels of as many new prompts of its policy as the audit had";
+    /// Which labels of a policy can be missing.
+    OpenableRows "openable_rows" since 25 rule Judge:
+        "a comparison of judges misses no label of a cluster that was listed for confirm before the first label could be read";
 }
 
 /// A rulebook with the entry after which it judges.
