@@ -32,6 +32,7 @@ pub mod rubrics;
 pub mod said;
 pub mod seals;
 pub mod splits;
+pub mod tainted;
 pub mod tallies;
 pub mod timely;
 pub mod trail;

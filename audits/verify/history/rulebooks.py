@@ -28,6 +28,7 @@ QUESTIONS = {
     "own_prompt": 24, "rendered_prompt": 24, "both_answers": 24, "reads_before": 24,
     "newest_read": 24, "confirmed_rows": 24, "inside_probes": 24, "declared_margin": 24, "tainted_claims": 24,
     "answered_breach": 24, "answered_prompts": 24,
+    "tainted_audits": 25, "tainted_judges": 25, "formed_confirm": 25,
     "openable_rows": 25,
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Course<'a> {
     pub looked: Option<Standing>,
     /// How it ended.
     pub decided: Option<GateDecision>,
+    /// Both ends of the mean effect that the last look does not exclude, in millionths.
+    pub interval: Option<(i64, i64)>,
     /// Why its judge may not be trusted now.
     pub stale: Option<&'a Stale>,
     /// How far a claim of it may be trusted.
@@ -32,9 +34,16 @@ pub(super) struct Course<'a> {
 /// What a reader must know where nobody keeps roles apart.
 const SOLO: &str = "Whoever keeps this ledger may rely on it; to others it is self-governed, as one person may hold every role here (solo).";
 
+/// What is said where a gate that could be relied on ended without a finding.
+const NO_FINDING: &str = "That it ended so may be said; no effect of the candidate may be claimed.";
+
 /// The answer of a gate: how its candidate compares, and what may be claimed.
 pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
-    let (found, is_finding) = found(of, test);
+    let (mut found, is_finding) = found(of, test);
+    if let Some(harm) = harm(of, test) {
+        found.push(' ');
+        found.push_str(&harm);
+    }
     let (claim, may_be_claimed) = match (of.stale, of.grade) {
         (Some(stale), _) => {
             let text = format!(
@@ -48,6 +57,7 @@ pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
             false,
         ),
         (None, None) => ("Nothing may be claimed: it has no grade.".to_owned(), false),
+        (None, Some(grade)) if !is_finding && claim(grade).1 => (NO_FINDING.to_owned(), false),
         (None, Some(grade)) => {
             let (text, may) = claim(grade);
             (text.to_owned(), may && is_finding)
@@ -62,6 +72,24 @@ pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
         text: format!("{found} {claim}{solo}"),
         may_be_claimed,
     }
+}
+
+/// Where a gate is open, or ended undecided, and everything that its last look does not exclude lies below the margin: that the
+/// candidate does worse. Its plan tests another claim, so it does not decide this.
+fn harm(of: &Course<'_>, test: &Test) -> Option<String> {
+    let is_silent = of
+        .decided
+        .is_none_or(|one| one.outcome == Outcome::UndecidedAtNMax);
+    let (low, high) = of.interval.filter(|(low, high)| low <= high && is_silent)?;
+    let margin = test.null_margin_micro.value().min(0);
+    (high < margin).then(|| {
+        format!(
+            "HARM: the last look excludes every mean effect above {:+.3}, so the candidate does worse (interval [{:.3}, {:.3}]).",
+            high as f64 / 1e6,
+            low as f64 / 1e6,
+            high as f64 / 1e6
+        )
+    })
 }
 
 /// What was found, and whether it is a finding.

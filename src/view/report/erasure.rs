@@ -34,6 +34,19 @@ pub fn document(source: &ReportSource<'_>, story: &ErasureStory) -> Result<Docum
     let by = holder(source.state, &story.author);
     let texts = counted(story.texts.len() as u64, "text", "texts");
     let touched = counted(story.touched.len() as u64, "decision", "decisions");
+    let kept = story
+        .files
+        .iter()
+        .filter(|of| of.erased_seq.is_none())
+        .count() as u64;
+    let kept = match kept {
+        0 => String::new(),
+        1 => " A file that holds these texts too can still be read: the last part names it."
+            .to_owned(),
+        n => format!(
+            " {n} files that hold these texts too can still be read: the last part names them."
+        ),
+    };
     let is_checked = match story.key {
         KeyStanding::Destroyed => "The vault beside this ledger holds no key of the subject.",
         KeyStanding::NoVault => {
@@ -42,7 +55,7 @@ pub fn document(source: &ReportSource<'_>, story: &ErasureStory) -> Result<Docum
     };
     let head = DocumentHead {
         answer: format!(
-            "{by} erased subject {} on {}. {texts} cannot be read any more, and {touched} cannot be computed again.",
+            "{by} erased subject {} on {}. {texts} cannot be read any more, and {touched} cannot be computed again.{kept}",
             story.said.subject.short(),
             day(story.recorded_at),
         ),
@@ -161,7 +174,7 @@ fn cells(text: &ErasedText) -> Vec<Cell> {
     };
     vec![
         Cell::text(text.of.as_str()),
-        Cell::Digest(text.blake3),
+        Cell::text(text.blake3.to_hex()),
         Cell::count(text.bytes),
         text.commitment.map_or(Cell::Absent, Cell::Digest),
         Cell::text(counted(text.events.len() as u64, "entry", "entries")),

@@ -18,6 +18,7 @@ mod registers;
 pub mod requirements;
 pub mod retention;
 pub mod trail;
+pub mod values;
 mod withheld;
 
 use serde::Serialize;
@@ -59,7 +60,7 @@ impl GapShown {
     }
 
     fn sentence(&self) -> String {
-        let title = shown::words(self.part.title());
+        let title = shown::title(self.part.title());
         let (what, why) = (shown::words(&self.what), shown::words(&self.why));
         format!("not shown: {title}: {what} ({why})")
     }
@@ -228,7 +229,7 @@ pub fn summary(bundle: &Bundle, document: &Document) -> View {
 fn lacking(view: &mut View, bundle: &Bundle) {
     for part in &bundle.parts {
         for gap in &part.missing {
-            let title = shown::words(part.title);
+            let title = shown::title(part.title);
             let (what, why) = (shown::words(&gap.what), shown::words(&gap.why));
             view.sentence(format!("not shown: {title}: {what} ({why})"));
         }
