@@ -56,6 +56,10 @@ impl From<GateError> for CliError {
             | GateError::NoFamily(_)
             | GateError::NoOpenFamily
             | GateError::SeveralFamilies(_) => of_family(&error, message),
+            GateError::NoLook { gate, n: 0 } => {
+                let (exit, word) = (Exit::Inconclusive, "need_more_work");
+                Self::new(exit, word, message, command("gate show", &gate))
+            }
             GateError::NoLook { gate, .. } | GateError::Undecided { gate, .. } => {
                 let (exit, word) = (Exit::Inconclusive, "need_more_work");
                 Self::new(exit, word, message, command("gate look", &gate))
