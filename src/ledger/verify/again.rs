@@ -30,6 +30,8 @@ impl Checker<'_> {
             }
             return Ok(());
         }
+        // A report is written from states of the past, which a walk over entries does not have.
+        self.reports += u64::from(kind == Kind::ReportPublished);
         let reader = self.file.as_ref().map(FileView::reader);
         let (kept, blobs) = (&self.kept, self.blobs);
         let history = || EarlierLog {
@@ -97,6 +99,13 @@ impl Checker<'_> {
                 first.push_str(&format!("; texts are withheld under erasure #{erasures}"));
             }
         }
+        lines.extend(match self.reports {
+            0 => None,
+            1 => Some("recompute of 1 report, which replay alone writes again".to_owned()),
+            count => Some(format!(
+                "recompute of {count} reports, which replay alone writes again"
+            )),
+        });
         lines
     }
 }

@@ -6,6 +6,7 @@ use crate::event::payload::decision::Outcome;
 use crate::event::payload::decision::Standing;
 use crate::event::payload::manifest::Test;
 use crate::ledger::State;
+use crate::num::Micro;
 use crate::projection::gates;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
@@ -40,7 +41,8 @@ const NO_FINDING: &str = "That it ended so may be said; no effect of the candida
 /// The answer of a gate: how its candidate compares, and what may be claimed.
 pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
     let (mut found, is_finding) = found(of, test);
-    if let Some(harm) = harm(of, test) {
+    let outcome = of.decided.map(|one| one.outcome);
+    if let Some(harm) = harm(outcome, of.interval, test.null_margin_micro) {
         found.push(' ');
         found.push_str(&harm);
     }
@@ -74,20 +76,17 @@ pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
     }
 }
 
-/// Where a gate is open, or ended undecided, and everything that its last look does not exclude lies below the margin: that the
-/// candidate does worse. Its plan tests another claim, so it does not decide this.
-fn harm(of: &Course<'_>, test: &Test) -> Option<String> {
-    let is_silent = of
-        .decided
-        .is_none_or(|one| one.outcome == Outcome::UndecidedAtNMax);
-    let (low, high) = of.interval.filter(|(low, high)| low <= high && is_silent)?;
-    let margin = test.null_margin_micro.value().min(0);
-    (high < margin).then(|| {
+/// Where a gate is open, or ended undecided, and everything that its last look does not exclude lies below the margin and below
+/// no effect: that the candidate does worse. Its plan tests another claim, so it does not decide this.
+fn harm(outcome: Option<Outcome>, interval: Option<(i64, i64)>, margin: Micro) -> Option<String> {
+    let is_silent = outcome.is_none_or(|outcome| outcome == Outcome::UndecidedAtNMax);
+    let (low, high) = interval.filter(|(low, high)| low <= high && is_silent)?;
+    let real = |micro: i64| micro as f64 / 1e6;
+    (high < margin.value().min(0)).then(|| {
         format!(
-            "HARM: the last look excludes every mean effect above {:+.3}, so the candidate does worse (interval [{:.3}, {:.3}]).",
-            high as f64 / 1e6,
-            low as f64 / 1e6,
-            high as f64 / 1e6
+            "HARM: the last look excludes every mean effect outside [{:.3}, {:.3}], so the candidate does worse.",
+            real(low),
+            real(high)
         )
     })
 }
@@ -211,5 +210,35 @@ fn claim(grade: Grade) -> (&'static str, bool) {
             false,
         ),
         Grade::Void => ("Nothing may be claimed: the gate is void.", false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test for "better" that ends undecided says where its own interval shows harm, and nowhere else.
+    #[test]
+    fn harm_is_said_where_the_interval_shows_it() {
+        let margin = |micro: i64| Micro::new(micro).unwrap();
+        let found = harm(
+            Some(Outcome::UndecidedAtNMax),
+            Some((-480_000, -228_000)),
+            margin(0),
+        );
+        assert!(found.is_some_and(|text| text.contains("[-0.480, -0.228]")));
+        let open = harm(None, Some((-480_000, -228_000)), margin(0));
+        assert!(open.is_some());
+        for (outcome, interval, least) in [
+            (None, Some((-480_000, 1)), 0),
+            (None, None, 0),
+            // Not worse by more than the margin is no harm yet.
+            (None, Some((-80_000, -10_000)), -50_000),
+            // No look excludes anything where its ends cross.
+            (None, Some((1, -228_000)), 0),
+            (Some(Outcome::Kill), Some((-480_000, -228_000)), 0),
+        ] {
+            assert_eq!(harm(outcome, interval, margin(least)), None, "{interval:?}");
+        }
     }
 }

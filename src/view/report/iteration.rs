@@ -40,7 +40,10 @@ pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, 
     let mut out = iteration::document(bundle);
     let answer = answer(source, &bundle.iteration)?;
     let decided = std::mem::replace(&mut out.head.answer, answer.text);
-    out.head.rest.insert(0, decided);
+    // What became of each patch, where the answer does not name them.
+    if !decided.starts_with("Accepted") {
+        out.head.rest.insert(0, decided);
+    }
     let chronicle = source.chronicle(Some(&bundle.experiment))?;
     let acts = course::acts(&chronicle);
     let name = bundle.iteration.as_str();

@@ -57,6 +57,7 @@ mod mistakes;
 mod obstacles;
 mod on_scales;
 mod ope;
+mod openable;
 mod own_data;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -94,6 +95,7 @@ mod synced_killed;
 mod taken_in;
 mod tools;
 mod tools_archives;
+mod tools_failed;
 mod unchecked;
 mod unscored;
 mod verbs;
