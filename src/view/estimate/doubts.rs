@@ -296,7 +296,10 @@ impl Asked<'_> {
         let mut by_key: BTreeMap<KeyId, Vec<PolicyId>> = BTreeMap::new();
         for (&policy, key) in &self.found.tainted {
             if self.places.contains(&policy) {
-                by_key.entry(*key).or_default().push(self.found.name(policy));
+                by_key
+                    .entry(*key)
+                    .or_default()
+                    .push(self.found.name(policy));
             }
         }
         let sentence = by_key.iter().map(|(key, policies)| {
