@@ -56,9 +56,9 @@ pub fn table(of: &Table) -> Table {
 /// The reason of an end as it was recorded, in words: where patches were accepted it is their number.
 pub fn reason(recorded: &str) -> String {
     match recorded.strip_suffix(" accepted") {
-        Some("1") => "one patch passed every criterion on confirm".to_owned(),
+        Some("1") => "one patch passed every criterion that was run on confirm".to_owned(),
         Some(count) if count.parse::<u64>().is_ok() => {
-            format!("{count} patches passed every criterion on confirm")
+            format!("{count} patches passed every criterion that was run on confirm")
         }
         _ => recorded.to_owned(),
     }
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(words("a gateway"), "a gateway");
         assert_eq!(
             reason("2 accepted"),
-            "2 patches passed every criterion on confirm"
+            "2 patches passed every criterion that was run on confirm"
         );
         assert_eq!(reason("nobody accepted"), "nobody accepted");
     }

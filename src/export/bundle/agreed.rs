@@ -108,11 +108,9 @@ impl OpenBundle {
         let log_key = report.beside.log_key.iter();
         expected.extend(log_key.map(|key| ("log.pem".to_owned(), material::pem(key))));
         for (name, pem) in &expected {
-            let is_other = match there.contains(name) {
-                true => self.small(&format!("keys/{name}"), PEM_MAX)? != pem.as_bytes(),
-                false => true,
-            };
-            if is_other {
+            let is_own = there.contains(name)
+                && self.small(&format!("keys/{name}"), PEM_MAX)? == pem.as_bytes();
+            if !is_own {
                 let expected = format!("keys/{name} with the key that the log names");
                 found.push((expected, "another file, or none".to_owned()));
             }

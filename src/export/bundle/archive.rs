@@ -360,3 +360,53 @@ impl<R: Read> Read for ExactReader<R> {
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clover_ground::ambient;
+
+    use super::super::sink::Sink;
+    use super::*;
+
+    /// The writer's own form is the one that is read: pressed and stored members, large ones, names beyond ASCII.
+    #[test]
+    fn what_the_sink_writes_is_read_and_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.zip");
+        let mut sink = Sink::new(&path, true).unwrap();
+        let files: [(&str, Vec<u8>); 3] = [
+            ("entries.jsonl", b"lines".to_vec()),
+            ("reports/\u{e9}.html", b"page".to_vec()),
+            ("blobs/zeros", vec![0; 2 << 20]),
+        ];
+        for (name, bytes) in &files {
+            sink.bytes(name, bytes).unwrap();
+        }
+        assert_eq!(sink.finish().unwrap(), 4);
+        let read = names(ambient::places(&path).unwrap().as_mut()).unwrap();
+        let mut expected: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+        expected.push("SHA256SUMS");
+        assert_eq!(read, expected);
+        let whole = ambient::read(&path).unwrap();
+        assert!(whole.len() > 2 << 20, "zeros are stored as they are");
+        // Every byte before the first file's bytes, and every byte of the directory, is held.
+        let directory = whole.len() - 270;
+        for at in (0..40).chain(directory..whole.len()) {
+            let mut other = whole.clone();
+            other[at] ^= 1;
+            let other_path = folder.path().join("b.zip");
+            ambient::replace(&other_path, &other, false).unwrap();
+            let read = names(ambient::places(&other_path).unwrap().as_mut());
+            assert_ne!(
+                read.ok(),
+                Some(read_names(&expected)),
+                "byte {at} of {}",
+                whole.len()
+            );
+        }
+    }
+
+    fn read_names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+}

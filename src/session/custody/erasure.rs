@@ -9,6 +9,7 @@ use clover_ground::digest::Digest;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
+use clover_projection::reader::LogReader;
 
 use crate::append;
 use crate::append::Intent;
@@ -53,6 +54,26 @@ pub fn erased_at(ledger: &Ledger, subject: &Digest) -> Result<Option<u64>, Ledge
     };
     let key = Payload::from(like).natural_key(None);
     key.map_or(Ok(None), |key| ledger.giver(&key))
+}
+
+/// Subjects that are on record as erased and whose texts can be read here, with where each erasure stands: somebody recorded the
+/// event and left the key.
+///
+/// # Errors
+/// [`SessionError`].
+pub fn still_readable(home: &Home, ledger: &Ledger) -> Result<Vec<(u64, Digest)>, SessionError> {
+    let Some(vault) = home.known_vault(ledger.ambient())? else {
+        return Ok(Vec::new());
+    };
+    let said = LogReader::below(ledger, ledger.size()).all(|_: &SubjectErased| true)?;
+    let mut found = Vec::new();
+    for of in said {
+        let subject = of.said.subject;
+        if vault.subject_key(&subject)?.is_some() {
+            found.push((of.seq, subject));
+        }
+    }
+    Ok(found)
 }
 
 /// Erases a subject, once the custodian consents.

@@ -1,17 +1,17 @@
 //! What may be said of recorded values and differences now, for reports: each as `clover estimate` and `clover compare` show it.
 
 use crate::event::id::PolicyId;
-use crate::event::payload::environment::EnvironmentScope;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimated::IntervalEnds;
+use crate::event::payload::estimated::ScaleEnds;
 use crate::ground::sign::KeyId;
 use crate::num::Finite;
+use crate::view::answer;
 use crate::view::answer::BestPolicy;
 use crate::view::estimate::Estimates;
 use crate::view::estimate::claim;
 use crate::view::estimate::contrasts;
-use crate::view::values;
 use crate::view::values::Ends;
 
 /// What stands in place of a claim where a value rests on entries of a compromised key.
@@ -22,16 +22,10 @@ const VOID: &str = "VOID: compromised key";
 pub struct SaidValues {
     /// The sentence that answers, and whether it may be claimed.
     pub answer: BestPolicy,
-    /// The environment that they are of; absent for all rows.
-    pub environment: Option<EnvironmentScope>,
     /// The values, by policy.
     pub values: Vec<SaidValue>,
     /// The differences of all their pairs.
     pub pairs: Vec<SaidPair>,
-    /// The level of intervals in per cent.
-    pub percent: String,
-    /// Ends of the scale of labels, in words.
-    pub scale: String,
 }
 
 /// A value as it is shown.
@@ -121,7 +115,7 @@ impl Estimates<'_> {
         let mut answer = self.facts(others.is_empty()).answer;
         if !others.is_empty() {
             let (names, be) = (
-                crate::view::answer::names(others.iter().copied()),
+                answer::names(others.iter().copied()),
                 if others.len() == 1 {
                     "value of it on record is another"
                 } else {
@@ -152,25 +146,13 @@ impl Estimates<'_> {
         SaidValues {
             values: values.collect(),
             pairs: pairs.collect(),
-            environment: self.found.terms.environment.clone(),
-            percent: values::percent(self.found.analysis.alpha),
-            scale: scale(self.rows.first().map(|(_, row)| row)),
             answer,
         }
     }
 }
 
-/// The scale of labels of a value, in words.
-pub fn scale(of: Option<&EstimateRecorded>) -> String {
-    let declared = of.and_then(|row| row.terms.label_scale);
-    declared.map_or_else(
-        || "0 to 1".to_owned(),
-        |ends| format!("{} to {}", ends.low_micro, ends.high_micro),
-    )
-}
-
 /// The span of the scale of labels.
-pub fn span(of: Option<crate::event::payload::estimated::ScaleEnds>) -> f64 {
+pub fn span(of: Option<ScaleEnds>) -> f64 {
     of.map_or(1.0, |ends| {
         (ends.high_micro.value() - ends.low_micro.value()) as f64 / 1e6
     })

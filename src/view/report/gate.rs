@@ -166,7 +166,7 @@ fn registered(
         )),
         period: format!("Its plan was registered at seq {first}."),
         rest: vec![
-            format!("Asked is, as registered: {claim}."),
+            format!("Its plan asks: {claim}."),
             if is_replaced {
                 "Another plan replaced it.".to_owned()
             } else {
@@ -203,15 +203,20 @@ fn head(facts: &GateFacts, missing: u64) -> DocumentHead {
         || "The plan in force is not on record.".to_owned(),
         |plan| {
             let claim = plan.hypothesis.claim.as_str().trim_end_matches('.');
-            format!("Asked was, as registered before: {claim}.")
+            format!("Its plan asked, before anything was observed: {claim}.")
         },
     );
-    let evidence = format!(
-        "It rests on {} and {}; {} missing, each of which counts as the worst for the candidate.",
+    let mut evidence = format!(
+        "It rests on {} and {}.",
         counted(facts.n, "observed unit", "observed units"),
         counted(facts.looks.len() as u64, "recorded look", "recorded looks"),
-        counted(missing, "draw is", "draws are"),
     );
+    if missing > 0 {
+        evidence.push_str(&format!(
+            " {} missing: each counts as the worst for the candidate.",
+            counted(missing, "draw is", "draws are")
+        ));
+    }
     let graded = facts
         .grade
         .filter(|grade| facts.n > 0 || *grade == Grade::Void);

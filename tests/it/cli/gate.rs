@@ -132,7 +132,7 @@ pub(super) fn opened_as(
 /// A gate that is planned and not opened has a report, which claims nothing.
 #[test]
 fn a_gate_that_nobody_opened_has_a_report() {
-    let desk = opened(|desk| {
+    let mut desk = opened(|desk| {
         let report = drawn(desk, "report gate m-1").json;
         let answer = report["head"]["answer"].as_str().unwrap();
         assert!(answer.starts_with("Not decided: it is registered, and nobody opened it."));
@@ -143,7 +143,6 @@ fn a_gate_that_nobody_opened_has_a_report() {
             (&"candidate".into(), &new.into())
         );
     });
-    let mut desk = desk;
     let shown = desk.ok("gate show m-1").out;
     assert!(
         shown.contains("no grade before a unit is observed"),
