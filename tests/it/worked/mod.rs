@@ -92,9 +92,8 @@ fn at(desk: &Desk, time: &str) {
 fn founded(origin: &str, keys: &[&str]) -> Desk {
     let mut desk = Desk::new();
     at(&desk, "2026-11-02T09:00");
-    let init = format!(
-        "init --origin {origin} --holder Ada --roles owner,registrar --separation strict"
-    );
+    let init =
+        format!("init --origin {origin} --holder Ada --roles owner,registrar --separation strict");
     say(&mut desk, &[&init]);
     for key in keys {
         say(&mut desk, &[&format!("key new {key}")]);

@@ -42,7 +42,9 @@ fn commands(page: &str) -> Vec<PastedCommand> {
 fn is_missing(command: &str) -> bool {
     ["unzip", "openssl", "sha256sum", "python3"]
         .iter()
-        .filter(|program| command.contains(**program) || **program == "openssl" && command.contains("verify.sh"))
+        .filter(|program| {
+            command.contains(**program) || **program == "openssl" && command.contains("verify.sh")
+        })
         .any(|program| Command::new(program).arg("--help").output().is_err())
 }
 
@@ -82,7 +84,11 @@ fn follow(name: &str) -> (String, String) {
         ran += 1;
         let out = String::from_utf8(output.stdout).unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{name}: $ {}\n{out}{err}", of.command);
+        assert!(
+            output.status.success(),
+            "{name}: $ {}\n{out}{err}",
+            of.command
+        );
         let mut printed = out.lines();
         for line in &of.lines {
             let first = printed.next().unwrap_or_default();
@@ -108,7 +114,10 @@ fn pages_of_worked_samples_run_as_they_stand() {
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(folder(name).join(FILES[0]), &said).unwrap();
         } else {
-            assert!(page == said, "audits/worked/{name}/README.md: UPDATE=1 writes what is printed:\n{said}");
+            assert!(
+                page == said,
+                "audits/worked/{name}/README.md: UPDATE=1 writes what is printed:\n{said}"
+            );
         }
     }
 }

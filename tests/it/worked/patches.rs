@@ -62,8 +62,16 @@ fn write(path: &Path, rows: impl IntoIterator<Item = Value>) {
 
 /// A row without its texts, as `import` needs it.
 fn bare(row: &Value) -> Value {
-    let kept = ["prompt_id", "judge_score", "oracle_label", "sampled_at", "metadata"];
-    let fields = kept.iter().map(|name| ((*name).to_owned(), row[name].clone()));
+    let kept = [
+        "prompt_id",
+        "judge_score",
+        "oracle_label",
+        "sampled_at",
+        "metadata",
+    ];
+    let fields = kept
+        .iter()
+        .map(|name| ((*name).to_owned(), row[name].clone()));
     Value::Object(fields.collect())
 }
 
@@ -79,10 +87,16 @@ fn lay_out(desk: &mut Desk, seed: u32) {
     for name in ["anchor_high", "anchor_low"] {
         let file = format!("{name}_responses.jsonl");
         let rows = read(&data.join("anchors").join(&file));
-        write(&data.join("rest").join(&file), rows.into_iter().take(ANCHORS));
+        write(
+            &data.join("rest").join(&file),
+            rows.into_iter().take(ANCHORS),
+        );
     }
     let rows = read(&data.join("responses/base_responses.jsonl"));
-    write(&data.join("bare/base_responses.jsonl"), rows.iter().map(bare));
+    write(
+        &data.join("bare/base_responses.jsonl"),
+        rows.iter().map(bare),
+    );
     say(
         desk,
         &[
@@ -224,7 +238,10 @@ fn planned(desk: &mut Desk) {
     let said = [
         ("manifest:", "plan-1"),
         ("title:", "Mend the judge"),
-        ("  claim:", "subtracting what false sources earn makes scores better"),
+        (
+            "  claim:",
+            "subtracting what false sources earn makes scores better",
+        ),
         ("  patch_families:", "[evidence_verification]"),
     ];
     let mut plan = String::new();

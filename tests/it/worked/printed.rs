@@ -1,8 +1,11 @@
 //! Each kind of report on paper, printed by a headless Chromium: the answer stands on the first page, at most three pages come
 //! before the appendices, and nothing is cut at the side.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+
+use serde_json::Value;
 
 use super::WorkedSample;
 use super::say;
@@ -12,81 +15,100 @@ use crate::support::child;
 const CHROMIUM: &str = "/usr/bin/chromium";
 /// Pages before the appendices.
 const PAGES_MAX: usize = 3;
-/// Points of the margin that the style asks for, 15 mm, less what a letter may stand over.
-const MARGIN: f64 = 41.0;
+/// Letters of a word that no column is too narrow for.
+const SHORT: usize = 6;
 
-/// A page of paper: its width in points, and each word with where it begins and ends.
-struct Sheet {
-    width: f64,
-    words: Vec<(f64, f64, String)>,
-}
+/// The words of each sheet of paper.
+type Sheets = Vec<Vec<String>>;
 
-fn attribute(line: &str, name: &str) -> Option<f64> {
-    let (_, rest) = line.split_once(&format!(" {name}=\""))?;
-    rest.split('"').next()?.parse().ok()
+fn decoded(text: &str) -> String {
+    let signs = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ];
+    let decode = |text: String, (from, to): (&str, &str)| text.replace(from, to);
+    signs.into_iter().fold(text.to_owned(), decode)
 }
 
 /// Prints a page; `None` where a program is missing.
-fn print(at: &Path, name: &str) -> Option<Vec<Sheet>> {
-    let (page, paper, text) = (
-        at.join(format!("{name}.html")),
-        at.join(format!("{name}.pdf")),
-        at.join(format!("{name}.words")),
-    );
+fn print(at: &Path, name: &str) -> Option<Sheets> {
+    let path = |ending: &str| at.join(format!("{name}.{ending}"));
     let printed = Command::new(CHROMIUM)
         .args(["--headless", "--no-sandbox", "--disable-gpu"])
         .arg("--no-pdf-header-footer")
         .arg(format!("--user-data-dir={}", at.join("chromium").display()))
-        .arg(format!("--print-to-pdf={}", paper.display()))
-        .arg(format!("file://{}", page.display()))
+        .arg(format!("--print-to-pdf={}", path("pdf").display()))
+        .arg(format!("file://{}", path("html").display()))
         .output()
         .ok()?;
     assert!(printed.status.success(), "{printed:?}");
     let read = Command::new("pdftotext")
         .arg("-bbox")
-        .args([&paper, &text])
+        .args([path("pdf"), path("words")])
         .output()
         .ok()?;
     assert!(read.status.success(), "{read:?}");
-    let mut sheets: Vec<Sheet> = Vec::new();
-    for line in std::fs::read_to_string(text).unwrap().lines() {
+    let mut sheets = Sheets::new();
+    for line in std::fs::read_to_string(path("words")).unwrap().lines() {
         let line = line.trim_start();
         if line.starts_with("<page ") {
-            let width = attribute(line, "width").unwrap();
-            let words = Vec::new();
-            sheets.push(Sheet { width, words });
+            sheets.push(Vec::new());
         } else if line.starts_with("<word ") {
-            let (from, to) = (attribute(line, "xMin"), attribute(line, "xMax"));
             let (_, word) = line.split_once('>').unwrap();
-            let word = word.split('<').next().unwrap().to_owned();
-            let words = &mut sheets.last_mut().unwrap().words;
-            words.push((from.unwrap(), to.unwrap(), word));
+            let word = decoded(word.split('<').next().unwrap());
+            sheets.last_mut().unwrap().push(word);
         }
     }
     Some(sheets)
 }
 
-fn holds(desk: &Desk, name: &str, sheets: &[Sheet]) {
-    let has = |sheet: &Sheet, word: &str| sheet.words.iter().any(|(_, _, of)| of == word);
-    let before = sheets
-        .iter()
-        .position(|sheet| has(sheet, "Appendices"))
-        .unwrap_or(sheets.len());
-    assert!(before <= PAGES_MAX, "{name}: {before} pages before the appendices");
-    let first = sheets[0].words.iter().map(|(_, _, word)| word.as_str());
-    let first = first.collect::<Vec<_>>().join(" ");
-    let json = std::fs::read_to_string(desk.at.join(format!("{name}.json"))).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    // The bundle of an iteration has no head.
-    let answer = json["head"]["answer"].as_str().unwrap_or("verify-sources");
-    let answer: Vec<_> = answer.split_whitespace().collect();
-    let head = answer.join(" ").replace('"', "&quot;");
-    assert!(first.contains(&head), "{name}: {head}\n{first}");
-    for (at, sheet) in sheets.iter().enumerate() {
-        for (from, to, word) in &sheet.words {
-            let is_inside = *from >= MARGIN && *to <= sheet.width - MARGIN;
-            assert!(is_inside, "{name}, page {}: {word} is cut", at + 1);
+/// How often each short word stands in the cells of all tables.
+fn cells(page: &str) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    let (_, body) = page.split_once("<main").unwrap();
+    for piece in body.split("</td>").flat_map(|piece| piece.split("</th>")) {
+        let at = piece.rfind("<td").max(piece.rfind("<th "));
+        let Some(cell) = at.map(|at| &piece[at..]) else {
+            continue;
+        };
+        let text = cell.split('<').filter_map(|part| part.split_once('>'));
+        for word in text.flat_map(|(_, text)| text.split_whitespace()) {
+            *counts.entry(decoded(word)).or_default() += 1;
         }
+    }
+    counts.retain(|word: &String, _| word.chars().count() <= SHORT);
+    counts
+}
+
+fn holds(desk: &Desk, name: &str, sheets: &Sheets) {
+    let read = |ending: &str| {
+        let path = desk.at.join(format!("{name}.{ending}"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let is_last = |sheet: &Vec<String>| sheet.iter().any(|word| word == "Appendices");
+    let before = sheets.iter().position(is_last).unwrap_or(sheets.len());
+    assert!(
+        before <= PAGES_MAX,
+        "{name}: {before} pages before the appendices"
+    );
+    let json: Value = serde_json::from_str(&read("json")).unwrap();
+    // The bundle of an iteration has no head of its own.
+    let answer = json["head"]["answer"].as_str().unwrap_or("verify-sources");
+    let first = sheets[0].join(" ");
+    assert!(first.contains(answer), "{name}: {answer}\n{first}");
+    // What is cut at the side is on no sheet. A head that is repeated on the next sheet only adds.
+    let cells = cells(&read("html"));
+    assert!(cells.values().sum::<usize>() >= 10, "{name}: {cells:?}");
+    for (word, count) in cells {
+        let all = sheets.iter().flatten();
+        let found = all.filter(|of| **of == word).count();
+        assert!(
+            found >= count,
+            "{name}: {word} is {found} times on paper, and {count} times in cells"
+        );
     }
 }
 

@@ -192,7 +192,9 @@ pub(super) fn erased_subject() -> Desk {
     desk.file("base_responses.jsonl", &rows);
     say(
         &mut desk,
-        &["experiment register desk-1 --title 'Help desk' --purpose 'how well are people answered'"],
+        &[
+            "experiment register desk-1 --title 'Help desk' --purpose 'how well are people answered'",
+        ],
     );
     at(&desk, "2026-11-03T09:00");
     say(
@@ -214,7 +216,11 @@ pub(super) fn erased_subject() -> Desk {
         format!("erase {subject} --basis 'request of the person, received on 11 November' --yes");
     say(&mut desk, &[&erase]);
     at(&desk, "2026-11-13T09:00");
-    let note = "{\"text\":\"the person was told that the texts of talk-07 cannot be read any more\"}";
-    say(&mut desk, &[&format!("record note.recorded --data '{note}'")]);
+    let note =
+        "{\"text\":\"the person was told that the texts of talk-07 cannot be read any more\"}";
+    say(
+        &mut desk,
+        &[&format!("record note.recorded --data '{note}'")],
+    );
     desk
 }
