@@ -7,6 +7,7 @@ use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::releases::APPROVALS_MIN;
 use crate::projection::releases::Acceptance;
+use crate::projection::releases::Releases;
 use crate::view::View;
 use crate::view::appended;
 use crate::workflow::prompts;
@@ -48,6 +49,14 @@ pub fn given(view: View, state: &State, experiment: &ExperimentId, of: &Acceptan
         more.approvals
     ));
     let patch = shell::word(patch);
+    let releases = state.fold::<Releases>();
+    if let Some(commit) = releases.committed(experiment, of.id) {
+        view.sentence(format!(
+            "This word comes after the commit at seq {}: reports say so, and it is no part of what led there.",
+            commit.seq
+        ));
+        return view;
+    }
     if is_enough && of.refused().is_none() {
         return view.with_next(format!("clover prompt commit {patch}"));
     }

@@ -71,13 +71,15 @@ An archive is checked as it is; `unzip FILE -d bundle` makes a folder of it. Eac
 
     clover verify FILE                  # with Clover; needs no ledger and no key
     python3 FILE                        # with Python alone: the program inside of the archive
+    python3 FILE --summary              # and who signed what, which plans, which peeks, which decisions
     python3 bundle/verify.py            # the same, of a folder
     sh bundle/verify.sh                 # with sha256sum and openssl alone: tree, checkpoint, signatures
 
 The programs in a bundle come from whoever made it. Who fears that, takes `audits/verify` from Clover itself:
 
-    python3 audits/verify FILE --log-key VKEY
+    python3 audits/verify FILE --log-key VKEY --against CHECKPOINT
 
+`clover verify` and the Python programs take both options. `--against` is a checkpoint that you kept from an earlier visit.
 `--log-key` is the verifier key of the log, learnt from elsewhere. Without it a whole ledger could be forged with keys of its own.
 ";
 

@@ -303,6 +303,9 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
         let keys = by.get(verb).into_iter().flatten();
         keys.map(|key| holder(state, key)).collect()
     };
+    let approvals = acts.iter().filter(|act| act.subject == patch);
+    let approvals = approvals.filter(|act| act.verb == "approved");
+    let late: Vec<Option<&str>> = approvals.map(|act| late(act, acts)).collect();
     let proposers = people("proposed");
     if proposers.is_empty() {
         return None;
@@ -316,6 +319,9 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
             continue;
         }
         text.push_str(&format!(", {verb} by {}", names(&of)));
+        if let (true, Some(Some(after))) = (verb == "approved", late.iter().max()) {
+            text.push_str(&format!(" ({after})"));
+        }
         if of.intersection(&proposers).next().is_some() {
             same.push(verb);
         }
@@ -329,10 +335,58 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
             same.join(", ")
         ));
     }
-    if !by.contains_key("approved") {
-        text.push_str(" Nobody approved it.");
+    match late.iter().min() {
+        None => text.push_str(" Nobody approved it."),
+        Some(Some(_)) => text.push_str(" Nobody approved it before it was committed."),
+        Some(None) => {}
     }
     Some(Remark { events, text })
+}
+
+/// After which step a word about a patch was given: one that comes after it is no part of what led there. `None` before both.
+fn late(of: &Act<'_>, acts: &[&Act<'_>]) -> Option<&'static str> {
+    let before = |verb: &str| {
+        let mut same = acts.iter().filter(|act| act.subject == of.subject);
+        same.any(|act| act.verb == verb && act.entry.seq < of.entry.seq)
+    };
+    if before("deployed") {
+        return Some("AFTER it was deployed");
+    }
+    before("committed").then_some("AFTER it was committed")
+}
+
+/// Signatures of people among acts, with the holder of the key beside the name that was printed.
+pub(super) fn signatures(acts: &[&Act<'_>], state: &State) -> Table {
+    let columns = [
+        ("name", "printed name"),
+        ("holder", "holder of the key"),
+        ("outcome", "what"),
+        ("subject", "of what"),
+        ("meaning", "meaning"),
+        ("at", "signed at (UTC)"),
+        ("order", "when it came"),
+        ("comment", "comment"),
+    ];
+    let mut table = Table::new("signatures", "Signatures of people", &columns);
+    for act in acts {
+        let (name, meaning, comment) = match &act.entry.event.payload {
+            Payload::ApprovalGranted(said) => (&said.printed_name, &said.meaning, &said.comment),
+            Payload::ApprovalRefused(said) => (&said.printed_name, &said.meaning, &said.comment),
+            _ => continue,
+        };
+        let cells = vec![
+            Cell::text(name.as_str()),
+            Cell::text(holder(state, &act.entry.event.header.author)),
+            Cell::text(act.verb),
+            Cell::text(act.subject.clone()),
+            Cell::text(meaning.as_str()),
+            Cell::text(minute(act.entry)),
+            Cell::text(late(act, acts).unwrap_or("before it was committed")),
+            Cell::text(comment.as_str()),
+        ];
+        table.row(act.entry.seq, cells);
+    }
+    table
 }
 
 /// The policy of separation that is in force, in words.
