@@ -159,7 +159,9 @@ pub fn bundled(facts: &BundleFacts, root: String) -> View {
     if facts.withheld > 0 {
         view.sentence("Of a part, rules are not checked: they take the whole log.");
         if facts.reports.is_empty() {
-            view.sentence("No report is in it: a report quotes entries, and could tell what is withheld.");
+            view.sentence(
+                "No report is in it: a report quotes entries, and could tell what is withheld.",
+            );
         }
     }
     for blob in &facts.without {

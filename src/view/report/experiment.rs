@@ -97,8 +97,14 @@ pub fn document(
     );
     let ends = match (begun, open) {
         (0, _) => "Nothing was begun in it.".to_owned(),
-        (all, 0) => format!("All that was begun in it has an end on record: {}.", items(all)),
-        (all, open) => format!("{open} of {} that were begun in it have no end on record.", items(all)),
+        (all, 0) => format!(
+            "All that was begun in it has an end on record: {}.",
+            items(all)
+        ),
+        (all, open) => format!(
+            "{open} of {} that were begun in it have no end on record.",
+            items(all)
+        ),
     };
     let head = DocumentHead {
         answer: format!("{standing} {ends}"),
