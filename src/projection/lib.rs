@@ -32,6 +32,7 @@ pub mod rubrics;
 pub mod said;
 pub mod seals;
 pub mod splits;
+pub mod tainted;
 pub mod tallies;
 pub mod timely;
 pub mod trail;
@@ -44,8 +45,8 @@ use clover_ledger::State;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 27,
-    newest_since: 27,
+    version: 28,
+    newest_since: 28,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,

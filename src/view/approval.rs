@@ -45,8 +45,11 @@ pub fn given(view: View, state: &State, experiment: &ExperimentId, of: &Acceptan
     let is_enough = more.two_key.is_empty() || of.approvals().len() >= APPROVALS_MIN;
     let patch = &of.patch;
     view.line(format!(
-        "{patch} has {} approvals; {needed}",
-        more.approvals
+        "{patch} has {}; {needed}",
+        match more.approvals {
+            1 => "1 approval".to_owned(),
+            many => format!("{many} approvals"),
+        }
     ));
     let patch = shell::word(patch);
     let releases = state.fold::<Releases>();

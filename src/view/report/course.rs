@@ -15,9 +15,11 @@ use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
 use crate::report::document::Remark;
+use crate::report::shown;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
 use crate::session::chronicle::holder;
+use crate::view::report::made::cut;
 use crate::view::report::picked::day;
 use crate::view::word;
 
@@ -79,7 +81,7 @@ pub(super) fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
             entry,
             verb,
             subject,
-            said: said.chars().take(SAID_MAX).collect(),
+            said: cut(&said, SAID_MAX),
             is_since: SINCE.contains(&entry.event.kind()),
         });
     }
@@ -107,7 +109,11 @@ fn step(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         Payload::IterationClosed(said) => (
             "closed",
             said.iteration.to_string(),
-            format!("{}: {}", word(&said.outcome), said.reason.as_str()),
+            format!(
+                "{}: {}",
+                word(&said.outcome).replace('_', " "),
+                shown::reason(said.reason.as_str())
+            ),
         ),
         Payload::PatchProposed(said) => (
             "proposed",
@@ -208,7 +214,7 @@ fn live(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         Payload::JudgeDriftChecked(said) => (
             "checked drift",
             format!("judge {}", said.judge),
-            format!("verdict {}", word(&said.verdicts.whole())),
+            format!("verdict {}", word(&said.verdicts.whole()).replace('_', " ")),
         ),
         Payload::ExploitDiscovered(_) => {
             ("found an exploit", "the judge".to_owned(), String::new())
@@ -294,7 +300,8 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
         .iter()
         .filter(|act| act.subject == patch && !act.is_since)
     {
-        by.entry(act.verb)
+        let verb = late(act, acts).map_or(act.verb, |(verb, _)| verb);
+        by.entry(verb)
             .or_default()
             .insert(act.entry.event.header.author);
         events.push(act.entry.seq);
@@ -303,9 +310,6 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
         let keys = by.get(verb).into_iter().flatten();
         keys.map(|key| holder(state, key)).collect()
     };
-    let approvals = acts.iter().filter(|act| act.subject == patch);
-    let approvals = approvals.filter(|act| act.verb == "approved");
-    let late: Vec<Option<&str>> = approvals.map(|act| late(act, acts)).collect();
     let proposers = people("proposed");
     if proposers.is_empty() {
         return None;
@@ -313,15 +317,13 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
     let names = |of: &BTreeSet<String>| of.iter().cloned().collect::<Vec<_>>().join(" and ");
     let mut text = format!("{patch} was proposed by {}", names(&proposers));
     let mut same = Vec::new();
-    for verb in ["reviewed", "accepted", "approved", "committed", "deployed"] {
+    let steps = ["reviewed", "accepted", "approved", "committed", "deployed"];
+    for verb in steps.into_iter().chain(LATE.map(|(_, verb, _)| verb)) {
         let of = people(verb);
         if of.is_empty() {
             continue;
         }
         text.push_str(&format!(", {verb} by {}", names(&of)));
-        if let (true, Some(Some(after))) = (verb == "approved", late.iter().max()) {
-            text.push_str(&format!(" ({after})"));
-        }
         if of.intersection(&proposers).next().is_some() {
             same.push(verb);
         }
@@ -335,24 +337,40 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
             same.join(", ")
         ));
     }
-    match late.iter().min() {
-        None => text.push_str(" Nobody approved it."),
-        Some(Some(_)) => text.push_str(" Nobody approved it before it was committed."),
-        Some(None) => {}
+    if !by.contains_key("approved") {
+        text.push_str(
+            match LATE.iter().any(|(_, verb, _)| by.contains_key(verb)) {
+                true => " Nobody approved it before it was committed.",
+                false => " Nobody approved it.",
+            },
+        );
     }
     Some(Remark { events, text })
 }
 
-/// After which step a word about a patch was given: one that comes after it is no part of what led there. `None` before both.
-fn late(of: &Act<'_>, acts: &[&Act<'_>]) -> Option<&'static str> {
+/// Steps after which an approval is late, what is done then, and when it came: it is no part of what led there.
+const LATE: [(&str, &str, &str); 2] = [
+    (
+        "deployed",
+        "approved AFTER it was deployed",
+        "AFTER it was deployed",
+    ),
+    (
+        "committed",
+        "approved AFTER it was committed",
+        "AFTER it was committed",
+    ),
+];
+
+/// What an approval that came late is called, and when it came; `None` of one in time, and of what is no approval.
+fn late(of: &Act<'_>, acts: &[&Act<'_>]) -> Option<(&'static str, &'static str)> {
     let before = |verb: &str| {
         let mut same = acts.iter().filter(|act| act.subject == of.subject);
         same.any(|act| act.verb == verb && act.entry.seq < of.entry.seq)
     };
-    if before("deployed") {
-        return Some("AFTER it was deployed");
-    }
-    before("committed").then_some("AFTER it was committed")
+    let found = LATE.into_iter().find(|(step, ..)| before(step));
+    let (_, verb, when) = found.filter(|_| of.verb == "approved")?;
+    Some((verb, when))
 }
 
 /// Signatures of people among acts, with the holder of the key beside the name that was printed.
@@ -381,7 +399,7 @@ pub(super) fn signatures(acts: &[&Act<'_>], state: &State) -> Table {
             Cell::text(act.subject.clone()),
             Cell::text(meaning.as_str()),
             Cell::text(minute(act.entry)),
-            Cell::text(late(act, acts).unwrap_or("before it was committed")),
+            Cell::text(late(act, acts).map_or("in time", |(_, when)| when)),
             Cell::text(comment.as_str()),
         ];
         table.row(act.entry.seq, cells);
