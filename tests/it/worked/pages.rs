@@ -48,6 +48,18 @@ fn is_missing(command: &str) -> bool {
         .any(|program| Command::new(program).arg("--help").output().is_err())
 }
 
+/// The verdict of the shell with the number of entries and the root of another verdict.
+fn of_same_log(line: &str, verdict: &str) -> String {
+    let count = verdict.split_whitespace().nth(1).unwrap();
+    let root = |text: &str| {
+        let (_, rest) = text.split_once("root ").unwrap();
+        rest.split(' ').next().unwrap().to_owned()
+    };
+    let (_, rest) = line.split_once(" entries of ").unwrap();
+    let rest = rest.replace(&root(line), &root(verdict));
+    format!("VERIFIED  {count} of {count} entries of {rest}")
+}
+
 /// Runs the commands of a page one after the other; answers with the page as it would have to say it.
 fn follow(name: &str) -> (String, String) {
     let temporary = tempfile::tempdir().unwrap();
@@ -64,14 +76,18 @@ fn follow(name: &str) -> (String, String) {
         ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
     ]);
     let page = std::fs::read_to_string(here.join(FILES[0])).unwrap();
-    let (mut said, mut ran) = (page.clone(), 0);
+    let (mut said, mut ran, mut verdict) = (page.clone(), 0, String::new());
     for of in commands(&page) {
         if is_missing(&of.command) {
             println!("skipped: {name}: $ {}: a program is not here", of.command);
             continue;
         }
-        // OpenSSL starts twice for each entry: a short history is checked each time, all of them at length.
+        // OpenSSL starts twice for each entry: a short history is checked each time, all of them at length. What is not run
+        // still has to name the entries and the root that `clover verify` found.
         if of.command.contains("verify.sh") && !(child::slow() || name == "erased-subject") {
+            for line in &of.lines {
+                said = said.replacen(line.as_str(), &of_same_log(line, &verdict), 1);
+            }
             continue;
         }
         let output = Command::new("sh")
@@ -89,6 +105,12 @@ fn follow(name: &str) -> (String, String) {
             "{name}: $ {}\n{out}{err}",
             of.command
         );
+        if verdict.is_empty() {
+            out.lines()
+                .next()
+                .unwrap_or_default()
+                .clone_into(&mut verdict);
+        }
         let mut printed = out.lines();
         for line in &of.lines {
             let first = printed.next().unwrap_or_default();
