@@ -25,8 +25,8 @@ pub const STYLE: &str = include_str!("style.css");
 const WORDY: usize = 24;
 /// Entries that a row names before it says how many more there are.
 const REFS: usize = 4;
-/// Characters of a row from which a table is wider than a phone, a tablet, a desk.
-const WIDE: [(usize, &str); 3] = [(112, "w3"), (66, "w2"), (28, "w1")];
+/// Characters of a row from which a table is wider than any screen, a small desk, a tablet, a phone.
+const WIDE: [(usize, &str); 4] = [(150, "w4"), (112, "w3"), (66, "w2"), (28, "w1")];
 /// Characters of a heading before it takes a second line.
 const HEAD: usize = 16;
 /// Characters of a cell of a matrix.

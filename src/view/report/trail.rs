@@ -285,7 +285,7 @@ pub fn document(source: &ReportSource<'_>, filter: &TrailFilter) -> Result<Docum
     let table = table(&all);
     let mut part = Chapter::new(
         "trail",
-        "Entries",
+        "Entries in order",
         "Each entry with who signed it, when, and what it says.",
     );
     part.table_or(
