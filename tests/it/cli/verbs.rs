@@ -571,7 +571,7 @@ fn an_erasure_that_leaves_the_key_is_refused_and_found() {
     assert!(!desk.run("doctor").out.contains("recorded as erased"));
 
     let said = SubjectErased {
-        basis: "art 17".parse().unwrap(),
+        basis: support::text("art 17"),
         subject: Digest::from_hex(subject).unwrap(),
     };
     let (_, seq) = release::said(&mut desk, "cem", &said.into(), false);
