@@ -132,6 +132,8 @@ text_ids! {
     ClassId;
     /// A label design.
     DesignId;
+    /// A model endpoint: where models are asked, and what may be sent there.
+    EndpointId;
     /// An environment: a policy, a time window, a domain.
     EnvironmentId;
     /// An experiment.
