@@ -28,6 +28,7 @@ mod demo;
 mod demo_story;
 mod deploy;
 mod doctor;
+mod endpoint;
 mod erase;
 mod error;
 mod estimate;
@@ -264,6 +265,9 @@ enum Verb {
     /// Judges: scores that are asked for once
     #[command(subcommand)]
     Judge(judge::Verb),
+    /// Models behind HTTP: what one can do, and a double to try it with
+    #[command(subcommand)]
+    Endpoint(endpoint::Verb),
     /// Data with a known truth, for trials and planning
     #[command(subcommand)]
     Simulate(simulate::Verb),
@@ -286,14 +290,7 @@ enum Verb {
     #[command(subcommand)]
     Plan(plan::Verb),
     /// Compute decisions again from their recorded inputs, and compare
-    #[command(
-        after_help = "What an arbiter said is computed again from the entries before it: the same to the bit by the same\n\
-                      build, within 1e-9 by another. `clover schema` lists kind by kind who computes what again;\n\
-                      schema/REPLAY.md says from what. Exit 0: all the same. 3: something differs. 12, NOT CHECKED:\n\
-                      nothing differs, and something cannot be computed again, because an input was erased or is\n\
-                      not here, or nobody recorded it. What a person decided counts for neither.\n\n\
-                      Example:\n  clover replay --all\n  clover replay 4127 --explain"
-    )]
+    #[command(after_help = replay::HELP)]
     Replay(replay::Args),
     /// Run reference vectors with known answers on this machine
     #[command(after_help = "Example:\n  clover qualify --json")]
@@ -495,6 +492,7 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::At(args) => at::run(ctx, args),
         Verb::Analyze(args) => analyze::run(ctx, &args),
         Verb::Judge(verb) => judge::run(ctx, &verb),
+        Verb::Endpoint(verb) => endpoint::run(ctx, &verb),
         Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Estimate(args) => estimate::estimate(ctx, &args),
         Verb::Compare(args) => estimate::compare(ctx, &args),

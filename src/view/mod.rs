@@ -23,6 +23,7 @@ pub mod campaign;
 pub mod checkpoint;
 pub mod confirm;
 pub mod deploy;
+pub mod endpoint;
 pub mod entry;
 pub mod estimate;
 pub mod experiment;

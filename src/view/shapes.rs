@@ -21,6 +21,7 @@ use crate::view::campaign;
 use crate::view::checkpoint;
 use crate::view::confirm;
 use crate::view::deploy;
+use crate::view::endpoint;
 use crate::view::entry;
 use crate::view::estimate;
 use crate::view::experiment;
@@ -136,6 +137,8 @@ shapes! {
     "deploy rollback": Stands | Bodies;
     "deploy status": deploy::DeploymentList;
     "doctor": surroundings::Checks;
+    "endpoint probe": endpoint::EndpointProbe;
+    "endpoint simulate": endpoint::DoubleEnded;
     "erase": StandsAnd<blob::ErasureFacts> | Bodies;
     "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
     "experiment close": Stands | Bodies;

@@ -24,6 +24,7 @@ mod divergence;
 mod doubts;
 mod drafted;
 mod drawn;
+mod endpoints;
 mod environments;
 mod estimate;
 mod extracts;
