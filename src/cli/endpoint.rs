@@ -128,7 +128,7 @@ fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {
         );
         return Err(CliError::refused(message, SIMULATE_HELP));
     }
-    let form: Dialect = args.dialect.parse().map_err(|error| {
+    let form = args.dialect.parse::<Dialect>().map_err(|error| {
         CliError::usage(format!("--dialect {:?}: {error}", args.dialect), PROBE_HELP)
     })?;
     let key = key(ctx, args)?;
