@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Verify a Clover ledger with nothing but the Python standard library (3.9 or newer).
 
-    python3 verify LEDGER.jsonl [--checkpoint FILE] [--against CHECKPOINT]
+    python3 verify LEDGER [--checkpoint FILE] [--against CHECKPOINT]
                    [--log-key VKEY] [--blobs DIR] [--ask QUESTION] [--summary [--full]] [--json]
 
 This program shares no code with Clover: it was written from the byte-format pages in `schema/`, so that a
@@ -10,8 +10,8 @@ other, over the samples beside this folder and over random ledgers). It hashes e
 tree, checks every signature strictly, replays keys, roles, budgets, seals and references, and compares the
 tree with the signed checkpoints it is given.
 
-  LEDGER.jsonl   the export: one entry line per event, the leaves of the tree; or the folder of an export, whose
-                 ledger.jsonl and checkpoint are then read
+  LEDGER         the export: ledger.jsonl, one entry line per event, the leaves of the tree; or the folder of an export,
+                 whose ledger.jsonl and checkpoint are then read; or a bundle, a folder or one file
   --checkpoint   the signed note that came with the ledger
   --against      a checkpoint kept elsewhere (a pin, a witness's copy); older or newer than the ledger
   --log-key      the log's verifier key, learnt from somewhere else than the ledger
@@ -46,6 +46,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   history/rulebooks.py        which rulebook asks which question
   history/records.py          what is kept of a key, an account, a manifest, a gate
   history/environments.py     environments that failed, their regimes, and what stands inside one
+  history/newest.py           the newest entries of each kind, and who signed them
   history/state.py            all that a rule may look at beside the entry
   history/labels.py           which seal a reveal opens, and what it shows
   history/iteration_folds.py  what rubrics, iterations, patches, releases and deployments change in the state
@@ -61,6 +62,8 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/plans.py              registration, countersignature, exposure, sealed plans
   rules/assumptions.py        releases to readers, protocols, waivers, conflicts
   rules/missing_prompts.py    which prompts the sides of a comparison have scores of
+  rules/newest_entries.py     through which entry an arbiter reads, and on whose entries a claim rests
+  rules/obstacles.py          why an audit passes nothing, whatever its numbers are
   rules/estimates.py          calibrators, estimates, comparisons, audits of transport
   rules/drift.py              drift of judges, and gates that it makes stale
   rules/rubrics.py            rubrics: grammar, hash, code length
@@ -82,7 +85,8 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/families.py           families of gates, and claims that hold together
   rules/registry.py           every rule once, in order
 
-  audit/blobs.py              the folder of blobs
+  audit/blobs.py              blobs in a folder or a bundle
+  audit/bundle.py             a bundle: a folder or an archive
   audit/walk.py               each line is read, judged, folded, and made a leaf
   audit/checkpoints.py        signed notes against the tree
   audit/questions.py          who signed what, plans, peeks, decisions

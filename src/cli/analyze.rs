@@ -7,12 +7,12 @@ use rayon::prelude::*;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
-use crate::cli::intake_verbs;
 use crate::cli::replicating;
 use crate::cli::replicating::WeightProgress;
 use crate::ground::ambient;
 use crate::ground::seed::SeedTree;
 use crate::ground::shell;
+use crate::num::Micro;
 use crate::stats::direct::ClusterWeights;
 use crate::stats::direct::Correction;
 use crate::stats::direct::Exponential;
@@ -35,7 +35,12 @@ use crate::workflow::analyze::read;
 use crate::workflow::analyze::read::FieldNames;
 use crate::workflow::analyze::read::ReadError;
 use crate::workflow::analyze::read::Responses;
+use crate::workflow::import::Brings;
+use crate::workflow::import::How;
 use crate::workflow::import::form::FileForm;
+use crate::workflow::import::tools;
+use crate::workflow::import::tools::Tool;
+use crate::workflow::import::tools::ToolTerms;
 
 /// What to type when the input is not right.
 const HELP: &str = "clover analyze --help";
@@ -230,16 +235,32 @@ fn file(ctx: &Ctx<'_>, path: &Path, fields: &FieldNames) -> Result<Responses, Cl
     parsed(&path.display().to_string(), &bytes, fields)
 }
 
-fn parsed(name: &str, bytes: &[u8], fields: &FieldNames) -> Result<Responses, CliError> {
-    let form = FileForm::of(bytes);
-    if let Some((filter, _)) = intake_verbs::of_other_tool(form) {
-        let message = format!(
-            "{name}: expected JSON Lines, as `analyze` reads, found {}",
-            form.name()
-        );
+/// The scores of a file of another tool as JSON Lines: nothing else is asked of it, as `import` could.
+fn of_tool(tool: Tool, name: &str, bytes: &[u8]) -> Result<String, CliError> {
+    let wide = Micro::new(-Micro::MAX).zip(Micro::new(Micro::MAX));
+    let how = How {
+        policy: None,
+        logprobs: false,
+        brings: Brings::Scores,
+        scale: wide.expect("BUG: the ends of all numbers"),
+        label_scale: None,
+        fields: &[],
+        name_prompt: &str::to_owned,
+    };
+    let rows = tools::rows(tool, (name, bytes), ToolTerms::default(), how);
+    rows.map(|rows| rows.responses()).map_err(|error| {
         let file = shell::word(name);
-        let next = format!("jq -c '{filter}' {file} > rows.jsonl && clover analyze rows.jsonl");
-        return Err(CliError::input(message, next));
+        CliError::input(
+            error.to_string(),
+            format!("clover import {} {file}", tool.verb()),
+        )
+    })
+}
+
+fn parsed(name: &str, bytes: &[u8], fields: &FieldNames) -> Result<Responses, CliError> {
+    if let Some(tool) = Tool::of(FileForm::of(bytes)) {
+        let text = of_tool(tool, name, bytes)?;
+        return read::responses(name, &text, fields).map_err(|error| unreadable(&error));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n');

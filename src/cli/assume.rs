@@ -9,7 +9,9 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::record;
 use crate::cli::submit;
+use crate::cli::wallet;
 use crate::event::id::ExperimentId;
+use crate::event::payload::Role;
 use crate::event::payload::assumption::Assumption;
 use crate::ledger::Ledger;
 use crate::ledger::State;
@@ -124,6 +126,24 @@ fn show(ctx: &mut Ctx<'_>, args: &AssumeShowArgs) -> Result<View, CliError> {
     Ok(views::show(state, code, &all))
 }
 
+/// The key that proposes a waiver: the one that was named, else an approver's other than the one that is to agree.
+fn first(ctx: &Ctx<'_>, state: &State, second: &str) -> Result<Option<String>, CliError> {
+    let named = ctx.globals.key.clone();
+    if named.is_some() || ctx.variable("CLOVER_KEY").is_some() {
+        return Ok(named);
+    }
+    let agrees = wallet::public_id(&wallet::locate(ctx, second)?);
+    let files = wallet::files(ctx)?;
+    let may = files.iter().filter_map(|file| {
+        let record = state.keyring.keys.get(&file.id)?;
+        let may = record.end.is_none() && record.roles.contains(Role::Approver);
+        (may && Some(file.id) != agrees).then_some((&file.name, &record.roles))
+    });
+    let (names, roles): (Vec<_>, Vec<_>) = may.unzip();
+    let only = wallet::narrowest(&roles);
+    Ok(only.map(|at| names[at].clone()))
+}
+
 fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<View, CliError> {
     let code = code(&args.code)?;
     let (home, mut ledger) = home::open_to_write(ctx)?;
@@ -149,6 +169,9 @@ fn waive(ctx: &mut Ctx<'_>, args: &WaiveArgs) -> Result<View, CliError> {
         reason: key::text("reason", reason.unwrap_or_default())?,
     };
     let second = args.second.as_ref();
+    if let Some(second) = second {
+        ctx.globals.key = first(ctx, ledger.state(), second)?;
+    }
     let intent = submit::intent(args.dry_run);
     let mut ports = ctx.ports().with_second(second);
     let done = waivers::propose(&mut ports, &mut ledger, terms, second.is_some(), intent);

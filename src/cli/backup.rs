@@ -46,21 +46,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let message = format!("{} exists already", target.database().display());
         return Err(CliError::refused(message, "clover backup OTHER-FOLDER"));
     }
-    ambient::create_private_dirs(target.folder())?;
-    let mut progress = ctx.progress("pages copied");
-    ledger
-        .store()
-        .backup(target.database(), |done, all| progress.at(done, all))?;
-    drop(progress);
-    hold(ctx, &target)?;
-    let mut files = vec![DATABASE.to_owned()];
-    if args.with_vault
-        && let Some(vault) = home.known_vault(&ctx.ambient())?
-    {
-        vault.backup(&target.vault_path())?;
-        ambient::set_mode(&target.vault_path(), 0o600)?;
-        files.push("vault.db".to_owned());
-    }
+    let files = placed(ctx, args, (&home, &ledger), &target)?;
     let mut left_out = vec![OWN_KEYS.to_owned()];
     if ambient::exists(&home.log_key())? {
         left_out.insert(0, "log.key".to_owned());
@@ -80,6 +66,53 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         "clover verify {}",
         shell::word(&target.database().display())
     )))
+}
+
+/// Copies a ledger, with its vault where that was asked for, and puts both in their place: the vault first, so that a folder
+/// with a ledger has all that was asked for. A command that is stopped leaves a private folder beside, and no ledger.
+fn placed(
+    ctx: &mut Ctx<'_>,
+    args: &Args,
+    of: (&Home, &Ledger),
+    target: &Home,
+) -> Result<Vec<String>, CliError> {
+    ambient::create_private_dirs(target.folder())?;
+    let stage = ambient::unfinished(target.folder());
+    // What a stopped process of this number left is no copy.
+    if ambient::exists(&stage)? {
+        ambient::remove_tree(&stage)?;
+    }
+    let made = staged(ctx, args, of, (&Home::new(stage.clone()), target));
+    // What was never made need not be removed.
+    ambient::remove_tree(&stage).ok();
+    made
+}
+
+fn staged(
+    ctx: &mut Ctx<'_>,
+    args: &Args,
+    (home, ledger): (&Home, &Ledger),
+    (stage, target): (&Home, &Home),
+) -> Result<Vec<String>, CliError> {
+    ambient::create_private_dirs(stage.folder())?;
+    let mut progress = ctx.progress("pages copied");
+    ledger
+        .store()
+        .backup(stage.database(), |done, all| progress.at(done, all))?;
+    drop(progress);
+    hold(ctx, stage)?;
+    let mut files = vec![DATABASE.to_owned()];
+    // The vault after the ledger: the key of a subject that is erased in between goes nowhere.
+    if args.with_vault
+        && let Some(vault) = home.known_vault(&ctx.ambient())?
+    {
+        vault.backup(&stage.vault_path())?;
+        ambient::set_mode(&stage.vault_path(), 0o600)?;
+        ambient::rename(&stage.vault_path(), &target.vault_path())?;
+        files.push("vault.db".to_owned());
+    }
+    ambient::rename(stage.database(), target.database())?;
+    Ok(files)
 }
 
 const OWN_KEYS: &str = "your keys";

@@ -9,6 +9,10 @@ use serde_json::Value;
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::intake;
+use crate::event::payload::estimated::ScaleEnds;
+use crate::num::Micro;
+use crate::projection::judges::Judges;
 use crate::session::calibrators;
 use crate::session::calibrators::RefittedCalibrator;
 use crate::view::View;
@@ -29,16 +33,19 @@ pub(super) enum Verb {
     #[command(
         after_help = "Lines of --rows: {\"score\": 0.8}, with each covariate by its name beside it. The calibrator is fitted\n\
                       again from the rows that it names, and refused where it is not the one on record.\n\n\
-                      Example:\n  clover calibrate apply --score 0.8\n  clover calibrate apply 4127 --rows new.jsonl --json"
+                      Example:\n  clover calibrate apply --score 0.8\n  clover calibrate apply --score 80 --scale 0:100\n  clover calibrate apply 4127 --rows new.jsonl --json"
     )]
     Apply(Apply),
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CalibratorArgs {
-    /// Its position, event id or digest; else the newest of an estimate
+    /// Its position, event id or digest; else the newest of an estimate over all rows
     #[arg(value_name = "SEQ|ID|DIGEST")]
     pub calibrator: Option<String>,
+    /// The newest of one environment, such as domain=law
+    #[arg(long, value_name = "FAMILY=NAME", conflicts_with = "calibrator")]
+    pub environment: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -59,6 +66,9 @@ pub(super) struct Apply {
     /// JSON Lines of scores, or - for standard input
     #[arg(long, value_name = "FILE")]
     pub rows: Option<PathBuf>,
+    /// The scale that these scores are on, where it is the judge's own and not the recorded one
+    #[arg(long, value_name = "LOW:HIGH", allow_hyphen_values = true)]
+    pub scale: Option<String>,
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
@@ -68,29 +78,107 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
             let size = at.state(&ledger).size;
             Ok(calibrate::list(&calibrators::list(&ledger, size)?))
         }
-        Verb::Show(named) => Ok(calibrate::show(&loaded(ctx, named)?)),
+        Verb::Show(named) => Ok(calibrate::show(&loaded(ctx, named)?.0)),
         Verb::Apply(args) => apply(ctx, args),
     }
 }
 
-fn loaded(ctx: &mut Ctx<'_>, named: &CalibratorArgs) -> Result<RefittedCalibrator, CliError> {
+/// A calibrator, with the scale that its judge answers on where its scores are recorded as shares of it.
+fn loaded(
+    ctx: &mut Ctx<'_>,
+    named: &CalibratorArgs,
+) -> Result<(RefittedCalibrator, Option<ScaleEnds>), CliError> {
     let (home, ledger, at) = home::view(ctx)?;
-    let size = at.state(&ledger).size;
-    let fit = calibrators::find(&ledger, size, named.calibrator.as_deref())?;
-    Ok(calibrators::load(&home, &ledger, fit)?)
+    let state = at.state(&ledger);
+    let fit = match &named.environment {
+        Some(environment) => calibrators::local(&ledger, state.size, environment)?,
+        None => calibrators::find(&ledger, state.size, named.calibrator.as_deref())?,
+    };
+    let judges = state.fold::<Judges>().of(&fit.experiment);
+    let judge = judges.and_then(|of| of.judges.get(&fit.said.terms.judge));
+    let own = judge.and_then(|of| of.said.scale);
+    Ok((calibrators::load(&home, &ledger, fit)?, own))
+}
+
+/// Scores as they are given become those that the calibrator reads.
+struct Reading {
+    loaded: RefittedCalibrator,
+    /// The scale that the judge answers on, where scores on record are shares of it.
+    own: Option<ScaleEnds>,
+    /// Ends of the scale that scores are given on, where it is another than the recorded one.
+    given: Option<(f64, f64)>,
+}
+
+impl Reading {
+    /// Of a calibrator, for scores on the scale that was named.
+    fn new(
+        (loaded, own): (RefittedCalibrator, Option<ScaleEnds>),
+        named: Option<&str>,
+    ) -> Result<Self, CliError> {
+        let Some(text) = named else {
+            let given = None;
+            return Ok(Self { loaded, own, given });
+        };
+        let (low, high) = intake::scale("scale", text)?;
+        let micro = |micro: Micro| micro.value() as f64 / 1e6;
+        let said = (micro(low), micro(high));
+        let answers = own.map(|own| (micro(own.low_micro), micro(own.high_micro)));
+        let given = match answers {
+            Some(answers) if answers == said => Some(said),
+            _ if loaded.scores() == said => None,
+            _ => {
+                let (low, high) = answers.unwrap_or(loaded.scores());
+                let message =
+                    format!("--scale {text}: expected {low}:{high}, the scale of this judge");
+                let next = format!("the same command with --scale {low}:{high}");
+                return Err(CliError::usage(message, next));
+            }
+        };
+        Ok(Self { loaded, own, given })
+    }
+
+    /// A score as the ledger would have recorded it.
+    fn recorded(&self, score: f64) -> f64 {
+        self.given
+            .map_or(score, |(low, high)| (score - low) / (high - low))
+    }
+
+    /// What is said of a score that the calibrator does not read.
+    fn off_scale(&self, score: f64) -> String {
+        let (low, high) = self.given.unwrap_or(self.loaded.scores());
+        let message = format!("score {score}: this calibrator reads scores from {low} to {high}");
+        match (self.own, self.given) {
+            (Some(own), None) => format!(
+                "{message}, as they are recorded; for scores as the judge gives them add --scale {}:{}",
+                own.low_micro, own.high_micro
+            ),
+            _ => message,
+        }
+    }
 }
 
 fn apply(ctx: &mut Ctx<'_>, args: &Apply) -> Result<View, CliError> {
-    let loaded = loaded(ctx, &args.named)?;
+    let reading = Reading::new(loaded(ctx, &args.named)?, args.scale.as_deref())?;
+    let loaded = &reading.loaded;
     let scores = if let Some(path) = &args.rows {
         let reader = ctx.reader(path)?;
-        of_rows(&loaded, path, reader)?
+        of_rows(&reading, path, reader)?
     } else {
-        let covariates = given(&loaded, &args.covariate)?;
-        let one = |score: &f64| calibrated(&loaded, *score, &covariates).map_err(usage);
+        let covariates = given(loaded, &args.covariate)?;
+        let one = |score: &f64| calibrated(&reading, *score, &covariates).map_err(usage);
         args.score.iter().map(one).collect::<Result<_, _>>()?
     };
-    Ok(calibrate::applied(&loaded, scores))
+    if loaded.is_thin()
+        && let Some(beyond) = scores.iter().find(|of| of.beyond_labels)
+    {
+        let message = format!(
+            "score {}: {} labels were fitted, and none has a score as far out: no value is given where estimate would withhold it",
+            beyond.score,
+            loaded.fit.said.labels.value()
+        );
+        return Err(CliError::refused(message, "clover import labels FILE"));
+    }
+    Ok(calibrate::applied(loaded, scores))
 }
 
 fn usage(message: String) -> CliError {
@@ -131,14 +219,12 @@ fn given(loaded: &RefittedCalibrator, words: &[String]) -> Result<Vec<f64>, CliE
 }
 
 fn calibrated(
-    loaded: &RefittedCalibrator,
+    reading: &Reading,
     score: f64,
     covariates: &[f64],
 ) -> Result<CalibratedScore, String> {
-    let found = loaded.apply(score, covariates).ok_or_else(|| {
-        let (low, high) = loaded.scores();
-        format!("score {score}: this calibrator reads scores from {low} to {high}")
-    })?;
+    let found = reading.loaded.apply(reading.recorded(score), covariates);
+    let found = found.ok_or_else(|| reading.off_scale(score))?;
     Ok(CalibratedScore {
         score,
         calibrated: found.value,
@@ -148,10 +234,11 @@ fn calibrated(
 
 /// The scores of a file, each line held to what the calibrator reads.
 fn of_rows(
-    loaded: &RefittedCalibrator,
+    reading: &Reading,
     path: &Path,
     reader: impl BufRead,
 ) -> Result<Vec<CalibratedScore>, CliError> {
+    let loaded = &reading.loaded;
     let mut scores = Vec::new();
     for (at, line) in reader.lines().enumerate() {
         let wrong = |field: &str, what: &str| {
@@ -169,7 +256,7 @@ fn of_rows(
             value.ok_or_else(|| wrong(field, "expected a number"))
         };
         let covariates: Vec<_> = loaded.covariates().map(number).collect::<Result<_, _>>()?;
-        let one = calibrated(loaded, number("score")?, &covariates);
+        let one = calibrated(reading, number("score")?, &covariates);
         scores.push(one.map_err(|what| wrong("score", &what))?);
     }
     Ok(scores)

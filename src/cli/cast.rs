@@ -11,6 +11,9 @@ use crate::ground::shell;
 use crate::ground::sign::KeyId;
 use crate::ledger::State;
 
+/// The option of a second key, which is never the first.
+const SECOND: &str = "--second";
+
 /// An event that the command will append, and the option that names the key for it.
 pub(super) struct PlannedEvent<'a> {
     what: &'static str,
@@ -196,11 +199,26 @@ impl Cast<'_, '_> {
         Ok(None)
     }
 
+    /// The key that the command itself is signed with, as far as it is known.
+    fn main(&self) -> Option<&str> {
+        if let Some(word) = &self.global {
+            return Some(word);
+        }
+        let part = self.parts.iter().find(|part| part.option == "--key")?;
+        let mut held = self.at_hand.iter();
+        let held = held.find(|held| part.allows(held.roles))?;
+        Some(&held.word)
+    }
+
     /// Takes note of what mends a part: a key at hand that serves every part of its option, else one that serves this.
     fn lack(&self, part: &PlannedEvent<'_>, found: &mut KeySearch, message: String) {
         found.lacks.push(message);
         let same = || self.parts.iter().filter(|one| one.option == part.option);
-        let held = || self.at_hand.iter();
+        let taken = (part.option == SECOND).then(|| self.main()).flatten();
+        let held = || {
+            let held = self.at_hand.iter();
+            held.filter(|held| Some(held.word.as_str()) != taken)
+        };
         let mut all = held().filter(|held| same().all(|one| one.allows(held.roles)));
         let mut one = held().filter(|held| part.allows(held.roles));
         match all.next().or_else(|| one.next()) {

@@ -12,6 +12,7 @@ use crate::cli::rubric;
 use crate::cli::submit;
 use crate::event::id::Text;
 use crate::event::payload::deployment::LiveEvidence;
+use crate::ground::shell;
 use crate::session::deploy::activation;
 use crate::session::deploy::activation::ActivationTerms;
 use crate::session::deploy::guardrails;
@@ -124,11 +125,25 @@ where
     })
 }
 
+/// What the rule names where fresh labels are needed first.
+const RECALIBRATE: &str = "clover deploy recalibrate";
+
 fn activate(ctx: &mut Ctx<'_>, args: &ActivateArgs) -> Result<View, CliError> {
     let (_, mut ledger) = home::open_to_write(ctx)?;
     let terms = terms(args)?;
     let intent = submit::intent(args.dry_run);
-    let submission = activation::activate(&mut ctx.ports(), &mut ledger, &terms, intent)?;
+    let submission = activation::activate(&mut ctx.ports(), &mut ledger, &terms, intent);
+    let submission = submission.map_err(|error| {
+        let mut error = CliError::from(error);
+        if error.next == RECALIBRATE {
+            error.next = format!(
+                "{RECALIBRATE} {} --judge {} --design DESIGN",
+                shell::word(&args.prompt),
+                shell::word(&args.judge)
+            );
+        }
+        error
+    })?;
     let answer = submit::shown(ctx, &ledger, &submission);
     Ok(views::then_status(answer, &terms.name.experiment))
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::cli::iterate::bench;
 use crate::cli::refusals::reader_words::plain;
 use crate::export::ExportError;
+use crate::export::bundle::BundleError;
 use crate::export::source::SourceError;
 use crate::ground::ambient::AmbientError;
 use crate::ground::shell;
@@ -262,12 +263,21 @@ impl From<LedgerError> for CliError {
     }
 }
 
+/// The command that a rule itself names, as in `a recalibration (clover deploy recalibrate)`.
+fn named(expected: &str) -> Option<&str> {
+    let (_, rest) = expected.split_once("(clover ")?;
+    let (verb, _) = rest.split_once(')')?;
+    let start = expected.len() - rest.len() - "clover ".len();
+    expected.get(start..start + "clover ".len() + verb.len())
+}
+
 /// A rule's refusal with the command that shows what stands in the way.
 pub(super) fn refusal(breach: &Breach, in_the_way: Option<u64>) -> CliError {
-    let next = in_the_way.map_or_else(
-        || breach.rule.next().to_owned(),
-        |seq| format!("clover show {seq}"),
-    );
+    let next = match (in_the_way, named(&breach.expected)) {
+        (Some(seq), _) => format!("clover show {seq}"),
+        (None, Some(verb)) => verb.to_owned(),
+        (None, None) => breach.rule.next().to_owned(),
+    };
     let exit = match breach.rule {
         RuleName::Signature => Exit::Integrity,
         RuleName::BodyFormat | RuleName::Kind | RuleName::Keyid | RuleName::Schema => Exit::Input,
@@ -372,8 +382,20 @@ impl From<ExportError> for CliError {
             ExportError::Ambient(error) => error.into(),
             ExportError::Ledger(error) => error.into(),
             ExportError::Output(error) => Self::output(&error),
+            ExportError::Archive(error) => Self::output(&std::io::Error::other(error)),
             ExportError::Stream(_) | ExportError::Occupied(_) => {
                 Self::usage(error.to_string(), "clover export --help")
+            }
+        }
+    }
+}
+
+impl From<BundleError> for CliError {
+    fn from(error: BundleError) -> Self {
+        match error {
+            BundleError::Ambient(error) => error.into(),
+            other @ (BundleError::Archive { .. } | BundleError::File { .. }) => {
+                Self::input(other.to_string(), "clover export bundle -o FILE")
             }
         }
     }

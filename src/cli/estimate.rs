@@ -387,7 +387,21 @@ pub(super) fn found(ctx: &mut Ctx<'_>, of: &mut Estimation) -> Result<Found, Cli
         WeightProgress::new(weights, ctx.progress("replicates"))
     });
     let weights = shown.as_ref().map(|shown| shown as &dyn ClusterWeights);
-    compute::compute(gathered, terms.clone(), &[], None, weights).map_err(|error| refused(&error))
+    let found = compute::compute(gathered, terms.clone(), &[], None, weights);
+    let mut found = found.map_err(|error| refused(&error))?;
+    of.taint(&mut found);
+    for (policy, key) in &found.tainted {
+        ctx.warn(format!(
+            "{} rests on entries of key {key} from its compromise on: nothing is claimed of it, and nothing recorded",
+            found.name(*policy)
+        ));
+    }
+    Ok(found)
+}
+
+/// Whether numbers are shown and not recorded.
+pub(super) fn is_shown_alone(ctx: &Ctx<'_>, fit: &FitArgs, found: &Found) -> bool {
+    fit.dry_run || ctx.as_of.is_some() || !found.tainted.is_empty()
 }
 
 /// Appends what was found, fit first.
@@ -426,9 +440,11 @@ fn named(found: &Found, names: &[String]) -> Result<Vec<usize>, CliError> {
     Ok(places)
 }
 
-pub(super) fn unrecorded(ctx: &Ctx<'_>) -> &'static str {
+pub(super) fn unrecorded(ctx: &Ctx<'_>, found: &Found) -> &'static str {
     if ctx.as_of.is_some() {
         "as_of"
+    } else if !found.tainted.is_empty() {
+        "tainted"
     } else {
         "dry_run"
     }
@@ -492,12 +508,12 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
         events.extend(found.oua(*policy).map(Payload::from));
         events.extend(found.coverage(*policy).map(Payload::from));
     }
-    let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {
+    let recorded = if is_shown_alone(ctx, &args.terms.fit, &found) {
         None
     } else {
         Some(append(ctx, &mut read, &found, events)?)
     };
-    Ok(shown.view(recorded, unrecorded(ctx)))
+    Ok(shown.view(recorded, unrecorded(ctx, &found)))
 }
 
 /// Writes a drawing, when one is asked for.
@@ -559,10 +575,10 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
     plot(ctx, args.plot.as_ref(), || shown.plot().svg())?;
     let recorded = of(Form::asked(read.ledger.state()))?;
     let events = recorded.into_iter().map(Payload::from).collect();
-    let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {
+    let recorded = if is_shown_alone(ctx, &args.terms.fit, &found) {
         None
     } else {
         Some(append(ctx, &mut read, &found, events)?)
     };
-    Ok(shown.view(recorded, unrecorded(ctx)))
+    Ok(shown.view(recorded, unrecorded(ctx, &found)))
 }

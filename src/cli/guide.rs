@@ -98,9 +98,12 @@ fn read(ctx: &mut Ctx<'_>, path: &str) -> GivenRows {
     GivenRows::of(path, files.collect())
 }
 
-/// How many rows of the scores have a label in a file of their own.
-fn share(scores: &[GivenRows], labels: &GivenRows) -> Option<LabelledShare> {
-    let rows = scores.first()?.rows(Brings::Scores)?;
+/// How many rows of the scores, or of the texts where none is scored yet, have a label in a file of their own.
+fn share(scores: &[GivenRows], texts: &GivenRows, labels: &GivenRows) -> Option<LabelledShare> {
+    let rows = match scores.first() {
+        Some(scores) => scores.rows(Brings::Scores)?,
+        None => texts.rows(Brings::Texts)?,
+    };
     let labels = labels.rows(Brings::Labels)?;
     let labelled = labels.iter().flat_map(|file| &file.rows);
     let labelled = labelled.filter(|row| row.label.is_some());
@@ -150,7 +153,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
         experiment: args.experiment,
         holder: args.holder,
         judge: args.program,
-        share: labels.as_ref().and_then(|labels| share(&scores, labels)),
+        share: labels
+            .as_ref()
+            .and_then(|labels| share(&scores, &texts, labels)),
         scores: scores.iter().map(|of| of.file(Brings::Scores)).collect(),
         labels: labels.map(|of| of.file(Brings::Labels)),
         probes: probes.map(|of| of.file(of.brings().unwrap_or(Brings::Scores))),

@@ -13,6 +13,7 @@ use crate::cli::home;
 use crate::cli::import_labels;
 use crate::cli::import_ledger;
 use crate::cli::import_rows;
+use crate::cli::import_tools;
 use crate::cli::intake;
 use crate::cli::intake_logged;
 use crate::cli::intake_verbs;
@@ -29,6 +30,7 @@ use crate::session::intake::bulk::EventBatch;
 use crate::view::View;
 use crate::view::appended;
 use crate::workflow::import::form::FileForm;
+use crate::workflow::import::tools::Tool;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
@@ -48,6 +50,23 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover import csv scores.csv --map judge_score=score,prompt_id=id --policy base"
     )]
     Csv(intake::CsvArgs),
+    /// Record scores of a log of Inspect: an archive, or its JSON
+    #[command(after_help = "Example:\n  clover import inspect logs/arena.eval --field domain")]
+    Inspect(import_tools::InspectArgs),
+    /// Record scores of results of promptfoo
+    #[command(after_help = "Example:\n  clover import promptfoo results.json --field topic")]
+    Promptfoo(import_tools::PromptfooArgs),
+    /// Record scores, or labels, of Langfuse: pages of its API, JSON Lines or CSV
+    #[command(
+        after_help = "Example:\n  clover import langfuse scores.json --policy base --score helpful"
+    )]
+    Langfuse(import_tools::LangfuseArgs),
+    /// Record scores of records of OpenAI evals
+    #[command(after_help = "Example:\n  clover import openai-evals run.jsonl --score correct")]
+    OpenaiEvals(import_tools::FilesArgs),
+    /// Record scores of log files of OpenTelemetry, as OTLP/JSON
+    #[command(after_help = "Example:\n  clover import otel logs.jsonl --score helpful")]
+    Otel(import_tools::FilesArgs),
     /// Record labels without scores, for rows that the ledger holds
     #[command(after_help = "Example:\n  clover import labels labels.csv --rater ada")]
     Labels(import_labels::LabelsArgs),
@@ -78,6 +97,11 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Labels(args) => import_labels::run(ctx, args),
         Verb::Rows(args) => import_rows::run(ctx, args),
         Verb::Logged(args) => intake_logged::logged(ctx, args),
+        Verb::Inspect(args) => import_tools::inspect(ctx, args),
+        Verb::Promptfoo(args) => import_tools::promptfoo(ctx, args),
+        Verb::Langfuse(args) => import_tools::langfuse(ctx, args),
+        Verb::OpenaiEvals(args) => import_tools::files(ctx, Tool::OpenaiEvals, args),
+        Verb::Otel(args) => import_tools::files(ctx, Tool::Otel, args),
         Verb::Ledger(args) => import_ledger::run(ctx, args),
     }
 }
@@ -93,7 +117,7 @@ fn check_form(ctx: &mut Ctx<'_>, file: &Path) -> Result<(), CliError> {
     let mut start = [0; 64];
     let read = ctx.reader(file)?.read(&mut start).unwrap_or(0);
     let start = String::from_utf8_lossy(&start[..read]);
-    if !start.starts_with(['{', '['])
+    if !start.starts_with(['{', '[']) && !start.starts_with("PK\u{3}\u{4}")
         || start.starts_with("{\"payload")
         || start.starts_with("{\"envelope")
     {

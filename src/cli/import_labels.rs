@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::intake;
 use crate::cli::intake::ImportArgs;
 use crate::cli::intake::ImportRequest;
+use crate::cli::intake::Parse;
 use crate::cli::intake::SealOptions;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
@@ -59,9 +60,9 @@ pub(super) struct LabelsArgs {
     /// Design of open labels; default the one of the purpose
     #[arg(long, value_name = "DESIGN")]
     pub design: Option<String>,
-    /// What open labels are for: calibrate or audit
-    #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
-    pub purpose: String,
+    /// Open labels are to calibrate or audit [default: the design's]
+    #[arg(long, value_name = "WHAT", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
+    pub purpose: Option<String>,
     #[command(flatten)]
     pub sealing: SealOptions,
     /// Ends of the scale of labels: goes on record [else as recorded, or 0:1]
@@ -97,8 +98,20 @@ impl LabelsArgs {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError> {
-    let mut common = args.common();
     let map = intake_forms::map(&args.map, Verb::Labels)?;
+    take(ctx, args, (Verb::Labels, ""), &|path, bytes, how| {
+        intake_forms::rows(path, bytes, &map, how)
+    })
+}
+
+/// Takes in the labels of a file that `parse` reads; `own` are options of the verb alone, as they were given.
+pub(super) fn take(
+    ctx: &mut Ctx<'_>,
+    args: &LabelsArgs,
+    (verb, own): (Verb, &str),
+    parse: Parse<'_>,
+) -> Result<View, CliError> {
+    let mut common = args.common();
     let (home, mut ledger) = intake::open(ctx, &common)?;
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
@@ -114,17 +127,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &LabelsArgs) -> Result<View, CliError
     let beside = labels::BESIDE.map(|name| FieldId::new(name).expect("BUG: a literal"));
     let paths = [args.file.clone()];
     let wanted = ImportRequest {
-        verb: Verb::Labels,
+        verb,
         brings: Brings::Labels,
         beside: &beside,
         given: &paths,
-        own: "",
+        own,
         label_scale: intake::label_scale(ledger.state(), &request)?,
     };
     let of = (&common, wanted);
-    let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
-        intake_forms::rows(path, bytes, &map, how)
-    })?;
+    let files = intake::read(ctx, of, &home, &paths, parse)?;
     let rows = &files[0].rows;
     for warning in &rows.warnings {
         ctx.warn(format!("{}: {warning}", rows.file));
@@ -234,7 +245,7 @@ fn beyond_the_draw(ctx: &mut Ctx<'_>, ledger: &Ledger, request: &IntakeRequest, 
         let known = probes.calibrated.get(policy).into_iter().flatten();
         let labels = known.filter(|(_, of)| *of == design).count() + added;
         let scored = probes.scores.get(policy).into_iter().flatten();
-        let rows = scored.map(|(_, rows)| *rows).max().unwrap_or(0);
+        let rows = scored.map(|(_, rows)| rows.count).max().unwrap_or(0);
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         if rows > 0 && shape::is_above_draw(rows, labels, rate) {
             ctx.warn(format!(

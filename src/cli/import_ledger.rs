@@ -48,10 +48,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let (from, into) = (ctx.path(&args.export), ctx.path(&args.into));
     if !ambient::is_dir(&from) {
         let message = format!("{} is no folder of an export", from.display());
-        return Err(CliError::not_found(
-            message,
-            "clover export jsonl -o DIR --blobs",
-        ));
+        return Err(CliError::not_found(message, "clover export jsonl -o DIR"));
     }
     let head = verify::checkpoint(ctx, &from.join("checkpoint"))?;
     let log_key = args.log_key.as_deref();
@@ -146,7 +143,7 @@ fn pin(ctx: &Ctx<'_>, head: &SignedCheckpoint) -> Result<bool, CliError> {
     match pinned.map(|pinned| pinned.checkpoint().size) {
         Some(pinned) if pinned > found => {
             let rolled = CliError::from(Divergence::RolledBack { pinned, found });
-            Err(rolled.with_next("clover export jsonl -o DIR --blobs"))
+            Err(rolled.with_next("clover export jsonl -o DIR"))
         }
         _ => Ok(true),
     }
@@ -154,7 +151,7 @@ fn pin(ctx: &Ctx<'_>, head: &SignedCheckpoint) -> Result<bool, CliError> {
 
 /// An export without blobs that its events name, or without the checkpoints kept, makes no whole ledger.
 fn whole(report: &Report, from: &Path, head: &SignedCheckpoint) -> Result<(), CliError> {
-    let again = "clover export jsonl -o DIR --blobs";
+    let again = "clover export jsonl -o DIR";
     if report.not_checked.iter().any(|what| what == "blobs") {
         let message = format!(
             "{}: events name blobs, and there is no folder of them",

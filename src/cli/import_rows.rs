@@ -8,6 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::intake;
 use crate::cli::intake::ImportArgs;
 use crate::cli::intake::ImportRequest;
+use crate::cli::intake::Parse;
 use crate::cli::intake::SealOptions;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
@@ -65,7 +66,7 @@ impl RowsArgs {
             judge: "judge".to_owned(),
             rater: "oracle".to_owned(),
             labels: None,
-            purpose: "calibrate".to_owned(),
+            purpose: None,
             sealing: SealOptions::default(),
             scale: "0:1".to_owned(),
             label_scale: None,
@@ -78,14 +79,26 @@ impl RowsArgs {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> {
-    let common = args.common();
     let map = intake_forms::map(&args.map, Verb::Rows)?;
+    take(ctx, args, Verb::Rows, &|path, bytes, how| {
+        intake_forms::rows(path, bytes, &map, how)
+    })
+}
+
+/// Takes in the rows of files that `parse` reads.
+pub(super) fn take(
+    ctx: &mut Ctx<'_>,
+    args: &RowsArgs,
+    verb: Verb,
+    parse: Parse<'_>,
+) -> Result<View, CliError> {
+    let common = args.common();
     let (home, mut ledger) = intake::open(ctx, &common)?;
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let paths = intake_files::unfolded(ctx, &args.paths)?;
     let wanted = ImportRequest {
-        verb: Verb::Rows,
+        verb,
         brings: Brings::Texts,
         beside: &[],
         given: &args.paths,
@@ -93,9 +106,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
         label_scale: None,
     };
     let of = (&common, wanted);
-    let files = intake::read(ctx, of, &home, &paths, &|path, bytes, how| {
-        intake_forms::rows(path, bytes, &map, how)
-    })?;
+    let files = intake::read(ctx, of, &home, &paths, parse)?;
     // Every file is planned before the first is taken in.
     let mut plans = Vec::with_capacity(files.len());
     for mut file in files {
@@ -103,8 +114,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &RowsArgs) -> Result<View, CliError> 
         if args.without_texts {
             put_names(ctx, &mut file)?;
         }
-        let format = match FileForm::of(&file.bytes) {
-            FileForm::Csv => ImportFormat::Csv,
+        let format = match (verb, FileForm::of(&file.bytes)) {
+            (Verb::Tool(tool), _) => tool.format(),
+            (_, FileForm::Csv | FileForm::LangfuseTable) => ImportFormat::Csv,
             _ => ImportFormat::Cje,
         };
         let plan = session::plan(&home, &ledger, &experiment, file.rows)?;

@@ -14,6 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
+use crate::cli::intake_verbs;
 use crate::cli::record;
 use crate::cli::wallet;
 use crate::event::id::DesignId;
@@ -96,7 +97,7 @@ pub(super) struct SealOptions {
 }
 
 /// What both forms take.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct ImportArgs {
     /// The experiment; default the one that is open
     #[arg(long, value_name = "ID")]
@@ -117,9 +118,9 @@ pub(super) struct ImportArgs {
     /// Record labels openly, for the design of the purpose
     #[arg(long, value_name = "DESIGN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub labels: Option<String>,
-    /// What open labels are for: calibrate or audit
-    #[arg(long, value_name = "WHAT", default_value = "calibrate", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
-    pub purpose: String,
+    /// Open labels are to calibrate or audit [default: the design's]
+    #[arg(long, value_name = "WHAT", value_parser = ["calibrate", "audit"], hide_possible_values = true)]
+    pub purpose: Option<String>,
     #[command(flatten)]
     pub sealing: SealOptions,
     /// Ends of the scale of scores and labels
@@ -352,8 +353,10 @@ pub(super) fn read(
         parsed.push(parse(path, bytes, how).map_err(|error| {
             let all = || paths.iter().zip(&contents);
             let again = |how: How<'_>| {
-                let rows = all().map(|(path, bytes)| parse(path, bytes, how));
-                rows.filter_map(Result::ok).collect()
+                let rows = all().filter_map(|(path, bytes)| {
+                    intake_verbs::readable(bytes, |bytes| parse(path, bytes, how))
+                });
+                rows.collect()
             };
             intake_forms::wrong(&error, (path, bytes), (wanted, common), &again, how)
         })?);
@@ -398,17 +401,21 @@ pub(super) fn request(
     format: ImportFormat,
     state: &State,
 ) -> Result<IntakeRequest, CliError> {
-    let purpose = match common.purpose.as_str() {
+    let said = common.purpose.as_deref().map(|word| match word {
         "audit" => LabelPurpose::Audit,
         _ => LabelPurpose::Calibrate,
-    };
+    });
+    let purpose = said.unwrap_or(LabelPurpose::Calibrate);
     let open = match common.labels.as_deref() {
-        None => design_of(state, &experiment, purpose).ok(),
-        Some("") => Some(design_of(state, &experiment, purpose)?),
+        None => design_of(state, &experiment, purpose)
+            .ok()
+            .map(|design| (design, purpose)),
+        Some("") => Some((design_of(state, &experiment, purpose)?, purpose)),
         Some(named) => {
             let design = name("labels", named, DesignId::new)?;
-            registered(state, &experiment, &design)?;
-            Some(design)
+            let of = registered(state, &experiment, &design)?;
+            let purpose = purpose_of(&design, of, said)?;
+            Some((design, purpose))
         }
     };
     let seal = match common.sealing.seal.as_deref() {
@@ -427,7 +434,7 @@ pub(super) fn request(
             experiment,
             judge: name("judge", &common.judge, crate::event::id::JudgeId::new)?,
             rater: name("rater", &common.rater, crate::event::id::RaterId::new)?,
-            open: open.map(|design| (design, purpose)),
+            open,
             opens: common.labels.is_some(),
             seal,
         },
@@ -477,6 +484,38 @@ fn registered(
         let message = format!("design: no label design {design} is registered in {experiment}");
         CliError::refused(message, NEW_DESIGN)
     })
+}
+
+/// What open labels of a design are for: the design says it, and what was said beside must be the same.
+fn purpose_of(
+    design: &DesignId,
+    of: DesignPurpose,
+    said: Option<LabelPurpose>,
+) -> Result<LabelPurpose, CliError> {
+    let own = match of {
+        DesignPurpose::Audit => LabelPurpose::Audit,
+        DesignPurpose::Calibrate => LabelPurpose::Calibrate,
+        DesignPurpose::Confirm => {
+            let message = format!(
+                "design: expected a design for calibrate or audit, found {design}, for confirm: its labels are sealed"
+            );
+            let next = format!(
+                "the same command with --seal {} --reveal-by TIME in place of the design",
+                shell::word(design)
+            );
+            return Err(CliError::refused(message, next));
+        }
+    };
+    match said {
+        Some(said) if said != own => {
+            let message = format!("--purpose {said}: expected {own}, as {design} has it");
+            Err(CliError::usage(
+                message,
+                "the same command without --purpose",
+            ))
+        }
+        _ => Ok(own),
+    }
 }
 
 /// The one registered design of a purpose.

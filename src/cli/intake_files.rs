@@ -11,6 +11,7 @@ use crate::cli::intake::scale;
 use crate::cli::intake::wrong;
 use crate::event::id::FieldId;
 use crate::event::id::PolicyId;
+use crate::export::file_name;
 use crate::ground::ambient;
 use crate::ground::seal;
 use crate::workflow::import;
@@ -97,5 +98,7 @@ pub(super) fn of_name(path: &Path) -> Option<PolicyId> {
     let name = path.file_name()?.to_str()?;
     let ends = ["_responses.jsonl", "_probe.jsonl"];
     let stem = ends.iter().find_map(|end| name.strip_suffix(end))?;
-    PolicyId::new(stem).ok()
+    // A name that no export wrote stands as it is.
+    let policy = file_name::decode(stem).unwrap_or_else(|| stem.to_owned());
+    PolicyId::new(policy).ok()
 }

@@ -19,12 +19,13 @@ use crate::workflow::import::ImportRows;
 use crate::workflow::import::form::FileForm;
 use crate::workflow::import::labels;
 use crate::workflow::import::row;
+use crate::workflow::import::tools::Tool;
 
 /// Columns of fields, as `--map` names them: a field has its own name, and those that help calls it.
 pub(super) fn map(pairs: &[String], verb: Verb) -> Result<BTreeMap<String, String>, CliError> {
     let beside: &[&str] = match verb {
         Verb::Labels => &labels::BESIDE,
-        Verb::Cje | Verb::Csv | Verb::Logged | Verb::Rows => &[],
+        Verb::Cje | Verb::Csv | Verb::Logged | Verb::Rows | Verb::Tool(_) => &[],
     };
     let field_of = |name: &str| {
         let is_own = row::FIELDS.contains(&name)
@@ -72,7 +73,7 @@ pub(super) fn rows(
     how: How<'_>,
 ) -> Result<ImportRows, ImportError> {
     let file = path.display().to_string();
-    if FileForm::of(bytes) == FileForm::Csv {
+    if matches!(FileForm::of(bytes), FileForm::Csv | FileForm::LangfuseTable) {
         return import::csv::rows(&file, bytes, map, how);
     }
     let named = how.policy.cloned().or_else(|| intake_files::of_name(path));
@@ -91,6 +92,7 @@ pub(super) enum Verb {
     Labels,
     Logged,
     Rows,
+    Tool(Tool),
 }
 
 impl Verb {
@@ -101,6 +103,7 @@ impl Verb {
             Self::Labels => "labels",
             Self::Logged => "logged",
             Self::Rows => "rows",
+            Self::Tool(tool) => tool.verb(),
         }
     }
 
@@ -109,6 +112,7 @@ impl Verb {
             Self::Cje | Self::Logged => form == FileForm::JsonLines,
             Self::Csv => form == FileForm::Csv,
             Self::Labels | Self::Rows => matches!(form, FileForm::Csv | FileForm::JsonLines),
+            Self::Tool(tool) => Self::may_be(tool, form),
         }
     }
 
@@ -117,6 +121,27 @@ impl Verb {
             Self::Cje | Self::Logged => "JSON Lines",
             Self::Csv => "comma-separated values",
             Self::Labels | Self::Rows => "comma-separated values or JSON Lines",
+            Self::Tool(Tool::Inspect) => "a log of Inspect",
+            Self::Tool(Tool::Promptfoo) => "results of promptfoo",
+            Self::Tool(Tool::Langfuse) => "scores of Langfuse",
+            Self::Tool(Tool::OpenaiEvals) => "records of OpenAI evals",
+            Self::Tool(Tool::Otel) => "log records of OpenTelemetry",
+        }
+    }
+
+    /// Whether a file of this form may be one of the tool: JSON that no tool is known by is read, so that what it lacks is
+    /// named.
+    fn may_be(tool: Tool, form: FileForm) -> bool {
+        match Tool::of(form) {
+            Some(of) => of == tool,
+            None => match form {
+                FileForm::Csv | FileForm::JsonList => tool == Tool::Langfuse,
+                FileForm::JsonLines => {
+                    matches!(tool, Tool::Langfuse | Tool::OpenaiEvals | Tool::Otel)
+                }
+                FileForm::Json => true,
+                _ => false,
+            },
         }
     }
 }
@@ -141,6 +166,11 @@ pub(super) fn wrong(
             verb.name(),
             form.name()
         );
+        let message = if verb == Verb::Labels && intake_verbs::has_scores_alone(form) {
+            format!("{message}: these are scores of a judge, and labels come from people")
+        } else {
+            message
+        };
         let failed = CliError::input(
             message,
             intake_verbs::elsewhere(form, (path, bytes), (verb, common)),
@@ -149,12 +179,17 @@ pub(super) fn wrong(
     }
     let is_missing = error.what.contains("found none; there are ");
     let failed = CliError::input(error.to_string(), help(verb));
+    let option = error.field.as_deref().filter(|of| of.starts_with("--"));
+    let has_no_policy = error.field.as_deref() == Some(row::TARGET_POLICY)
+        && error
+            .what
+            .contains("expected the name of a policy, found none");
     let failed = match scales(error, (wanted, common), again, how) {
         Some(scale) => CliError::input(scale.said, scale.next),
         None if is_off_scale(error, how) => {
             let mut failed = failed;
             failed.message = format!(
-                "{}\nnumbers that are not typing errors may be on another scale: --scale LOW:HIGH says which",
+                "numbers that are not typing errors may be on another scale: --scale LOW:HIGH says which\n{}",
                 failed.message
             );
             failed
@@ -163,7 +198,14 @@ pub(super) fn wrong(
             let file = shell::word(&path.display());
             failed.with_next(format!(r"sed '/^\r*$/d' {file} > clean.csv"))
         }
-        None if is_missing && !matches!(verb, Verb::Cje | Verb::Logged) => {
+        None if option == Some("--as") => failed.with_next("the same command with --as label"),
+        None if let Some(option) = option => {
+            failed.with_next(format!("the same command with {option} NAME"))
+        }
+        None if has_no_policy && matches!(verb, Verb::Tool(_)) => {
+            failed.with_next("the same command with --policy ID")
+        }
+        None if is_missing && !matches!(verb, Verb::Cje | Verb::Logged | Verb::Tool(_)) => {
             let field = error.field.as_deref().unwrap_or_default();
             failed.with_next(format!("the same command with --map {field}=NAME"))
         }
@@ -218,29 +260,26 @@ fn scales(
     });
     let mapping = &files.iter().find(|rows| rows.file == error.file)?.mapping;
     let rows: Vec<_> = files.iter().flat_map(|rows| &rows.rows).collect();
-    let ends = |values: &mut dyn Iterator<Item = Micro>| {
-        let all: Vec<_> = values.collect();
-        Some((*all.iter().min()?, *all.iter().max()?))
+    let ends = |all: &[Micro]| Some((*all.iter().min()?, *all.iter().max()?));
+    let scores: Vec<_> = match how.brings {
+        Brings::Scores => rows.iter().map(|row| row.score).collect(),
+        Brings::Labels | Brings::Texts => Vec::new(),
     };
-    let scores = match how.brings {
-        Brings::Scores => ends(&mut rows.iter().map(|row| row.score)),
-        Brings::Labels | Brings::Texts => None,
-    };
-    let labels = ends(&mut rows.iter().filter_map(|row| row.label));
-    let found = [("scores", scores), ("labels", labels)];
+    let labels: Vec<_> = rows.iter().filter_map(|row| row.label).collect();
+    let found = [("scores", ends(&scores)), ("labels", ends(&labels))];
     let found: Vec<_> = found
         .iter()
         .filter_map(|(what, ends)| {
             ends.map(|(low, high)| format!("{what} go from {low} to {high}"))
         })
         .collect();
-    let (one, other) = (scores.map(scale_of), labels.map(scale_of));
+    let (one, other) = (scale_meant(&scores), scale_meant(&labels));
     let scale = match (one, other) {
         (Some(one), Some(other)) if one != other => format!("{one} --label-scale {other}"),
         (Some(one), _) => one,
         (None, other) => other?,
     };
-    let map = mapped(mapping, how);
+    let map = mapped(mapping, (wanted.verb, how));
     let given = wanted.given.iter().map(|path| shell::word(&path.display()));
     let given: Vec<_> = given.collect();
     let next = format!(
@@ -261,7 +300,7 @@ fn scales(
     if off * FEW_OF < all {
         let file = shell::word(&error.file);
         return Some(ScaleHint {
-            said: format!("{error}\n{found}; {off} of {all} values are off the scale"),
+            said: format!("{found}; {off} of {all} values are off the scale\n{error}"),
             next: format!(
                 "mend line {} of {file}, or where the scale is wrong: {next}",
                 error.line
@@ -273,7 +312,10 @@ fn scales(
 }
 
 /// The option that maps columns once more. What the verb finds by itself need not be mapped.
-fn mapped(mapping: &BTreeMap<String, String>, how: How<'_>) -> String {
+fn mapped(mapping: &BTreeMap<String, String>, (verb, how): (Verb, How<'_>)) -> String {
+    if matches!(verb, Verb::Tool(_)) {
+        return String::new();
+    }
     let is_known = |field: &str, column: &str| {
         how.brings != Brings::Scores && row::also(field).contains(&column)
     };
@@ -305,9 +347,28 @@ fn off_scale(rows: &[&ImportRow], how: How<'_>, field: &str) -> (usize, usize) {
     (off, values.len())
 }
 
+/// Scales that people use.
+const SCALES: [(i64, i64); 7] = [(0, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100)];
+
+/// The scale that people mean by values, where a few of them are typing errors: as 44 is on a scale from 1 to 5.
+pub(super) fn scale_meant(values: &[Micro]) -> Option<String> {
+    let ends = (*values.iter().min()?, *values.iter().max()?);
+    let micro = |whole: i64| whole * 1_000_000;
+    let holds = |(low, high): &&(i64, i64)| {
+        let (low, high) = (micro(*low), micro(*high));
+        let width = high - low;
+        let off = values.iter().map(|value| value.value());
+        let off: Vec<i64> = off.filter(|of| *of < low || *of > high).collect();
+        // Values right beside a scale speak of a wider one.
+        off.len() * FEW_OF < values.len()
+            && off.iter().all(|of| *of < low - width || *of > high + width)
+    };
+    let typed = SCALES.iter().find(holds);
+    Some(typed.map_or_else(|| scale_of(ends), |(low, high)| format!("{low}:{high}")))
+}
+
 /// The scale that people mean by values from and to.
 pub(super) fn scale_of((low, high): (Micro, Micro)) -> String {
-    const SCALES: [(i64, i64); 7] = [(0, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100)];
     let micro = |whole: i64| whole * 1_000_000;
     let fits = |(from, to): &&(i64, i64)| low.value() >= micro(*from) && high.value() <= micro(*to);
     match SCALES.iter().find(fits) {

@@ -63,6 +63,10 @@ impl From<IntakeError> for CliError {
                 let data = json!({"rule": "score_once", "conflicts": seqs.len(), "seqs": seqs});
                 with_data(message, "clover log --kind score.conflict", data)
             }
+            IntakeError::LateFields { .. } => Self::refused(
+                message,
+                "the same command without --field; a new experiment takes it with its rows, before labels",
+            ),
             IntakeError::NoTexts {
                 file,
                 line,

@@ -1,10 +1,12 @@
 //! Which verb takes a file, with its columns, its scale and the options that were given.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::intake::ImportArgs;
+use crate::cli::intake::SealOptions;
 use crate::cli::intake_files;
 use crate::cli::intake_forms;
 use crate::cli::intake_forms::Verb;
@@ -17,16 +19,16 @@ use crate::view::guide::GuideFile;
 use crate::workflow::import;
 use crate::workflow::import::Brings;
 use crate::workflow::import::How;
+use crate::workflow::import::ImportError;
 use crate::workflow::import::ImportRows;
 use crate::workflow::import::form::FileForm;
 use crate::workflow::import::row;
+use crate::workflow::import::tools;
+use crate::workflow::import::tools::TakenAs;
+use crate::workflow::import::tools::Tool;
+use crate::workflow::import::tools::ToolTerms;
 use crate::workflow::split;
 use crate::workflow::split::SampledTimes;
-
-/// From a log of Inspect to rows with scores.
-const INSPECT: &str = r#".eval.model as $m | .samples[] | {target_policy: $m, prompt_id: (.id | tostring), draw_idx: (.epoch - 1), prompt: (.input | if type == "string" then . else tojson end), response: .output.completion, judge_score: (.scores | to_entries[0].value.value | if . == "C" then 1 elif . == "I" then 0 else . end)}"#;
-/// From results of promptfoo to rows with scores.
-const PROMPTFOO: &str = r#".results.results[] | {target_policy: .provider.id, prompt_id: "\(.testIdx)-\(.promptIdx)", prompt: .prompt.raw, response: (.response.output | tostring), judge_score: .score}"#;
 
 /// Other names of columns, for a command that maps them. A rating is what a person gives.
 const COLUMNS: [(&str, &[&str]); 6] = [
@@ -52,6 +54,19 @@ const COLUMNS: [(&str, &[&str]); 6] = [
     (row::RESPONSE, &["output", "answer", "completion"]),
 ];
 
+/// Names of columns that may say when a row was sampled.
+const TIMES: [&str; 9] = [
+    "asked",
+    "asked_at",
+    "created",
+    "created_at",
+    "date",
+    "day",
+    "sampled",
+    "time",
+    "timestamp",
+];
+
 /// Options of a command that were given, as they can be typed again for `import VERB`; scales are beside them.
 pub(super) fn options(common: &ImportArgs, verb: &str) -> String {
     let mut words = String::new();
@@ -67,7 +82,13 @@ pub(super) fn options(common: &ImportArgs, verb: &str) -> String {
         add("field", Some(field));
     }
     if verb != "rows" {
-        add("purpose", other(&common.purpose, "calibrate").as_deref());
+        add(
+            "purpose",
+            common
+                .purpose
+                .as_deref()
+                .filter(|word| *word != "calibrate"),
+        );
         add("rater", other(&common.rater, "oracle").as_deref());
         add("seal", common.sealing.seal.as_deref());
         add("reveal-by", common.sealing.reveal_by.as_deref());
@@ -106,22 +127,48 @@ fn given_scales(common: &ImportArgs, verb: &str) -> String {
     }
 }
 
-/// From an export of another tool to rows with scores: what `jq` is to make of it, and who judged.
-pub(super) fn of_other_tool(form: FileForm) -> Option<(&'static str, &'static str)> {
-    match form {
-        FileForm::Inspect => Some((INSPECT, "inspect")),
-        FileForm::Promptfoo => Some((PROMPTFOO, "promptfoo")),
-        _ => None,
+/// The options by which the verb of a tool brings what another verb was asked for; `None` where its files have no such thing.
+fn own_of_tool(tool: Tool, brings: Brings) -> Option<&'static str> {
+    match (tool, brings) {
+        (_, Brings::Scores) => Some(""),
+        (Tool::Inspect | Tool::Promptfoo, Brings::Texts) => Some(" --texts-only"),
+        (Tool::Langfuse, Brings::Labels) => Some(" --as label"),
+        (_, Brings::Texts | Brings::Labels) => None,
     }
 }
 
-/// The commands that make rows of an export of another tool and take them in; `None` for any other file.
+/// Whether a file of another tool holds scores of a judge, and never labels of people.
+pub(super) fn has_scores_alone(form: FileForm) -> bool {
+    let tool = Tool::of(form);
+    tool.is_some_and(|tool| own_of_tool(tool, Brings::Labels).is_none())
+}
+
+/// The command that takes in a file of another tool; `None` for any other file.
 pub(super) fn rows_of(form: FileForm, path: &Path) -> Option<String> {
-    let (filter, judge) = of_other_tool(form)?;
+    let tool = Tool::of(form)?;
     let file = shell::word(&path.display());
-    Some(format!(
-        "jq -c '{filter}' {file} > rows.jsonl && clover import cje rows.jsonl --judge {judge}"
-    ))
+    Some(format!("clover import {} {file}", tool.verb()))
+}
+
+/// The command that takes in a file of a tool that was given to another verb.
+fn of_tool(tool: Tool, file: &str, (verb, common): (Verb, &ImportArgs)) -> String {
+    let brings = match verb {
+        Verb::Labels => Brings::Labels,
+        Verb::Rows => Brings::Texts,
+        Verb::Cje | Verb::Csv | Verb::Logged | Verb::Tool(_) => Brings::Scores,
+    };
+    let own = own_of_tool(tool, brings).unwrap_or_default();
+    // Labels stand in files of their own; what these verbs share is the rest.
+    let common = ImportArgs {
+        labels: None,
+        sealing: SealOptions::default(),
+        purpose: None,
+        rater: "oracle".to_owned(),
+        ..common.clone()
+    };
+    let options = options(&common, tool.verb());
+    let scale = given_scales(&common, "labels");
+    format!("clover import {} {file}{own}{options}{scale}", tool.verb())
 }
 
 /// The command that takes a file of another form.
@@ -133,29 +180,21 @@ pub(super) fn elsewhere(
     let file = shell::word(&path.display());
     let own = match verb {
         Verb::Labels | Verb::Rows => verb.name(),
-        Verb::Cje | Verb::Csv | Verb::Logged => "cje",
+        Verb::Cje | Verb::Csv | Verb::Logged | Verb::Tool(_) => "cje",
     };
-    let jq = |filter: &str, own: &str, judge: &str| {
+    let jq = |filter: &str, own: &str| {
         let options = options(common, own);
         let scales = given_scales(common, own);
         format!(
-            "jq -c '{filter}' {file} > rows.jsonl && clover import {own} rows.jsonl{options}{scales}{judge}"
+            "jq -c '{filter}' {file} > rows.jsonl && clover import {own} rows.jsonl{options}{scales}"
         )
     };
-    if let Some((filter, judge)) = of_other_tool(form) {
-        // Who judged is known, unless it was said; rows have no judge.
-        let names_judge = own == "cje" && common.judge == "judge";
-        let judge = if names_judge {
-            format!(" --judge {judge}")
-        } else {
-            String::new()
-        };
-        return jq(filter, own, &judge);
+    if let Some(tool) = Tool::of(form) {
+        return of_tool(tool, &file, (verb, common));
     }
     match form {
-        FileForm::JsonList => jq(".[]", own, ""),
-        FileForm::Json => jq(".[] | arrays | .[]", own, ""),
-        FileForm::InspectArchive => format!("inspect log dump {file} > log.json"),
+        FileForm::JsonList => jq(".[]", own),
+        FileForm::Json => jq(".[] | arrays | .[]", own),
         FileForm::Csv | FileForm::JsonLines => taking((path, bytes), common),
         FileForm::Separated(by) => {
             let by = if by == '\t' { r"\t" } else { ";" };
@@ -164,10 +203,16 @@ pub(super) fn elsewhere(
             )
         }
         FileForm::Utf16 => format!("iconv -f UTF-16 -t UTF-8 {file} > utf8.csv"),
-        // `of_other_tool` has the others.
-        FileForm::Empty | FileForm::Other | FileForm::Inspect | FileForm::Promptfoo => {
-            intake_forms::help(verb)
-        }
+        // `of_tool` has the others.
+        FileForm::Empty
+        | FileForm::Other
+        | FileForm::Inspect
+        | FileForm::InspectArchive
+        | FileForm::Promptfoo
+        | FileForm::Langfuse
+        | FileForm::LangfuseTable
+        | FileForm::OpenaiEvals
+        | FileForm::Otel => intake_forms::help(verb),
     }
 }
 
@@ -190,6 +235,8 @@ pub(super) struct FileColumns {
     has: Vec<&'static str>,
     /// Fields with the columns of another name.
     map: Vec<(&'static str, String)>,
+    /// A column that may say when a row was sampled, where none has the name of that field.
+    sampled: Option<String>,
 }
 
 impl FileColumns {
@@ -217,7 +264,15 @@ impl FileColumns {
                 map.push((field, column.clone()));
             }
         }
-        Some(Self { form, has, map })
+        let own = columns.iter().any(|column| column == row::SAMPLED_AT);
+        let is_time = |column: &&String| TIMES.contains(&plain(column).as_str());
+        let sampled = columns.iter().find(is_time).filter(|_| !own).cloned();
+        Some(Self {
+            form,
+            has,
+            map,
+            sampled,
+        })
     }
 
     /// Whether a column has this field.
@@ -243,6 +298,19 @@ impl FileColumns {
             (Brings::Texts, _) => "rows",
             (Brings::Labels, _) => "labels",
         }
+    }
+
+    /// The same with the column of times, for rows that bring texts: they are split by it.
+    fn with_times(&self) -> Option<Self> {
+        let column = self.sampled.as_ref()?;
+        let mut map = self.map.clone();
+        map.push((row::SAMPLED_AT, column.clone()));
+        Some(Self {
+            form: self.form,
+            has: self.has.clone(),
+            map,
+            sampled: None,
+        })
     }
 
     /// A filter of `jq` that gives each field its own name.
@@ -292,20 +360,65 @@ fn any_scale(
         fields: &[],
         name_prompt: &name_prompt,
     };
-    let rows = if columns.form == FileForm::Csv {
-        import::csv::rows("", bytes, &map, how)
-    } else {
-        import::cje::mapped("", bytes, &map, how)
+    readable(bytes, |bytes| {
+        if columns.form == FileForm::Csv {
+            import::csv::rows("", bytes, &map, how)
+        } else {
+            import::cje::mapped("", bytes, &map, how)
+        }
+    })
+}
+
+/// The rows of a file without the lines that cannot be read; `None` where no line can.
+pub(super) fn readable(
+    bytes: &[u8],
+    parse: impl Fn(&[u8]) -> Result<ImportRows, ImportError>,
+) -> Option<ImportRows> {
+    let error = match parse(bytes) {
+        Ok(rows) => return Some(rows),
+        Err(error) => error,
     };
-    rows.ok()
+    let wrong = std::iter::once(&error).chain(&error.more);
+    let wrong: BTreeSet<u64> = wrong.map(|of| of.line).collect();
+    // A header that is wrong, or the file as a whole, leaves nothing to read.
+    if wrong.contains(&0) || wrong.contains(&1) {
+        return None;
+    }
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let lines = (1..).zip(lines).filter(|(at, _)| !wrong.contains(at));
+    let rest: Vec<u8> = lines.flat_map(|(_, line)| line).copied().collect();
+    parse(&rest).ok()
+}
+
+/// Rows of a file of a tool, whatever their scale; `None` where one cannot be read, or where more has to be said.
+fn of_any_scale(tool: Tool, bytes: &[u8], brings: Brings) -> Option<ImportRows> {
+    let wide = (Micro::new(-Micro::MAX)?, Micro::new(Micro::MAX)?);
+    let stand_in = PolicyId::new("policy")
+        .ok()
+        .filter(|_| tool == Tool::Langfuse);
+    let name_prompt = |prompt: &str| intake_files::prompt_name(&[0; 32], prompt);
+    let how = How {
+        policy: stand_in.as_ref(),
+        logprobs: false,
+        brings,
+        scale: wide,
+        label_scale: Some(wide),
+        fields: &[],
+        name_prompt: &name_prompt,
+    };
+    let taken_as = (brings == Brings::Labels).then_some(TakenAs::Label);
+    let terms = ToolTerms {
+        taken_as,
+        ..ToolTerms::default()
+    };
+    tools::rows(tool, ("", bytes), terms, how).ok()
 }
 
 /// The scales that the values of files need, where 0 to 1 does not hold them.
 fn own_scales(files: &[ImportRows], brings: Brings) -> String {
     let scale = |values: &mut dyn Iterator<Item = Micro>| {
         let all: Vec<_> = values.collect();
-        let ends = (*all.iter().min()?, *all.iter().max()?);
-        Some(intake_forms::scale_of(ends))
+        intake_forms::scale_meant(&all)
     };
     let rows = || files.iter().flat_map(|file| &file.rows);
     let labels = scale(&mut rows().filter_map(|row| row.label));
@@ -322,6 +435,22 @@ fn own_scales(files: &[ImportRows], brings: Brings) -> String {
             say("scale", scores.filter(is_other)) + &say("label-scale", apart)
         }
     }
+}
+
+/// The columns with those of times among them, and the rows that they give: where texts are taken in and every time is one.
+fn timed(
+    columns: &FileColumns,
+    brings: Brings,
+    read: impl Fn(&FileColumns) -> Option<ImportRows>,
+) -> Option<(FileColumns, ImportRows)> {
+    if brings != Brings::Texts {
+        return None;
+    }
+    let with = columns.with_times()?;
+    let rows = read(&with)?;
+    let is_timed = rows.rows.iter().all(|row| row.sampled_at.is_some());
+    let is_whole = read(columns).is_some_and(|all| all.rows.len() == rows.rows.len());
+    (is_timed && is_whole).then_some((with, rows))
 }
 
 /// A file or folder that a person names for what it brings, as far as it could be read.
@@ -349,8 +478,13 @@ impl GivenRows {
     /// Its rows, whatever their scale.
     pub(super) fn rows(&self, brings: Brings) -> Option<Vec<ImportRows>> {
         let files = self.files.iter().map(|(path, bytes)| {
+            if let Some(tool) = Tool::of(FileForm::of(bytes)) {
+                return of_any_scale(tool, bytes, brings);
+            }
             let columns = FileColumns::of(bytes)?;
-            any_scale((path, bytes), &columns, None, brings)
+            let read = |columns: &FileColumns| any_scale((path, bytes), columns, None, brings);
+            let timed = timed(&columns, brings, read).map(|(_, rows)| rows);
+            timed.or_else(|| read(&columns))
         });
         files.collect()
     }
@@ -381,19 +515,23 @@ impl GivenRows {
             Brings::Labels => "labels",
         };
         let mut file = GuideFile::unread(unread, &self.given);
-        let Some((_, bytes)) = self.files.first() else {
+        let Some((path, bytes)) = self.files.first() else {
             return file;
         };
         let Some(columns) = FileColumns::of(bytes) else {
-            if let Some((filter, judge)) = of_other_tool(FileForm::of(bytes)) {
-                file.before = format!("jq -c '{filter}' {} > rows.jsonl && ", file.file);
-                "rows.jsonl".clone_into(&mut file.file);
-                if brings == Brings::Scores {
-                    file.columns = format!(" --judge {judge}");
+            if let Some(tool) = Tool::of(FileForm::of(bytes))
+                && let Some(own) = own_of_tool(tool, brings)
+            {
+                tool.verb().clone_into(&mut file.verb);
+                own.clone_into(&mut file.columns);
+                if let Some(files) = self.rows(brings) {
+                    file.scale = own_scales(&files, brings);
                 }
             }
             return file;
         };
+        let read = |columns: &FileColumns| any_scale((path, bytes), columns, None, brings);
+        let columns = timed(&columns, brings, read).map_or(columns, |(with, _)| with);
         columns.verb(brings).clone_into(&mut file.verb);
         if let Some(files) = self.rows(brings) {
             file.scale = own_scales(&files, brings);

@@ -10,12 +10,14 @@ use crate::cli::intake_files::Scores;
 use crate::cli::judge_compare;
 use crate::cli::judge_drift;
 use crate::cli::judge_rows::Desk;
+use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::session::judge::history;
 use crate::session::judge::judging;
 use crate::session::judge::scoring;
 use crate::session::judge::scoring::Rescore;
+use crate::view::Exit;
 use crate::view::View;
 use crate::view::judge;
 use crate::view::judge::JudgeRun;
@@ -83,8 +85,12 @@ pub(super) struct JudgeArgs {
         help = "JSON of known sources, facts and tool calls; and of what the judge finds"
     )]
     pub known: Option<PathBuf>,
-    /// The judge's template with the rubric fields that it shows
-    #[arg(long, value_name = "FILE")]
+    /// A text that the program is told in every ask, as `judge_prompt`; it is kept on record
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "A text that the program is told in every ask; kept on record, public"
+    )]
     pub prompt: Option<PathBuf>,
     /// Name of the model behind a command
     #[arg(long, value_name = "TEXT", default_value = "command")]
@@ -115,6 +121,52 @@ pub(super) struct JudgeArgs {
         help = "A program that scores; its files are part of who the judge is"
     )]
     pub command: Vec<String>,
+}
+
+impl JudgeArgs {
+    /// The command that asks the same judge about a sample of the same rows again.
+    fn check_command(&self) -> String {
+        let mut words = format!(
+            "clover judge rescore-check --judge {}",
+            shell::word(&self.judge)
+        );
+        let mut add = |option: &str, value: &dyn std::fmt::Display| {
+            words.push_str(&format!(" --{option} {}", shell::word(value)));
+        };
+        for rows in &self.rows {
+            add("rows", &rows.display());
+        }
+        let files = [("known", &self.known), ("prompt", &self.prompt)];
+        for (option, file) in files {
+            if let Some(file) = file {
+                add(option, &file.display());
+            }
+        }
+        let texts = [
+            ("experiment", &self.experiment),
+            ("policy", &self.policy),
+            ("scale", &self.scale),
+        ];
+        for (option, text) in texts {
+            if let Some(text) = text {
+                add(option, text);
+            }
+        }
+        if !self.command.is_empty() && self.model != "command" {
+            add("model", &self.model);
+        }
+        if self.recorded {
+            words.push_str(" --recorded");
+        }
+        if self.builtin {
+            words.push_str(" --builtin");
+        }
+        if !self.command.is_empty() {
+            let command = self.command.iter().map(shell::word);
+            words.push_str(&format!(" -- {}", command.collect::<Vec<_>>().join(" ")));
+        }
+        words
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -172,14 +224,23 @@ fn score(ctx: &mut Ctx<'_>, args: &JudgeRunArgs) -> Result<View, CliError> {
     for shared in desk.kinship() {
         ctx.warn(shared.to_string());
     }
+    if args.common.prompt.is_some() && !desk.assignment.is_told() {
+        ctx.warn(format!(
+            "judge {judge} is not told the text of --prompt: only its hash is on record; a judge of another name is told it"
+        ));
+    }
     let ports = ctx.ports().with_scorer(args.scorer.as_ref());
     let mut ports = ports.with_program(&desk.program).with_interrupts()?;
     let counts = judging::run(&mut ports, &desk.home, &mut desk.ledger, desk.assignment)?;
-    finished(&desk.ledger, &JudgeRun::of(judge, counts))
+    finished(
+        &desk.ledger,
+        &JudgeRun::of(judge, counts),
+        &args.common.check_command(),
+    )
 }
 
 /// The answer of a run.
-fn finished(ledger: &Ledger, facts: &JudgeRun) -> Result<View, CliError> {
+fn finished(ledger: &Ledger, facts: &JudgeRun, check: &str) -> Result<View, CliError> {
     let conflicts = facts.conflicts;
     if conflicts > 0 {
         let message = format!(
@@ -189,7 +250,7 @@ fn finished(ledger: &Ledger, facts: &JudgeRun) -> Result<View, CliError> {
         error.data = View::of(facts).facts().clone();
         return Err(error);
     }
-    Ok(facts.view(ledger))
+    Ok(facts.view(ledger, check))
 }
 
 fn check(ctx: &mut Ctx<'_>, args: &JudgeCheckArgs) -> Result<View, CliError> {
@@ -214,7 +275,8 @@ fn rescored(found: &Rescore) -> Result<View, CliError> {
         let message = format!(
             "{mismatches} of {keys} rows were scored differently this time; it is on record as score.replayed"
         );
-        let mut error = CliError::refused(message, format!("clover show {}", appended[0].seq));
+        let next = format!("clover show {}", appended[0].seq);
+        let mut error = CliError::new(Exit::Fail, "failed", message, next);
         error.data = View::of(&facts).facts().clone();
         return Err(error);
     }

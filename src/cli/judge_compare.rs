@@ -1,12 +1,18 @@
 //! `clover judge compare`: two judges on the same labelled rows.
 
+use std::collections::BTreeSet;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
+use crate::ledger::State;
 use crate::session::judge::agreement;
+use crate::session::judge::agreement::Comparison;
 use crate::view::View;
+use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::judge_compare as view;
 
 const HELP: &str = "clover judge compare --help";
@@ -35,6 +41,17 @@ fn judge(text: &str) -> Result<JudgeId, CliError> {
         .map_err(|error| CliError::usage(format!("judge {text:?}: {error}"), HELP))
 }
 
+/// Assumptions about the label and either judge that fail, a sentence each.
+fn failing(state: &State, experiment: &ExperimentId, of: &Comparison) -> Vec<String> {
+    let of_judge = |judge| ClaimBasis::of(state, experiment, judge);
+    let both = [of_judge(&of.said.first), of_judge(&of.said.second)];
+    let all = both.iter().flat_map(ClaimBasis::failing);
+    all.cloned()
+        .collect::<BTreeSet<String>>()
+        .into_iter()
+        .collect()
+}
+
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let judges = [judge(&args.first)?, judge(&args.second)?];
     if judges[0] == judges[1] {
@@ -46,7 +63,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         let state = at.state(&ledger);
         let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
         let found = agreement::compare(&ledger, state, &experiment, judges)?;
-        return Ok(view::shown(&found));
+        let failing = failing(state, &experiment, &found);
+        return Ok(view::shown(&found, &failing));
     }
     let (home, mut ledger) = home::open_to_write(ctx)?;
     let named = args.experiment.as_deref();
@@ -57,5 +75,6 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     } else if found.seq.is_none() {
         ctx.note("not recorded: no plan stands behind it; --exploratory records it as exploratory");
     }
-    Ok(view::shown(&found))
+    let failing = failing(ledger.state(), &experiment, &found);
+    Ok(view::shown(&found, &failing))
 }

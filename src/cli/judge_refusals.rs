@@ -37,9 +37,10 @@ impl From<JudgingError> for CliError {
                 Self::input(format!("--rows: {message}"), DRIFT_HELP)
             }
             JudgingError::NoAnchors(_) => Self::not_found(message, "clover iterate anchors --help"),
-            JudgingError::Known { .. } | JudgingError::NoPrompt(_) => {
-                Self::integrity("damaged", message, "clover verify")
-            }
+            JudgingError::Known { .. }
+            | JudgingError::NoPrompt(_)
+            | JudgingError::OtherPrompt(_) => Self::integrity("damaged", message, "clover verify"),
+            JudgingError::Unruled(_) => Self::refused(message, "clover rulebook adopt"),
             JudgingError::Textless { .. } => {
                 Self::input(message, "clover judge run --judge llm -- python3 judge.py")
             }

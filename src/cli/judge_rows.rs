@@ -56,6 +56,18 @@ fn known(
     Ok(Some((bytes, known)))
 }
 
+/// What a program is told in every ask.
+fn prompt(ctx: &mut Ctx<'_>, common: &JudgeArgs) -> Result<String, CliError> {
+    let Some(path) = &common.prompt else {
+        return Ok(String::new());
+    };
+    let text = String::from_utf8(ctx.read(path)?).ok();
+    text.filter(|text| !text.is_empty()).ok_or_else(|| {
+        let message = format!("{}: expected a text in UTF-8", path.display());
+        CliError::input(message, HELP)
+    })
+}
+
 /// What answers as the judge.
 fn model(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<Model, CliError> {
     if common.recorded {
@@ -101,10 +113,7 @@ fn scale(common: &JudgeArgs) -> Result<Option<ScaleEnds>, CliError> {
 fn spec(ctx: &mut Ctx<'_>, common: &JudgeArgs, scores: Scores) -> Result<JudgeSpec, CliError> {
     let judge = JudgeId::new(common.judge.as_str())
         .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", common.judge), HELP))?;
-    let prompt = match &common.prompt {
-        Some(path) => ctx.read(path)?,
-        None => Vec::new(),
-    };
+    let prompt = prompt(ctx, common)?;
     let known = known(ctx, common)?;
     let model = model(ctx, common, scores)?;
     Ok(JudgeSpec {

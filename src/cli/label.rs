@@ -73,7 +73,7 @@ fn probability(what: &str, text: &str) -> Result<Micro, CliError> {
     let parsed = Micro::parse(text).ok().filter(|(_, rounded)| !rounded);
     let fit = parsed.filter(|(value, _)| (1..=1_000_000).contains(&value.value()));
     fit.map(|(value, _)| value).ok_or_else(|| {
-        let message = format!("{what} {text:?}: expected 0.000001 to 1 with at most six decimals");
+        let message = format!("{what} {text:?}: expected a number from 0.000001 to 1 with at most six decimals, such as 0.3");
         CliError::usage(message, HELP)
     })
 }

@@ -3,7 +3,8 @@
 use crate::cli::error::CliError;
 use crate::session::label::LabelError;
 
-const CHARGE: &str = "clover record budget.charged --data '{\"account\":…,\"amount\":1,\"for\":…}'";
+const CHARGE: &str =
+    "clover record budget.charged --data '{\"account\":\"ACCOUNT\",\"amount\":1,\"for\":\"WHY\"}'";
 const SEALED: &str = "clover log --kind label.sealed";
 
 impl From<LabelError> for CliError {

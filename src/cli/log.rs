@@ -6,6 +6,7 @@ use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::input;
+use crate::cli::ui::Form;
 use crate::cli::wallet;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
@@ -17,12 +18,15 @@ use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::ledger::read::LogEntry;
 use crate::session::listing;
+use crate::view::Block;
 use crate::view::View;
 use crate::view::entry;
 use crate::view::entry::EntryFacts;
+use crate::view::text::Screen;
 pub(super) use crate::view::text::short_time;
+use crate::view::text::thousands;
 
-/// Entries listed when nothing narrows them.
+/// Entries that a terminal shows where nothing narrows them; a pipe and `--json` have them all.
 const LIMIT: u64 = 50;
 /// Entries looked at a time when the newest are wanted.
 const CHUNK: u64 = 4_096;
@@ -49,7 +53,7 @@ pub(super) struct Args {
     /// Last entry
     #[arg(long, value_name = "SEQ")]
     pub to: Option<u64>,
-    /// At most so many: the newest, or the first where --from is given
+    /// At most so many: the newest, or the first where --from is given [default: 50 on a terminal, else all]
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
 }
@@ -68,6 +72,24 @@ impl Filter {
             && self.author.is_none_or(|author| author == header.author)
             && (self.experiment.is_none() || self.experiment == header.experiment)
     }
+}
+
+/// The newest entries below a position that are asked for, oldest first; where a kind is, its index finds them.
+fn newest_of(
+    ledger: &Ledger,
+    filter: &Filter,
+    to: u64,
+    limit: u64,
+) -> Result<Vec<LogEntry>, CliError> {
+    let Some(kind) = filter.kind else {
+        return newest(ledger, filter, to, limit);
+    };
+    let takes = |read: &LogEntry| filter.takes(read);
+    let of = KindQuery {
+        kind,
+        takes: &takes,
+    };
+    Ok(listing::newest(ledger, &of, to, limit)?)
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
@@ -90,33 +112,28 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
             .map(super::record::experiment_id)
             .transpose()?,
     };
+    may_follow(ctx, args)?;
     let head = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let to = args.to.map_or(head, |to| (to + 1).min(head));
     let mut out = Listing {
         entries: Vec::new(),
+        lines: String::new(),
         left: args.limit.unwrap_or(u64::MAX),
         started: false,
     };
     match args.from {
         Some(from) => out.forward(ctx, &ledger, &filter, from, to)?,
         None if args.follow => {}
+        None if args.limit.is_none() && (args.to.is_some() || is_whole(ctx)) => {
+            out.forward(ctx, &ledger, &filter, 0, to)?;
+        }
         None => {
-            let limit = args
-                .limit
-                .unwrap_or(if args.to.is_some() { u64::MAX } else { LIMIT });
-            let newest = match filter.kind {
-                Some(kind) => {
-                    let takes = |read: &LogEntry| filter.takes(read);
-                    let of = KindQuery {
-                        kind,
-                        takes: &takes,
-                    };
-                    listing::newest(&ledger, &of, to, limit)?
-                }
-                None => newest(&ledger, &filter, to, limit)?,
-            };
+            let newest = newest_of(&ledger, &filter, to, args.limit.unwrap_or(LIMIT))?;
             for read in &newest {
                 out.give(ctx, ledger.state(), read)?;
+            }
+            if args.limit.is_none() {
+                tell_of_more(ctx, &newest, to);
             }
         }
     }
@@ -131,7 +148,39 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     }
     let size = ctx.as_of.map_or(ledger.size(), |seq| seq + 1);
     let root = ledger.root_at(size)?;
-    Ok(entry::listed((size, root), out.entries))
+    let mut view = entry::listed((size, root), out.entries);
+    if !out.lines.is_empty() {
+        view.blocks.insert(0, Block::Source(out.lines));
+    }
+    Ok(view)
+}
+
+/// A log that is followed gives lines as they come, and no whole answer.
+fn may_follow(ctx: &Ctx<'_>, args: &Args) -> Result<(), CliError> {
+    if args.follow && !ctx.globals.json && ctx.globals.form != Form::Text {
+        return Err(CliError::usage(
+            "--follow gives lines as they come, and --render sets a whole answer",
+            "clover log --follow",
+        ));
+    }
+    Ok(())
+}
+
+/// Says what a terminal is not shown of a log of so many entries.
+fn tell_of_more(ctx: &mut Ctx<'_>, newest: &[LogEntry], size: u64) {
+    let shown = newest.len() as u64;
+    let is_cut = shown == LIMIT && newest.first().is_some_and(|of| of.stored.seq > 0);
+    if is_cut {
+        let size = thousands(size);
+        ctx.note(&format!(
+            "the newest {shown} of a log of {size} entries; --limit N shows more, and --from 0 all"
+        ));
+    }
+}
+
+/// Whether nothing is left out: a program reads what is piped to it to its end.
+fn is_whole(ctx: &Ctx<'_>) -> bool {
+    ctx.globals.json || matches!(ctx.screen(), Screen::Pipe)
 }
 
 /// The newest entries that the filter takes, oldest of them first.
@@ -164,6 +213,8 @@ fn newest(
 /// Entries as they are given out: lines at once, objects collected for `--json`.
 struct Listing {
     entries: Vec<EntryFacts>,
+    /// Lines of a document or a page, which sets them as others wrote them and never as its own.
+    lines: String,
     left: u64,
     started: bool,
 }
@@ -217,8 +268,15 @@ impl Listing {
             self.entries.push(entry::facts(read).map_err(damaged)?);
             return Ok(());
         }
-        if !self.started {
-            self.started = true;
+        let is_new = !std::mem::replace(&mut self.started, true);
+        if ctx.globals.form != Form::Text {
+            if is_new {
+                self.lines.push_str(&entry::head(Screen::Pipe));
+            }
+            self.lines.push_str(&entry::row(state, read, Screen::Pipe));
+            return Ok(());
+        }
+        if is_new {
             ctx.out(&entry::head(ctx.screen()))?;
         }
         ctx.out(&entry::row(state, read, ctx.screen()))

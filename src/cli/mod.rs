@@ -47,6 +47,7 @@ mod import;
 mod import_labels;
 mod import_ledger;
 mod import_rows;
+mod import_tools;
 mod init;
 mod input;
 mod intake;

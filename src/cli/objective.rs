@@ -68,7 +68,7 @@ fn requester(ctx: &Ctx<'_>, bench: &Bench, named: Option<&str>) -> Result<KeyId,
         (None, [only]) => Ok(*only),
         (None, []) => Err(CliError::refused(
             "no live key in role optimizer",
-            "clover key new --role optimizer",
+            "clover key new NAME --role optimizer",
         )),
         (None, _) => Err(CliError::usage(
             "several keys are in role optimizer: --requester says which asks",

@@ -137,7 +137,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View
         let recorded = one.diagnosed.clone();
         one.diagnosed = ope::claimed(recorded.clone(), &found, &read.experiment);
         diagnoses.push(match form {
-            Form::Claimed | Form::Compared => one.diagnosed.clone(),
+            Form::Claimed | Form::Compared | Form::Shared => one.diagnosed.clone(),
             Form::Bare => recorded,
         });
         computed.push(one);
@@ -157,13 +157,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result<View
         ambient::replace(&ctx.path(path), svg.as_bytes(), false)?;
         ctx.note(&format!("wrote {}", path.display()));
     }
-    let recorded = if args.terms.fit.dry_run || ctx.as_of.is_some() {
+    let recorded = if estimate::is_shown_alone(ctx, &args.terms.fit, &found) {
         None
     } else {
         Some(append(ctx, &mut read, &found, (&computed, &diagnoses))?)
     };
     let shown = computed.iter().zip(direct).collect::<Vec<_>>();
-    let unrecorded = estimate::unrecorded(ctx);
+    let unrecorded = estimate::unrecorded(ctx, &found);
     Ok(view::shown(&terms.logger, &shown, recorded, unrecorded))
 }
 

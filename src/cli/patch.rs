@@ -1,9 +1,11 @@
 //! `clover patch`: edits to a rubric, checked, proposed and taken back.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::key;
@@ -14,6 +16,7 @@ use crate::cli::submit;
 use crate::event::id::IterationId;
 use crate::event::id::PatchId;
 use crate::event::payload::rubric::AuthorKind;
+use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -21,8 +24,10 @@ use crate::ledger::State;
 use crate::projection::iterations::Iteration;
 use crate::projection::iterations::Iterations;
 use crate::rubric::CheckedPatch;
+use crate::rubric::Code;
 use crate::rubric::Patch;
 use crate::rubric::PatchFault;
+use crate::rubric::starter;
 use crate::session::SessionError;
 use crate::session::append::Intent;
 use crate::session::iterate::IterationError;
@@ -38,6 +43,9 @@ const NEXT: &str = "clover patch check --help";
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
+    /// Write a patch to begin with: of a family, or of a leaf of the rubric
+    #[command(after_help = "Example:\n  clover patch new length_bias_cap -o patch.yaml")]
+    New(PatchNewArgs),
     /// Run the twelve checks of a patch; nothing is recorded
     #[command(
         after_help = "Example:\n  clover patch check patch.yaml --rubric rubric.yaml\n  \
@@ -65,6 +73,19 @@ pub(super) enum Verb {
         after_help = "Example:\n  clover patch withdraw concise-1 --reason 'a better one is at hand'"
     )]
     Withdraw(WithdrawArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct PatchNewArgs {
+    /// A family of patches, or the dotted path of a leaf
+    #[arg(value_name = "FAMILY|PATH")]
+    pub of: String,
+    /// The rubric: a file, or an experiment; default the one that is open
+    #[arg(long, value_name = "FILE|EXPERIMENT[@VERSION]")]
+    pub rubric: Option<String>,
+    /// The file; default standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -128,6 +149,7 @@ pub(super) struct WithdrawArgs {
 
 pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     match verb {
+        Verb::New(args) => new(ctx, args),
         Verb::Check(args) => check(ctx, args, false),
         Verb::Diff(args) => check(ctx, args, true),
         Verb::Propose(args) => propose(ctx, args),
@@ -170,6 +192,38 @@ pub(super) fn bench(state: &State, name: &str) -> Result<(IterationId, Bench), C
     Ok((id, bench))
 }
 
+/// Writes a patch to begin with. Names that were used are not taken again, where a ledger is at hand.
+fn new(ctx: &mut Ctx<'_>, args: &PatchNewArgs) -> Result<View, CliError> {
+    let (rubric, used, iteration) = if let Some(name) = &args.rubric {
+        (rubric::find(ctx, name)?, BTreeSet::new(), None)
+    } else {
+        let (home, ledger, view) = home::view(ctx)?;
+        let state = view.state(&ledger);
+        let experiment = current::experiment(ctx, &home, state, None)?;
+        let name = experiment.to_string();
+        let iterations = state.fold::<Iterations>();
+        let all = iterations
+            .by_id
+            .values()
+            .flat_map(|it| it.candidates.keys());
+        let used: BTreeSet<String> = all.map(PatchId::to_string).collect();
+        let open = iterations.open_in(&experiment).map(|(id, _)| id.clone());
+        (rubric::find(ctx, &name)?, used, open)
+    };
+    let Some(text) = starter::starter(&rubric, &args.of, &used) else {
+        let message = format!(
+            "{:?}: expected a family, or a leaf: {}",
+            args.of,
+            views::choices(&rubric)
+        );
+        return Err(CliError::usage(message, "clover patch new --help"));
+    };
+    if let Some(output) = &args.output {
+        ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
+    }
+    Ok(views::new(text, args.output.as_deref(), iteration.as_ref()))
+}
+
 /// A document that passed, with what it says.
 pub(super) fn passed(
     ctx: &mut Ctx<'_>,
@@ -186,7 +240,12 @@ pub(super) fn passed(
 pub(super) fn refused(fault: &PatchFault, source: &str) -> CliError {
     let code = fault.code.as_str();
     let message = format!("{} ({code})", fault.message);
-    let mut error = rubric::fault(source, fault.place.clone(), message, NEXT);
+    // Whoever does not know the grammar begins with a patch that has it.
+    let next = match fault.code {
+        Code::Parse | Code::Keys | Code::Path => "clover patch new --help",
+        _ => NEXT,
+    };
+    let mut error = rubric::fault(source, fault.place.clone(), message, next);
     error.data["code"] = code.into();
     error
 }

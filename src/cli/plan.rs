@@ -164,6 +164,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         prices,
         policies: plain.policies.unwrap_or(scored as u64),
         sturdy: true,
+        each: true,
     };
     let planned = planning::plan(&found, &ask).map_err(|error| unplanned(&error))?;
     if let Some(path) = priced.and_then(|args| args.plot.as_ref()) {
@@ -183,7 +184,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
     };
     let view = plans::show(&found, planned, recorded);
     Ok(match ctx.as_of {
-        Some(_) => view.with_verdict(estimate::unrecorded(ctx)),
+        Some(_) => view.with_verdict(estimate::unrecorded(ctx, &found)),
         None => view,
     })
 }

@@ -344,7 +344,7 @@ fn without_probe(unprobed: &[PolicyId], policies: usize) -> String {
     }
     let names: Vec<&str> = unprobed.iter().map(PolicyId::as_str).collect();
     format!(
-        "; {} of {policies} policies have no probe in it and stay unchecked: {}",
+        "; {} of {policies} policies have no probe in it, and no audit by it checks them: {}",
         names.len(),
         names.join(", ")
     )

@@ -11,13 +11,17 @@ use crate::cli::rubric;
 use crate::cli::submit;
 use crate::ground::ambient;
 use crate::ground::shell;
+use crate::ledger::Ledger;
+use crate::projection::releases::APPROVALS_MIN;
 use crate::session::SessionError;
 use crate::session::deploy::DeployError;
 use crate::session::deploy::prompt as committing;
 use crate::session::deploy::prompt::PromptCommit;
 use crate::view::View;
+use crate::view::approval;
 use crate::view::prompt as views;
 use crate::view::prompt::PromptShown;
+use crate::workflow::prompts;
 
 const NEXT: &str = "clover prompt log";
 
@@ -104,8 +108,7 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<View, CliError> {
     let done = committing::commit(&mut ctx.ports(), &mut ledger, of, version, intent);
     let done = done.map_err(|error| match error {
         SessionError::Deploy(error @ DeployError::Uncommitted(_)) => {
-            let next = format!("clover approve {} --help", shell::word(&args.patch));
-            CliError::from(error).with_next(next)
+            uncommitted(&ledger, &args.patch, error)
         }
         error => error.into(),
     })?;
@@ -115,6 +118,26 @@ fn commit(ctx: &mut Ctx<'_>, args: &CommitArgs) -> Result<View, CliError> {
     };
     let answer = submit::shown(ctx, &ledger, &submission);
     Ok(views::committed(answer, args.dry_run, &experiment, &said))
+}
+
+/// Why a patch is not committed: approvals that lack are another person's to give, all else is seen in the log of prompts.
+fn uncommitted(ledger: &Ledger, patch: &str, error: DeployError) -> CliError {
+    let mut failed = CliError::from(error);
+    let Ok((experiment, accepted)) = approve::acceptance(ledger.state(), patch) else {
+        return failed;
+    };
+    let lacks = accepted.refused().is_none()
+        && accepted.approvals().len() < APPROVALS_MIN
+        && !prompts::two_key(ledger.state(), experiment, accepted).is_empty();
+    let patch = shell::word(&patch);
+    if lacks {
+        failed.message = format!("{}. {}", failed.message, approval::SECOND);
+        return failed.with_next(approval::approve(&patch));
+    }
+    match accepted.refused() {
+        Some(seq) => failed.with_next(format!("clover show {seq}")),
+        None => failed,
+    }
 }
 
 fn log(ctx: &mut Ctx<'_>, args: &LogArgs) -> Result<View, CliError> {

@@ -17,6 +17,7 @@ use crate::cli::record;
 use crate::event::id::ExperimentId;
 use crate::event::payload::rubric::RubricRegistered;
 use crate::ground::ambient;
+use crate::ground::shell;
 use crate::ground::yaml::NodePosition;
 use crate::ground::yaml::YamlError;
 use crate::ledger::Command;
@@ -165,6 +166,15 @@ pub(super) fn parsed(ctx: &mut Ctx<'_>, file: &Path) -> Result<RubricRegistered,
     let yaml = document(ctx, file, NEXT)?;
     let next = "clover rubric register --help";
     let wrong = |error: YamlError| fault(&source(file), error.place, error.message, next);
+    if let Some((line, marked)) = views::unfilled(&yaml) {
+        let place = NodePosition {
+            line,
+            ..NodePosition::default()
+        };
+        let message = format!("this line is not filled: {marked}");
+        let next = format!("clover rubric show {}", shell::word(&file.display()));
+        return Err(fault(&source(file), place, message, &next));
+    }
     patches::register(&yaml).map_err(wrong)
 }
 

@@ -190,7 +190,7 @@ fn prove(sandbox: &mut Sandbox) -> Result<String, CliError> {
 
 fn export(sandbox: &mut Sandbox) -> Result<String, CliError> {
     let folder = sandbox.path("export").display().to_string();
-    sandbox.run(&["export", "jsonl", "-o", &folder, "--blobs"])?;
+    sandbox.run(&["export", "jsonl", "-o", &folder])?;
     let verified = sandbox.run(&["verify", &folder])?;
     expect(verified.exit == Exit::Done, "an export verifies by itself")
 }

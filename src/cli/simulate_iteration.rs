@@ -194,8 +194,12 @@ fn registered(ctx: &mut Ctx<'_>, name: &str) -> Result<Manifest, CliError> {
         .by_id
         .get(&id)
         .and_then(|record| record.in_force());
-    let missing =
-        || CliError::not_found(format!("no manifest {id} in force"), "clover prereg list");
+    let missing = || {
+        CliError::not_found(
+            format!("no manifest {id} in force"),
+            "clover log --kind manifest.registered",
+        )
+    };
     Ok(version.ok_or_else(missing)?.manifest.clone())
 }
 

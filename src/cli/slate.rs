@@ -105,9 +105,5 @@ pub(super) fn settle(ctx: &mut Ctx<'_>, result: Result<View, CliError>) -> Resul
     ctx.warn(format!(
         "not recorded yet: {events} signed events wait in {place} for whoever writes the log, and positions may change"
     ));
-    result.map(|mut view| {
-        view.verdict = "signed";
-        view.checkpoint = None;
-        view.with_next("clover sync")
-    })
+    result.map(|view| view.on_slate().with_next("clover sync"))
 }

@@ -132,7 +132,6 @@ fn graded(
     let state = read.ledger.state();
     let manifests = state.fold::<Manifests>();
     let opened = drifts::probe_opened(state, &read.experiment, design);
-    let designs = state.fold::<Designs>();
     let usual = drifts::usual::usual_margin(state, &read.experiment, read.terms.label_scale);
     if state.asks(Question::FirstPlan) {
         // Sealed probes are opened by the next entries: what is in force now is what grades them.
@@ -150,7 +149,9 @@ fn graded(
                 for (id, ..) in drifts::planned(manifests, &read.experiment, plans) {
                     ctx.warn(late(id, design, opened));
                 }
-                let scale = designs.scale(&read.experiment).or(read.terms.label_scale);
+                let named = read.terms.label_scale;
+                let named = named.filter(|_| !state.asks(Question::DeclaredMargin));
+                let scale = state.fold::<Designs>().scale(&read.experiment).or(named);
                 Ok((within_usual(asked(args, usual)?, usual, scale)?, None))
             }
         };
@@ -410,7 +411,7 @@ fn open(
             account: args.account.clone(),
             purpose: "transport audit".to_owned(),
             yes: args.yes,
-            again: Some("clover audit transport".to_owned()),
+            again: Some(args.again(design)),
         };
         confirm::open(ctx, &read.home, &mut read.ledger, &unseal)?;
     }
@@ -448,7 +449,10 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let state = read.ledger.state();
     let place = (&read.experiment, &design);
     let ask = Ask {
-        obstacles: &|found, policy| transport_probes::obstacles_of(state, place, found, policy),
+        obstacles: &|found, policy, inside| {
+            transport_probes::obstacles_of(state, place, found, policy, inside)
+        },
+        inside: state.asks(Question::InsideProbes),
         design: &design,
         policies: &wanted.places,
         terms: &terms,
@@ -458,7 +462,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     };
     let (found, tested) =
         audit::audit(gathered, &read.terms, &ask).map_err(|error| estimate::refused(&error))?;
-    let environments = untested.test(&found)?;
+    let environments = untested.test((state, &read.experiment), &found)?;
     if tested.is_empty() && environments.is_empty() {
         let why = found.analysis.calibration.as_ref().err();
         return Err(match why {

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 
 use crate::cli::error::CliError;
 use crate::cli::estimate;
+use crate::cli::transport_probes;
 use crate::event::Kind;
 use crate::event::id::DesignId;
+use crate::event::id::ExperimentId;
 use crate::event::id::FamilyId;
 use crate::event::id::FieldId;
 use crate::event::payload::environment::EnvironmentScope;
@@ -15,6 +17,9 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::registry;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
+use crate::ledger::State;
+use crate::ledger::rulebooks::Question;
+use crate::projection::audits::obstacles;
 use crate::projection::drifts::environments as planned;
 use crate::session::estimates::Estimation;
 use crate::workflow::estimate::compute::Found;
@@ -100,19 +105,28 @@ impl<'a> UntestedFamilies<'a> {
     }
 
     /// Tests each family by the probes of the design.
-    pub(super) fn test(&self, found: &Found) -> Result<Vec<EnvironmentsTested>, CliError> {
+    pub(super) fn test(
+        &self,
+        (state, experiment): (&State, &ExperimentId),
+        found: &Found,
+    ) -> Result<Vec<EnvironmentsTested>, CliError> {
         let transport = self.plan.and_then(|manifest| manifest.transport.as_ref());
         let Some(transport) = transport else {
             return Ok(Vec::new());
         };
         let mut tested = Vec::with_capacity(self.families.len());
+        let newest = transport_probes::newest_label(state, experiment, found);
+        let of = (experiment, self.design);
+        let obstacles = obstacles::family_obstacles(state, of, &found.terms, newest);
         for (family, scopes) in &self.families {
             let ask = EnvironmentAsk {
                 correction: transport.correction,
                 design: self.design,
                 environments: scopes,
                 family,
+                inside: state.asks(Question::InsideProbes),
                 manifest: self.manifest,
+                obstacles: &obstacles,
                 q: planned::level(transport),
             };
             let of = environments::test(found, &ask).map_err(|error| estimate::refused(&error))?;

@@ -9,6 +9,8 @@ use crate::event::id::ExperimentId;
 use crate::event::id::PolicyId;
 use crate::event::payload::audit::TransportTested;
 use crate::event::payload::estimated::AuditObstacle;
+use crate::event::payload::estimated::EnvironmentRows;
+use crate::ground::shell;
 use crate::ledger::State;
 use crate::ledger::rulebooks::Question;
 use crate::num::Count;
@@ -41,7 +43,14 @@ pub(super) fn drawn(
     let state = read.ledger.state();
     let drawn = tested.iter().filter_map(|of| {
         let place = (&of.policy, design);
-        let drawn = obstacles::drawn(state, &read.experiment, place, &of.terms.judge)?;
+        let drawn = match of.drawn {
+            Some(rows) => {
+                let designs = state.fold::<Designs>();
+                let design = designs.registered(&read.experiment, design)?;
+                obstacles::of_rows(rows, design.inclusion_micro)
+            }
+            None => obstacles::drawn(state, &read.experiment, place, &of.terms.judge)?,
+        };
         Some((of.policy.clone(), drawn.expected()))
     });
     drawn.collect()
@@ -67,13 +76,8 @@ pub(super) fn short_of_draw(
     short.collect()
 }
 
-/// What keeps the audit of a policy from passing.
-pub(super) fn obstacles_of(
-    state: &State,
-    (experiment, design): (&ExperimentId, &DesignId),
-    found: &Found,
-    (policy, labels): (usize, usize),
-) -> Vec<AuditObstacle> {
+/// The newest label of a calibrator, as its fit on record has it, else as it would be put there.
+pub(super) fn newest_label(state: &State, experiment: &ExperimentId, found: &Found) -> Option<u64> {
     let sources = found.gathered.sources.iter();
     let newest_label = sources.filter_map(|of| of.newest_label).max();
     let fit = found.digest().and_then(|digest| {
@@ -81,29 +85,92 @@ pub(super) fn obstacles_of(
         let scope = (&found.terms.judge, found.terms.environment.as_ref());
         audits.fit(experiment, scope, &digest)
     });
+    fit.map_or(newest_label, FitRecord::newest)
+}
+
+/// What keeps the audit of a policy from passing.
+pub(super) fn obstacles_of(
+    state: &State,
+    (experiment, design): (&ExperimentId, &DesignId),
+    found: &Found,
+    (policy, labels): (usize, usize),
+    inside: Option<EnvironmentRows>,
+) -> Vec<AuditObstacle> {
     let of = ProbedFit {
         design,
         experiment,
+        inside,
         labels: labels as u64,
-        newest_label: fit.map_or(newest_label, FitRecord::newest),
+        newest_label: newest_label(state, experiment, found),
         policy: &found.name(policy),
         terms: &found.terms,
     };
     obstacles::obstacles(state, &of)
 }
 
+impl Args {
+    /// The same audit of a design, as it is typed again.
+    pub(super) fn again(&self, design: &DesignId) -> String {
+        let mut words = format!("clover audit transport --design {}", shell::word(design));
+        let mut add = |option: &str, value: &str| {
+            words.push_str(&format!(" --{option} {}", shell::word(value)));
+        };
+        let fit = &self.fit;
+        for policy in &self.policies {
+            add("policy", policy);
+        }
+        for covariate in &fit.covariate {
+            add("covariate", covariate);
+        }
+        for (option, value) in [
+            ("margin", &self.margin),
+            ("alpha", &self.alpha),
+            ("experiment", &fit.experiment),
+            ("environment", &fit.environment),
+        ] {
+            if let Some(value) = value {
+                add(option, value);
+            }
+        }
+        for (option, value, usual) in [
+            ("account", &self.account, "confirm-peeks"),
+            ("judge", &fit.judge, "judge"),
+            ("mode", &fit.mode, "auto"),
+        ] {
+            if value != usual {
+                add(option, value);
+            }
+        }
+        if let Some(ends) = fit.scale {
+            add("scale", &format!("{}:{}", ends.low_micro, ends.high_micro));
+        }
+        words
+    }
+}
+
 /// Refuses to put an audit on record that cannot pass for want of labels: nobody could add them afterwards.
 pub(super) fn are_all_labelled(shown: &Audits<'_>, args: &Args) -> Result<(), CliError> {
     let is_short = |of: &&TransportTested| of.obstacles.contains(&AuditObstacle::FewerProbes);
-    let short = shown.tested.iter().find(is_short);
-    let Some(of) = short.filter(|_| !args.yes && !args.fit.dry_run) else {
+    if args.yes || args.fit.dry_run {
         return Ok(());
+    }
+    let families = shown.environments.iter();
+    let mut families = families.filter(|of| of.obstacles.contains(&AuditObstacle::FewerProbes));
+    let short = shown.tested.iter().find(is_short);
+    let message = match (short, families.next()) {
+        (Some(of), _) => {
+            let words = shown.obstacle(of, AuditObstacle::FewerProbes);
+            format!("{words} An audit of it passes nothing, and is run once.")
+        }
+        (None, Some(of)) => format!(
+            "of a policy fewer rows are probes of {} than it draws: no environment passes, and each is tested once",
+            of.design
+        ),
+        (None, None) => return Ok(()),
     };
-    let words = shown.obstacle(of, AuditObstacle::FewerProbes);
-    let message = format!("{words} An audit of it passes nothing, and is run once.");
     Err(CliError::refused(
-        message,
-        "clover import labels for the others, or the same command with --yes",
+        format!("{message} Label the others first, or pass --yes."),
+        format!("{} --yes", args.again(shown.design)),
     ))
 }
 

@@ -349,13 +349,37 @@ pub(super) fn labeler(ctx: &Ctx<'_>, state: &State) -> Option<RaterId> {
     RaterId::new(name).ok()
 }
 
+/// The live key of this ledger whose file got the next free name, as `cem-2`, since another ledger's key has the name.
+fn namesake(state: &State, path: &Path) -> Option<String> {
+    let begin = format!("{}-", path.file_stem()?.to_str()?);
+    let beside = ambient::list(path.parent()?).ok()?;
+    let is_live = |path: &PathBuf| {
+        let record = public_id(path).and_then(|id| state.keyring.keys.get(&id));
+        record.is_some_and(|record| record.end.is_none())
+    };
+    let mut own = beside.into_iter().filter(|other| {
+        let stem = other.file_stem().and_then(|stem| stem.to_str());
+        let number = stem.and_then(|stem| stem.strip_prefix(&begin));
+        let is_pem = other.extension().is_some_and(|end| end == "pem");
+        is_pem && number.is_some_and(|number| number.parse::<u8>().is_ok()) && is_live(other)
+    });
+    let found = own.next().filter(|_| own.next().is_none())?;
+    Some(found.file_stem()?.to_str()?.to_owned())
+}
+
 /// Refuses a key that this ledger does not know, or no longer.
 pub(super) fn check_live(state: &State, id: KeyId, path: &Path) -> Result<(), CliError> {
+    let namesake = namesake(state, path);
     let path = path.display();
     match state.keyring.keys.get(&id) {
         None => {
-            let message = format!("wrong key: {path} ({id}) is no key of this ledger");
-            Err(CliError::refused(message, "clover key list"))
+            let message = format!(
+                "wrong key: {path} ({id}) is no key of this ledger, so it has no role here"
+            );
+            let next = namesake.map_or("clover key list".to_owned(), |name| {
+                format!("the same command with {name}, the key of that name in this ledger")
+            });
+            Err(CliError::refused(message, next))
         }
         Some(record) if let Some(end) = &record.end => {
             let how = if end.tainted_since.is_some() {

@@ -1,7 +1,7 @@
 //! The log as JSON Lines: one entry line per line, which are the leaves of the tree.
 //!
 //! A folder holds `ledger.jsonl`, `checkpoints.jsonl` (the notes kept), `checkpoint` (the signed note over exactly
-//! these lines, put in its place last) and, when asked for, `blobs/<BLAKE3 in hex>`. A stream holds the lines alone.
+//! these lines) and, when asked for, `blobs/<BLAKE3 in hex>`. A stream holds the lines alone.
 
 use std::io::Write;
 
@@ -17,8 +17,7 @@ use crate::Target;
 use crate::beside;
 use crate::lines;
 use crate::publish::CHECKPOINT;
-use crate::source;
-use crate::stage::Stage;
+use crate::stage;
 
 /// File of the entry lines.
 const LINES: &str = "ledger.jsonl";
@@ -52,17 +51,16 @@ impl Exporter for Jsonl {
             }
             Target::Folder(folder) => folder,
         };
-        let mut names = vec![LINES, CHECKPOINT, source::CHECKPOINTS];
-        names.extend(request.blobs.then_some(source::BLOBS));
-        let stage = Stage::new(folder, &names)?;
-        let folder = stage.folder();
-        let mut out = ambient::writer(&folder.join(LINES))?;
-        write_lines(ledger, size, out.as_mut(), progress)?;
-        drop(out);
-        let blobs = beside(ledger, &folder, size, request.blobs)?;
-        let note = request.checkpoint.encode();
-        ambient::write_new(&folder.join(CHECKPOINT), &note, 0o644)?;
-        stage.place()?;
+        let blobs = stage::whole(folder, |folder| {
+            ambient::create_dirs(folder)?;
+            let mut out = ambient::writer(&folder.join(LINES))?;
+            write_lines(ledger, size, out.as_mut(), progress)?;
+            drop(out);
+            let blobs = beside(ledger, folder, size, request.blobs)?;
+            let note = request.checkpoint.encode();
+            ambient::write_new(&folder.join(CHECKPOINT), &note, 0o644)?;
+            Ok(blobs)
+        })?;
         Ok(ExportCounts {
             entries: size,
             files: 3 + blobs,

@@ -3,7 +3,9 @@
 //! A format is one file here with an [`Exporter`], and one line in [`FORMATS`]. An export shows what events
 //! say and adds no number of its own; which checkpoint it ends at is the caller's choice.
 
+pub mod bundle;
 pub mod extract;
+pub mod file_name;
 mod jsonl;
 pub mod publish;
 pub mod source;
@@ -66,8 +68,11 @@ pub enum ExportError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Something of that name stands in the target already.
-    #[error("{} exists already; an export goes into a new folder", .0.display())]
+    #[error("{} exists already; an export goes into a new file or folder, or into an empty folder", .0.display())]
     Occupied(PathBuf),
+    /// An archive could not be written.
+    #[error("cannot write the archive: {0}")]
+    Archive(#[from] zip::result::ZipError),
     /// Writing failed.
     #[error("cannot write the export: {0}")]
     Output(#[from] io::Error),
@@ -126,9 +131,8 @@ struct KeptCheckpoint {
     note: String,
 }
 
-/// Writes what stands beside the entries of a folder: the checkpoints kept up to `size`, and blobs on request. Answers
-/// with the number of blobs.
-fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64, ExportError> {
+/// The lines of `checkpoints.jsonl`: the checkpoints kept up to `size`.
+fn kept_checkpoints(ledger: &Ledger, size: u64) -> Result<Vec<u8>, ExportError> {
     let mut out = Vec::new();
     let result = ledger.store().reader().checkpoints(0, |stored| {
         if stored.size > size {
@@ -143,7 +147,14 @@ fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64,
         Ok(())
     });
     result.map_err(|Stop(error)| error)?;
-    ambient::replace(&folder.join(source::CHECKPOINTS), &out, true)?;
+    Ok(out)
+}
+
+/// Writes what stands beside the entries of a folder: the checkpoints kept up to `size`, and blobs on request. Answers
+/// with the number of blobs.
+fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64, ExportError> {
+    let notes = kept_checkpoints(ledger, size)?;
+    ambient::replace(&folder.join(source::CHECKPOINTS), &notes, true)?;
     if !blobs {
         return Ok(0);
     }

@@ -19,11 +19,7 @@ use crate::Target;
 use crate::beside;
 use crate::lines;
 use crate::publish::CHECKPOINT;
-use crate::source;
-use crate::stage::Stage;
-
-/// Folder of the tiles.
-const TILES: &str = "tile";
+use crate::stage;
 
 /// The format.
 pub(super) struct Tiles;
@@ -43,38 +39,43 @@ impl Exporter for Tiles {
         request: Request<'_>,
         progress: Progress<'_>,
     ) -> Result<ExportCounts, ExportError> {
-        let Target::Folder(folder) = request.target else {
+        let Target::Folder(folder) = &request.target else {
             return Err(ExportError::Stream("tiles"));
         };
-        let mut names = vec![TILES, CHECKPOINT, source::CHECKPOINTS];
-        names.extend(request.blobs.then_some(source::BLOBS));
-        let stage = Stage::new(folder, &names)?;
-        let folder = stage.folder();
-        let size = request.checkpoint.checkpoint().size;
-        let mut out = Folder {
-            path: &folder,
-            tiler: Tiler::new(),
-            bundle: Vec::with_capacity(256),
-            files: 0,
-        };
-        lines(ledger, (0, size), progress, |line| out.take(line))?;
-        out.finish()?;
-        let root = out.tiler.root();
-        if root != request.checkpoint.checkpoint().root {
-            let found = format!("root {} over the entries", root.to_base64());
-            let seq = size.saturating_sub(1);
-            return Err(LedgerError::Integrity { seq, found }.into());
-        }
-        let blobs = beside(ledger, &folder, size, request.blobs)?;
-        let note = request.checkpoint.encode();
-        ambient::write_new(&folder.join(CHECKPOINT), &note, 0o644)?;
-        stage.place()?;
-        Ok(ExportCounts {
-            entries: size,
-            files: out.files + 2 + blobs,
-            blobs,
-        })
+        stage::whole(folder, |folder| fill(folder, ledger, &request, progress))
     }
+}
+
+fn fill(
+    folder: &Path,
+    ledger: &Ledger,
+    request: &Request<'_>,
+    progress: Progress<'_>,
+) -> Result<ExportCounts, ExportError> {
+    ambient::create_dirs(folder)?;
+    let size = request.checkpoint.checkpoint().size;
+    let mut out = Folder {
+        path: folder,
+        tiler: Tiler::new(),
+        bundle: Vec::with_capacity(256),
+        files: 0,
+    };
+    lines(ledger, (0, size), progress, |line| out.take(line))?;
+    out.finish()?;
+    let root = out.tiler.root();
+    if root != request.checkpoint.checkpoint().root {
+        let found = format!("root {} over the entries", root.to_base64());
+        let seq = size.saturating_sub(1);
+        return Err(LedgerError::Integrity { seq, found }.into());
+    }
+    let blobs = beside(ledger, folder, size, request.blobs)?;
+    let note = request.checkpoint.encode();
+    ambient::write_new(&folder.join(CHECKPOINT), &note, 0o644)?;
+    Ok(ExportCounts {
+        entries: size,
+        files: out.files + 2 + blobs,
+        blobs,
+    })
 }
 
 struct Folder<'a> {

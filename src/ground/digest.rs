@@ -5,6 +5,9 @@
 //! ([`Digest::short`]), so no identity can rest on a prefix.
 
 use std::fmt;
+use std::io;
+use std::io::Read;
+use std::io::Write;
 
 use base64_simd::Out;
 use base64_simd::STANDARD;
@@ -99,6 +102,52 @@ impl Digest {
         hex.truncate(12);
         hex
     }
+}
+
+/// Hashes by SHA-256 what goes through it.
+pub struct HashingWriter<W> {
+    out: W,
+    hasher: Sha256,
+    bytes: u64,
+}
+
+impl<W: Write> HashingWriter<W> {
+    /// Before the first byte.
+    pub fn new(out: W) -> Self {
+        Self {
+            out,
+            hasher: Sha256::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The digest of what was written, and its length in bytes.
+    pub fn finish(self) -> (Digest, u64) {
+        (Digest(self.hasher.finalize().into()), self.bytes)
+    }
+}
+
+impl<W: Write> Write for HashingWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// SHA-256 of all that a reader still gives, and how many bytes those were.
+///
+/// # Errors
+/// What the reader says.
+pub fn sha256_stream(mut reader: impl Read) -> io::Result<(Digest, u64)> {
+    let mut hashing = HashingWriter::new(io::sink());
+    io::copy(&mut reader, &mut hashing)?;
+    Ok(hashing.finish())
 }
 
 /// `BLAKE2b` with a digest of 8 bytes (RFC 7693, not a cut of the 64-byte one), as a big-endian integer: a hash

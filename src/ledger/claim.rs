@@ -112,7 +112,7 @@ static BLOB_FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(BLOB_OPE
 
 /// Blobs that a canonical body names, as (BLAKE3, length). A body is canonical and its payload closed, so
 /// the text `{"blake3":"` opens a blob reference and nothing else: inside a string its quotes are escaped.
-pub(super) fn blobs(body: &[u8]) -> Vec<(Digest, u64)> {
+pub fn blobs(body: &[u8]) -> Vec<(Digest, u64)> {
     const MIDDLE: &[u8] = b"\",\"bytes\":";
     let mut found = Vec::new();
     for at in BLOB_FINDER.find_iter(body) {

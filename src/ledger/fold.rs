@@ -419,6 +419,8 @@ pub struct Rulebook {
     pub recompute: &'static [&'static dyn Rule],
     /// What computes events again from the entries before them, asked last.
     pub again: &'static [Again],
+    /// What may not be the end of an append: the entry that asks for another one in the same append, and for which.
+    pub unfinished: fn(&super::State) -> Option<(u64, Breach)>,
     /// What `verify` says beside its verdict of the state at the end: no finding, and worth knowing.
     pub notes: fn(&super::State, &mut Vec<String>),
 }

@@ -40,6 +40,7 @@ pub use append::AppendedEvent;
 pub use append::Command;
 pub use append::SignedEvent;
 pub use catch_up::States;
+pub use claim::blobs as named_blobs;
 pub use codes::Code;
 pub use error::LedgerError;
 pub use fold::Again;

@@ -11,8 +11,8 @@ use clover_store::EntryRef;
 pub(super) struct LeafLines {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Places of entries without a line, ascending.
-    unreadable: Vec<usize>,
+    /// Places of entries without a line, ascending, each with its leaf.
+    given: Vec<(usize, Digest)>,
 }
 
 /// Adds the line of a stored entry, without newline: the bytes that its leaf is the hash of.
@@ -49,7 +49,12 @@ impl LeafLines {
 
     /// Adds an entry that has no line; its leaf is zero.
     pub(super) fn push_unreadable(&mut self) {
-        self.unreadable.push(self.ends.len());
+        self.push_leaf(Digest([0; 32]));
+    }
+
+    /// Adds an entry of which only the leaf is at hand.
+    pub(super) fn push_leaf(&mut self, leaf: Digest) {
+        self.given.push((self.ends.len(), leaf));
         self.ends.push(self.bytes.len());
     }
 
@@ -62,8 +67,8 @@ impl LeafLines {
             start = *end;
         }
         let mut leaves = merkle::leaf_hashes(&lines);
-        for at in self.unreadable.drain(..) {
-            leaves[at] = Digest([0; 32]);
+        for (at, leaf) in self.given.drain(..) {
+            leaves[at] = leaf;
         }
         self.bytes.clear();
         self.ends.clear();

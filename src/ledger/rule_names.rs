@@ -125,22 +125,22 @@ rules! {
     Charge "charge" next "clover budget list":
         "a reveal whose charge is no `budget.charged` below its own `seen.size`, or one of an account whose unit is not `peek`, or that paid for other labels before (18)"
         => "the label was opened before it was paid for: void the peek";
-    Design "design" next "clover status":
+    Design "design" next "clover label design list":
         "a label of no registered design where designs are registered, a design registered after its labels, or a sealed row that names no draw; a label off the declared scale, or a scale that was said too late (23) (`SPLITS.md`)"
         => "ask by which plan the row was drawn; without one its probability is unknown";
-    Purpose "purpose" next "clover status":
+    Purpose "purpose" next "clover label design list":
         "a draw labelled for two purposes, sealed after it was open, open after it was sealed, or for another purpose than its design's; a prompt of a policy that is a probe of two designs (23)"
         => "void what was confirmed or audited on that label";
-    Split "split" next "clover status":
+    Split "split" next "clover confirm status":
         "a confirm cluster with an open label, in confirm twice or in two parts; a confirm label before its split was formed or outside of it; roots, order or gap of a split are wrong; a cluster that the hash of its listing puts elsewhere"
         => "void the confirmation that rests on the split";
-    ScoreOnce "score_once" next "clover status":
+    ScoreOnce "score_once" next "clover log --kind score.conflict":
         "a conflict with a score that was never recorded, of equal values, or with another value than the event it names recorded"
         => "ask what the scorer saw";
     Manifest "manifest" next "clover log --kind manifest.registered":
         "a manifest whose digest, null hypothesis digest, sections, numbers, name or registrar are wrong, that registers a gate which could not end by its claim, or a deviation from an unknown one"
         => "do not count the manifest; ask the registrar";
-    ManifestFirst "manifest_first" next "clover log --kind manifest.registered":
+    ManifestFirst "manifest_first" next "clover experiment register ID --title TITLE --purpose WHY":
         "a gate registered, countersigned, or amended in what it tests, after a score or readable label (open, or revealed) of its experiment, a manifest on a confirm set that was seen before, an exposure or outcome before its manifest"
         => "the plan was made knowing outcomes: treat the claim as exploratory";
     Amendment "amendment" next "clover log --kind manifest.registered":
@@ -173,14 +173,14 @@ rules! {
     Blocked "blocked" next "clover assume show CLOVER.J2":
         "a governed step in an experiment whose judge contradicted itself, or a promotion that rests on one (`ASSUMPTIONS.md`)"
         => "void what rests on that step";
-    Calibrator "calibrator" next "clover status":
+    Calibrator "calibrator" next "clover calibrate list":
         "an estimate, contrast, share, coverage or audit by a calibrator of that judge that nobody fitted before (`ESTIMATES.md`); a local calibrator on fewer than 200 labels, or of an iteration (`TRANSPORT.md`)"
         => "ask for the fit; without it the number cannot be computed again";
-    Transport "transport" next "clover status":
-        "an audit of a policy run twice on one design, and from rulebook 23 on a probe of it after its audit, on a design that is none for audit, before all its sealed probes were open, or with or without a charge where it must not be; an estimate, a difference or an off-policy value that hides or invents the audit that stands, or claims a level, tells apart or is to be read after a failed one; from rulebook 18 on what is told apart or claimed without own labels or a passed audit, and an interval of width zero; labels that a design draws by stratum and that are counted without weights (21); an audit that hides probes which were scored late or never, or passes beside one, and a covariate or weights from what was said once labels could be read (22); a difference told apart that the worst scores of missing prompts could undo, a failed audit that fewer new labels answered than it had prompts, and an audit that hides what keeps it from passing: fewer or more probes than their design draws, a fit on labels or on terms from after them (23) (`ESTIMATES.md`); a regime without the failed test or the local calibrator that it needs, what an environment withholds and is claimed, and a family of environments that hides late probes or passes beside one (`TRANSPORT.md`)"
+    Transport "transport" next "clover label design new DESIGN --purpose audit --probability P":
+        "an audit of a policy run twice on one design, and from rulebook 23 on a probe of it after its audit, on a design that is none for audit, before all its sealed probes were open, or with or without a charge where it must not be; an estimate, a difference or an off-policy value that hides or invents the audit that stands, or claims a level, tells apart or is to be read after a failed one; from rulebook 18 on what is told apart or claimed without own labels or a passed audit, and an interval of width zero; labels that a design draws by stratum and that are counted without weights (21); an audit that hides probes which were scored late or never, or passes beside one, and a covariate or weights from what was said once labels could be read (22); a difference told apart that the worst scores of missing prompts could undo, a failed audit that fewer new labels answered than it had prompts, and an audit that hides what keeps it from passing: fewer or more probes than their design draws, a fit on labels or on terms from after them (23); a difference told apart without a common prompt, what is read through an older entry than the newest, claims on entries of a compromised key, and a failure that many draws of one prompt answered (24) (`ESTIMATES.md`); a regime without the failed test or the local calibrator that it needs, what an environment withholds and is claimed, and a family of environments that hides late probes or passes beside one (`TRANSPORT.md`)"
         => "count the first audit only; read the estimate as refused";
     Thresholds "thresholds" next "clover log --kind manifest.registered":
-        "a diagnosis judged by other numbers than a manifest of the experiment registers, by numbers of nobody, or by a plan of audits that came after their probes were open (20); a comparison or an estimate by another correction or weight than the plan in force first names (22); an audit that nobody planned, by a margin above a twentieth of the scale of labels or in a part of its family (23) (`DRIFT.md`, `ESTIMATES.md`); environments that are tested without the plan, or not all of a family (`TRANSPORT.md`)"
+        "a diagnosis judged by other numbers than a manifest of the experiment registers, by numbers of nobody, or by a plan of audits that came after their probes were open (20); a comparison or an estimate by another correction or weight than the plan in force first names (22); an audit that nobody planned, by a margin above a twentieth of the scale of labels or in a part of its family (23), or by one that terms alone name (24) (`DRIFT.md`, `ESTIMATES.md`); environments that are tested without the plan, or not all of a family (`TRANSPORT.md`)"
         => "judge its figures by the registered numbers yourself";
     Drift "drift" next "clover prereg deviation MANIFEST --rule-path metric.judge_digest --what TEXT --why TEXT --impact TEXT":
         "a check of a judge's drift whose verdict does not follow from its figures, or of anchors that nobody registered; a step of a gate whose judge had failed a check, without a deviation that says how that is handled (`DRIFT.md`)"
@@ -194,61 +194,61 @@ rules! {
     Patch "patch" next "clover patch list":
         "the document of a patch is none for the iteration's rubric, or diff, hash, family, id, code length or result are not the document's; an id or edit that was there before; a rejection without its candidate"
         => "do not count the patch";
-    Order "order" next "clover status":
+    Order "order" next "clover gate list":
         "units listed out of order or twice, an order that its beacon does not give, that lacks units or has others, that was drawn twice or after an exposure, or that holds units of an earlier order; an entry after one that fixes an order which names an older checkpoint (18) (`GATES.md`)"
         => "somebody may have chosen which units came first: the gate's claim is void";
-    Gate "gate" next "clover status":
+    Gate "gate" next "clover gate list":
         "a gate opened otherwise than registered, or with a test that could never decide, on a manifest without an order, or of a candidate that is tested by the same values, or from 18 on by the same metric, judge or confirm set, in another family; an act on no opened gate, by another arbiter, or in a closed family; evidence carried on from another gate than the manifest names"
         => "judge by the manifest: what was run is not what was registered";
-    Observation "observation" next "clover status":
+    Observation "observation" next "clover gate list":
         "an observation out of order, of a unit that is not exposed, past the plan, past a registered look that nobody took, or after the end; a difference that its values do not have; values that are not recorded since the exposure, or a recorded one that is called missing"
         => "compute the difference from the recorded scores, and every later look again";
-    Look "look" next "clover status":
+    Look "look" next "clover gate list":
         "a look where none was registered, or whose wealth, interval, p value, standing or state is not what the observations give (log wealth within 1e-9)"
         => "trust the values computed again; whoever signed the look said otherwise";
-    Decision "decision" next "clover status":
+    Decision "decision" next "clover gate list":
         "a decision that its last look does not lead to, or says to be asymptotic; an estimate beside a decision that says to be exact, or is of another sample, grade or claim"
         => "the gate is undecided, the estimate none";
-    Promotion "promotion" next "clover status":
+    Promotion "promotion" next "clover gate list":
         "a promotion on gates that decided nothing, by a family that was not closed, of another candidate, or with another grade than follows; on finite claims alone, or with another number of tests (18)"
         => "do not rely on it";
-    Predicate "predicate" next "clover status":
+    Predicate "predicate" next "clover iterate list":
         "a step of an iteration out of order, after a pause or after unsealing; a classification under another hash; a card under another digest, or of another iteration, rubric or calibrator; a gate with evidence of another, or a gate, a calibrator or scores for no candidate; scores of fewer rows than were read, or after a calibrator was fitted on them; a gate on the wrong split, or held to other numbers than registered; an answer of the dev objective to another key, after sealing, or beyond its budget (`PREDICATE.md`)"
         => "void the gate, and what rests on it";
     Sealing "sealing" next "clover iterate list":
         "candidates sealed in a tainted iteration, that did not pass on dev, twice, two of a family, with another divisor, or without a review where stakes are high; confirm unsealed without a sealing, a fresh charge, a fresh root, or before its window ended; a label shown before that, or of a sequential test out of order, beyond its look or after it stopped; a look that is not the one due; a label of an older block (18), or of a row that the judge had not scored; a score of a confirm row after the unsealing (22) (`PREDICATE.md`)"
         => "void the peek";
-    Acceptance "acceptance" next "clover status":
+    Acceptance "acceptance" next "clover iterate list":
         "a patch accepted against a gate, out of order, without every gate of every sealed candidate, or with other numbers than its events have; an iteration ended otherwise than its decisions say (`PREDICATE.md`)"
         => "do not deploy the patch";
-    Approval "approval" next "clover status":
+    Approval "approval" next "clover key new NAME --role approver":
         "a word about no acceptance or as an author; that word, or a review of a patch, by a machine, by the patch's author, or under `strict` by the author's holder; a holder's second key; a review of no patch, or of entries without it (`DEPLOYMENT.md`)"
         => "do not count the approval";
-    Commit "commit" next "clover status":
+    Commit "commit" next "clover prompt log":
         "a prompt committed without acceptance, approvals or proof, against a refusal, twice, on another head, or with another version, rubric or text than follows (`DEPLOYMENT.md`)"
         => "do not run the prompt; check out the version before it";
-    Deployment "deployment" next "clover status":
+    Deployment "deployment" next "clover deploy status":
         "something runs that is no head, was rolled back, lacks approvals, a waiver or a recalibration, or on another calibrator, protocol or text than it may (`DEPLOYMENT.md`)"
         => "stop it; what it scored is not what was accepted";
-    Recalibration "recalibration" next "clover status":
+    Recalibration "recalibration" next "clover deploy recalibrate --help":
         "a recalibration on fewer than 100 fresh labels, without an audit that passed, or with anchors that moved (`DEPLOYMENT.md`)"
         => "recalibrate before you deploy";
-    Guardrail "guardrail" next "clover status":
+    Guardrail "guardrail" next "clover deploy status":
         "a guardrail held to other numbers than the plan has, over other entries than since the activation, or said to hold where its numbers break it (`DEPLOYMENT.md`)"
         => "take the verdict that the numbers give";
-    Rollback "rollback" next "clover status":
+    Rollback "rollback" next "clover deploy status":
         "a rollback to something else than what ran before, of something that does not run, or a breach that is not followed by one (`DEPLOYMENT.md`)"
         => "find out what ran meanwhile";
-    Generator "generator" next "clover status":
+    Generator "generator" next "clover generator list":
         "a run that froze something else than what ran, asked more than it registered, was validated on labels that are not younger than it or says something else than its numbers give, or was followed by another before it was rolled back (`GENERATOR.md`)"
         => "let the old policy answer; validate again in a new run";
-    Verdict "verdict" next "clover status":
+    Verdict "verdict" next "clover iterate list":
         "a gate says something else than its own statistics and thresholds give (`PREDICATE.md`)"
         => "take the verdict that they give";
-    Battery "battery" next "clover status":
+    Battery "battery" next "clover battery list":
         "a battery of no candidate or another rubric, run twice, with other numbers than its own lists give, or without a known exploit; an exploit that is none, or of another battery; a card or p7 that says something else than the battery measured; a battery of a program without its answers (23) (`BATTERY.md`)"
         => "run the battery again; do not rely on the gate";
-    Report "report" next "clover status":
+    Report "report" next "clover report list":
         "a report of an iteration that is not decided, read before that or after itself, or with a part that is neither there nor named as missing (`REPORT.md`)"
         => "write it again from the log";
     Target "target" next "clover key list":
@@ -269,15 +269,18 @@ rules! {
     Blob "blob" next "clover blob put FILE":
         "a referenced blob is missing, or its length or digest differs"
         => "find the blob elsewhere; its digest tells the right one";
-    Judge "judge" next "clover status":
-        "evidence or a re-score of a judge that was not registered before, no record at all, fewer than 30 keys, or more mismatches than keys; a score off the declared scale of its judge, or a scale after its first score; a comparison against its own numbers or plan (23) (`SCORING.md`)"
+    Judge "judge" next "clover judge list":
+        "evidence or a re-score of a judge that was not registered before, no record at all, fewer than 30 keys, or more mismatches than keys; a score off the declared scale of its judge, or a scale after its first score; a comparison against its own numbers or plan (23) or its doubts (24) (`SCORING.md`)"
         => "do not rely on the scores of that judge";
-    Rulebook "rulebook" next "clover status":
+    Rulebook "rulebook" next "clover rulebook show":
         "a rulebook that is not above the one in force, or that this verifier does not know"
         => "get a newer verifier; a rulebook never goes back";
-    Recompute "recompute" next "clover status":
+    Recompute "recompute" next "clover replay --all":
         "a number, word or count of an arbiter is not what the entries before give (`ESTIMATES.md`, `PREDICATE.md`); only `clover verify --recompute` looks"
         => "do not use the number; `clover replay SEQ --explain` shows what it should be";
+    Bundle "bundle" next "clover export bundle -o FILE":
+        "a file of a bundle is missing, is not the one that `SHA256SUMS` names, or is named nowhere (`EXPORTS.md`)"
+        => "the log in it is judged by itself; do not rely on that file";
     Column "column" next "clover status":
         "a column of an entry's row is not what its body says"
         => "restore the database from an export; the entries themselves are judged apart";
@@ -306,7 +309,7 @@ rules! {
 
 impl RuleName {
     /// The last rule that an export shows too: those after it look at the database beside the entries.
-    pub const LAST_OF_EXPORT: Self = Self::Recompute;
+    pub const LAST_OF_EXPORT: Self = Self::Bundle;
 
     /// The rule at a place of the order.
     pub(super) fn at(place: u8) -> Option<Self> {

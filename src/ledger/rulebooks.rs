@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 23;
+pub const NEWEST: u32 = 24;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -255,6 +255,48 @@ questions! {
     /// Of how many orders a gate may choose one.
     OneOfOrders "one_of_orders" since 23 rule Promotion:
         "a gate is certified_amended at most where another manifest had drawn an order of the same units before the gate was opened";
+    /// Which judge a planned comparison may call the better one.
+    DoubtedJudges "doubted_judges" since 24 rule Judge:
+        "a planned comparison of judges names the better one only where late and missing scores could not change that, and as many rows are labelled as their designs draw";
+    /// Whom a comparison tells apart that share no prompt.
+    CommonPrompts "common_prompts" since 24 rule Transport:
+        "a comparison tells apart only policies that have scores of a prompt in common";
+    /// What a report says that policies are worth.
+    ReportedWorth "reported_worth" since 24 rule Recompute:
+        "a report says what estimates over all rows are worth and rest on, gives direct values on the scale of labels, and names each failed criterion";
+    /// What a judge of its own is told.
+    OwnPrompt "own_prompt" since 24 rule Judge:
+        "a program that is told a text of its own keeps that text on record, and no other judge of its own is told one";
+    /// Which prompts a patch can change.
+    RenderedPrompt "rendered_prompt" since 24 rule Predicate:
+        "a patch changes what a judge is told only where that was nothing, or what the rubric of the iteration renders";
+    /// Whose answers a battery keeps of a candidate that tells the judge something else.
+    BothAnswers "both_answers" since 24 rule Battery:
+        "a battery of a judge that a candidate tells something else keeps answers of it and of the judge of the iteration, and of no other";
+    /// What a holder knew who becomes an optimizer.
+    ReadsBefore "reads_before" since 24 rule Sealing:
+        "under strict an optimizer's key taints where its holder was given labels before, once a probe was labelled or a sealed label was opened there";
+    /// Through which entry an arbiter reads.
+    NewestRead "newest_read" since 24 rule Transport:
+        "what an arbiter computes reads every score, label and import of its kind that stands before it";
+    /// Which rows confirm keeps from audits.
+    ConfirmedRows "confirmed_rows" since 24 rule Transport:
+        "confirm keeps from an audit only rows of its policy, in clusters that were listed before the first probe of the policy";
+    /// Which probes an environment needs.
+    InsideProbes "inside_probes" since 24 rule Transport:
+        "an environment passes only where as many probes as the design draws have a label, of each policy and of its own rows, on a calibrator from before them";
+    /// Which scale widens the usual margin.
+    DeclaredMargin "declared_margin" since 24 rule Thresholds:
+        "where no scale of labels is declared, the usual margin of an audit is at most 0.05";
+    /// What entries of a compromised key are worth in estimates.
+    TaintedClaims "tainted_claims" since 24 rule Transport:
+        "an estimate claims nothing, and a comparison tells nothing apart, that rests on labels, scores or fits of a compromised key, from its compromise on";
+    /// What follows a breach.
+    AnsweredBreach "answered_breach" since 24 rule Rollback:
+        "a check that found a breach is followed at once by the rollback of what runs";
+    /// By how many prompts a failed audit is answered.
+    AnsweredPrompts "answered_prompts" since 24 rule Transport:
+        "a fit answers a failed audit by labels of as many new prompts of its policy as the audit had";
 }
 
 /// A rulebook with the entry after which it judges.

@@ -63,6 +63,12 @@ pub fn possession_message(origin: &str, key: KeyId) -> Vec<u8> {
 /// Judges header, key, counters and role of an entry against the state before it; not its signature and not
 /// the root in `seen`.
 pub(super) fn header(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
+    stated(state, claim, breaches);
+    counters(&state.keyring, claim, breaches);
+}
+
+/// Judges header and key of an entry against the state before it, without the author's own count of entries.
+pub(super) fn stated(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach>) {
     let Header { author, ledger, .. } = claim.header;
     let keyring = &state.keyring;
     let genesis = genesis_of(claim);
@@ -82,7 +88,6 @@ pub(super) fn header(state: &State, claim: &Claim<'_>, breaches: &mut Vec<Breach
     if genesis.is_none() {
         key(keyring, author, breaches);
     }
-    counters(keyring, claim, breaches);
 }
 
 /// Judges the ledger's clock: it never runs backwards along the log.

@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    fn apply_custody(&mut self, seq: u64, event: &Event) {
+    pub(super) fn apply_custody(&mut self, seq: u64, event: &Event) {
         let before = self.keyring.keys.len();
         self.keyring.apply_payload(seq, event);
         if self.keyring.keys.len() != before {

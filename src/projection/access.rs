@@ -15,6 +15,7 @@ use clover_event::id::HolderId;
 use clover_event::payload::Role;
 use clover_event::payload::Roles;
 use clover_event::payload::custody::Separation;
+use clover_event::payload::label::LabelPurpose;
 use clover_event::payload::record::DataRead;
 use clover_event::payload::record::ReadOutcome;
 use clover_ground::keyfile;
@@ -42,6 +43,8 @@ pub const READS: &[Kind] = &[
     Kind::KeyAdded,
     Kind::KeyCompromised,
     Kind::KeyRetired,
+    Kind::LabelRecorded,
+    Kind::LabelRevealed,
     Kind::LedgerCreated,
     Kind::PolicyAdopted,
     Kind::RulebookAdopted,
@@ -50,12 +53,16 @@ pub const READS: &[Kind] = &[
 /// What an optimizer may read; there is nothing else. CLOVER v1.1, section 10.5.
 pub const OPTIMIZER_CLASSES: [&str; 4] = ["card.public", "dev_receipt", "rubric", "schema"];
 
+/// Whether a class holds labels.
+fn is_label(class: &str) -> bool {
+    class == "label" || class.starts_with("label.")
+}
+
 /// Whether a role may read a class.
 pub fn may_read(role: Role, class: &str) -> bool {
-    let is_label = class == "label" || class.starts_with("label.");
     match role {
         Role::Optimizer => OPTIMIZER_CLASSES.contains(&class),
-        Role::Adversary | Role::Verifier => !is_label,
+        Role::Adversary | Role::Verifier => !is_label(class),
         _ => true,
     }
 }
@@ -116,6 +123,15 @@ impl Taint {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
+    /// Whether the rulebook in force asks what a holder was given who becomes an optimizer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks_before: bool,
+    /// Experiments in which a probe was labelled, or a sealed label was opened: labels of which whoever proposes knows none.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub held_back: BTreeSet<ExperimentId>,
+    /// The first release of labels to each holder there, by holder and experiment: as a taint, should the holder optimize.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub known: BTreeMap<HolderId, BTreeMap<ExperimentId, Taint>>,
     /// Whether the rulebook in force asks for every role that a holder ever held.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lasting: bool,
@@ -160,24 +176,45 @@ impl Access {
         if read.outcome == ReadOutcome::Denied {
             return;
         }
-        let Some(role) = self.barred(&read.reader, read.role, read.class.as_str()) else {
-            return;
+        let of: Vec<_> = match &event.event().header.experiment {
+            Some(experiment) => vec![experiment.clone()],
+            None => self.open.iter().cloned().collect(),
         };
-        let taint = Taint {
+        let taint = |role| Taint {
             at: event.recorded_at(),
             class: read.class.clone(),
             reader: read.reader,
             role,
             seq: event.seq(),
         };
-        let tainted: Vec<_> = match &event.event().header.experiment {
-            Some(experiment) => vec![experiment.clone()],
-            None => self.open.iter().cloned().collect(),
+        if is_label(read.class.as_str())
+            && let Some(reader) = self.readers.get(&read.reader)
+        {
+            let known = self.known.entry(reader.holder.clone()).or_default();
+            for experiment in of.iter().filter(|of| self.held_back.contains(*of)) {
+                let first = known.entry(experiment.clone());
+                first.or_insert_with(|| taint(Role::Optimizer));
+            }
+        }
+        let Some(role) = self.barred(&read.reader, read.role, read.class.as_str()) else {
+            return;
         };
-        for experiment in tainted {
+        let taint = taint(role);
+        for experiment in of {
             self.taints
                 .entry(experiment)
                 .or_insert_with(|| taint.clone());
+        }
+    }
+
+    /// What its holder was given before taints, where the key is an optimizer's.
+    fn became(&mut self, holder: &HolderId, roles: &Roles) {
+        if !self.asks_before || !self.is_strict || !roles.contains(Role::Optimizer) {
+            return;
+        }
+        for (experiment, taint) in self.known.get(holder).into_iter().flatten() {
+            let first = self.taints.entry(experiment.clone());
+            first.or_insert_with(|| taint.clone());
         }
     }
 
@@ -189,10 +226,17 @@ impl Access {
         });
     }
 
+    /// Labels of an experiment are on record that whoever proposes may not know.
+    fn hold_back(&mut self, experiment: Option<&ExperimentId>) {
+        let new = experiment.filter(|id| !self.held_back.contains(*id));
+        self.held_back.extend(new.cloned());
+    }
+
     /// A rulebook is in force.
     fn adopt(&mut self, version: Option<Count>) {
         let version = version.map_or(u64::from(rulebooks::UNNAMED), Count::value);
         self.is_lasting |= version >= u64::from(Question::ReadsEverHeld.since());
+        self.asks_before |= version >= u64::from(Question::ReadsBefore.since());
     }
 
     fn ended(&mut self, id: &KeyId) {
@@ -211,7 +255,14 @@ impl Fold for Access {
                 experiment.map(|id| self.open.remove(id));
             }
             Payload::ExperimentRegistered(_) => self.open.extend(experiment.cloned()),
-            Payload::KeyAdded(key) => self.added(key.key_id, &key.holder, &key.roles),
+            Payload::KeyAdded(key) => {
+                self.added(key.key_id, &key.holder, &key.roles);
+                self.became(&key.holder, &key.roles);
+            }
+            Payload::LabelRecorded(label) if label.purpose == LabelPurpose::Audit => {
+                self.hold_back(experiment);
+            }
+            Payload::LabelRevealed(_) => self.hold_back(experiment),
             Payload::KeyCompromised(key) => self.ended(&key.key_id),
             Payload::KeyRetired(key) => self.ended(&key.key_id),
             Payload::LedgerCreated(created) if event.seq() == 0 => {

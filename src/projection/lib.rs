@@ -22,6 +22,7 @@ pub mod judges;
 mod label_once;
 mod label_scales;
 pub mod manifests;
+pub mod newest;
 pub mod orders;
 pub mod reader;
 pub mod releases;
@@ -38,12 +39,13 @@ pub mod trail;
 use clover_event::Kind;
 use clover_ledger::FoldEntry;
 use clover_ledger::Rulebook;
+use clover_ledger::State;
 
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 26,
-    newest_since: 26,
+    version: 27,
+    newest_since: 27,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,
@@ -75,8 +77,15 @@ pub const RULEBOOK: Rulebook = Rulebook {
     ],
     recompute: &[],
     again: &[],
-    notes: access::notes,
+    unfinished: deployments::unfinished,
+    notes,
 };
+
+/// What `verify` says of the state at the end.
+fn notes(state: &State, notes: &mut Vec<String>) {
+    access::notes(state, notes);
+    deployments::notes(state, notes);
+}
 
 /// One line per fold.
 const FOLDS: &[FoldEntry] = &[
@@ -166,6 +175,11 @@ const FOLDS: &[FoldEntry] = &[
         make: || Box::<manifests::Manifests>::default(),
     },
     FoldEntry {
+        name: "newest",
+        reads: newest::READS,
+        make: || Box::<newest::NewestEntries>::default(),
+    },
+    FoldEntry {
         name: "orders",
         reads: orders::READS,
         make: || Box::<orders::Orders>::default(),
@@ -221,8 +235,6 @@ pub const LEDGER_ONLY: &[Kind] = &[
     Kind::EstimateRecorded,
     Kind::EvidenceRecorded,
     Kind::LogKeyRotated,
-    Kind::LogprobRecorded,
-    Kind::LogprobsChecked,
     Kind::NoteRecorded,
     Kind::OpeEstimated,
     Kind::PlanRecorded,

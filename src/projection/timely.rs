@@ -164,6 +164,21 @@ impl ExperimentRows {
         let of = self.by_policy.get(policy)?.by_judge.get(judge)?;
         Some(&of.late).filter(|late| !late.is_empty())
     }
+
+    /// Rows of prompts with a label that can be read, which one of some judges scored only once a label of the policy could be.
+    pub fn late_beside_labels(&self, judges: [&JudgeId; 2]) -> u64 {
+        let of_policy = |of: &PolicyRows| {
+            let late = judges.iter().filter_map(|judge| of.by_judge.get(*judge));
+            let rows: BTreeSet<&String> = late.flat_map(|of| of.late.keys()).collect();
+            let is_labelled = |row: &&&String| {
+                let item = row.split_once('/').and_then(|(_, of)| of.rsplit_once('/'));
+                let item = item.and_then(|(item, _)| ItemId::new(item).ok());
+                item.is_none_or(|item| of.labelled.contains(&item))
+            };
+            rows.iter().filter(is_labelled).count() as u64
+        };
+        self.by_policy.values().map(of_policy).sum()
+    }
 }
 
 impl Fold for TimelyRows {

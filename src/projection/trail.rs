@@ -78,6 +78,8 @@ pub struct Peek {
     pub purpose: Option<String>,
     /// The account that paid.
     pub account: Option<String>,
+    /// The charge to it.
+    pub charge: Option<EventId>,
     /// Whether they were given; a refused read is on record too.
     pub given: bool,
 }
@@ -107,7 +109,7 @@ impl<'a> Peeks<'a> {
             let same = last.kind == peek.kind
                 && (&last.of, last.by, last.reader, last.given)
                     == (&peek.of, peek.by, peek.reader, peek.given)
-                && (&last.purpose, &last.account) == (&peek.purpose, &peek.account);
+                && (&last.purpose, last.charge) == (&peek.purpose, peek.charge);
             if same {
                 return last.seen.add(peek.seen.last_seq);
             }
@@ -133,6 +135,7 @@ impl Model for Peeks<'_> {
             reader: None,
             purpose: None,
             account: None,
+            charge: None,
             given: true,
         };
         match &event.payload {
@@ -150,10 +153,12 @@ impl Model for Peeks<'_> {
             Payload::LabelRevealed(said) => {
                 peek.of = said.design.to_string();
                 (peek.account, peek.purpose) = self.paid(said.charge);
+                peek.charge = Some(said.charge);
             }
             Payload::ConfirmUnsealed(said) => {
                 peek.of = said.iteration.to_string();
                 (peek.account, peek.purpose) = self.paid(said.charge);
+                peek.charge = Some(said.charge);
             }
             Payload::ConfirmLooked(said) => peek.of = said.iteration.to_string(),
             Payload::DevObjectiveQueried(said) => {

@@ -1,7 +1,9 @@
 //! View models and their renderings. Reports show numbers that others computed; they make none.
 
 pub mod chart;
+pub mod document;
 pub mod forest;
+pub mod iteration;
 pub mod lead;
 pub mod markdown;
 pub mod page;

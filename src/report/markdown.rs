@@ -1,15 +1,15 @@
-//! The report of an iteration as Markdown that a terminal of 100 columns shows as it is: tables with their columns
+//! A report as Markdown that a terminal of 100 columns shows as it is: tables with their columns
 //! aligned, wide ones in pieces, those of long texts as lists; the entries of each row; texts in blocks.
 
 use std::fmt::Write as _;
 
-use clover_projection::bundle::Bundle;
 use clover_projection::bundle::Cell;
-use clover_projection::bundle::Section;
+use clover_projection::bundle::Fact;
 use clover_projection::bundle::Table;
 use clover_projection::bundle::TableRow;
 
-use crate::lead;
+use crate::document::Chapter;
+use crate::document::Document;
 use crate::shown;
 
 /// Columns of a terminal.
@@ -83,46 +83,91 @@ fn refs(events: &[u64]) -> String {
 }
 
 /// The whole report.
-pub fn markdown(bundle: &Bundle) -> String {
+pub fn markdown(document: &Document) -> String {
     let mut out = String::new();
+    let head = &document.head;
     put(
         &mut out,
-        &format!("# Iteration {}\n", plain(bundle.iteration.as_str())),
+        &format!("# {}: {}\n", document.kind.of(), plain(&document.title)),
     );
-    let lead = lead::lead(bundle);
-    let said = [lead.rest[0].as_str(), lead.decided.as_str()];
-    let said = said
-        .into_iter()
-        .chain(lead.rest[1..].iter().map(String::as_str));
+    let said = [head.answer.as_str()].into_iter();
+    let said = said.chain(head.rest.iter().map(String::as_str));
     let said: Vec<_> = said.map(plain).collect();
     put(&mut out, &wrapped(&said.join(" "), ""));
     put(
         &mut out,
-        &format!("\n{}\n", wrapped(&plain(&lead.people), "")),
+        &format!("\n{}\n", wrapped(&plain(&head.period), "")),
     );
-    let head = format!(
-        "Experiment {}, ledger {}, entries 0 to {}. Numbers after # are entries; the last part lists them.",
-        plain(bundle.experiment.as_str()),
-        plain(&bundle.ledger),
-        bundle.through_seq
+    let line = format!(
+        "Ledger {}, entries {} to {}. Numbers after # are entries; the last part lists them.",
+        plain(&document.ledger),
+        document.from_seq,
+        document.through_seq
     );
-    put(&mut out, &wrapped(&head, ""));
-    put(&mut out, &format!("\nBundle {}.", bundle.digest().to_hex()));
-    for of in &bundle.parts {
+    put(&mut out, &wrapped(&line, ""));
+    put(&mut out, "");
+    facts(&mut out, &document.facts);
+    course(&mut out, document);
+    for of in &document.parts {
         part(&mut out, of);
     }
-    entries(&mut out, bundle);
+    for of in &document.appendices {
+        part(&mut out, of);
+    }
+    entries(&mut out, document);
+    put(&mut out, "\n## What this proves, and what it does not\n");
+    for limit in &document.limits {
+        put(&mut out, &wrapped(&format!("- {}", plain(limit)), "  "));
+    }
     out
 }
 
-fn entries(out: &mut String, bundle: &Bundle) {
+/// Who did what, and what came of it.
+fn course(out: &mut String, document: &Document) {
+    let head = &document.head;
+    if head.people.is_some() || !head.separation.is_empty() {
+        put(out, &format!("\n## {}\n", head.people_title()));
+    }
+    for remark in &head.separation {
+        let line = format!("- {} ({})", plain(&remark.text), refs(&remark.events));
+        put(out, &wrapped(&line, "  "));
+    }
+    if let Some(people) = &head.people {
+        table(out, people);
+    }
+    if let Some(since) = &head.since {
+        put(out, "\n## What happened since\n");
+        if since.rows.is_empty() {
+            put(
+                out,
+                "Nothing on record, up to the last entry that was read.",
+            );
+        } else {
+            table(out, since);
+        }
+    }
+}
+
+fn facts(out: &mut String, all: &[Fact]) {
+    for fact in all {
+        let line = format!(
+            "- {}: {} ({})",
+            plain(fact.title),
+            plain(&shown::fact(fact.key, &fact.value)),
+            refs(&fact.events)
+        );
+        put(out, &wrapped(line.trim_end_matches(" ()"), "  "));
+    }
+}
+
+fn entries(out: &mut String, document: &Document) {
     put(out, "\n## Entries\n");
     let line = "The signed entries that this report rests on, each with the first digits of its id: `clover show N` has \
                 the rest.";
     put(out, &wrapped(line, ""));
     put(out, "");
     let heads = ["entry", "kind", "recorded at", "signed by", "id"].map(str::to_owned);
-    let rows = bundle.events.iter().map(|entry| {
+    let rows = document.entries.iter().map(|entry| {
         let at = entry.recorded_at.to_string();
         let id = entry.id.to_string();
         vec![
@@ -141,21 +186,18 @@ fn entries(out: &mut String, bundle: &Bundle) {
     grid.put(out, &all);
 }
 
-fn part(out: &mut String, part: &Section) {
-    put(out, &format!("\n## {}\n", shown::words(part.title)));
-    put(out, &wrapped(&plain(&shown::words(part.about)), ""));
+fn part(out: &mut String, part: &Chapter) {
+    put(
+        out,
+        &format!("\n## {}\n", plain(&shown::words(&part.title))),
+    );
+    if !part.about.is_empty() {
+        put(out, &wrapped(&plain(&shown::words(&part.about)), ""));
+    }
     if !part.facts.is_empty() {
         put(out, "");
     }
-    for fact in &part.facts {
-        let line = format!(
-            "- {}: {} ({})",
-            plain(fact.title),
-            plain(&shown::fact(fact.key, &fact.value)),
-            refs(&fact.events)
-        );
-        put(out, &wrapped(&line, "  "));
-    }
+    facts(out, &part.facts);
     for of in &part.tables {
         table(out, of);
     }

@@ -1,19 +1,21 @@
-//! The report of an iteration as one page: no script, nothing from outside, readable in light, dark and on paper.
+//! A report as one page: no script, nothing from outside, readable in light, dark and on paper.
 //!
 //! Every number stands beside links to the entries that say it; they lead to the list at the foot, where each entry
-//! has its id, its signer and its time. Text that people wrote is escaped wherever it stands.
+//! has its id, its signer and its time. Text that people wrote is escaped wherever it stands. The policy in its head
+//! lets a browser load nothing, and use no style but the one whose digest it names.
 
 use std::fmt::Write as _;
 
-use clover_projection::bundle::Bundle;
+use clover_ground::digest::Digest;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Fact;
 use clover_projection::bundle::Plot;
-use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 
+use crate::document::Chapter;
+use crate::document::Document;
+use crate::document::ReportKind;
 use crate::forest::escaped;
-use crate::lead;
 use crate::plot;
 use crate::shown;
 
@@ -23,26 +25,51 @@ pub const STYLE: &str = include_str!("style.css");
 const WORDY: usize = 24;
 /// Entries that a row names before it says how many more there are.
 const REFS: usize = 4;
+/// Characters of a row from which a table is wider than a phone, a tablet, a desk.
+const WIDE: [(usize, &str); 3] = [(112, "w3"), (66, "w2"), (28, "w1")];
+/// Characters of a heading before it takes a second line.
+const HEAD: usize = 16;
+/// Characters of a cell of a matrix.
+const MARK: usize = 9;
+/// Keys of columns that say how something ended: the first of them stands behind the first column, so that
+/// no screen hides it.
+const VERDICTS: &[&str] = &[
+    "covered", "outcome", "standing", "state", "verdict", "result",
+];
+
+/// What a page begins with, up to its body: its title, its style, and the policy that lets nothing else in.
+pub fn top(title: &str) -> String {
+    let style = format!("\n{STYLE}");
+    let digest = Digest::sha256(style.as_bytes()).to_base64();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{digest}'; \
+         base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>{style}</style>\n</head>",
+        escaped(title)
+    )
+}
 
 /// The whole page.
-pub fn html(bundle: &Bundle) -> String {
+pub fn html(document: &Document) -> String {
     let mut out = Page(String::with_capacity(64 << 10));
-    let title = format!("Iteration {}", bundle.iteration);
-    out.put(&format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} - Clover report</title>\n<style>\n{STYLE}</style>\n\
-         </head>\n<body>\n<a class=\"skip\" href=\"#main\">To the report</a>",
-        escaped(&title)
-    ));
-    out.header(bundle);
+    out.put(&top(&format!("{} - Clover report", document.title)));
+    out.put("<body>\n<a class=\"skip\" href=\"#main\">To the report</a>");
+    out.header(document);
     out.put("<main id=\"main\">");
-    for part in &bundle.parts {
+    out.course(document);
+    for part in &document.parts {
         out.part(part);
     }
-    out.entries(bundle);
+    out.contents(document);
+    for part in &document.appendices {
+        out.part(part);
+    }
+    out.entries(document);
     out.put("</main>");
-    out.footer(bundle);
+    out.footer(document);
     out.put("</body>\n</html>");
     out.0
 }
@@ -67,7 +94,7 @@ fn cell(cell: &Cell, digits: usize) -> String {
     let text = shown::cell(cell, digits);
     match cell {
         Cell::Verdict(verdict) => {
-            let class = text.replace(' ', "_");
+            let class = text.to_lowercase().replace(' ', "_");
             format!("<span class=\"v {class}\">{}</span>", shown::word(*verdict))
         }
         Cell::Digest(digest) => format!("<code title=\"{}\">{text}</code>", digest.to_hex()),
@@ -105,27 +132,64 @@ impl Page {
         self.0.push('\n');
     }
 
-    fn header(&mut self, bundle: &Bundle) {
-        let said = lead::lead(bundle);
+    fn header(&mut self, document: &Document) {
+        let said = &document.head;
         let rest: Vec<_> = said.rest.iter().map(|text| escaped(text)).collect();
-        let lead = format!(
-            "<strong>{}</strong> {}",
-            escaped(&said.decided),
-            rest.join(" ")
-        );
-        let people = escaped(&said.people);
         self.put(&format!(
-            "<header>\n<p class=\"kicker\">Clover report of an iteration</p>\n<h1>{}</h1>\n<p class=\"lead\">{lead}</p>\n\
-             <p>{people}</p>\n<dl><dt>Experiment</dt><dd>{}</dd><dt>Ledger</dt><dd>{}</dd><dt>Entries read</dt><dd>0 to {}</dd>\
-             <dt>Bundle</dt><dd><code>{}</code></dd></dl>",
-            escaped(bundle.iteration.as_str()),
-            escaped(bundle.experiment.as_str()),
-            escaped(&bundle.ledger),
-            shown::thousands(bundle.through_seq),
-            bundle.digest().to_hex(),
+            "<header>\n<p class=\"kicker\">{}</p>\n<h1>{}</h1>\n<p class=\"lead\"><strong>{}</strong> {}</p>\n<p>{}</p>\n\
+             <dl>",
+            document.kind.of(),
+            escaped(&document.title),
+            escaped(&said.answer),
+            rest.join(" "),
+            escaped(&said.period),
         ));
-        self.put("<nav aria-label=\"Parts\">\n<ol>");
-        for part in &bundle.parts {
+        for fact in &document.facts {
+            self.fact(fact);
+        }
+        self.put(&format!(
+            "<dt>Ledger</dt><dd>{}</dd>\n<dt>Entries read</dt><dd>{} to {}</dd>\n</dl>\n</header>",
+            escaped(&document.ledger),
+            shown::thousands(document.from_seq),
+            shown::thousands(document.through_seq),
+        ));
+    }
+
+    /// Who did what, and what came of it.
+    fn course(&mut self, document: &Document) {
+        let said = &document.head;
+        if said.people.is_some() || !said.separation.is_empty() {
+            let title = said.people_title();
+            self.put(&format!(
+                "<section id=\"people\" aria-labelledby=\"people-title\">\n<h2 id=\"people-title\">{title}</h2>"
+            ));
+            for remark in &said.separation {
+                let (text, refs) = (escaped(&remark.text), refs(&remark.events));
+                self.put(&format!("<p>{text} <span class=\"ref\">{refs}</span></p>"));
+            }
+            if let Some(table) = &said.people {
+                self.table(table, "people-t0");
+            }
+            self.put("</section>");
+        }
+        if let Some(table) = &said.since {
+            self.put(
+                "<section id=\"since\" aria-labelledby=\"since-title\">\n<h2 id=\"since-title\">What happened since</h2>",
+            );
+            if table.rows.is_empty() {
+                self.put("<p>Nothing on record, up to the last entry that was read.</p>");
+            } else {
+                self.table(table, "since-t0");
+            }
+            self.put("</section>");
+        }
+    }
+
+    /// What stands behind the report, where that is much.
+    fn contents(&mut self, document: &Document) {
+        self.put("<section id=\"appendices\" class=\"appendices\" aria-labelledby=\"appendices-title\">\n\
+                  <h2 id=\"appendices-title\">Appendices</h2>\n<nav aria-label=\"Appendices\">\n<ol>");
+        for part in &document.appendices {
             let note = match (part.is_present(), part.missing.is_empty()) {
                 (false, _) => " <span class=\"part\">(missing)</span>",
                 (true, false) => " <span class=\"part\">(in part)</span>",
@@ -133,21 +197,23 @@ impl Page {
             };
             self.put(&format!(
                 "<li><a href=\"#{}\">{}</a>{note}</li>",
-                part.part,
-                shown::words(part.title)
+                part.key,
+                escaped(&shown::words(&part.title))
             ));
         }
-        self.put("<li><a href=\"#entries\">Entries</a></li>\n</ol>\n</nav>\n</header>");
+        self.put("<li><a href=\"#entries\">Entries</a></li>\n</ol>\n</nav>\n</section>");
     }
 
-    fn part(&mut self, part: &Section) {
-        let id = part.part;
+    fn part(&mut self, part: &Chapter) {
+        let id = part.key;
         self.put(&format!(
-            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>\n\
-             <p class=\"about\">{}</p>",
-            shown::words(part.title),
-            escaped(&shown::words(part.about))
+            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{}</h2>",
+            escaped(&shown::words(&part.title)),
         ));
+        if !part.about.is_empty() {
+            let about = escaped(&shown::words(&part.about));
+            self.put(&format!("<p class=\"about\">{about}</p>"));
+        }
         if !part.facts.is_empty() {
             self.put("<dl>");
             for fact in &part.facts {
@@ -205,7 +271,7 @@ impl Page {
             Some(plot) => {
                 if let Some(svg) = plot::svg(table, plot) {
                     self.put(&format!(
-                        "<figure>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}, drawn\">\n{svg}\
+                        "<figure>\n<p class=\"hint w1\">The drawing is wider: scroll sideways.</p><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}, drawn\">\n{svg}\
                          </div>\n</figure>",
                         escaped(&shown::words(&table.title))
                     ));
@@ -229,8 +295,9 @@ impl Page {
                 heads.push(head);
             }
         }
+        let hint = hint_of(heads.len() * MARK);
         self.put(&format!(
-            "<figure>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}, at a glance\">\n\
+            "<figure>\n{hint}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}, at a glance\">\n\
              <table class=\"matrix\">\n<caption>{0}, at a glance</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
             escaped(&shown::words(&table.title)),
             shown::words(table.columns[row].head),
@@ -264,31 +331,36 @@ impl Page {
     }
 
     fn table(&mut self, table: &Table, id: &str) {
+        let hint = hint(table);
         self.put(&format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"{id}\">\n<table>\n\
+            "{hint}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"{id}\">\n<table>\n\
              <caption id=\"{id}\">{}</caption>\n<thead><tr>",
             escaped(&shown::words(&table.title))
         ));
-        let classes: Vec<&str> = (0..table.columns.len())
-            .map(|at| class(table, at))
+        let order = order(table);
+        let columns: Vec<(usize, &str, usize)> = order
+            .iter()
+            .map(|at| (*at, class(table, *at), shown::digits(&table.rows, *at)))
             .collect();
-        let digits: Vec<usize> = (0..table.columns.len())
-            .map(|at| shown::digits(&table.rows, at))
-            .collect();
-        for (column, class) in table.columns.iter().zip(&classes) {
+        for (at, class, _) in &columns {
             self.put(&format!(
                 "<th scope=\"col\"{class}>{}</th>",
-                escaped(&shown::words(column.head))
+                escaped(&shown::words(table.columns[*at].head))
             ));
         }
         self.put("<th scope=\"col\" class=\"ref\">entry</th></tr></thead>\n<tbody>");
         for row in &table.rows {
             let mut line = String::from("<tr>");
-            for (at, one) in row.cells.iter().enumerate() {
-                let text = cell(one, digits[at]);
-                let class = classes[at];
-                let tag = if at == 0 { "th scope=\"row\"" } else { "td" };
-                let end = if at == 0 { "th" } else { "td" };
+            for (place, (at, class, digits)) in columns.iter().enumerate() {
+                let text = row
+                    .cells
+                    .get(*at)
+                    .map_or(String::new(), |one| cell(one, *digits));
+                let (tag, end) = if place == 0 {
+                    ("th scope=\"row\"", "th")
+                } else {
+                    ("td", "td")
+                };
                 write!(line, "<{tag}{class}>{text}</{end}>")
                     .expect("BUG: a String takes every write");
             }
@@ -300,44 +372,89 @@ impl Page {
         self.put("</tbody>\n</table>\n</div>");
     }
 
-    fn entries(&mut self, bundle: &Bundle) {
+    fn entries(&mut self, document: &Document) {
         self.put(
             "<section id=\"entries\" aria-labelledby=\"entries-title\">\n<h2 id=\"entries-title\">Entries</h2>\n\
-             <p class=\"about\">The signed entries that this report rests on. The id is the SHA-256 of the entry's body.</p>\n\
-             <div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"entries-caption\">\n<table>\n\
+             <p class=\"about\">The signed entries that this report rests on. The id is the SHA-256 of the entry's body, the leaf \
+             its hash in the tree: <code>clover prove</code> writes the path from it to a checkpoint.</p>\n\
+             <p class=\"hint w3\">More columns: scroll sideways.</p><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"entries-caption\">\n<table>\n\
              <caption id=\"entries-caption\">Entries by position</caption>\n<thead><tr><th scope=\"col\" class=\"n\">entry</th>\
              <th scope=\"col\">kind</th><th scope=\"col\">recorded at</th><th scope=\"col\">signed by</th>\
-             <th scope=\"col\">id</th></tr></thead>\n<tbody>",
+             <th scope=\"col\">id and leaf</th></tr></thead>\n<tbody>",
         );
-        for entry in &bundle.events {
+        for entry in &document.entries {
             let at = entry.recorded_at.to_string();
             let short: String = at.chars().take(19).collect();
             self.put(&format!(
                 "<tr id=\"e{0}\"><th scope=\"row\" class=\"n\">{0}</th><td>{1}</td>\
                  <td><time datetime=\"{at}\">{2}</time></td><td>{3} <code>{4}</code></td>\
-                 <td class=\"words\"><code>{5}</code></td></tr>",
+                 <td class=\"words wide\"><code>{5}</code>{6}</td></tr>",
                 entry.seq,
                 entry.kind,
                 short.replace('T', " "),
                 escaped(&entry.holder),
                 entry.author.0.short(),
                 entry.id,
+                entry.leaf.map_or(String::new(), |leaf| format!(
+                    "<br><code>{}</code>",
+                    leaf.to_hex()
+                )),
             ));
         }
         self.put("</tbody>\n</table>\n</div>\n</section>");
     }
 
-    fn footer(&mut self, bundle: &Bundle) {
+    fn footer(&mut self, document: &Document) {
+        self.put("<footer>\n<h2>What this proves, and what it does not</h2>\n<ul>");
+        for limit in &document.limits {
+            self.put(&format!("<li>{}</li>", escaped(limit)));
+        }
+        let last = document.entries.last().map_or(0, |entry| entry.seq);
+        let again = match document.kind {
+            ReportKind::Iteration => format!(
+                ", <code>clover report iteration {} -o report.json</code>",
+                escaped(&document.title)
+            ),
+            _ => String::new(),
+        };
         self.put(&format!(
-            "<footer>\n<p>Each entry is signed by the key that is named, and the log that holds them is append-only: that \
-             proves who said what and in which order, and that nothing was changed since. It does not prove that a label \
-             is right, that rows were not looked at elsewhere, or that a rule was a wise one.</p>\n\
-             <p>Check it: <code>clover verify</code>, <code>clover show {}</code>, <code>clover report iteration {} -o \
-             report.json</code>.</p>\n</footer>",
-            bundle.events.last().map_or(0, |entry| entry.seq),
-            escaped(bundle.iteration.as_str()),
+            "</ul>\n<p>Check it: <code>clover verify</code>, <code>clover show {last}</code>, \
+             <code>clover prove {last}</code>{again}.</p>\n</footer>"
         ));
     }
+}
+
+/// The order of columns: the first, the first that says how something ended, the rest as they stand.
+fn order(table: &Table) -> Vec<usize> {
+    let ends = |at: &usize| {
+        let mut cells = table.rows.iter().filter_map(|row| row.cells.get(*at));
+        VERDICTS.contains(&table.columns[*at].key)
+            || cells.any(|cell| matches!(cell, Cell::Verdict(_)))
+    };
+    let verdict = (1..table.columns.len()).find(ends);
+    let rest = (1..table.columns.len()).filter(|at| Some(*at) != verdict);
+    [0].into_iter().chain(verdict).chain(rest).collect()
+}
+
+/// A line over a table that some screens do not show whole.
+fn hint(table: &Table) -> String {
+    let digits = |at: usize| shown::digits(&table.rows, at);
+    let width = |at: usize| {
+        let cells = table.rows.iter().filter_map(|row| row.cells.get(at));
+        let longest = cells.map(|one| shown::cell(one, digits(at)).chars().count());
+        let head = table.columns[at].head.chars().count().min(HEAD);
+        longest.max().unwrap_or(0).max(head).min(40) + 2
+    };
+    let all: usize = (0..table.columns.len()).map(width).sum::<usize>() + 8;
+    hint_of(all)
+}
+
+/// The same of a row of so many characters.
+fn hint_of(characters: usize) -> String {
+    let class = WIDE.iter().find(|(least, _)| characters > *least);
+    class.map_or(String::new(), |(_, class)| {
+        format!("<p class=\"hint {class}\">More columns: scroll sideways.</p>")
+    })
 }
 
 /// Text of several lines: escaped line by line, so that line ends stay.

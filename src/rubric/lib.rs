@@ -15,6 +15,7 @@ pub mod leaf;
 mod model;
 mod patch;
 pub mod prompt;
+pub mod starter;
 
 pub use check::Change;
 pub use check::CheckedPatch;

@@ -34,6 +34,9 @@ const TOKENS_MAX: u64 = super::kappa::KAPPA_MAX;
 /// Most slices that a patch says something of.
 const EFFECTS_MAX: usize = 12;
 
+/// Keys of `constraints`, each of which a patch has.
+const CONSTRAINTS: [&str; 2] = ["max_tokens_added", "affects_rescore"];
+
 /// Attacks by name, and the alias that older patches use.
 const ATTACKS: [&str; 9] = [
     "authority_tone",
@@ -292,6 +295,28 @@ fn exact(fields: &Fields, known: &[&str], at: &str) -> Result<(), At> {
     }
 }
 
+/// Refuses a patch that lacks keys, and names each of them.
+fn whole(body: &Fields) -> Result<(), At> {
+    let needed = ["family", "id", "rationale", "changes"];
+    let mut lacks: Vec<String> = needed
+        .into_iter()
+        .filter(|name| field(body, name).is_none())
+        .map(str::to_owned)
+        .collect();
+    let bounds = match field(body, "constraints") {
+        Some(canon::Value::Object(fields)) => fields.as_slice(),
+        _ => &[],
+    };
+    let lacking = CONSTRAINTS
+        .into_iter()
+        .filter(|name| field(bounds, name).is_none());
+    lacks.extend(lacking.map(|name| within("constraints", name)));
+    match lacks.as_slice() {
+        [] => Ok(()),
+        all => Err(keys("patch", format!("expected {} too", all.join(", ")))),
+    }
+}
+
 fn read(root: &canon::Value, document: Document) -> Result<Patch, At> {
     let root = mapping(Some(root), "")?;
     exact(root, &["patch"], "")?;
@@ -305,6 +330,7 @@ fn read(root: &canon::Value, document: Document) -> Result<Patch, At> {
         "expected_effects",
     ];
     exact(body, &known, "patch")?;
+    whole(body)?;
     let family = text(field(body, "family"), "patch.family")?;
     let names = || Family::ALL.map(Family::as_str).join(", ");
     let family = Family::named(family)
@@ -420,7 +446,7 @@ fn edits(changes: &Fields) -> Result<Vec<Edit>, At> {
 fn constraints(node: Option<&canon::Value>) -> Result<(u64, bool), At> {
     let at = "patch.constraints";
     let fields = mapping(node, at)?;
-    exact(fields, &["max_tokens_added", "affects_rescore"], at)?;
+    exact(fields, &CONSTRAINTS, at)?;
     let most = match field(fields, "max_tokens_added") {
         Some(canon::Value::Natural(most)) if (1..=TOKENS_MAX).contains(most) => *most,
         _ => {

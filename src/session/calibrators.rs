@@ -4,6 +4,7 @@ use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::FieldId;
+use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::estimate::CalibratorFitted;
 use clover_ledger::Ledger;
 use clover_projection::reader::LogReader;
@@ -14,6 +15,7 @@ use clover_stats::inference::Interval;
 use clover_stats::reliability::CalibrationLine;
 use clover_stats::student::Alternative;
 use clover_workflow::estimate::compute;
+use clover_workflow::estimate::planning::LABELS_MIN;
 use clover_workflow::estimate::rows;
 use clover_workflow::estimate::rows::Which;
 
@@ -78,14 +80,30 @@ pub fn list(ledger: &Ledger, below: u64) -> Result<Vec<Fit>, SessionError> {
         .0)
 }
 
-/// The calibrator that is named; the newest that estimates were made with where none is.
+/// The newest calibrator that estimates of one environment were made with, named as `domain=law`.
+///
+/// # Errors
+/// [`EstimateError::NoLocalCalibrator`] where there is none, and [`SessionError::Ledger`].
+pub fn local(ledger: &Ledger, below: u64, environment: &str) -> Result<Fit, SessionError> {
+    let is_of =
+        |scope: &EnvironmentScope| environment == format!("{}={}", scope.family, scope.environment);
+    let mut fits = list(ledger, below)?;
+    fits.retain(|fit| fit.said.terms.environment.as_ref().is_some_and(is_of));
+    let none = || EstimateError::NoLocalCalibrator(environment.to_owned());
+    Ok(fits.pop().ok_or_else(none)?)
+}
+
+/// The calibrator that is named; where none is, the newest that estimates over all rows were made with.
 ///
 /// # Errors
 /// [`EstimateError::NoCalibrator`] where none or several have the name, and [`SessionError::Ledger`].
 pub fn find(ledger: &Ledger, below: u64, name: Option<&str>) -> Result<Fit, SessionError> {
     let mut fits = list(ledger, below)?;
     let Some(name) = name else {
-        fits.retain(|fit| fit.said.terms.iteration.is_none());
+        fits.retain(|fit| {
+            let terms = &fit.said.terms;
+            terms.iteration.is_none() && terms.environment.is_none()
+        });
         let none = EstimateError::NoCalibrator { name: None };
         return Ok(fits.pop().ok_or(none)?);
     };
@@ -171,6 +189,11 @@ impl RefittedCalibrator {
     /// Ends of the scale of scores.
     pub fn scores(&self) -> (f64, f64) {
         self.judge.unwrap_or(Scale::UNIT).ends()
+    }
+
+    /// Whether it rests on fewer labels than any plan asks for.
+    pub fn is_thin(&self) -> bool {
+        self.fit.said.labels.value() < LABELS_MIN
     }
 
     /// Ends of the scale of labels.

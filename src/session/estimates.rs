@@ -8,10 +8,13 @@ use clover_event::id::ExperimentId;
 use clover_event::id::FieldId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
+use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
+use clover_projection::audits::Audits;
+use clover_projection::newest;
 use clover_projection::said;
 use clover_projection::said::LateField;
 use clover_workflow::analyze::AnalyzeError;
@@ -65,12 +68,15 @@ pub enum EstimateError {
     /// No calibrator has the name, or several have.
     #[error("{}", match name {
         Some(name) => format!("no calibrator, or more than one, is named {name}"),
-        None => "no estimate was made yet, so there is no calibrator".to_owned(),
+        None => "no estimate over all rows was made yet, so there is no calibrator of them".to_owned(),
     })]
     NoCalibrator {
         /// The name.
         name: Option<String>,
     },
+    /// No calibrator was fitted on the rows of an environment.
+    #[error("no estimate of {0} alone was made yet, so it has no calibrator of its own")]
+    NoLocalCalibrator(String),
     /// A calibrator of an iteration reads scores of its rubric.
     #[error(
         "the calibrator at seq {seq} reads scores that iteration {iteration} computed by its rubric"
@@ -187,6 +193,37 @@ impl Estimation {
         Ok(gathered)
     }
 
+    /// Marks policies that rest on entries of a compromised key: nothing is claimed of them, and nothing of them recorded.
+    pub fn taint(&self, found: &mut Found) {
+        let (state, calibrator) = (self.ledger.state(), found.digest());
+        for policy in 0..found.analysis.policies.len() {
+            let of = (&found.terms.judge, &found.name(policy));
+            let by = newest::tainted(state, &self.experiment, of, calibrator.as_ref());
+            if let Some(key) = by {
+                found.tainted.insert(policy, key);
+            }
+        }
+    }
+
+    /// A fit as the rulebook asks for it, and as it stands on record where it was put there under one that did not count prompts.
+    fn fit_as_recorded(&self, of: CalibratorFitted) -> Result<CalibratorFitted, SessionError> {
+        if !self.ledger.state().asks(Question::AnsweredPrompts) {
+            return Ok(compute::without_prompts(of));
+        }
+        let payload = Payload::from(of.clone());
+        let Some(key) = payload.natural_key(Some(&self.experiment)) else {
+            return Ok(of);
+        };
+        let since = self.ledger.state().fold::<Audits>().answers.prompts;
+        let recorded = self.ledger.giver(&key)?;
+        let is_older = recorded.zip(since).is_some_and(|(seq, since)| seq <= since);
+        Ok(if is_older {
+            compute::without_prompts(of)
+        } else {
+            of
+        })
+    }
+
     /// Appends what was found, fit first.
     ///
     /// # Errors
@@ -200,7 +237,7 @@ impl Estimation {
         let (mut commands, mut blobs) = (Vec::new(), Vec::new());
         let command = |payload: Payload| Command::new(payload, Some(self.experiment.clone()));
         if let Some(fitted) = found.fitted() {
-            commands.push(command(fitted.event.into()));
+            commands.push(command(self.fit_as_recorded(fitted.event)?.into()));
             blobs.extend(fitted.blobs);
         }
         commands.extend(events.into_iter().map(command));

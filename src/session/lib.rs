@@ -13,6 +13,7 @@ pub mod append;
 pub mod backup;
 pub mod calibrators;
 pub(crate) mod charges;
+pub mod chronicle;
 pub mod confirm;
 pub mod custody;
 pub mod deploy;

@@ -237,5 +237,12 @@ fn local(of: &Estimation, choice: &RegimeChoice) -> Result<Digest, SessionError>
             && terms.environment.as_ref() == Some(&choice.scope)
     });
     let newest = own.next().map(|fit| fit.said.calibrator);
-    Ok(newest.ok_or_else(|| RegimeError::NoLocal(choice.scope.to_string()))?)
+    Ok(newest.ok_or_else(|| {
+        let EnvironmentScope {
+            family,
+            environment,
+            ..
+        } = &choice.scope;
+        RegimeError::NoLocal(format!("{family}={environment}"))
+    })?)
 }

@@ -140,7 +140,11 @@ pub fn take_in(
 ) -> Result<(), SessionError> {
     let needs = [Kind::DataIngested, Kind::SplitsFormed].map(KeyNeed::runner);
     ports.check(ledger.state(), &needs)?;
-    let plan = RowsPlan { rows, already: 0 };
+    let plan = RowsPlan {
+        rows,
+        already: 0,
+        fielded: 0,
+    };
     let of = (experiment, ImportFormat::Cje);
     responses::import(ports, home, ledger, of, &plan)?;
     Ok(())

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
+use crate::event::payload::environment::EnvironmentScope;
 use crate::view::values::Ends;
 use crate::view::values::bracket;
 
@@ -15,6 +16,22 @@ pub(super) const UNCLAIMED: &str = "Nothing of it may be claimed.";
 /// What follows where nothing was recorded.
 pub(super) const UNRECORDED: &str =
     "Nothing of this is on record, so nothing of it may be claimed.";
+
+/// An answer about one environment names it first.
+pub(super) fn within(scope: Option<&EnvironmentScope>, text: String) -> String {
+    match scope {
+        Some(scope) => format!("In {scope}: {text}"),
+        None => text,
+    }
+}
+
+/// A column, or a title, of rows of one environment.
+pub(super) fn headed(scope: Option<&EnvironmentScope>, head: &str) -> String {
+    match scope {
+        Some(scope) => format!("{head} in {scope}"),
+        None => head.to_owned(),
+    }
+}
 
 /// What was asked, answered in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -82,9 +99,11 @@ impl Standing {
             (Self::Unchecked, false) => "was not checked (only labels of others calibrate it)",
             (Self::Unchecked, true) => "were not checked (only labels of others calibrate them)",
             (Self::Inconclusive, false) => {
-                "has an inconclusive audit of transport (too few labels)"
+                "has an inconclusive audit of transport (too few labels, or an obstacle that it names)"
             }
-            (Self::Inconclusive, true) => "have inconclusive audits of transport (too few labels)",
+            (Self::Inconclusive, true) => {
+                "have inconclusive audits of transport (too few labels, or an obstacle that they name)"
+            }
             (Self::Failed, _) => "failed the audit of transport",
             (Self::Environment, false) => "is withheld by an environment in which the judge failed",
             (Self::Environment, true) => "are withheld by an environment in which the judge failed",

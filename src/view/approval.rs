@@ -5,10 +5,20 @@ use serde::Serialize;
 use crate::event::id::ExperimentId;
 use crate::ground::shell;
 use crate::ledger::State;
+use crate::projection::releases::APPROVALS_MIN;
 use crate::projection::releases::Acceptance;
 use crate::view::View;
 use crate::view::appended;
 use crate::workflow::prompts;
+
+/// Who gives the approval that is lacking.
+pub const SECOND: &str = "Another person approves it: the patch's author does not count, nor does a key twice. The owner makes a key of \
+    that role: clover key new NAME --role approver.";
+
+/// The command by which another person approves a patch.
+pub fn approve(patch: &str) -> String {
+    format!("clover approve {patch} --comment TEXT --name NAME --key APPROVER")
+}
 
 /// How an accepted patch stands after a person's word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,10 +41,20 @@ pub fn given(view: View, state: &State, experiment: &ExperimentId, of: &Acceptan
         [] => "none is needed".to_owned(),
         why => format!("two are needed, because of {}", why.join(", ")),
     };
+    let is_enough = more.two_key.is_empty() || of.approvals().len() >= APPROVALS_MIN;
     let patch = &of.patch;
     view.line(format!(
         "{patch} has {} approvals; {needed}",
         more.approvals
     ));
-    view.with_next(format!("clover prompt commit {}", shell::word(patch)))
+    let patch = shell::word(patch);
+    if is_enough && of.refused().is_none() {
+        return view.with_next(format!("clover prompt commit {patch}"));
+    }
+    if is_enough {
+        view.sentence("A refusal stands, so nothing is committed. Whoever refused may grant it later: the newest word of a key counts.");
+        return view.with_next(format!("clover approve {patch} --help"));
+    }
+    view.sentence(SECOND);
+    view.with_next(approve(&patch))
 }

@@ -108,6 +108,8 @@ pub struct PeekShown {
     pub purpose: Option<String>,
     /// The account that paid for it; `null` where it costs nothing.
     pub account: Option<String>,
+    /// The charge to it, which may pay for several peeks.
+    pub charge: Option<String>,
     /// Whether they were given: a refused read is on record too.
     pub given: bool,
 }
@@ -319,6 +321,7 @@ pub(super) fn seen(ledger: &Ledger, state: &State) -> Result<Vec<PeekShown>, Led
         reader: of.reader.map(|key| key.to_string()),
         purpose: of.purpose,
         account: of.account,
+        charge: of.charge.map(|id| id.to_string()),
         given: of.given,
     });
     Ok(peeks.collect())

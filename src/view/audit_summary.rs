@@ -198,9 +198,14 @@ fn peeks_in_words(peeks: &[PeekShown]) -> String {
         .map(|(kind, of)| format!("{of} {kind}"))
         .collect();
     let refused = peeks.iter().filter(|of| !of.given).count();
-    let charged = peeks.iter().filter(|of| of.account.is_some()).count();
+    // One charge may open labels of several policies, at several places of the log.
+    let charges: BTreeSet<&String> = peeks.iter().filter_map(|of| of.charge.as_ref()).collect();
+    let charged = charges.len();
     let mut text = format!("{}: {}", peeks.len() - refused, few(&kinds));
-    text.push_str(&format!("; {charged} charged to an account"));
+    text.push_str(&format!(
+        "; paid by {}",
+        counted(charged as u64, "charge", "charges")
+    ));
     if refused > 0 {
         text.push_str(&format!("; {refused} refused"));
     }

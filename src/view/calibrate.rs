@@ -13,6 +13,7 @@ use crate::view::text::thousands;
 use crate::view::values;
 use crate::view::values::Ends;
 use crate::view::word;
+use crate::workflow::estimate::planning::LABELS_MIN;
 
 /// Points of a curve that is shown.
 const POINTS: u32 = 41;
@@ -31,6 +32,8 @@ pub struct CalibratorRow {
     pub judge: JudgeId,
     /// The iteration that fitted it; `null` for a calibrator of estimates.
     pub iteration: Option<IterationId>,
+    /// The environment whose rows alone it was fitted on, such as `domain=law`; `null` for all rows.
+    pub environment: Option<String>,
     /// What was fitted: `monotone` on the score, or `two_stage` on an index of score and covariates.
     pub selected: String,
     /// Labelled rows that it was fitted on.
@@ -111,6 +114,7 @@ fn row(fit: &Fit) -> CalibratorRow {
         experiment: fit.experiment.clone(),
         judge: said.terms.judge.clone(),
         iteration: said.terms.iteration.as_ref().map(|of| of.iteration.clone()),
+        environment: said.terms.environment.as_ref().map(ToString::to_string),
         selected: word(&said.selected),
         labels: said.labels.value(),
         prompts: said.clusters.value(),
@@ -130,6 +134,7 @@ pub fn list(fits: &[Fit]) -> View {
             of.experiment.to_string(),
             of.judge.to_string(),
             iteration.map_or("estimates".to_owned(), ToString::to_string),
+            fitted_rows(of),
             of.selected.clone(),
             thousands(of.labels),
             format!("{:.4}", of.oof_rmse),
@@ -148,6 +153,7 @@ pub fn list(fits: &[Fit]) -> View {
         "experiment",
         "judge",
         "fitted for",
+        "rows",
         "model",
         "labels",
         "error, 0 to 1",
@@ -155,6 +161,11 @@ pub fn list(fits: &[Fit]) -> View {
     ];
     view.table(&head, rows);
     view.with_next("clover calibrate show")
+}
+
+/// Which rows it was fitted on, and is for.
+fn fitted_rows(of: &CalibratorRow) -> String {
+    of.environment.clone().unwrap_or_else(|| "all".to_owned())
 }
 
 fn range([low, high]: [f64; 2]) -> String {
@@ -206,6 +217,7 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
         ("calibrator", record.calibrator.clone()),
         ("on record", format!("seq {}", record.seq)),
         ("judge", record.judge.to_string()),
+        ("rows", fitted_rows(record)),
         ("model", record.selected.clone()),
         (
             "fitted on",
@@ -228,7 +240,7 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
         let line = spark::line(&values, labels);
         view.chart(
             vec![format!(
-                "scores {low} to {high}  {line}  labels {} to {}",
+                "calibrated score  {line}  at scores {low} to {high}, on labels from {} to {}",
                 labels.0, labels.1
             )],
             None,
@@ -262,10 +274,22 @@ pub fn applied(loaded: &RefittedCalibrator, scores: Vec<CalibratedScore>) -> Vie
         ]
     });
     view.table(&["score", "calibrated", ""], rows);
-    view.sentence(format!(
-        "A calibrated score is the mean label to expect: single labels lie {:.4} around it (root mean square, out of fold).",
-        facts.error
-    ));
+    let labels = loaded.fit.said.labels.value();
+    if loaded.is_thin() {
+        view.sentence(format!(
+            "Only {labels} labels were fitted, fewer than the {LABELS_MIN} of the smallest plan: a calibrated score is a first guess of the mean label, and its error is not known."
+        ));
+    } else {
+        view.sentence(format!(
+            "A calibrated score is the mean label to expect: single labels lie {:.4} around it (root mean square, out of fold).",
+            facts.error
+        ));
+    }
+    if let Some(scope) = &loaded.fit.said.terms.environment {
+        view.sentence(format!(
+            "This calibrator was fitted on rows of {scope} alone: what it says of other rows is not known."
+        ));
+    }
     view.sentence(
         "It has no interval: one score says too little of its own error. clover estimate gives one for the mean of a policy.",
     );

@@ -7,6 +7,7 @@ use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::payload::Verdict;
 use crate::event::payload::iteration::IterationOutcome;
+use crate::event::payload::manifest::Template;
 use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::budgets::Budgets;
@@ -15,6 +16,7 @@ use crate::projection::iterations::Iterations;
 use crate::projection::iterations::campaign;
 use crate::projection::iterations::campaign::Campaign;
 use crate::projection::iterations::campaign::PATIENCE;
+use crate::projection::manifests::ManifestVersion;
 use crate::projection::manifests::Manifests;
 use crate::report::shown;
 use crate::view::View;
@@ -148,7 +150,11 @@ fn peeks(state: &State, experiment: &ExperimentId) -> Option<Peeks> {
 }
 
 /// What to do next, in words and as a command.
-fn advice(campaign: &Campaign, peeks: Option<&Peeks>) -> (String, String) {
+fn advice(
+    (state, experiment): (&State, &ExperimentId),
+    campaign: &Campaign,
+    peeks: Option<&Peeks>,
+) -> (String, String) {
     if let Some(open) = campaign.open() {
         return (
             format!("{} is open since seq {}", open.iteration, open.opened_seq),
@@ -170,13 +176,35 @@ fn advice(campaign: &Campaign, peeks: Option<&Peeks>) -> (String, String) {
     let quiet = campaign.quiet_in_a_row();
     let words =
         format!("go on: iteration {number} is next ({quiet} of {PATIENCE} quiet ones in a row)");
-    (words, "clover iterate open ID --manifest ID".to_owned())
+    (words, opening(state, experiment, number))
+}
+
+/// The command that opens the next iteration by a plan in force that none was opened by; without one, the command that drafts
+/// a plan.
+fn opening(state: &State, experiment: &ExperimentId, number: usize) -> String {
+    let known = &state.fold::<Iterations>().by_id;
+    let is_unused = |version: &ManifestVersion| {
+        version.manifest.template == Template::Iteration
+            && known.values().all(|it| it.digest != version.digest)
+    };
+    let manifests = state.fold::<Manifests>();
+    let mut plans = manifests.in_force_of(experiment);
+    let Some((plan, _)) = plans.find(|(_, version)| is_unused(version)) else {
+        return "clover prereg new --template iteration --from-data -o plan.yaml".to_owned();
+    };
+    let name = (number..).map(|number| format!("it-{number}"));
+    let mut free = name.filter(|name| known.keys().all(|id| id.as_str() != name));
+    let name = free.next().unwrap_or_default();
+    format!(
+        "clover iterate open {name} --manifest {}",
+        shell::word(&plan)
+    )
 }
 
 /// What each iteration found, peeks left, and whether another is worth opening.
 pub fn status(state: &State, experiment: &ExperimentId, campaign: &Campaign) -> View {
     let peeks = peeks(state, experiment);
-    let (words, next) = advice(campaign, peeks.as_ref());
+    let (words, next) = advice((state, experiment), campaign, peeks.as_ref());
     let deviations = campaign
         .deviations
         .iter()

@@ -155,7 +155,9 @@ pub fn list(state: &State) -> View {
     let mut view = View::of(&facts);
     if facts.families.is_empty() {
         view.line("no families");
-        return view.with_next("clover family open ID");
+        return view.with_next(
+            "clover family open ID --method spend --alpha 0.05 --members 3 --membership TEXT",
+        );
     }
     let rows = facts.families.iter().map(|(id, of)| {
         let standing = of.closed_seq;

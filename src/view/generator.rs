@@ -30,6 +30,7 @@ use crate::session::deploy::generator::RunRollback;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::appended;
+use crate::view::values;
 
 /// What one output is surely worth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -242,7 +243,7 @@ fn found(view: &mut View, said: &GeneratorValidated) {
         ("gain of the bound", number(Some(said.lcb_gain))),
     ]);
     for of in &said.transport.environments {
-        let p = of.p.map_or("-".to_owned(), |p| format!("{:.3}", p.value()));
+        let p = of.p.map_or("-".to_owned(), |p| values::p(p.value()));
         view.line(format!(
             "{:<18}mean residual {} on {} labels, p {p}",
             of.environment.as_str(),

@@ -9,6 +9,7 @@ use crate::num::Micro;
 use crate::session::intake::InputFile;
 use crate::session::intake::counts::Counts;
 use crate::session::intake::counts::IntakeCounts;
+use crate::view::LOG;
 use crate::view::View;
 use crate::view::text::thousands;
 use crate::workflow::import::ImportRows;
@@ -277,7 +278,7 @@ pub fn imported(ledger: &Ledger, files: &[InputFile], counts: &[Counts]) -> View
     let size = thousands(ledger.size());
     let mut pairs = vec![("recorded", format!("{added}, already {already}{nothing}"))];
     pairs.extend(facts.time.pairs());
-    pairs.push(("log", format!("{size} entries · root {root}")));
+    pairs.push((LOG, format!("{size} entries · root {root}")));
     view.pairs(pairs);
     view.checkpoint = Some((ledger.size(), root));
     view.with_verdict(if added == 0 {

@@ -8,12 +8,12 @@ use crate::event::id::PolicyId;
 use crate::event::id::Root;
 use crate::event::payload::scoring::JudgePort;
 use crate::event::payload::scoring::ScoreReplayed;
-use crate::ground::shell;
 use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::num::Count;
 use crate::session::judge::history::JudgeHistory;
 use crate::session::judge::judging::RunCounts;
+use crate::view::LOG;
 use crate::view::View;
 use crate::view::text::thousands;
 
@@ -68,8 +68,8 @@ impl JudgeRun {
         }
     }
 
-    /// The view of a run without conflicts.
-    pub fn view(&self, ledger: &Ledger) -> View {
+    /// The view of a run without conflicts; `check` is the command that asks the same judge about a sample again.
+    pub fn view(&self, ledger: &Ledger, check: &str) -> View {
         let size = thousands(ledger.size());
         let root = ledger.root().to_base64();
         let mut view = View::of(self);
@@ -78,7 +78,7 @@ impl JudgeRun {
             ("scored", thousands(self.scored)),
             ("already", thousands(self.already)),
             ("declined", thousands(self.declined.len() as u64)),
-            ("log", format!("{size} entries · root {root}")),
+            (LOG, format!("{size} entries · root {root}")),
         ]);
         if !self.declined.is_empty() {
             let rows = self.declined.iter().take(DECLINED_SHOWN);
@@ -102,10 +102,7 @@ impl JudgeRun {
             "appended"
         };
         view.checkpoint = Some((ledger.size(), root));
-        view.with_next(format!(
-            "clover judge rescore-check --judge {} --rows …",
-            shell::word(&self.judge)
-        ))
+        view.with_next(check)
     }
 }
 

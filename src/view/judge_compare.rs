@@ -12,6 +12,7 @@ use crate::view::answer::UNCLAIMED;
 use crate::view::answer::UNRECORDED;
 use crate::view::iterate::number;
 use crate::view::text::thousands;
+use crate::view::values;
 use crate::workflow::judge::agreement::ALPHA;
 
 /// Two judges on the same labelled rows.
@@ -30,7 +31,7 @@ pub struct JudgesCompared {
     pub high: f64,
     /// The level of the interval.
     pub level: f64,
-    /// The judge that agrees better; `null` where the interval holds 0.
+    /// The judge that agrees better; `null` where the interval holds 0, or where a planned comparison is in doubt.
     pub better: Option<JudgeId>,
     /// Labelled rows that both scored.
     pub rows: u64,
@@ -38,6 +39,12 @@ pub struct JudgesCompared {
     pub items: u64,
     /// Labelled rows that one of them did not score.
     pub unpaired: u64,
+    /// Labelled rows that neither scored.
+    pub unscored: u64,
+    /// Rows that one of them scored once a label of the policy could be read, of prompts with such a label.
+    pub late: u64,
+    /// By how much the difference could move if late and missing scores were the worst.
+    pub worst: f64,
     /// The plan that named the comparison before the first label; `null` where it is exploratory.
     pub plan: Option<ManifestId>,
     /// Where it stands on record; `null` where it does not.
@@ -55,14 +62,14 @@ pub struct JudgeError {
 }
 
 /// Which judge agrees better, how sure that is, and whether it may be claimed.
-fn answered(comparison: &Comparison, level: f64) -> Answer {
+fn answered(comparison: &Comparison, level: f64, failing: &[String]) -> Answer {
     let (of, seq) = (&comparison.said, comparison.seq);
     let (first, second) = (&of.first, &of.second);
     let percent = number(level * 100.0);
     let (low, high) = (number(of.low.value()), number(of.high.value()));
     let by = number(of.difference.value());
     let by = format!("{by} ({percent} % interval [{low}, {high}])");
-    let found = match &of.better {
+    let found = match comparison.by_interval() {
         Some(better) => {
             let than = if better == first { second } else { first };
             format!(
@@ -77,7 +84,11 @@ fn answered(comparison: &Comparison, level: f64) -> Answer {
         Some(seen) => format!("It was recorded before with other numbers, at seq {seen}, so whoever asks again has seen them."),
         None => "No plan named it before the first label, so whoever chose the pair may have seen what it says.".to_owned(),
     };
-    let may_be_claimed = seq.is_some() && of.plan.is_some() && of.better.is_some();
+    let doubts = doubted(comparison, failing).join(" ");
+    let found = format!("{found} {doubts}");
+    let found = found.trim_end();
+    let is_settled = comparison.settled().is_some() && failing.is_empty();
+    let may_be_claimed = seq.is_some() && of.plan.is_some() && of.better.is_some() && is_settled;
     let text = match (&of.plan, seq) {
         (None, None) => format!("{found} {chosen} {UNRECORDED}"),
         (None, Some(_)) => format!("{found} {chosen} It is exploratory. {UNCLAIMED}"),
@@ -85,6 +96,12 @@ fn answered(comparison: &Comparison, level: f64) -> Answer {
         (Some(plan), Some(_)) if may_be_claimed => {
             format!(
                 "{found} Plan {} named it before the first label. {CLAIMED}",
+                plan.manifest
+            )
+        }
+        (Some(plan), Some(_)) if comparison.by_interval().is_some() => {
+            format!(
+                "{found} Plan {} named it before the first label. {UNCLAIMED}",
                 plan.manifest
             )
         }
@@ -99,9 +116,45 @@ fn answered(comparison: &Comparison, level: f64) -> Answer {
     }
 }
 
+/// What stands against a claim, a sentence each.
+fn doubted(comparison: &Comparison, failing: &[String]) -> Vec<String> {
+    let (of, doubts) = (&comparison.said, &comparison.doubts);
+    let mut found = Vec::new();
+    let mut say = |rows: u64, what: &str| {
+        if rows > 0 {
+            found.push(format!("{what}: {}.", thousands(rows)));
+        }
+    };
+    say(
+        doubts.late,
+        "Rows of labelled prompts that one of them scored once labels could be read",
+    );
+    say(
+        of.unpaired.value(),
+        "Labelled rows with a score of one of them alone",
+    );
+    say(
+        doubts.unscored as u64,
+        "Labelled rows without a score of either",
+    );
+    if comparison.by_interval().is_some() && !found.is_empty() {
+        let worst = number(doubts.worst);
+        let low = of.low.value() - doubts.worst > 0.0;
+        let holds = low || of.high.value() + doubts.worst < 0.0;
+        found.push(if holds {
+            format!("Their worst scores would move the difference by {worst} at most, which does not change that.")
+        } else {
+            format!("Their worst scores could move the difference by {worst}, and undo it.")
+        });
+    }
+    found.extend(doubts.chosen.iter().map(values::beyond_the_draw));
+    found.extend(failing.iter().cloned());
+    found
+}
+
 impl JudgesCompared {
-    /// What was found, and where it stands on record.
-    pub fn of(comparison: &Comparison) -> Self {
+    /// What was found, and where it stands on record. `failing` says which assumptions about the judges and the label fail.
+    pub fn of(comparison: &Comparison, failing: &[String]) -> Self {
         let (of, seq) = (&comparison.said, comparison.seq);
         let named = of.plan.as_ref().map_or(1, |of| of.comparisons.value());
         let level = 1.0 - ALPHA / named.max(1) as f64;
@@ -110,7 +163,7 @@ impl JudgesCompared {
             squared_error: error,
         };
         Self {
-            answer: answered(comparison, level),
+            answer: answered(comparison, level, failing),
             judges: [
                 judge(&of.first, of.first_error.value()),
                 judge(&of.second, of.second_error.value()),
@@ -123,6 +176,9 @@ impl JudgesCompared {
             rows: of.rows.value(),
             items: of.items.value(),
             unpaired: of.unpaired.value(),
+            unscored: comparison.doubts.unscored as u64,
+            late: comparison.doubts.late,
+            worst: comparison.doubts.worst,
             plan: of.plan.as_ref().map(|of| of.manifest.clone()),
             seq,
         }
@@ -130,8 +186,8 @@ impl JudgesCompared {
 }
 
 /// A comparison: what follows first.
-pub fn shown(of: &Comparison) -> View {
-    let facts = JudgesCompared::of(of);
+pub fn shown(of: &Comparison, failing: &[String]) -> View {
+    let facts = JudgesCompared::of(of, failing);
     let mut view = View::of(&facts);
     view.answer(facts.answer.text.clone());
     view.gap();
@@ -148,6 +204,8 @@ pub fn shown(of: &Comparison) -> View {
             ),
         ),
         ("unpaired", thousands(facts.unpaired)),
+        ("unscored", thousands(facts.unscored)),
+        ("scored late", thousands(facts.late)),
         ("level", number(facts.level)),
     ]);
     if let Some(seq) = facts.seq {

@@ -113,6 +113,61 @@ pub fn exported(facts: &ExportFacts, checkpoint: &Checkpoint) -> View {
     view
 }
 
+/// An audit bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BundleFacts {
+    /// The format of the export.
+    pub format: &'static str,
+    /// Its file or folder.
+    pub path: String,
+    /// Entries of the log.
+    pub entries: u64,
+    /// Of these, entries that are withheld.
+    pub withheld: u64,
+    /// What was left out on request.
+    pub redacted: Vec<String>,
+    /// Blobs in it.
+    pub blobs: u64,
+    /// Blobs that entries name and that the ledger does not have.
+    pub without: Vec<String>,
+    /// Reports in it.
+    pub reports: Vec<String>,
+}
+
+/// A bundle that was written.
+pub fn bundled(facts: &BundleFacts, root: String) -> View {
+    let path = &facts.path;
+    let mut view = View::of(facts).with_verdict("exported");
+    let shown = thousands(facts.entries - facts.withheld);
+    let entries = thousands(facts.entries);
+    view.line(match facts.withheld {
+        0 => format!(
+            "bundled {entries} entries · {} blobs · {} reports · root {} · {path}",
+            facts.blobs,
+            facts.reports.len(),
+            root
+        ),
+        withheld => format!(
+            "bundled {shown} of {entries} entries · {} withheld, by leaf hash · {} blobs · {} reports · root {} · {path}",
+            thousands(withheld),
+            facts.blobs,
+            facts.reports.len(),
+            root
+        ),
+    });
+    if facts.withheld > 0 {
+        view.sentence("Of a part, rules are not checked: they take the whole log.");
+    }
+    for blob in &facts.without {
+        view.line(format!(
+            "note: blob {blob} is named by an entry and not in the ledger"
+        ));
+    }
+    view.checkpoint = Some((facts.entries, root));
+    view
+}
+
 /// A backup.
 pub fn backed_up(ledger: &Ledger, made: Backup<'_>) -> View {
     let Backup {

@@ -81,6 +81,8 @@ use serde_json::Value;
 
 use crate::ledger::AppendedEvent;
 
+/// The label of where the log stands.
+const LOG: &str = "log";
 /// Event ids that a view lists; more are counted.
 const IDS_MAX: usize = 1_000;
 
@@ -296,6 +298,23 @@ impl View {
     #[must_use]
     pub fn with_next(mut self, next: impl Into<String>) -> Self {
         self.next.push(next.into());
+        self
+    }
+
+    /// The same of a slate: it is signed and not recorded, and where the log would stand is so on the slate alone.
+    #[must_use]
+    pub fn on_slate(mut self) -> Self {
+        self.verdict = "signed";
+        self.checkpoint = None;
+        let facts = self.blocks.iter_mut().filter_map(|block| match block {
+            Block::Facts { pairs, .. } => Some(pairs),
+            _ => None,
+        });
+        for (label, value) in facts.flatten() {
+            if label.as_ref() == LOG {
+                value.push_str(" · on this slate: the log has them once its writer syncs");
+            }
+        }
         self
     }
 

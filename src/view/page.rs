@@ -3,19 +3,18 @@
 use std::fmt::Write as _;
 
 use crate::report::forest::escaped;
-use crate::report::page::STYLE;
+use crate::report::page as report;
 use crate::view::Block;
 use crate::view::View;
 
 /// The blocks of a view as a page under a title.
 pub fn page(title: &str, view: &View) -> String {
+    let mut out = report::top(&format!("{title} - Clover"));
     let title = escaped(title);
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} - Clover</title>\n<style>\n{STYLE}</style>\n\
-         </head>\n<body>\n<header>\n<p class=\"kicker\">Clover</p>\n<h1>{title}</h1>\n</header>\n<main id=\"main\">\n"
-    );
+    out.push_str(&format!(
+        "\n<body>\n<a class=\"skip\" href=\"#main\">To the answer</a>\n\
+         <header>\n<p class=\"kicker\">Clover</p>\n<h1>{title}</h1>\n</header>\n<main id=\"main\">\n"
+    ));
     out.push_str(&fragment(view));
     out.push_str("</main>\n</body>\n</html>\n");
     out

@@ -26,6 +26,8 @@ use crate::projection::iterations::PatchRecord;
 use crate::report::shown;
 use crate::rubric::CheckedPatch;
 use crate::rubric::Patch;
+use crate::rubric::Rubric;
+use crate::rubric::starter;
 use crate::session::append::Submission;
 use crate::session::iterate::Bench as Opened;
 use crate::session::iterate::propose::Proposal;
@@ -97,6 +99,41 @@ pub struct PatchChecked {
 pub struct PatchProposal {
     /// What its checks found.
     pub patch: PatchChecked,
+}
+
+/// A patch to begin with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NewPatch {
+    /// The document, with comments.
+    pub text: String,
+}
+
+/// A patch to begin with, which may be in a file now; `iteration` is the one that is open.
+pub fn new(text: String, output: Option<&Path>, iteration: Option<&IterationId>) -> View {
+    let facts = NewPatch { text };
+    let mut view = View::of(&facts);
+    let Some(output) = output else {
+        view.source(facts.text);
+        return view;
+    };
+    let (shown, id) = (output.display(), iteration.map(shell::word));
+    view.line(format!("{shown}: edit what is marked FILL"));
+    view.with_next(format!(
+        "clover patch check {} --iteration {}",
+        shell::word(&shown),
+        id.unwrap_or_else(|| "ID".into())
+    ))
+}
+
+/// Families of patches, and the leaves of a rubric that each may change.
+pub fn choices(rubric: &Rubric) -> String {
+    let all = starter::choices(rubric).into_iter();
+    let all = all.map(|(family, leaves)| match leaves.as_slice() {
+        [] => family.as_str().to_owned(),
+        leaves => format!("{} ({})", family.as_str(), leaves.join(", ")),
+    });
+    all.collect::<Vec<_>>().join("; ")
 }
 
 /// How many keys concluded what of a patch last.
@@ -226,8 +263,8 @@ pub fn checked(
         }
     };
     let two_key = match checked.two_key.as_slice() {
-        [] => "no".to_owned(),
-        paths => paths.join(", "),
+        [] => "not needed".to_owned(),
+        paths => format!("needed before the commit, because of {}", paths.join(", ")),
     };
     let length = &checked.length;
     let kappa = format!(
@@ -246,7 +283,7 @@ pub fn checked(
         ("code length", kappa),
         ("new fields", length.new_fields.to_string()),
         ("needs", needs),
-        ("two keys", two_key),
+        ("two approvals", two_key),
         ("rubric after it", checked.rubric.hash().to_hex()),
     ]);
     let iteration = iteration.unwrap_or("ID");

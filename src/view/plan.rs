@@ -116,8 +116,14 @@ fn evaluation(
     pairs.push((
         "labels",
         format!(
-            "{}, shared by all{}",
-            thousands(of.labels.value()),
+            "{}{}",
+            of.labels_each.map_or_else(
+                || format!("{}, shared by all", thousands(of.labels.value())),
+                |each| {
+                    let (each, all) = (thousands(each.value()), thousands(of.labels.value()));
+                    format!("{each} of each of {policies} policies, {all} in all")
+                }
+            ),
             needed(of)
         ),
     ));
@@ -147,8 +153,7 @@ fn evaluation(
     ));
     pairs.push((
         "to claim it",
-        "each of the two policies needs labels of its own among these, or a passed audit besides (clover plan audit): \
-         labels of one policy alone check no other"
+        "labels of a policy correct that policy alone: those of one check no other, unless an audit passes (clover plan audit)"
             .to_owned(),
     ));
     pairs.extend(balance(found, planned).map(|text| ("next money", text)));
@@ -276,7 +281,8 @@ fn twins(chart: &Chart) -> Vec<String> {
         let end = values.last().copied().unwrap_or(f64::NAN);
         format!("{:>12}  {line}  {end:.3}", series.label)
     });
-    lines.collect()
+    let title = format!("{}, at 100 to 4,000 {}", chart.title, chart.x);
+    std::iter::once(title).chain(lines).collect()
 }
 
 /// Detectable effect over scores, one line for each of several numbers of labels.
@@ -301,7 +307,15 @@ pub fn contours(found: &Found, planned: &PlanRecorded) -> Chart {
         }
     };
     Chart {
-        title: "Smallest difference that would be detected, by labels".to_owned(),
+        title: if planned
+            .evaluation
+            .is_some_and(|of| of.labels_each.is_some())
+        {
+            "Smallest difference that would be detected, by labels of each policy"
+        } else {
+            "Smallest difference that would be detected, by labels"
+        }
+        .to_owned(),
         x: "scores of each policy".to_owned(),
         y: "difference".to_owned(),
         series: [30.0, 100.0, 300.0, 1_000.0, 3_000.0].map(of).to_vec(),

@@ -37,6 +37,14 @@ pub struct NewRubric {
     pub text: String,
 }
 
+/// The first line of a document that stands as the template has it and is marked to be filled, from 1.
+pub fn unfilled(yaml: &str) -> Option<(usize, &str)> {
+    let is_marked = |line: &&str| line.contains("# FILL");
+    let marked: Vec<&str> = TEMPLATE.lines().filter(is_marked).map(str::trim).collect();
+    let lines = (1..).zip(yaml.lines().map(str::trim));
+    lines.into_iter().find(|(_, line)| marked.contains(line))
+}
+
 /// A rubric to begin with, which may be in a file now.
 pub fn new(output: Option<&Path>) -> View {
     let facts = NewRubric {

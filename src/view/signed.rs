@@ -1,16 +1,19 @@
 //! Events that were signed where the log is not written, and what became of them where it is.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::event::SeenCheckpoint;
+use crate::event::header;
 use crate::ground::shell;
 use crate::ledger::AppendedEvent;
 use crate::ledger::Ledger;
 use crate::session::outbox::SignedBatch;
 use crate::store::StoreError;
 use crate::view::View;
+use crate::view::text::thousands;
 
 /// An event that was signed and not appended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +43,8 @@ pub struct EventTaken {
     pub already: bool,
     /// Its id.
     pub id: String,
+    /// Its kind; `null` where it cannot be read.
+    pub kind: Option<&'static str>,
     /// When the ledger took it in.
     pub recorded_at: Option<String>,
     /// Its position.
@@ -81,9 +86,13 @@ impl FileTaken {
         let reader = ledger.store().reader();
         let results = appended.iter().map(|one| {
             let stored = reader.entry(one.seq)?;
+            let body = stored.as_ref();
+            let decoded = body.and_then(|stored| header::decode(&stored.body).ok());
+            let payload = decoded.and_then(|decoded| decoded.payload.ok());
             Ok(EventTaken {
                 already: one.already,
                 id: one.id.to_string(),
+                kind: payload.map(|payload| payload.kind().as_str()),
                 recorded_at: stored.map(|stored| stored.recorded_at.to_string()),
                 seq: one.seq,
             })
@@ -126,7 +135,7 @@ pub fn signed(
 }
 
 /// Where each event of files stands that were taken in.
-pub(super) fn put_taken(view: &mut View, files: &[FileTaken]) {
+fn put_taken(view: &mut View, files: &[FileTaken]) {
     for file in files {
         for one in &file.results {
             let already = if one.already {
@@ -139,6 +148,37 @@ pub(super) fn put_taken(view: &mut View, files: &[FileTaken]) {
                 one.seq, one.id, file.file
             ));
         }
+    }
+}
+
+/// Where the events of each file stand, in one line a file.
+pub(super) fn put_files(view: &mut View, files: &[FileTaken]) {
+    for file in files {
+        let seqs = || file.results.iter().map(|one| one.seq);
+        let (Some(first), Some(last)) = (seqs().min(), seqs().max()) else {
+            continue;
+        };
+        let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+        for one in &file.results {
+            *kinds.entry(one.kind.unwrap_or("unread")).or_default() += 1;
+        }
+        let kinds = kinds.into_iter();
+        let kinds = kinds.map(|(kind, count)| format!("{} {kind}", thousands(count)));
+        let already = file.results.iter().filter(|one| one.already).count() as u64;
+        let already = match already {
+            0 => String::new(),
+            _ => format!("; {} recorded before", thousands(already)),
+        };
+        let place = if first == last {
+            format!("seq {first}")
+        } else {
+            format!("seq {first} to {last}")
+        };
+        view.line(format!(
+            "{place}  {}  {}{already}",
+            kinds.collect::<Vec<_>>().join(", "),
+            file.file
+        ));
     }
 }
 

@@ -6,7 +6,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::view::View;
 use crate::view::signed::FileTaken;
-use crate::view::signed::put_taken;
+use crate::view::signed::put_files;
 use crate::view::text::escape;
 use crate::view::text::thousands;
 
@@ -74,7 +74,7 @@ pub fn served(ledger: &Ledger, facts: &PublisherSync) -> View {
             "fetched {fetched} entries that were published and not here"
         ));
     }
-    put_taken(&mut view, &facts.taken);
+    put_files(&mut view, &facts.taken);
     for one in &facts.refused {
         view.line(format!("refused {}: {}", one.file, escape(&one.message)));
     }

@@ -15,6 +15,7 @@ use crate::session::intake::IntakeRequest;
 use crate::session::intake::counts;
 use crate::session::intake::labels::LabelPlan;
 use crate::session::intake::responses::RowsPlan;
+use crate::view::LOG;
 use crate::view::View;
 use crate::view::text::thousands;
 
@@ -154,7 +155,9 @@ pub struct RowsTakenIn {
     pub rows: TakenCounts,
     /// Whose responses are new.
     pub policies: BTreeSet<PolicyId>,
-    /// Fields that are kept beside new rows, public.
+    /// Of rows that were there, those that a field is kept beside now.
+    pub fielded: u64,
+    /// Fields that are kept beside these rows, public.
     pub fields: BTreeSet<FieldId>,
     /// The entries that took them in, one for each file with a new row.
     pub seqs: Vec<u64>,
@@ -164,13 +167,15 @@ impl RowsTakenIn {
     /// Of the plans of files.
     pub fn of(plans: &[&RowsPlan], appended: &[AppendedEvent]) -> Self {
         let rows = || plans.iter().flat_map(|plan| &plan.rows.rows);
+        let fielded: u64 = plans.iter().map(|plan| plan.fielded).sum();
         Self {
             files: plans.iter().map(|plan| plan.rows.file.clone()).collect(),
             rows: TakenCounts {
-                new: rows().count() as u64,
+                new: (rows().count() as u64).saturating_sub(fielded),
                 already: plans.iter().map(|plan| plan.already).sum(),
             },
             policies: rows().map(|row| row.policy.clone()).collect(),
+            fielded,
             fields: rows().flat_map(|row| row.fields.keys().cloned()).collect(),
             seqs: appended.iter().map(|one| one.seq).collect(),
         }
@@ -187,7 +192,7 @@ impl RowsTakenIn {
     pub fn recorded(&self, ledger: &Ledger, appended: &[AppendedEvent]) -> View {
         let mut view = View::of(self).with_events(appended);
         self.show(&mut view);
-        on_record(&mut view, ledger, self.rows.new > 0);
+        on_record(&mut view, ledger, self.rows.new + self.fielded > 0);
         view.with_next("clover judge run --judge ID --model NAME -- COMMAND")
     }
 
@@ -197,8 +202,16 @@ impl RowsTakenIn {
         let name = |at: usize| if at == 0 { "file" } else { "" };
         let files = self.files.iter().enumerate();
         let files = files.map(|(at, file)| (name(at), file.clone()));
+        let rows = match self.fielded {
+            0 => self.rows.words(),
+            fielded => format!(
+                "{}, {} of them with a new field",
+                self.rows.words(),
+                thousands(fielded)
+            ),
+        };
         let rest = [
-            ("rows", self.rows.words()),
+            ("rows", rows),
             ("policies", policies.join(", ")),
             ("fields", fields.join(", ")),
         ];
@@ -209,7 +222,7 @@ impl RowsTakenIn {
 /// Adds where the log stands.
 fn on_record(view: &mut View, ledger: &Ledger, is_new: bool) {
     let (size, root) = (ledger.size(), ledger.root().to_base64());
-    view.pairs([("log", format!("{} entries · root {root}", thousands(size)))]);
+    view.pairs([(LOG, format!("{} entries · root {root}", thousands(size)))]);
     view.verdict = if is_new {
         "appended"
     } else {

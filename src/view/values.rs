@@ -19,6 +19,7 @@ use crate::view::appended::Stands;
 use crate::workflow::analyze::Calibration;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::dataset::PromptGap;
+use crate::workflow::estimate::shares::ChosenLabels;
 
 /// Low and high end of an interval, in label units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -103,6 +104,14 @@ pub fn lacking(policy: &str, gap: PromptGap) -> String {
     )
 }
 
+/// What is said of two policies that have scores of no prompt in common.
+pub fn disjoint(first: &str, second: &str) -> String {
+    format!(
+        "{first} and {second} have scores of 0 prompts in common, so neither is above the other: which prompts each has may be \
+         all that sets them apart. Score both on the same prompts."
+    )
+}
+
 /// What is said of rows that do not count.
 pub fn scored_late(policy: &str, rows: u64) -> String {
     let (rows, verb, pronoun) = match rows {
@@ -110,6 +119,28 @@ pub fn scored_late(policy: &str, rows: u64) -> String {
         rows => (format!("{rows} rows"), "were", "they do"),
     };
     format!("{rows} of {policy} {verb} scored after its labels could be read: {pronoun} not count.")
+}
+
+/// What is said of a policy whose labels are not as many as were drawn.
+pub fn beyond_the_draw(of: &ChosenLabels) -> String {
+    let ChosenLabels {
+        policy,
+        what,
+        all,
+        labelled,
+        drawn,
+        ..
+    } = of;
+    match &of.design {
+        Some(design) => format!(
+            "{labelled} of {all} {what} of {policy} are labelled by {design}, which draws about {drawn:.0}: somebody chose among \
+             them."
+        ),
+        None => format!(
+            "{labelled} of {all} {what} of {policy} are labelled, and their design draws about {drawn:.0}: labels are missing, or \
+             somebody chose among them."
+        ),
+    }
 }
 
 /// What is said of two policies of which one has more draws, against the other, on some prompts than on the rest.
@@ -276,6 +307,14 @@ pub(super) fn digits(scale: Scale) -> usize {
     } else {
         3
     }
+}
+
+/// A p value: what is below a thousandth is never shown as none.
+pub(super) fn p(p: f64) -> String {
+    if p < 0.001 {
+        return "< 0.001".to_owned();
+    }
+    format!("{p:.3}")
 }
 
 pub(super) fn bracket(Ends([low, high]): Ends, digits: usize) -> String {

@@ -1,9 +1,13 @@
 //! What a verification found: the findings, what was not checked, and the line that says it all.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::event::payload::Verdict;
+use crate::ledger::RuleName;
 use crate::ledger::verify::Divergent;
+use crate::ledger::verify::Finding;
 use crate::ledger::verify::Report;
 use crate::view::Block;
 use crate::view::Exit;
@@ -61,6 +65,8 @@ pub struct VerifyReport {
     pub origin: String,
     /// Entries read.
     pub events: u64,
+    /// Of these, entries that are withheld: of each only its leaf hash is at hand.
+    pub withheld: u64,
     /// Keys that signed at least one of them.
     pub signers: u64,
     /// The root over all of them, in hex.
@@ -110,6 +116,7 @@ impl From<&Report> for VerifyReport {
             verdict: of.verdict,
             origin: of.origin.clone(),
             events: of.events,
+            withheld: of.withheld,
             signers: of.signers,
             root: of.root.to_hex(),
             findings: findings.collect(),
@@ -155,14 +162,20 @@ pub(super) fn verdict(view: &mut View, report: &Report) {
     });
 }
 
-/// What a verification found; `next` shows the first finding, and `recompute` is the command that computes numbers again.
-pub fn verified(report: &Report, next: String, recompute: Option<String>) -> View {
-    let facts = Verification {
-        report: report.into(),
-        line: report.verdict_line(),
-    };
-    let mut view = View::of(&facts);
-    for finding in report.findings.iter().take(SHOWN_MAX) {
+/// Lists findings by place; those that say the same of later entries are counted behind the first that says it.
+fn listed(view: &mut View, report: &Report) {
+    let mut groups: Vec<(&Finding, u64, u64)> = Vec::new();
+    let mut places: BTreeMap<(RuleName, &str, &str), usize> = BTreeMap::new();
+    for finding in &report.findings {
+        let same = (finding.rule, &*finding.expected, &*finding.found);
+        let place = *places.entry(same).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, more, last)) => (*more, *last) = (*more + 1, finding.seq),
+            None => groups.push((finding, 0, finding.seq)),
+        }
+    }
+    let mut shown = 0;
+    for (finding, more, last) in groups.iter().take(SHOWN_MAX) {
         // Each stays one line, whatever others wrote.
         view.line(format!(
             "seq {}  {}  expected {}, found {}",
@@ -171,12 +184,34 @@ pub fn verified(report: &Report, next: String, recompute: Option<String>) -> Vie
             escape(&finding.expected),
             escape(&finding.found)
         ));
+        if *more > 0 {
+            let more = thousands(*more);
+            view.line(format!(
+                "… and the same of {more} more, the last at seq {last}"
+            ));
+        }
+        shown += 1 + more;
     }
-    let shown = report.findings.len().min(SHOWN_MAX) as u64;
     if report.findings_total > shown {
         let more = thousands(report.findings_total - shown);
         view.line(format!("… and {more} more findings (--json lists them)"));
     }
+    if let Some(first) = report.first.filter(|_| report.findings_total > 1) {
+        let seq = first.seq;
+        view.line(format!(
+            "Begin with seq {seq}: what is found later may follow from it."
+        ));
+    }
+}
+
+/// What a verification found; `next` shows the first finding, and `recompute` is the command that computes numbers again.
+pub fn verified(report: &Report, next: String, recompute: Option<String>) -> View {
+    let facts = Verification {
+        report: report.into(),
+        line: report.verdict_line(),
+    };
+    let mut view = View::of(&facts);
+    listed(&mut view, report);
     for taint in &report.tainted {
         view.line(format!(
             "tainted: events of key {} from seq {} on (declared at seq {})",

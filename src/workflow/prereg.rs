@@ -1,5 +1,6 @@
 //! Preflight of a manifest: whether its sizes can work, and the number that would. Pure; nothing is recorded.
 
+use clover_event::id::PatchFamilyId;
 use clover_event::payload::manifest::AuditedEnvironment;
 use clover_event::payload::manifest::Beacon;
 use clover_event::payload::manifest::ConfirmTest;
@@ -20,6 +21,7 @@ use clover_projection::decisions::thresholds_of;
 use clover_projection::gates;
 use clover_projection::manifests;
 use clover_projection::manifests::Fault;
+use clover_rubric::Family;
 use clover_stats::environment;
 use clover_stats::eprocess::EvalueThreshold;
 use clover_stats::eprocess::ObservationsNeeded;
@@ -33,6 +35,7 @@ use clover_stats::planner::ConfirmTerms;
 use clover_stats::planner::PlannedTest;
 
 use crate::gates::design;
+use crate::iterate::wider;
 
 /// A number that the sizes give.
 #[derive(Clone, Debug, PartialEq)]
@@ -454,7 +457,32 @@ fn iteration(plan: &IterationPlan, report: &mut Report) {
         }
     }
     green(plan, report);
+    local(plan, report);
     unmet(plan, report);
+}
+
+/// What its caps of the shift mean for patches that tell the judge something else, and which thresholds are wider than usual.
+fn local(plan: &IterationPlan, report: &mut Report) {
+    let tells = |family: &PatchFamilyId| {
+        let family = Family::named(family.as_str());
+        matches!(
+            family,
+            Some(Family::Abstention | Family::EvidenceVerification)
+        )
+    };
+    if plan.patch_families.iter().any(tells) {
+        let shift = (real(plan.ks_max_micro), real(plan.w1_max_micro));
+        let said = wider::locality(plan.shift_metric, shift, real(plan.drift_max_micro));
+        report.said.extend(said);
+    }
+    let wider = wider::wider(plan);
+    if !wider.is_empty() {
+        let wider: Vec<String> = wider.iter().map(ToString::to_string).collect();
+        report.said.push(format!(
+            "wider than usual for so many labels: {}; what is accepted under it says so",
+            wider.join(", ")
+        ));
+    }
 }
 
 /// Criteria that no candidate passes under this plan, and what nobody can say of the others without drawing rows.

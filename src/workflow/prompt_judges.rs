@@ -42,7 +42,7 @@ use crate::patches;
 use crate::prompts;
 use crate::prompts::JudgePrompt;
 
-/// The questions `rescored_anew`, `rescored_before` and `judged_prompt`.
+/// The questions `rescored_anew`, `rescored_before`, `judged_prompt` and `rendered_prompt`.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptJudges;
 
@@ -78,6 +78,8 @@ struct PromptContext<'a> {
 /// A candidate that changes what the judge is told.
 struct PromptChange<'a> {
     it: &'a Iteration,
+    /// What the rubric that it edits renders.
+    base: JudgePrompt,
     prompt: JudgePrompt,
 }
 
@@ -133,8 +135,9 @@ impl<'a> PromptContext<'a> {
             after = patched.required("a rubric that results")?;
         }
         let prompt = prompts::rendered(&after, Some(plan));
-        let is_changed = prompt.hash != prompts::rendered(&base, Some(plan)).hash;
-        Ok(is_changed.then_some(PromptChange { it, prompt }))
+        let base = prompts::rendered(&base, Some(plan));
+        let is_changed = prompt.hash != base.hash;
+        Ok(is_changed.then_some(PromptChange { it, base, prompt }))
     }
 
     /// The judge that a candidate is asked of: that of the iteration, told what the candidate changes.
@@ -143,6 +146,16 @@ impl<'a> PromptContext<'a> {
         let named = plan.and_then(|plan| plan.design.as_ref()?.judge.as_ref());
         let judge = self.judges().and_then(|of| of.of_plan(named));
         let judge = judge.required("a registered judge of the iteration")?;
+        if self.state.asks(Question::RenderedPrompt)
+            && !prompts::can_be_retold(&judge.said, &changed.base)
+        {
+            return Err(Unmet {
+                expected:
+                    "a judge that was told nothing, or what the rubric of the iteration renders"
+                        .to_owned(),
+                found: format!("{}, which is told a text of its own", judge.said.judge),
+            });
+        }
         let prompt = &changed.prompt;
         let told = judge
             .said

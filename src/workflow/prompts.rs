@@ -13,6 +13,7 @@ use clover_event::payload::release::Inclusion;
 use clover_event::payload::release::PromptCommitted;
 use clover_event::payload::rubric::ChangeOp;
 use clover_event::payload::rubric::LeafChange;
+use clover_event::payload::scoring::JudgeRegistered;
 use clover_ground::digest::Digest;
 use clover_ledger::Breach;
 use clover_ledger::Breaches as _;
@@ -88,6 +89,14 @@ pub fn rendered(rubric: &Rubric, plan: Option<&IterationPlan>) -> JudgePrompt {
         hash: prompt::hash(rubric, &topics),
         text: prompt::render(rubric, &topics),
     }
+}
+
+/// Whether a judge can be told a rubric with a patch in place of `base`, what the rubric without it renders: it was told
+/// nothing so far, or just that. A text of its own would be lost, and the patch would be measured with that loss.
+pub fn can_be_retold(judge: &JudgeRegistered, base: &JudgePrompt) -> bool {
+    let own = judge.prompt_hash;
+    let is_own = |text: &str| own == Digest::sha256(text.as_bytes());
+    judge.of.is_some() || is_own("") || is_own(&base.text)
 }
 
 /// The reference to a text that is stored.

@@ -41,6 +41,13 @@ use clover::workflow::RULEBOOK;
 use clover::workflow::analyze::dataset::Policy;
 use clover::workflow::analyze::read;
 use clover::workflow::analyze::read::FieldNames;
+use clover::workflow::import;
+use clover::workflow::import::Brings;
+use clover::workflow::import::How;
+use clover::workflow::import::tools;
+use clover::workflow::import::tools::TakenAs;
+use clover::workflow::import::tools::Tool;
+use clover::workflow::import::tools::ToolTerms;
 use clover::workflow::judge::builtin;
 use clover::workflow::patches::Bench;
 
@@ -273,6 +280,56 @@ pub fn ledger_lines(bytes: &[u8]) {
     assert_eq!(report.events, count as u64);
     assert_eq!(report.findings_total == 0, report.first.is_none());
     report.verdict_line();
+}
+
+/// Files of other tools: what is accepted are rows within the scale, each draw once, and remarks on draws that are named.
+pub fn tools(bytes: &[u8]) {
+    let (zero, one) = (Micro::parse("0"), Micro::parse("1"));
+    let (zero, one) = (zero.expect("a number").0, one.expect("a number").0);
+    for brings in [Brings::Scores, Brings::Texts, Brings::Labels] {
+        let how = How {
+            policy: None,
+            logprobs: false,
+            brings,
+            scale: (zero, one),
+            label_scale: None,
+            fields: &[],
+            name_prompt: &|prompt| format!("prompt-{}", prompt.len()),
+        };
+        let policy = "base".parse().expect("a name");
+        for tool in Tool::ALL {
+            let terms = ToolTerms {
+                taken_as: (brings == Brings::Labels).then_some(TakenAs::Label),
+                scores_only: bytes.len().is_multiple_of(2),
+                ..ToolTerms::default()
+            };
+            let named = How {
+                policy: bytes.len().is_multiple_of(3).then_some(&policy),
+                ..how
+            };
+            match tools::rows(tool, ("here", bytes), terms, named) {
+                Ok(found) => {
+                    assert!(!found.rows.is_empty() && found.read >= found.rows.len() as u64);
+                    let scores = found.rows.iter().map(|row| row.score);
+                    assert!(
+                        scores
+                            .into_iter()
+                            .all(|score| (zero..=one).contains(&score))
+                    );
+                    if brings == Brings::Scores {
+                        import::distinct(std::slice::from_ref(&found)).expect("each draw once");
+                        let again = found.responses();
+                        import::cje::rows("again", again.as_bytes(), how)
+                            .expect("what is written is read");
+                    }
+                }
+                Err(error) => {
+                    assert_eq!(error.file, "here");
+                    assert!(!error.to_string().is_empty() && !error.what.is_empty());
+                }
+            }
+        }
+    }
 }
 
 pub fn responses(bytes: &[u8]) {

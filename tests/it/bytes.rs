@@ -1415,7 +1415,21 @@ fn every_parser(bytes: &[u8]) {
     targets::patch(bytes);
     targets::rubric(bytes);
     targets::prose(bytes);
+    targets::tools(bytes);
 }
+
+/// A file of each shape of another tool.
+const TOOLS: [&[u8]; 9] = [
+    include_bytes!("../../fixtures/imports/inspect.eval"),
+    include_bytes!("../../fixtures/imports/inspect.json"),
+    include_bytes!("../../fixtures/imports/promptfoo-export.json"),
+    include_bytes!("../../fixtures/imports/promptfoo-outputs.json"),
+    include_bytes!("../../fixtures/imports/langfuse-page.json"),
+    include_bytes!("../../fixtures/imports/langfuse-export.csv"),
+    include_bytes!("../../fixtures/imports/openai-evals.jsonl"),
+    include_bytes!("../../fixtures/imports/otel.json"),
+    include_bytes!("../../fixtures/imports/otel-collector.jsonl"),
+];
 
 /// Changes good bytes in several places: flips, cuts, repeats, and parts of others.
 fn mutated(good: &[u8], edits: &[(proptest::sample::Index, u8, u8)]) -> Vec<u8> {
@@ -1478,6 +1492,7 @@ proptest! {
         targets::prose(&mutated(PROSE.as_bytes(), &edits));
         targets::numbers(&mutated(b"2026-11-20T10:00:00.000000Z", &edits));
         targets::responses(&mutated(RESPONSES.as_bytes(), &edits));
+        targets::tools(&mutated(TOOLS[which.index(TOOLS.len())], &edits));
     }
 
     #[test]

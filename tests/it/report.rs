@@ -10,6 +10,7 @@ use clover::ledger::Command;
 use clover::ledger::Ledger;
 use clover::projection::bundle::Bundle;
 use clover::projection::iterations::story;
+use clover::report::iteration;
 use clover::report::markdown;
 use clover::report::page;
 use clover::workflow::bundle;
@@ -125,8 +126,14 @@ fn a_decided_iteration_has_one_report_in_three_renderings() {
     let bytes = bundle.to_bytes();
     canon::check(&bytes).unwrap();
     golden("decided.json", &bytes);
-    golden("decided.md", markdown::markdown(&bundle).as_bytes());
-    golden("decided.html", page::html(&bundle).as_bytes());
+    golden(
+        "decided.md",
+        markdown::markdown(&iteration::document(&bundle)).as_bytes(),
+    );
+    golden(
+        "decided.html",
+        page::html(&iteration::document(&bundle)).as_bytes(),
+    );
 }
 
 /// What was asked and decided, on what evidence, what is not claimed; when, and by whom: before any table, in one paragraph.
@@ -134,7 +141,7 @@ fn a_decided_iteration_has_one_report_in_three_renderings() {
 fn a_report_begins_in_plain_words() {
     let test = decided_ledger();
     let bundle = bundle_of(&test.ledger);
-    let said = markdown::markdown(&bundle);
+    let said = markdown::markdown(&iteration::document(&bundle));
     let first = said.split("\n## ").next().unwrap();
     let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
@@ -147,14 +154,14 @@ fn a_report_begins_in_plain_words() {
     ] {
         assert!(first.contains(part), "{part}: {first}");
     }
-    let html = page::html(&bundle);
+    let html = page::html(&iteration::document(&bundle));
     assert!(html.contains("<strong>Accepted patch is len-cite-guard-003.</strong>"));
     for text in [&said, &html] {
         assert!(!text.contains("gate P"), "P0 to P10 are criteria");
     }
     // Before its end it decides nothing.
     let open = bundle_at(&test.ledger, 12);
-    let open = markdown::markdown(&open);
+    let open = markdown::markdown(&iteration::document(&open));
     let open = open.split_whitespace().collect::<Vec<_>>().join(" ");
     let part = "Nothing is decided yet: the iteration is open (none was proposed).";
     assert!(open.contains(part), "{open}");
@@ -267,7 +274,7 @@ fn every_number_names_its_entries_and_every_entry_is_listed() {
     let listed: Vec<u64> = bundle.events.iter().map(|entry| entry.seq).collect();
     let cited: Vec<u64> = bundle.cited().into_iter().collect();
     assert_eq!(listed, cited);
-    let html = page::html(&bundle);
+    let html = page::html(&iteration::document(&bundle));
     for seq in cited {
         assert!(html.contains(&format!("id=\"e{seq}\"")), "{seq}");
         assert!(html.contains(&format!("href=\"#e{seq}\"")), "{seq}");
@@ -309,7 +316,7 @@ fn hostile_text_stays_text() {
     let payload = valued::payload(clover::event::Kind::ManifestDeviated, &deviated);
     say(&mut test, payload);
     let bundle = bundle_of(&test.ledger);
-    let html = page::html(&bundle);
+    let html = page::html(&iteration::document(&bundle));
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     for marked in [
         "<script",
@@ -327,7 +334,7 @@ fn hostile_text_stays_text() {
         let rest = rest.replace("&lt;img src=x", "");
         assert!(!rest.contains(outside), "{outside}");
     }
-    let text = markdown::markdown(&bundle);
+    let text = markdown::markdown(&iteration::document(&bundle));
     assert!(text.contains("\\<script\\>") && text.contains("\\[l\\](javascript:x)"));
     assert!(!text.replace("\\<", "").contains("<script"));
 }

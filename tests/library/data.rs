@@ -126,7 +126,7 @@ fn judge(
     let spec = JudgeSpec {
         judge: "builtin".parse()?,
         model: Model::Builtin,
-        prompt: Vec::new(),
+        prompt: String::new(),
         known: Some((
             files["known.json"].clone(),
             serde_json::from_slice(&files["known.json"])?,

@@ -1,26 +1,43 @@
-"""A folder of blobs beside the ledger."""
+"""Blobs beside the ledger: in a folder, or in a bundle."""
 
 import os
 
 from formats.blake3 import blake3_stream
 
 
-class Blobs:
-    """A folder of blobs; each is hashed once however often it is referenced."""
+class Folder:
+    """Files of a folder."""
 
     def __init__(self, folder):
-        self.folder, self.known = folder, {}
+        self.folder = folder
+
+    def size(self, name):
+        """Bytes of a file; None where there is none."""
+        path = os.path.join(self.folder, name)
+        return os.path.getsize(path) if os.path.isfile(path) else None
+
+    def open(self, name):
+        """The bytes of a file, as a stream."""
+        return open(os.path.join(self.folder, name), "rb")
+
+
+class Blobs:
+    """Blobs of a folder or a bundle; each is hashed once however often it is referenced."""
+
+    def __init__(self, files, folder=""):
+        self.files, self.folder, self.known = files, folder, {}
 
     def problem(self, reference):
         name = reference["blake3"]
-        path = os.path.join(self.folder, name)
+        place = self.folder + name
         try:
-            if not os.path.isfile(path):
+            size = self.files.size(place)
+            if size is None:
                 return "a blob %s" % name, "no such file"
-            if os.path.getsize(path) != reference["bytes"]:
-                return "%d bytes in blob %s" % (reference["bytes"], name), "%d bytes" % os.path.getsize(path)
+            if size != reference["bytes"]:
+                return "%d bytes in blob %s" % (reference["bytes"], name), "%d bytes" % size
             if name not in self.known:
-                with open(path, "rb") as file:
+                with self.files.open(place) as file:
                     self.known[name] = blake3_stream(file.read)[0].hex()
         except OSError as error:
             return "a readable blob %s" % name, str(error.strerror)

@@ -3,12 +3,14 @@
 import argparse
 import os
 import sys
+import zipfile
 
 from formats.limits import NOTE_MAX, NotALedger, show
 from formats.fields import parse_vkey
 from history.state import State
-from audit.blobs import Blobs
-from audit.walk import walk
+from audit.blobs import Blobs, Folder
+from audit.bundle import Bundle, LINES, PART
+from audit.walk import walk, walk_part
 from audit.checkpoints import Checkpoint, judge_checkpoint
 from audit.questions import QUESTIONS, Questions
 from audit.report import Report, as_json, as_text, conclude
@@ -17,7 +19,7 @@ from audit.report import Report, as_json, as_text, conclude
 def arguments(argv):
     """Options as they were given; what is wrong with them ends the program with status 2."""
     parser = argparse.ArgumentParser(prog="verify", allow_abbrev=False, description="Verify a Clover ledger.")
-    parser.add_argument("ledger", metavar="LEDGER.jsonl", help="the export, or the folder that it is in")
+    parser.add_argument("ledger", metavar="LEDGER", help="ledger.jsonl, the folder of an export, or a bundle")
     parser.add_argument("--checkpoint", metavar="FILE",
                         help="the checkpoint that came with the ledger; of a folder, the one in it")
     parser.add_argument("--against", metavar="CHECKPOINT", help="a checkpoint kept elsewhere")
@@ -34,6 +36,15 @@ def arguments(argv):
         options.log_key = parse_vkey(options.log_key)
         if options.log_key is None:
             parser.error("--log-key: expected NAME+HASH+BASE64 of an Ed25519 key")
+    options.bundle = Bundle.at(options.ledger)
+    if options.bundle:
+        if options.checkpoint or options.blobs:
+            parser.error("--checkpoint and --blobs do not go with a bundle: it carries its own")
+        options.is_part = options.bundle.is_part()
+        if options.is_part and options.ask:
+            parser.error("a part of a log answers no questions: they take the whole of it")
+        options.checkpoint, options.blobs = "checkpoint", "blobs" not in options.bundle.contents()
+        return options
     if os.path.isdir(options.ledger):
         beside = os.path.join(options.ledger, "checkpoint")
         if options.checkpoint is None and os.path.isfile(beside):
@@ -47,16 +58,26 @@ def arguments(argv):
 def run(argv):
     """Verify as the arguments say and print the report; the exit status."""
     options = arguments(argv)
-    checkpoints = []
+    checkpoints, bundle = [], options.bundle
     for flag, path in (("--checkpoint", options.checkpoint), ("--against", options.against)):
         if path is not None:
-            with open(path, "rb") as file:
+            is_own = bundle is not None and flag == "--checkpoint"
+            with bundle.open(path) if is_own else open(path, "rb") as file:
                 checkpoints.append(Checkpoint(flag, file.read(NOTE_MAX + 1)))
-    state = State(Blobs(options.blobs) if options.blobs else None)
-    report = Report()
-    with open(options.ledger, "rb") as file:
-        questions = Questions() if options.ask else None
-        walk(file, state, report, questions)
+    report, questions = Report(), Questions() if options.ask else None
+    if bundle:
+        state = State(Blobs(bundle, "blobs/") if options.blobs else None)
+        with bundle.open(PART if options.is_part else LINES) as file:
+            if options.is_part:
+                report.withheld = walk_part(file, state, report)
+            else:
+                walk(file, state, report, questions)
+        for expected, found in bundle.broken_files():
+            report.add(state.tree.size, "bundle", expected, found)
+    else:
+        state = State(Blobs(Folder(options.blobs)) if options.blobs else None)
+        with open(options.ledger, "rb") as file:
+            walk(file, state, report, questions)
     for checkpoint in checkpoints:
         judge_checkpoint(state, report, checkpoint)
     conclude(state, report, options, checkpoints)
@@ -74,7 +95,7 @@ def main(argv):
         return run(argv)
     except FileNotFoundError as error:
         problem, code = "%s: no such file or folder" % error.filename, 5
-    except (NotALedger, OSError) as error:
+    except (NotALedger, OSError, zipfile.BadZipFile) as error:
         problem, code = str(error), 4
     sys.stderr.write("verify: %s\n" % show(problem))
     return code

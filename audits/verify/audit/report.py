@@ -15,6 +15,7 @@ class Report:
 
     def __init__(self):
         self.findings, self.notes, self.not_checked, self.tainted = [], [], [], []
+        self.withheld = None                      # of a part of a log: entries of which only the leaf is at hand
 
     def add(self, seq, rule, expected, found):
         self.findings.append((seq, RANK[rule], rule, show(expected), show(found)))
@@ -38,7 +39,8 @@ def conclude(state, report, options, checkpoints):
     if state.newer:
         report.not_checked.append("the normal form of ids newer than Unicode 13.0 at seq %s"
                                   % ", ".join(map(str, state.newer)))
-    report.not_checked += ["kept checkpoints", "database", "recompute"]
+    report.not_checked += ["kept checkpoints", "database"]
+    report.not_checked.append("recompute" if report.withheld is None else "rules that take the whole history")
     if state.origin is not None:
         report.notes.append("policy %s" % ("strict" if state.strict else "solo: every derived claim is self-governed"))
     end = state.last_recorded[0] if state.last_recorded else 0
@@ -48,6 +50,9 @@ def conclude(state, report, options, checkpoints):
         report.notes.append("%d sealed labels not revealed by their deadline, first at seq %d" % (len(late), late[0]))
     for name, (seq, what, role) in sorted(state.taints.items()):
         report.notes.append("%s is tainted: at seq %d %s was released to a key in role %s" % (name, seq, what, role))
+    for name, of in sorted(state.deploys.items(), key=lambda pair: pair[0]):
+        if of.checked and of.checked[1]:
+            report.notes.append("%s runs on after the breach at seq %d: its rollback is not on record" % (name, of.checked[2]))
     steps = [seq for seq in range(1, len(state.times)) if state.times[seq] - state.times[seq - 1] > CLOCK_AHEAD]
     if steps:
         report.notes.append("recorded_at steps ahead by more than 400 days %d times, first at seq %d: no later entry "
@@ -65,6 +70,7 @@ def as_json(state, report, answers):
                 for seq, _, rule, expected, found in report.findings]
     first = {name: findings[0][name] for name in ("seq", "rule")} if findings else None
     return json.dumps({"verdict": "fail" if findings else "pass", "events": state.tree.size,
+                       "withheld": report.withheld or 0,
                        "root": b64(state.tree.root(state.tree.size)), "findings": findings, "first": first,
                        "rulebooks": state.rulebooks, "not_asked": questions_not_asked(state),
                        "not_checked": report.not_checked, "tainted": report.tainted, "notes": report.notes,
@@ -86,12 +92,23 @@ def as_text(state, report, answers, page=False):
     return "\n".join(as_tables(answers) + verdict_and_findings(state, report))
 
 
+def listed(findings):
+    """Findings by place, those that say the same of later entries behind the first that says it."""
+    same = {}                             # in the order of the first of each
+    for seq, _, rule, expected, found in findings:
+        same.setdefault((rule, expected, found), []).append(seq)
+    lines = []
+    for (rule, expected, found), seqs in list(same.items())[:FINDINGS_SHOWN]:
+        lines.append("seq %d  %s  expected: %s  found: %s" % (seqs[0], rule, expected, found))
+        if len(seqs) > 1:
+            lines.append("... and the same of %d more, the last at seq %d" % (len(seqs) - 1, seqs[-1]))
+    beyond = sum(len(seqs) for seqs in list(same.values())[FINDINGS_SHOWN:])
+    return lines + (["... and %d more findings (--json shows all)" % beyond] if beyond else [])
+
+
 def verdict_and_findings(state, report):
     """Findings and notes; the last line is the verdict."""
-    lines = ["seq %d  %s  expected: %s  found: %s" % (seq, rule, expected, found)
-             for seq, _, rule, expected, found in report.findings[:FINDINGS_SHOWN]]
-    if len(report.findings) > FINDINGS_SHOWN:
-        lines.append("... and %d more findings (--json shows all)" % (len(report.findings) - FINDINGS_SHOWN))
+    lines = listed(report.findings)
     if report.tainted:
         more = " and %d more" % (len(report.tainted) - 50) if len(report.tainted) > 50 else ""
         lines.append("tainted (events of a compromised key): seq %s%s"
@@ -101,13 +118,18 @@ def verdict_and_findings(state, report):
                           "--checkpoint, or --against"), ("blobs", "give --blobs DIR")):
         if name in report.not_checked:
             lines.append("%s NOT CHECKED: %s" % (name, reason))
-    unchecked = " \u00b7 " + rulebooks_in_words(state) + " \u00b7 NOT CHECKED: " + ", ".join(report.not_checked)
+    asked = [] if report.withheld is not None else [rulebooks_in_words(state)]
+    unchecked = "".join(" \u00b7 " + part for part in asked + ["NOT CHECKED: " + ", ".join(report.not_checked)])
     if report.findings:
         seq, _, rule = report.findings[0][:3]
         count = "%d finding%s" % (len(report.findings), "" if len(report.findings) == 1 else "s")
+        if len(report.findings) > 1:
+            lines.append("Begin with seq %d: what is found later may follow from it." % seq)
         lines.append("FAILED  %s, first at seq %d (%s)%s" % (count, seq, rule, unchecked))
     else:
         root = b64(state.tree.root(state.tree.size))
-        lines.append("VERIFIED  %d events \u00b7 %d signers \u00b7 root %s%s"
-                     % (state.tree.size, len(state.signers), root, unchecked))
+        events = "%d events" % state.tree.size
+        if report.withheld is not None:
+            events = "%d of %s, %d withheld" % (state.tree.size - report.withheld, events, report.withheld)
+        lines.append("VERIFIED  %s \u00b7 %d signers \u00b7 root %s%s" % (events, len(state.signers), root, unchecked))
     return lines

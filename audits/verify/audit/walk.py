@@ -6,7 +6,8 @@ import json
 from formats.limits import LINE_MAX, NotALedger, PAYLOAD_TYPE, Refused
 from events.entry import Entry
 from history.folds import apply, track
-from rules.registry import BARS_FOLDING, DATA_RULES, HEADER_RULES, KIND_RULES, LINE_RULES, SCHEMA_RULES
+from rules.registry import (
+    BARS_FOLDING, DATA_RULES, HEADER_RULES, KIND_RULES, LINE_RULES, PART_RULES, SCHEMA_RULES)
 
 
 def judge_line(state, report, questions, position, line):
@@ -116,3 +117,57 @@ def walk(file, state, report, questions=None):
             raise NotALedger("none of the first thousand lines is an entry line")
     if not ledger:
         raise NotALedger("the file is empty" if state.tree.size == 0 else "no line is an entry line")
+
+
+KEYS = ("ledger.created", "key.added", "key.retired", "key.compromised", "log_key.rotated")
+
+
+def judge_shown(state, report, position, line):
+    """Judge an entry of a part by itself, and take what it says of keys."""
+    try:
+        entry = Entry(position, line)
+        judge(state, report, entry, LINE_RULES)
+        state.last_recorded = (entry.recorded_at, entry.recorded_text)
+        entry.read_body()
+    except Exception as error:
+        refused = error if isinstance(error, Refused) else Refused("an entry line", failure(error))
+        report.add(position, "line_format", refused.expected, refused.found)
+        return
+    if not judge(state, report, entry, KIND_RULES):
+        entry.decoded = not judge(state, report, entry, SCHEMA_RULES)
+    broken = judge(state, report, entry, PART_RULES)
+    if not broken & {"key", "signature"}:
+        state.signers.add(entry.author)
+    if entry.decoded and not broken and entry.kind in KEYS:
+        apply(state, entry)
+    state.ids.add(entry.id)
+
+
+def read_withheld(line):
+    """(position, id, leaf hash) of a line that says what is withheld; None of any other."""
+    if line is None or not line.startswith(b'{"withheld":'):
+        return None
+    try:
+        said = json.loads(line.decode("utf-8"))["withheld"]
+        return said["seq"], bytes.fromhex(said["id"]), bytes.fromhex(said["leaf"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def walk_part(file, state, report):
+    """Judge each entry that is shown; of the others only the leaf is taken. Returns how many those are."""
+    count = 0
+    for position, (line, leaf) in enumerate(read_lines(file)):
+        withheld = read_withheld(line)
+        if withheld and len(withheld[1]) == len(withheld[2]) == 32:
+            count += 1
+            seq, event, leaf = withheld
+            if seq != position:
+                report.add(position, "seq", "seq %d" % position, "seq %s" % seq)
+            state.ids.add(event)
+        elif line is None:
+            report.add(position, "line_format", "a line of at most %d bytes" % LINE_MAX, "a longer one")
+        else:
+            judge_shown(state, report, position, line)
+        state.tree.append(leaf)
+    return count

@@ -6,8 +6,8 @@ from formats.fields import (
 from events.shapes import (
     ANCHORS, ANCHOR_ROWS, APART, APPROVAL, AUDITED_SLICE, BETTOR, BLOB, CARD, CHARTED, CLAIM, CLASS,
     CLAUSES, CLUSTER_RULE, CODES, CORRECTION, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
-    GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OPE_TERMS,
-    OUTCOMES, OVERLAP, PART, PARTS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_READ, SCALE, SCOPE, SEPARATION, SOURCE,
+    GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OBSTACLES, OPE_TERMS,
+    OUTCOMES, OVERLAP, PART, PARTS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION, SOURCE,
     STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, THRESHOLDS, VERDICT, VERSIONS, WEALTH, WIDTH, share,
     source)
 
@@ -57,8 +57,9 @@ KINDS = {
                                 salt=encoded(32), value_micro=MICRO),
     ("data.ingested", 1): Kind("scorer", "@ rows_root", fields=Optional(listing(record(
                                    fields=listing(ident), policy=ident))),
-                               format=one_of("cje", "csv"), labelled=integer(),
-                               rounded=integer(), rows=BLOB, rows_in=integer(), rows_out=integer(),
+                               format=one_of("cje", "csv", "inspect", "langfuse", "openai_evals", "otel",
+                                             "promptfoo"), labelled=integer(), rounded=integer(),
+                               rows=BLOB, rows_in=integer(), rows_out=integer(),
                                rows_root=encoded(32), sampled_from=Optional(timestamp),
                                sampled_to=Optional(timestamp), source=choice(
                                    envelope=record(blob=BLOB, recipient=recipient), private=PRIVATE)),
@@ -94,7 +95,8 @@ KINDS = {
         unversioned=COUNT, verdicts=record(ranks=VERDICT, residuals=VERDICT, version=VERDICT)),
     ("judge.compared", 1): Kind(
         "arbiter", "@ build first second through_seq", better=Optional(ident), build=text, difference=number,
-        first=ident, first_error=number, folds=COUNT, high=number, items=COUNT, low=number,
+        doubts=Optional(record(chosen=COUNT, late=COUNT, unscored=COUNT, worst=number)), first=ident,
+        first_error=number, folds=COUNT, high=number, items=COUNT, low=number,
         plan=Optional(record(comparisons=COUNT, manifest=ident)), rows=COUNT, second=ident, second_error=number,
         through_seq=COUNT, unpaired=COUNT),
     ("evidence.recorded", 1): Kind("scorer", "@ judge records_root", judge=ident, records=BLOB,
@@ -133,7 +135,8 @@ KINDS = {
         folds=COUNT, iteration=Optional(record(
             atom_rows=COUNT, fit_root=encoded(32), folds_hash=hex64, inputs=ROWS_READ, knots_hash=hex64,
             oof_rmse_monotone=Optional(number), oof_rmse_two_stage=Optional(number))),
-        labels=COUNT, labels_by_policy=listing(record(labels=COUNT, newest_seq=COUNT, policy=ident)),
+        labels=COUNT, labels_by_policy=listing(record(
+            labels=COUNT, newest_seq=COUNT, policy=ident, prompts=Optional(COUNT))),
         model=BLOB, oof_rmse=number, oof_within_tenth=number, reward_range=ENDS, rmse=number, rows=BLOB,
         rows_root=encoded(32), score_range=ENDS, selected=one_of("monotone", "two_stage"),
         slope_high=Optional(number), slope_low=Optional(number), terms=TERMS, through_seq=COUNT,
@@ -202,16 +205,18 @@ KINDS = {
         audit=record(alpha_micro=MICRO, clusters_min=COUNT, family_size=COUNT, manifest=Optional(hex64),
                      margin_micro=Optional(MICRO)),
         build=text, calibrator=hex64, charge=Optional(hex64), clusters=COUNT, design=ident, effective_clusters=number,
-        late=Optional(COUNT), mean_residual=number, narrow=WIDTH,
-        obstacles=Optional(listing(one_of("fewer_probes", "fitted_late", "more_probes", "other_terms"))), policy=ident,
+        drawn=Optional(ROWS_DRAWN), late=Optional(COUNT), mean_residual=number, narrow=WIDTH,
+        obstacles=Optional(OBSTACLES), policy=ident,
         probes_root=encoded(32), rows=COUNT, state=STATES,
         terms=TERMS, through_seq=COUNT, wide=WIDTH, zero_null_p_adjusted=Optional(number)),
     ("environments.tested", 1): Kind(
         "arbiter", "@ design family", algorithm=text, build=text, calibrator=hex64, charge=Optional(hex64),
-        correction=Optional(CORRECTION), design=ident, family=ident, late=COUNT, manifest=hex64, probes=COUNT,
+        correction=Optional(CORRECTION), design=ident, family=ident, late=COUNT, manifest=hex64,
+        obstacles=Optional(OBSTACLES), probes=COUNT,
         probes_root=encoded(32), q_micro=MICRO,
         environments=listing(record(
-            clusters=COUNT, detectable_bias=Optional(number), interval=Optional(ENDS), mean=Optional(number),
+            clusters=COUNT, detectable_bias=Optional(number), drawn=Optional(ROWS_DRAWN), interval=Optional(ENDS),
+            mean=Optional(number),
             p=Optional(share), p_adjusted=Optional(share), required=boolean, rows=COUNT, scope=SCOPE,
             standard_error=Optional(number), verdict=VERDICT)),
         terms=TERMS, through_seq=COUNT, without=COUNT),
@@ -224,7 +229,8 @@ KINDS = {
         purpose=one_of("audit", "budget", "iteration", "labels"),
         audit=Optional(record(calibration_sd=Optional(number), clusters=COUNT, pass_probability=number,
                               residual_sd=number, width_se=Optional(number))),
-        evaluation=Optional(record(cost=number, labels=COUNT, labels_high=Optional(COUNT), labels_low=Optional(COUNT),
+        evaluation=Optional(record(cost=number, labels=COUNT, labels_each=Optional(COUNT),
+                                   labels_high=Optional(COUNT), labels_low=Optional(COUNT),
                                    mde=number, mde_high=Optional(number), scores=COUNT, se=number)),
         iteration=Optional(record(betting_rows=Optional(COUNT), confirm_rows=COUNT, difference_sd=number, effect=number,
                                   green_rows=COUNT)),

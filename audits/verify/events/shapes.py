@@ -211,6 +211,8 @@ STATES = one_of("fail", "inconclusive", "not_checked", "not_graded", "pass")
 STANDING = record(seq=COUNT, state=STATES)
 CLAIM = one_of("borrowed_checked", "borrowed_unchecked", "own_labels", "refused", "uncalibrated")
 CHECKED = ("borrowed_checked", "own_labels")
+ROWS_DRAWN = record(left=COUNT, rows=COUNT)
+OBSTACLES = listing(one_of("fewer_probes", "fitted_late", "more_probes", "other_terms"))
 WIDTH = record(detectable_bias=Optional(number), df=number, interval=Optional(ENDS),
                min_margin_for_pass=Optional(number), se=Optional(number), state=STATES, zero_null_p=Optional(number))
 TAIL = record(edge=number, labels=COUNT, mass=number, starved=boolean)

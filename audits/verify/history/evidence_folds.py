@@ -35,6 +35,10 @@ def rulebook_adopted(state, entry, data):
 def key_added(state, _entry, data):
     key = Key(decode_base64(data["public_key"]), data)
     state.keys.setdefault(data["key_id"], key)
+    if state.strict and state.asks("reads_before") and "optimizer" in data["roles"]:
+        for (holder, name), known in state.known.items():
+            if holder == data["holder"]:
+                state.taints.setdefault(name, known)
 
 
 def key_retired(state, entry, data):
@@ -224,6 +228,7 @@ def label_recorded(state, entry, data):
             state.calibrated.setdefault(entry.experiment, {}).setdefault(data["policy"], entry.position)
             state.calibrated_rows.setdefault((entry.experiment, data["policy"]), set()).add(row)
         else:
+            state.held_back.add(entry.experiment)
             readable_probe(state, entry.position, entry.experiment, data["design"], data["policy"], row)
             probe_prompt(state, entry, (data["policy"], data["item"]))
     label_seen(state, entry, data)
@@ -283,6 +288,8 @@ def seal_accepted(state, entry, data):
 
 
 def label_revealed(state, entry, data):
+    if entry.experiment is not None:
+        state.held_back.add(entry.experiment)
     label_seen(state, entry, data)
     key = (entry.experiment, data["design"])
     of_block, draw = state.in_block(*key), draw_of_row(data["row"])
@@ -355,16 +362,20 @@ def calibrator_fitted(state, entry, data):
         state.on_terms.setdefault((entry.experiment, judge, scope, fit_terms(data["terms"])), entry.position)
     for labels in data["labels_by_policy"]:
         fit = (entry.experiment, judge, data["calibrator"], labels["policy"], scope)
-        state.labelled.setdefault(fit, labels["labels"])
+        state.labelled.setdefault(fit, (labels["labels"], labels.get("prompts", labels["labels"])))
         key = (entry.experiment, judge, labels["policy"], scope)
         if key in state.failed and answers(state, key, labels):
             del state.failed[key]
 
 
 def answers(state, key, labels):
-    """Whether labels of a fit answer a failed audit: one that is newer, from rulebook 23 on as many as it had prompts."""
-    seq, prompts, before = state.failed[key]
-    enough = labels["labels"] - before >= prompts or not state.asks("answered_failure")
+    """Whether labels of a fit answer a failed audit: one that is newer, from rulebook 23 on as many as it had prompts, from
+    24 on labels of as many prompts."""
+    seq, prompts, (before, labelled) = state.failed[key]
+    if state.asks("answered_prompts"):
+        enough = labels.get("prompts", 0) - labelled >= prompts
+    else:
+        enough = labels["labels"] - before >= prompts or not state.asks("answered_failure")
     return seq < labels["newest_seq"] and enough
 
 
@@ -386,7 +397,7 @@ def transport_tested(state, entry, data):
             state.deploys_of(entry.experiment).transports[entry.id.hex()] = tested
         standing = state.failed.get(key)
         if data["state"] == "fail":
-            labels = state.labelled.get((entry.experiment, judge, data["calibrator"], data["policy"], scope), 0)
+            labels = state.labelled.get((entry.experiment, judge, data["calibrator"], data["policy"], scope), (0, 0))
             prompts = max(clusters, standing[1] if standing else 0)
             state.failed[key] = entry.position, prompts, labels
         elif data["state"] == "pass" and standing and standing[1] <= clusters and state.asks("answered_failure"):
@@ -441,7 +452,11 @@ def assumption_countersigned(state, _entry, data):
 def data_read(state, entry, data):
     role = state.barred(data) if data["outcome"] == "allowed" else None
     open_ones = [name for name in state.experiments if state.experiments[name] is None]
-    for name in [] if role is None else open_ones if entry.experiment is None else [entry.experiment]:
+    of, key = open_ones if entry.experiment is None else [entry.experiment], state.keys.get(data["reader"])
+    if key is not None and data["outcome"] == "allowed" and (data["class"] == "label" or data["class"].startswith("label.")):
+        for name in state.held_back.intersection(of):
+            state.known.setdefault((key.holder, name), (entry.position, data["class"], "optimizer"))
+    for name in [] if role is None else of:
         state.taints.setdefault(name, (entry.position, data["class"], role))
 
 

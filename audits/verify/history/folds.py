@@ -6,7 +6,7 @@ A fold decides nothing. Of two events with one natural key the first counts.
 from array import array
 
 from formats.fields import b64
-from history import environments, evidence_folds, gate_folds, iteration_folds
+from history import environments, evidence_folds, gate_folds, iteration_folds, newest
 
 FOLDS = {
     "ledger.created": evidence_folds.ledger_created,
@@ -121,6 +121,7 @@ def apply(state, entry):
     fold = FOLDS.get(entry.kind)
     if fold:
         fold(state, entry, entry.data)
+    newest.take(state, entry, entry.data)
 
 
 def track(state, entry):

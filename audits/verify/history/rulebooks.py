@@ -3,7 +3,7 @@
 `QUESTIONS` has each question that not all of them ask, with the first that does.
 """
 
-RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 23
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 24
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18, "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
@@ -24,6 +24,10 @@ QUESTIONS = {
     "missing_prompts": 23,
     "labels_on_scale": 23, "scores_on_scale": 23, "compared_judges": 23, "answered_battery": 23,
     "reported_kinship": 23, "label_shares": 23, "label_read_once": 23,
+    "doubted_judges": 24, "common_prompts": 24, "reported_worth": 24,
+    "own_prompt": 24, "rendered_prompt": 24, "both_answers": 24, "reads_before": 24,
+    "newest_read": 24, "confirmed_rows": 24, "inside_probes": 24, "declared_margin": 24, "tainted_claims": 24,
+    "answered_breach": 24, "answered_prompts": 24,
 }
 
 

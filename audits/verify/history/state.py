@@ -9,6 +9,7 @@ from formats.characters import skeleton
 from formats.fields import decode_base64
 from events.shapes import OPTIMIZER_READS
 from history.environments import inside, scope_key, withholding
+from history.newest import Entries
 from history.rulebooks import QUESTIONS, RULEBOOK_UNNAMED
 from history.records import Deploys, Key
 
@@ -95,6 +96,7 @@ class State:
         self.waivers = {}                         # (experiment or None, code) -> (id, author, end)
         self.granted = {}                         # likewise -> (seq of the second key, end of the waiver)
         self.conflicts, self.taints = {}, {}      # experiment -> {what: seq}; -> (seq, class, role)
+        self.held_back, self.known = set(), {}    # experiments; (holder, experiment) -> (seq, class, "optimizer")
         self.contradictions = {}                  # experiment -> (kind, seq) of the first; nothing takes it back
         self.fitted = set()                       # (experiment, judge, calibrator)
         self.labelled = {}                        # (experiment, judge, calibrator, policy, key) -> its labels in that fit
@@ -105,6 +107,7 @@ class State:
         self.newest = {}                          # (experiment, judge, policy, key) -> (calibrator, seq, state)
         self.environments = {}                    # (experiment, judge) -> key of the scope -> Environment
         self.families_tested = set()              # (experiment, design, family)
+        self.newest_entries = {}                  # experiment -> Entries
         self.local = {}                           # (experiment, judge, key of the scope, calibrator) -> labels
         self.judges = {}                          # experiment -> judge -> (as registered, scores since)
         self.scored_at = {}                       # experiment -> judge -> row -> seq of its score
@@ -166,6 +169,10 @@ class State:
 
     def live_owners(self):
         return [key_id for key_id, key in self.keys.items() if "owner" in key.roles and not key.ended]
+
+    def entries(self, experiment):
+        """The newest entries of an experiment."""
+        return self.newest_entries.setdefault(experiment, Entries())
 
     def standing(self, e, policy=None):
         """The audit that stands for or against an estimate.

@@ -68,7 +68,11 @@ def battery_problem(state, e):
         expected = next((of["result_hash"] for of in named if of["patch_hash"] == data["candidate"]), None)
     if expected not in (None, data["rubric_hash"]):
         return "rubric_hash %s" % expected, data["rubric_hash"]
-    problem = answers_problem(state, e) if state.asks("answered_battery") else None
+    problem = None
+    if state.asks("both_answers"):
+        problem = both_problem(state, e)
+    elif state.asks("answered_battery"):
+        problem = answers_problem(state, e)
     return problem or battery_lists_problem(data) or measured_problem(data, state.exploits[e.experiment])
 
 
@@ -89,6 +93,24 @@ def answers_problem(state, e):
     if len(others) > 1 or told != others:
         return "answers of %s, and of it as a candidate tells it" % judge, "those of another"
     if any(of["records_count"] == 0 for of in e.data.get("answers", [])):
+        return "at least one answer of each", "none"
+
+
+def both_problem(state, e):
+    """What programs answered is named: the iteration's judge where a candidate tells it something else, then the attacked one."""
+    data, judge = e.data, e.data["judge"]
+    said, _ = state.judges.get(e.experiment, {}).get(judge, (None, 0))
+    names = [of["judge"] for of in data.get("answers", [])]
+    if said is None:
+        return None                               # the rule `judge` refuses it
+    if said["port"] != "command":
+        return ("no answers: %s is no program" % judge, "answers of %s" % ", ".join(names)) if names else None
+    first = state.reads(state.iterations[data["iteration"]]) if "candidate" in data else None
+    both = [first, judge] if first not in (None, judge) else None
+    if names != [judge] and names != both and (names or data["seeds"] > 0):
+        before = ", and before them those of %s about known exploits" % first if both else ""
+        return "answers of %s%s" % (judge, before), ", ".join(names) or "none"
+    if any(of["records_count"] == 0 for of in data.get("answers", [])):
         return "at least one answer of each", "none"
 
 

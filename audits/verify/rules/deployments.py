@@ -216,6 +216,10 @@ def rule_guardrail(state, e):
 
 
 def rule_rollback(state, e):
+    for name in sorted(state.deploys) if state.asks("answered_breach") else ():
+        checked = state.deploys[name].checked
+        if checked and checked[1] and not (e.kind == "deployment.rolled_back" and e.data.get("breach") == checked[0]):
+            return "deployment.rolled_back of %s next, after the breach at seq %d" % (name, checked[2]), e.kind
     if e.experiment is None:
         return None
     data, of = e.data, state.deploys.get(e.experiment, Deploys())

@@ -90,6 +90,13 @@ def rule_refs(state, e):
             return "the id of an earlier event", ref
 
 
+def part_refs(state, e):
+    """As `rule_refs`, of an entry whose neighbours are withheld: what its header names."""
+    for ref in e.refs:
+        if bytes.fromhex(ref) not in state.ids:
+            return "the id of an earlier event", ref
+
+
 def rule_natural_key(state, e):
     natural = e.natural_key()
     if natural and natural in state.natural_keys:

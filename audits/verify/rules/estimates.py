@@ -1,12 +1,12 @@
 """Rules of calibrators, estimates, comparisons and audits of transport (`schema/ESTIMATES.md`, `schema/CLAIMS.md`)."""
 
 from formats.limits import SAFE_INTEGER
-from formats.limits import show
 from events.shapes import CHECKED
 from history.environments import scope_key, scope_words
-from history.evidence_folds import fit_terms
 from history.records import draw_of_row
 from rules.missing_prompts import missing_problem
+from rules.newest_entries import tainted_problem
+from rules.obstacles import family_problem, obstacle_problem
 
 LOCAL_LABELS_MIN = 200
 BY_TERMS = ("calibrator.fitted", "contrast.recorded", "coverage.checked", "environments.tested", "estimate.recorded",
@@ -55,6 +55,7 @@ def rule_transport(state, e):
         if failed and e.data["told_apart"]:
             return "nothing told apart after the failed audit at seq %d" % failed["seq"], "told apart"
         problem = contrast_claims(state, e) if state.asks("checked_claims") else None
+        problem = problem or (tainted_problem(state, e) if state.asks("tainted_claims") else None)
         return problem or (missing_problem(state, e) if state.asks("missing_prompts") else None)
     if e.kind == "ope.diagnosed" and e.experiment is not None:
         return direct_claim(state, e) if state.asks("checked_claims") else None
@@ -75,7 +76,8 @@ def rule_transport(state, e):
         return "the audit that stands: %s" % standing, str(e.data.get("transport"))
     if standing and standing["state"] == "fail" and e.data["claim"] != "refused":
         return "claim refused after the failed audit at seq %d" % standing["seq"], e.data["claim"]
-    return estimate_claims(state, e) if state.asks("checked_claims") else None
+    problem = estimate_claims(state, e) if state.asks("checked_claims") else None
+    return problem or (tainted_problem(state, e) if state.asks("tainted_claims") else None)
 
 
 def probe_problem(state, e):
@@ -213,60 +215,6 @@ def audit_problem(state, e):
     return problem or (obstacle_problem(state, e) if e.experiment is not None and state.asks("all_probes") else None)
 
 
-def obstacle_problem(state, e):
-    """An audit names what keeps it from passing, and passes nothing where something does."""
-    found, said = obstacles(state, e), e.data.get("obstacles", [])
-    if said != found:
-        return "obstacles %s" % show(found), show(said)
-    if found and e.data["state"] == "pass":
-        return "no pass with %s" % ", ".join(found), "a pass"
-
-
-def obstacles(state, e):
-    """A calibrator that somebody could still choose once probes could be read; fewer or more probes than their design draws."""
-    data, judge, scope = e.data, e.data["terms"]["judge"], scope_key(e.data["terms"].get("environment"))
-    first, rows, calibrated = state.first_probe.get((e.experiment, data["policy"], data["design"]), (None, {}, 0))
-    if first is None:
-        return []
-    found = []
-    if state.newest_label.get((e.experiment, judge, scope, data["calibrator"]), 0) > first:
-        found.append("fitted_late")
-    early = state.on_terms.get((e.experiment, judge, scope, fit_terms(data["terms"])))
-    other = (early is None or early >= first) and not usual_terms(state, e)
-    labels = data["rows"]
-    rows, rate = rows.get(judge, 0), min(state.inclusions[e.experiment, data["design"]], 1_000_000)
-    left = outside_confirm(state, e.experiment, max(rows - calibrated, 0))
-    if scope:
-        pass                                      # how many rows an environment has is not counted
-    elif labels * 1_000_000 < left * rate and beyond_draw(left, rate, labels):
-        found.append("fewer_probes")
-    elif labels * 1_000_000 > rows * rate and beyond_draw(rows, rate, labels):
-        found.append("more_probes")
-    return found + (["other_terms"] if other else [])
-
-
-def usual_terms(state, e):
-    """Whether the terms of a fit are those of nobody's choice."""
-    terms, scale = e.data["terms"], e.data["terms"].get("label_scale")
-    declared = state.label_scales.get(e.experiment)
-    same = scale is None or declared == (scale["low_micro"], scale["high_micro"])
-    return not terms["covariates"] and terms["mode"] == "auto" and (terms["folds"], terms["fold_seed"]) == (5, 42) and same
-
-
-def outside_confirm(state, experiment, rows):
-    """Rows without those of clusters that are kept for confirm, as the splits share them."""
-    splits = state.split_counts.get(experiment, {})
-    for name in sorted(splits, key=lambda name: name.encode("utf-8")):
-        confirm, dev, fit = splits[name]
-        rows = rows * (dev + fit) // (confirm + dev + fit) if confirm + dev + fit else rows
-    return rows
-
-
-def beyond_draw(rows, rate, labels):
-    """Whether labels lie further than three standard deviations from what a design draws of rows."""
-    return (rows * rate - labels * 1_000_000) ** 2 > 9 * rows * rate * (1_000_000 - rate)
-
-
 def timely_problem(state, e):
     """An audit counts every probe of its policy, and passes nothing where one has no score from before its label."""
     data = e.data
@@ -314,6 +262,9 @@ def all_timely_problem(state, e):
     known = sum(state.late_scores.get((e.experiment, policy, design, judge), 0) for policy in policies)
     if data["late"] < known:
         return "%d probes late, which were scored once their labels could be read" % known, "%d late" % data["late"]
+    problem = family_problem(state, e) if state.asks("inside_probes") else None
+    if problem:
+        return problem
     if data["late"] and any(of["verdict"] == "pass" for of in data["environments"]):
         return "no pass beside %d probes that are late" % data["late"], "a pass"
 
@@ -449,10 +400,13 @@ def audit_grades(state, e):
 
 
 def usual_margin(state, e):
-    """A twentieth of the declared scale of labels, else of the scale that terms name, else of one."""
-    named = e.data["terms"].get("label_scale")
-    scale = state.label_scales.get(e.experiment, named and (named["low_micro"], named["high_micro"]))
-    return (scale[1] - scale[0]) // 20 if scale and state.asks("scaled_margin") else 50_000
+    """A twentieth of the declared scale of labels, else of the scale that terms name, from rulebook 24 on of one at most."""
+    named, declared = e.data["terms"].get("label_scale"), state.label_scales.get(e.experiment)
+    scale = declared or (named and (named["low_micro"], named["high_micro"]))
+    if not scale or not state.asks("scaled_margin"):
+        return 50_000
+    width = (scale[1] - scale[0]) // 20
+    return min(width, 50_000) if declared is None and state.asks("declared_margin") else width
 
 
 def families_problem(state, e, current):

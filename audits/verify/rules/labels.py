@@ -265,11 +265,38 @@ def rule_compared(state, e):
         return "entries below %d" % e.position, "entries through %d" % data["through_seq"]
     if not 1 <= data["items"] <= data["rows"]:
         return "1 to %d items, as there are rows" % data["rows"], str(data["items"])
-    problem = compared_problem(data, pair)
+    problem = doubts_problem(state, e) if state.asks("doubted_judges") else None
+    problem = problem or compared_problem(data, pair, state.asks("doubted_judges"))
     return problem or ("plan" in data and comparison_plan_problem(state, e, pair)) or None
 
 
-def compared_problem(data, pair):
+def late_beside_labels(state, e):
+    """Rows of labelled prompts that a judge scored once a label of the policy could be read."""
+    found = 0
+    for (experiment, policy), judges in state.judged_rows.items():
+        if experiment == e.experiment:
+            labelled = state.row_labels.get((experiment, policy), ())
+            rows = {row for judge in (e.data["first"], e.data["second"]) for row in judges.get(judge, (0, {}))[1]}
+            found += sum(item in labelled for item, _ in rows)
+    return found
+
+
+def doubts_problem(state, e):
+    """What stands against a claim is as many late rows as the record has, and at least what they could move."""
+    data, said = e.data, e.data.get("doubts")
+    if said is None:
+        return "doubts: what late and missing scores could change", "none"
+    late = late_beside_labels(state, e)
+    if said["late"] != late:
+        return "%d late rows, which a judge scored once labels could be read" % late, str(said["late"])
+    low, high = state.label_scales.get(e.experiment, (0, 1000000))
+    missing, span = said["unscored"] + data["unpaired"], (high - low) / 1e6
+    least = span * span * (2 * late + missing) / max(data["rows"], 1)
+    if said["worst"] < least * (1 - 1e-9):
+        return "worst %s, by %d late rows and %d without a score of both" % (least, late, missing), str(said["worst"])
+
+
+def compared_problem(data, pair, asks_doubts):
     one, other, difference = data["first_error"], data["second_error"], data["difference"]
     if one < 0 or other < 0:
         return "errors of at least 0", "others"
@@ -277,7 +304,10 @@ def compared_problem(data, pair):
         return "the error of the first less that of the second", str(difference)
     if not data["low"] <= difference <= data["high"]:
         return "a difference within its interval", str(difference)
-    better = pair[1] if data["low"] > 0 else pair[0] if data["high"] < 0 else None
+    # Of what no plan named nobody may claim anything.
+    doubts = data.get("doubts") if "plan" in data and asks_doubts else None
+    worst = 0 if doubts is None else float("inf") if doubts["chosen"] else doubts["worst"]
+    better = pair[1] if data["low"] - worst > 0 else pair[0] if data["high"] + worst < 0 else None
     if data.get("better") != better:
         return "better %s, as the interval says" % (better or "none"), data.get("better") or "none"
 

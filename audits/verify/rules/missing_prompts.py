@@ -26,6 +26,8 @@ def missing_problem(state, e):
         least = span * alone / (both + alone)
         if said["worst"] < least - 1e-9:
             return "worst %s: %d of %d prompts lack a score" % (least, alone, both + alone), str(said["worst"])
+    if data["told_apart"] and not both and state.asks("common_prompts"):
+        return ("nothing told apart: %(first)s and %(second)s have scores of no prompt in common" % data), "told apart"
     if data["told_apart"] and said["uneven"]:
         return ("nothing told apart: on %d prompts one policy has more draws, against the other, than on the rest"
                 % said["uneven"]), "told apart"

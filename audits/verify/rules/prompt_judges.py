@@ -8,6 +8,7 @@ from events.commitments import composite_of
 from history.records import Decisions
 from rules.releases import judge_prompt, leaves_after_diff
 
+NOTHING = sha256(b"").hex()
 SAME = ("decoding", "evidence_schema", "extractor", "known", "model", "port", "scale", "tool_snapshot")
 
 
@@ -20,6 +21,8 @@ def rule_derived(state, e):
     if e.kind != "judge.registered" or e.experiment is None or not state.asks("derived_judge"):
         return None
     data = e.data
+    if "of" not in data and state.asks("own_prompt"):
+        return own_problem(data)
     if "of" not in data:
         return ("a prompt only of a judge that is another but for it", "one of its own") if "prompt" in data else None
     root, _ = state.judges.get(e.experiment, {}).get(data["of"], ({"of": None}, 0))
@@ -33,6 +36,18 @@ def rule_derived(state, e):
         return "the prompt that it is told", "none"
     if any(data.get(name) != root.get(name) for name in SAME):
         return "the model, decoding, extractor and known data of %s" % data["of"], "others"
+
+
+def own_problem(data):
+    """A program that is told a text of its own keeps that text, and a prompt's hash without its text says nothing."""
+    is_program, is_told = data["port"] == "command", data["prompt_hash"] != NOTHING
+    if "prompt" not in data:
+        return ("the text that has the prompt_hash %s" % data["prompt_hash"], "none") if is_program and is_told else None
+    if not is_program:
+        return "a program, which can be told something", data["port"]
+    if not is_told or data["prompt"]["bytes"] == 0:
+        return ("a prompt that holds a text, and its hash",
+                "%d bytes, prompt_hash %s" % (data["prompt"]["bytes"], data["prompt_hash"]))
 
 
 def prompt_of(leaves_, plan):
@@ -52,7 +67,7 @@ def diffs_of(it, candidate):
 
 
 def changed(state, e, iteration, candidate):
-    """(text, hash) of what a candidate tells the judge, where that is another than before, or None."""
+    """(text, hash, text before) of what a candidate tells the judge, where that is another than before, or None."""
     it = state.iterations.get(iteration)
     diffs = diffs_of(it, candidate) if it else []
     base = it and state.rubrics.get(e.experiment, {}).get(it.rubric_hash)
@@ -61,19 +76,24 @@ def changed(state, e, iteration, candidate):
     after, plan = base[1], state.plan_of(it) or {}
     for diff in diffs:
         after = leaves_after_diff(after, diff, base[0])
-    told = prompt_of(after, plan)
-    return told if told != prompt_of(base[1], plan) else None
+    told, before = prompt_of(after, plan), prompt_of(base[1], plan)
+    return told + (before[0],) if told != before else None
+
+
+def first_judge(state, e, iteration):
+    """The judge of an iteration as it was registered, or None."""
+    of = state.judges.get(e.experiment, {})
+    named = (state.plan_of(state.iterations[iteration]) or {}).get("design", {}).get("judge")
+    own = [data for data, _ in of.values() if "of" not in data]
+    return of[named][0] if named in of else own[0] if named is None and len(own) == 1 else None
 
 
 def judge_of(state, e, iteration, told):
     """The judge that a candidate is asked of, as it has to be registered, or None where nobody can be told."""
-    of = state.judges.get(e.experiment, {})
-    named = (state.plan_of(state.iterations[iteration]) or {}).get("design", {}).get("judge")
-    own = [data for data, _ in of.values() if "of" not in data]
-    judge = of[named][0] if named in of else own[0] if named is None and len(own) == 1 else None
+    judge = first_judge(state, e, iteration)
     if judge is None:
         return None
-    root, (text, hash_) = judge.get("of", judge["judge"]), told
+    root, (text, hash_, _) = judge.get("of", judge["judge"]), told
     blob, length = blake3_stream(io.BytesIO(text).read)
     prompt = {"blake3": blob.hex(), "bytes": length, "media": "text/plain"}
     return dict(judge, judge=derived_name(root, hash_), of=root, prompt=prompt, prompt_hash=hash_)
@@ -111,6 +131,10 @@ def recomputed_problem(state, e, told):
     judge = judge_of(state, e, data["iteration"], told)
     if judge is None:
         return "a registered judge of the iteration", "none"
+    own = first_judge(state, e, data["iteration"])
+    if state.asks("rendered_prompt") and "of" not in own and own["prompt_hash"] not in (NOTHING, sha256(told[2]).hex()):
+        return ("a judge that was told nothing, or what the rubric of the iteration renders",
+                "%s, which is told a text of its own" % own["judge"])
     name = judge["judge"]
     if data.get("judge") != name:
         return "scores of %s, which is told what the candidate changes" % name, data.get("judge", "none")

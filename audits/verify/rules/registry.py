@@ -6,7 +6,7 @@ and what to do about a finding.
 
 from rules import (
     acceptance, assumptions, batteries, custody, deployments, drift, entries, estimates, families, gates, generators,
-    grades, iterations, labels, looks, observations, patches, plans, prompt_judges, releases, reports, rubrics, sealing,
+    grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, reports, rubrics, sealing,
     verdicts)
 
 
@@ -58,7 +58,8 @@ RULES = (
     rule("waiver", data=assumptions.rule_waiver),
     rule("blocked", data=assumptions.rule_blocked),
     rule("calibrator", data=estimates.rule_calibrator),
-    rule("transport", data=(estimates.rule_said, estimates.rule_window, estimates.rule_transport, estimates.rule_rows)),
+    rule("transport", data=(estimates.rule_said, estimates.rule_window, newest_entries.rule_newest,
+                            newest_entries.rule_prompts, estimates.rule_transport, estimates.rule_rows)),
     rule("thresholds", data=estimates.rule_thresholds),
     rule("drift", data=drift.rule_drift),
     rule("iteration", data=iterations.rule_iteration),
@@ -92,6 +93,7 @@ RULES = (
     rule("judge", data=(labels.rule_judge, labels.rule_score_scale, labels.rule_compared, prompt_judges.rule_derived)),
     rule("rulebook", data=entries.rule_rulebook),
     rule("recompute"),                            # not checked here: it takes the program
+    rule("bundle"),                               # of files beside the entries, once the walk is over
 )
 RANK = {name: rank for rank, (name, _) in enumerate(RULES)}
 
@@ -103,4 +105,7 @@ def asked_of(part):
 
 LINE_RULES, KIND_RULES, SCHEMA_RULES = asked_of("line"), asked_of("kind"), asked_of("schema")
 HEADER_RULES, DATA_RULES = asked_of("header"), asked_of("data")
+# Of an entry whose neighbours are withheld.
+PART_RULES = tuple(asked for asked in HEADER_RULES if asked[0] in ("ledger", "keyid", "key", "signature", "seen")) + (
+    ("refs", entries.part_refs),)
 BARS_FOLDING = frozenset(("signature", "key", "role"))

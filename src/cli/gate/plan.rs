@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::gate::gate_id;
 use crate::cli::gate::open;
 use crate::cli::home;
+use crate::cli::intake;
 use crate::cli::key;
 use crate::event::id::FamilyId;
 use crate::ground::ambient;
@@ -39,6 +40,14 @@ pub(in crate::cli) struct Args {
     /// The claim that is put at risk, in words
     #[arg(long, value_name = "TEXT")]
     pub claim: String,
+    /// Scale of outcomes, as 0:100
+    #[arg(
+        long,
+        value_name = "LOW:HIGH",
+        default_value = "0:1",
+        allow_hyphen_values = true
+    )]
+    pub scale: String,
     /// The family whose error rate it spends, where several are open
     #[arg(long, value_name = "ID")]
     pub family: Option<String>,
@@ -66,6 +75,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         experiment,
         gate,
         judge: digest(ctx, &args.judge)?,
+        scale: intake::scale("scale", &args.scale)?,
         units: (units.root(), units.units.len() as u64),
     };
     if terms.baseline == terms.candidate {

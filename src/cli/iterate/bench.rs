@@ -48,7 +48,7 @@ pub(in crate::cli) fn failed(error: CourseError) -> CliError {
         }
         CourseError::Unfit(error) => {
             let message = format!("too little to go on: {error}");
-            CliError::refused(message, "clover iterate show ID")
+            CliError::refused(message, next)
         }
         CourseError::Candidate(what) => CliError::refused(what, "clover patch list"),
     }

@@ -2,6 +2,7 @@
 
 use crate::cli::error::CliError;
 use crate::cli::patch;
+use crate::event::id::ExperimentId;
 use crate::ground::shell;
 use crate::projection::iterations::PEEKS_MAX;
 use crate::session::iterate::IterationError;
@@ -10,6 +11,31 @@ use crate::view::iterate::next;
 
 /// The command that lists plans.
 const PLANS: &str = "clover log --kind manifest.registered";
+
+/// How a judge comes to be told what a patch can change.
+fn rendered(experiment: &ExperimentId) -> String {
+    format!(
+        "clover prompt checkout {} --out judge; then register a judge of another name with --prompt judge/prompt.txt",
+        shell::word(experiment)
+    )
+}
+
+/// The opening again, with an account for its peeks.
+fn with_account(error: &IterationError) -> String {
+    let IterationError::NoAccount {
+        iteration,
+        manifest,
+        ..
+    } = error
+    else {
+        return "clover iterate open --help".to_owned();
+    };
+    format!(
+        "clover iterate open {} --manifest {} --peeks {PEEKS_MAX}",
+        shell::word(iteration),
+        shell::word(manifest)
+    )
+}
 
 impl From<IterationError> for CliError {
     fn from(error: IterationError) -> Self {
@@ -27,10 +53,7 @@ impl From<IterationError> for CliError {
                 refused("clover confirm status")
             }
             IterationError::Conflicts(_) => refused("clover log --kind score.conflict"),
-            IterationError::NoAccount { manifest, .. } => refused(&format!(
-                "clover iterate open ID --manifest {} --peeks {PEEKS_MAX}",
-                shell::word(manifest)
-            )),
+            IterationError::NoAccount { .. } => refused(&with_account(&error)),
             IterationError::OtherAccount { account, .. } => {
                 refused(&format!("clover budget show {}", shell::word(account)))
             }
@@ -54,7 +77,7 @@ impl From<IterationError> for CliError {
             IterationError::SeveralDesigns => {
                 Self::usage(message, "the same command with --design ID")
             }
-            IterationError::Still(step) => refused(&format!("clover iterate {} ID", step.as_str())),
+            IterationError::Still { iteration, step } => refused(&next(iteration, Some(*step))),
             IterationError::StepNotDue { iteration, due, .. } => {
                 refused(&next(iteration, Some(*due)))
             }
@@ -71,6 +94,7 @@ impl From<IterationError> for CliError {
             )),
             IterationError::TooFewRecords(_) => refused("clover judge run --judge ID --rows PATH"),
             IterationError::Unruled(_) => refused("clover rulebook adopt"),
+            IterationError::OwnPrompt { experiment, .. } => refused(&rendered(experiment)),
             IterationError::Untold { .. } => {
                 refused("clover judge run --judge ID --rows PATH -- COMMAND")
             }

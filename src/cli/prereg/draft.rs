@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::prereg::PreregNewArgs;
 use crate::cli::simulate::in_range;
+use crate::event::id::JudgeId;
 use crate::event::payload::BlobRef;
 use crate::event::payload::MediaType;
 use crate::event::payload::manifest::Manifest;
@@ -17,10 +18,12 @@ use crate::ground::ambient;
 use crate::ground::digest::Digest;
 use crate::num::Count;
 use crate::num::Micro;
+use crate::session::SessionError;
 use crate::session::prereg::draft as session;
 use crate::view::View;
 use crate::view::prereg::draft;
 use crate::view::prereg::file;
+use crate::workflow::iterate::course::CourseError;
 
 const HELP: &str = "clover prereg new --help";
 /// Labels below which no part holds enough to fit or to test anything.
@@ -42,6 +45,10 @@ fn price(text: &str) -> Result<Micro, CliError> {
             format!("--label-price {text:?}: expected a number above 0, of six decimals at most");
         CliError::usage(message, HELP)
     })
+}
+
+fn judge(name: &str) -> Result<JudgeId, CliError> {
+    JudgeId::new(name).map_err(|error| CliError::usage(format!("--judge {name:?}: {error}"), HELP))
 }
 
 /// Where what a draft rests on is written: beside it.
@@ -70,16 +77,25 @@ pub(super) fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliEr
     let state = view.state(&ledger);
     let experiment = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
     let through = state.size.saturating_sub(1);
-    let drafted = session::draft((&ledger, state), &experiment, through)?;
+    let judge = args.judge.as_deref().map(judge).transpose()?;
+    let drafted = session::draft((&ledger, state), &experiment, judge.as_ref(), through);
+    let drafted = drafted.map_err(|error| match error {
+        // A draft reads labels of the fit window, and no iteration is there yet.
+        SessionError::Course(CourseError::Unfit(_)) => {
+            let labels = format!("clover import labels FILE --experiment {experiment}");
+            CliError::from(error).with_next(labels)
+        }
+        error => error.into(),
+    })?;
     let basis = draft::basis(&drafted);
-    let annex = args.output.as_ref().map(|_| BlobRef {
+    let annex = args.file().map(|_| BlobRef {
         blake3: Digest::blake3(&basis),
         bytes: Count::new(basis.len() as u64).unwrap_or_default(),
         media: MediaType::new("application/json").expect("BUG: a media type"),
     });
     let text = draft::text(&drafted, annex.as_ref());
-    let written = args.output.as_ref().map(|output| beside(output));
-    if let (Some(output), Some(beside)) = (&args.output, &written) {
+    let written = args.file().map(beside);
+    if let (Some(output), Some(beside)) = (args.file(), &written) {
         ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
         ambient::replace(&ctx.path(beside), &basis, false)?;
     }
@@ -89,7 +105,7 @@ pub(super) fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliEr
     Ok(file::new(
         Template::Iteration,
         text,
-        args.output.as_deref(),
+        args.file(),
         Some(draft),
     ))
 }

@@ -89,15 +89,31 @@ pub(super) struct PreregNewArgs {
     /// With --from-data: the experiment; default the one that is open
     #[arg(long, value_name = "ID", requires = "from_data")]
     pub experiment: Option<String>,
+    /// With --from-data: whose scores are read, where several judges have some
+    #[arg(
+        long,
+        value_name = "ID",
+        requires = "from_data",
+        help = "With --from-data: the judge, where several have scores"
+    )]
+    pub judge: Option<String>,
     /// With --from-data: what a label costs, for what more of them would
     #[arg(long, value_name = "PRICE", requires = "from_data")]
     pub label_price: Option<String>,
     /// Sizes for so many labels in all, without data
     #[arg(long, value_name = "N", conflicts_with_all = ["from", "from_data"])]
     pub labels: Option<u64>,
-    /// The file to write; standard output when absent
+    /// The file to write; standard output for - and when absent
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+impl PreregNewArgs {
+    /// The file to write; `None` for standard output, which `-` names too.
+    fn file(&self) -> Option<&Path> {
+        let output = self.output.as_deref();
+        output.filter(|path| *path != Path::new("-"))
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -229,11 +245,11 @@ fn new(ctx: &mut Ctx<'_>, args: &PreregNewArgs) -> Result<View, CliError> {
         }
         (Some(from), _) => peer::plan(&from.display().to_string(), &ctx.read(from)?)?,
     };
-    if let Some(output) = &args.output {
+    if let Some(output) = args.file() {
         ambient::write_new(&ctx.path(output), text.as_bytes(), 0o644)?;
     }
-    let mut view = file::new(template, text, args.output.as_deref(), None);
-    if args.output.is_some() && args.labels.is_some_and(|labels| labels < FEW_LABELS) {
+    let mut view = file::new(template, text, args.file(), None);
+    if args.file().is_some() && args.labels.is_some_and(|labels| labels < FEW_LABELS) {
         view.gap();
         drafts::few(&mut view);
     }

@@ -32,6 +32,10 @@ impl From<PreregError> for CliError {
             PreregError::SameKey => {
                 Self::refused(message, "the same command with --custodian NAME")
             }
+            PreregError::SeveralJudges { first, .. } => {
+                let first = shell::word(&first);
+                Self::usage(message, format!("the same command with --judge {first}"))
+            }
             PreregError::Unchanged(id) => {
                 let id = shell::word(&id);
                 Self::refused(message, format!("clover prereg diff {id}"))

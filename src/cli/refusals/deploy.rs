@@ -14,7 +14,17 @@ impl From<DeployError> for CliError {
                 let next = format!("clover generator validate {run} --design ID");
                 Self::refused(message, next)
             }
-            DeployError::NoCalibrator(_) => Self::not_found(message, "clover estimate"),
+            DeployError::NoCalibrator { judge, name, other } => {
+                let next = match other {
+                    Some(other) => format!(
+                        "clover deploy activate {} --judge {}",
+                        shell::word(&name),
+                        shell::word(&other)
+                    ),
+                    None => format!("clover estimate --judge {}", shell::word(&judge)),
+                };
+                Self::not_found(message, next)
+            }
             DeployError::NoJudge(_) => Self::not_found(message, "clover deploy activate --help"),
             DeployError::NoPlan | DeployError::NoPlanRuns => {
                 Self::not_found(message, "clover iterate list")
@@ -33,9 +43,7 @@ impl From<DeployError> for CliError {
             DeployError::NotOpened { .. } => Self::integrity("damaged", message, "clover verify"),
             DeployError::NothingRuns(_) => Self::not_found(message, "clover deploy status"),
             DeployError::NothingSince { .. } => Self::refused(message, "clover judge run --help"),
-            DeployError::Uncommitted(breach) => {
-                error::refusal(&breach, None).with_next("clover approve --help")
-            }
+            DeployError::Uncommitted(breach) => error::refusal(&breach, None),
             DeployError::Unreadable(_) => Self::not_found(message, "clover verify"),
             DeployError::Validated { seq, .. } => {
                 Self::refused(message, format!("clover show {seq}"))

@@ -19,10 +19,14 @@ impl From<EstimateError> for CliError {
             }
             EstimateError::ScoredLate { .. } => Self::refused(
                 message,
-                "clover experiment register ID, score its rows, and label them then",
+                "clover experiment register ID --title TITLE --purpose WHY; score its rows, and label them then",
             ),
             EstimateError::NoCalibrator { name: Some(_) } => {
                 Self::not_found(message, "clover calibrate list")
+            }
+            EstimateError::NoLocalCalibrator(named) => {
+                let next = format!("clover estimate --environment {}", shell::word(&named));
+                Self::not_found(message, next)
             }
             EstimateError::NoRows(_) => Self::not_found(message, "clover regime list"),
             EstimateError::OfIteration { .. } => Self::usage(message, "clover calibrate list"),

@@ -28,7 +28,10 @@ fn request(error: &RequestError, message: String) -> CliError {
             CliError::refused(message, format!("clover key show {key_id}"))
         }
         RequestError::Ledger { here, .. } => {
-            let next = format!("clover key request --for {} …", shell::word(here));
+            let next = format!(
+                "clover key request --for {} --roles ROLES --holder NAME -o FILE",
+                shell::word(here)
+            );
             CliError::refused(message, next)
         }
         RequestError::NotAsked { .. } => CliError::refused(message, "clover key admit --help"),

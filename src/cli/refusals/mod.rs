@@ -6,6 +6,8 @@ mod deploy;
 mod estimates;
 mod founding;
 mod keys;
+#[cfg(test)]
+mod pasted;
 pub(in crate::cli) mod reader_words;
 pub(in crate::cli) mod suggested;
 mod waivers;

@@ -1,6 +1,7 @@
 //! Refusals about waivers and regimes.
 
 use crate::cli::error::CliError;
+use crate::ground::shell;
 use crate::session::regimes::RegimeError;
 use crate::session::waivers::WaiverError;
 
@@ -22,9 +23,10 @@ impl From<RegimeError> for CliError {
         match error {
             RegimeError::Words(_) => Self::usage(message, "clover regime list"),
             RegimeError::Untested { .. } => Self::not_found(message, "clover audit transport"),
-            RegimeError::NoLocal(_) => {
-                Self::refused(message, "clover estimate --environment FAMILY=NAME")
-            }
+            RegimeError::NoLocal(scope) => Self::refused(
+                message,
+                format!("clover estimate --environment {}", shell::word(&scope)),
+            ),
         }
     }
 }

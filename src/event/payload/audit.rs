@@ -15,6 +15,7 @@ use crate::id::Root;
 use crate::id::Text;
 use crate::payload::estimate::EstimateTerms;
 use crate::payload::estimated::AuditObstacle;
+use crate::payload::estimated::EnvironmentRows;
 use crate::payload::estimated::IntervalEnds;
 use crate::payload::estimated::TransportState;
 use crate::payload::predicate::RowsRead;
@@ -185,6 +186,9 @@ pub struct TransportTested {
     pub clusters: Count,
     /// The label design of the probes.
     pub design: DesignId,
+    /// Rows of the environment that the probes were drawn from; absent for all rows, and in events of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<EnvironmentRows>,
     /// Kish-effective clusters.
     pub effective_clusters: Finite,
     /// Probes of the policy that have no score from before their label could be read: they do not count, and where there is one

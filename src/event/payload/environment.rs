@@ -21,6 +21,8 @@ use crate::id::Text;
 use crate::payload::Verdict;
 use crate::payload::estimate::EstimateTerms;
 use crate::payload::estimate::FamilyCorrection;
+use crate::payload::estimated::AuditObstacle;
+use crate::payload::estimated::EnvironmentRows;
 use crate::payload::estimated::IntervalEnds;
 
 /// A span of time in which rows were sampled.
@@ -87,6 +89,9 @@ pub struct EnvironmentOutcome {
     /// Bias that would be seen with probability 0.80: 2.8 standard errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detectable_bias: Option<Finite>,
+    /// Its rows that the probes were drawn from; absent in events of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<EnvironmentRows>,
     /// The 95 % interval of the mean residual, with the calibrator's own error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<IntervalEnds>,
@@ -139,6 +144,9 @@ pub struct EnvironmentsTested {
     pub late: Count,
     /// The manifest version that names the environments.
     pub manifest: Digest,
+    /// Why nothing passes, whatever the numbers are; absent where nothing stands in the way, and in events of older programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub obstacles: Vec<AuditObstacle>,
     /// Probes that count, of all policies.
     pub probes: Count,
     /// Merkle root of the probes that count, by policy.

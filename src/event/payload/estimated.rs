@@ -231,6 +231,20 @@ pub struct PolicyLabels {
     pub newest_seq: Count,
     /// The policy.
     pub policy: PolicyId,
+    /// Distinct prompts among the labelled rows; absent in events of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<Count>,
+}
+
+/// Scored rows of an environment, as they stood when the first probe could be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EnvironmentRows {
+    /// Those that were left to draw probes from: without a label for calibration, and outside of confirm.
+    pub left: Count,
+    /// All of them.
+    pub rows: Count,
 }
 
 /// What an estimate read of its experiment, and what it left out.

@@ -24,6 +24,16 @@ pub enum ImportFormat {
     Cje,
     /// Comma-separated values with a header.
     Csv,
+    /// A log of Inspect: an archive, or the JSON of one.
+    Inspect,
+    /// Scores of Langfuse: pages of its API, or an export.
+    Langfuse,
+    /// Records of OpenAI evals.
+    OpenaiEvals,
+    /// Log records of OpenTelemetry, as OTLP/JSON.
+    Otel,
+    /// Results of promptfoo.
+    Promptfoo,
 }
 
 impl std::fmt::Display for ImportFormat {
@@ -31,6 +41,11 @@ impl std::fmt::Display for ImportFormat {
         f.write_str(match self {
             Self::Cje => "cje",
             Self::Csv => "csv",
+            Self::Inspect => "inspect",
+            Self::Langfuse => "langfuse",
+            Self::OpenaiEvals => "openai_evals",
+            Self::Otel => "otel",
+            Self::Promptfoo => "promptfoo",
         })
     }
 }

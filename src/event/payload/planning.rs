@@ -55,9 +55,13 @@ pub struct Prices {
 pub struct EvaluationPlan {
     /// Price of all of it.
     pub cost: Finite,
-    /// Rows to label.
+    /// Rows to label, of all policies together.
     pub labels: Count,
-    /// The same at the upper end of the interval of the calibration variance.
+    /// Rows to label of each policy, whose own labels correct it; absent in plans of older programs, which counted labels of one
+    /// policy as labels of every other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels_each: Option<Count>,
+    /// The same as `labels` at the upper end of the interval of the calibration variance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels_high: Option<Count>,
     /// The same at its lower end.

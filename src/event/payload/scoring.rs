@@ -72,7 +72,7 @@ pub struct JudgeRegistered {
     pub of: Option<JudgeId>,
     /// How it is asked.
     pub port: JudgePort,
-    /// What it is told with every ask, where it is another judge's by `of`.
+    /// What it is told with every ask; absent where it is told nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<BlobRef>,
     /// SHA-256 of its template with the rubric fields that it shows.
@@ -181,18 +181,36 @@ pub struct NamedComparison {
     pub manifest: ManifestId,
 }
 
+/// What stands against a claim of which judge is better.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparisonDoubts {
+    /// Policies of which more or fewer rows are labelled than the designs of their labels draw.
+    pub chosen: Count,
+    /// Rows that one of them scored once a label of the policy could be read, of prompts with such a label.
+    pub late: Count,
+    /// Labelled rows that neither scored.
+    pub unscored: Count,
+    /// By how much the difference could move if late and missing scores were the worst.
+    pub worst: Finite,
+}
+
 /// Two judges were held against the same labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgeCompared {
-    /// The judge that agrees better; absent where the interval holds 0.
+    /// The judge that agrees better; absent where the interval holds 0, and with a plan where doubts could change it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub better: Option<JudgeId>,
     /// The program that computed it.
     pub build: Text,
     /// Error of the first less error of the second.
     pub difference: Finite,
+    /// What stands against a claim; absent before rulebook 24.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubts: Option<ComparisonDoubts>,
     /// One judge.
     pub first: JudgeId,
     /// Mean squared error that it leaves.

@@ -1,5 +1,6 @@
 //! Scores and open labels as `cje-eval` reads them: `EXPERIMENT/JUDGE/POLICY_responses.jsonl`, a draw a line.
 //!
+//! A character of a name that could lead elsewhere is `%` and two hexadecimal digits in the name of its file.
 //! `oracle_label` is the draw's open label, of several raters their mean. Sealed labels are not in it.
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use super::RecordedEvent;
 use super::create;
 use crate::ExportError;
 use crate::Progress;
+use crate::file_name;
 
 /// A draw of a policy in an experiment.
 type DrawKey = (String, PolicyId, ItemId, Count);
@@ -77,13 +79,15 @@ pub(super) fn by_policy(
         let Some(score) = said.event.said::<ScoreRecorded>() else {
             return Ok(());
         };
-        let parent = folder.join(experiment(said)).join(score.judge.as_str());
+        let parent = folder.join(file_name::encode(&experiment(said)));
+        let parent = parent.join(file_name::encode(score.judge.as_str()));
         let path = format!("{}/{}/{}", experiment(said), score.judge, score.policy);
         let out = match files.entry(path) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 ambient::create_dirs(&parent)?;
-                new.insert(create(&parent, &format!("{}{ending}", score.policy))?)
+                let name = file_name::encode(score.policy.as_str());
+                new.insert(create(&parent, &format!("{name}{ending}"))?)
             }
         };
         out.write_all(format!("{}\n", line(said, score)).as_bytes())?;
@@ -125,9 +129,28 @@ pub(super) fn number(amount: Micro) -> Value {
     serde_json::from_str(&amount.to_string()).unwrap_or(Value::Null)
 }
 
-/// Mean of labels, in label units, to the sixth decimal.
+/// Mean of labels, in label units, to the sixth decimal, half to even.
 fn mean(labels: &[Micro]) -> Value {
     let sum: i64 = labels.iter().map(|label| label.value()).sum();
-    let count = i64::try_from(labels.len()).unwrap_or(i64::MAX);
-    Micro::new(sum / count.max(1)).map_or(Value::Null, number)
+    let count = i64::try_from(labels.len()).unwrap_or(i64::MAX).max(1);
+    let (whole, rest) = (sum.div_euclid(count), sum.rem_euclid(count));
+    let is_up = 2 * rest > count || 2 * rest == count && whole.rem_euclid(2) == 1;
+    Micro::new(whole + i64::from(is_up)).map_or(Value::Null, number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_rounded_half_to_even() {
+        let of = |values: &[i64]| {
+            let labels: Vec<Micro> = values.iter().filter_map(|of| Micro::new(*of)).collect();
+            mean(&labels)
+        };
+        assert_eq!(of(&[100_000, 200_000, 200_000]), json!(0.166_667));
+        assert_eq!(of(&[1, 2]), json!(0.000_002));
+        assert_eq!(of(&[2, 3]), json!(0.000_002));
+        assert_eq!(of(&[-1, -2]), json!(-0.000_002));
+    }
 }

@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::experiment::ExperimentRegistered;
 use serde_json::Value;
 use serde_json::json;
 
 use super::Extract;
+use super::RecordedAnswers;
 use super::RecordedEvent;
+use super::cje;
 use super::create;
 use super::cyclonedx::JudgeValues;
 use super::write_json;
@@ -62,7 +65,7 @@ pub(super) fn write(
         "conformsTo": { "@id": "https://w3id.org/ro/crate/1.1" },
         "about": { "@id": "./" },
     })];
-    let actions = judged(&events, &mut graph);
+    let actions = judged(&events, extract.answers, &mut graph);
     for (name, media, about) in FILES {
         graph.push(json!({ "@id": name, "@type": "File", "name": about, "encodingFormat": media }));
     }
@@ -79,18 +82,24 @@ pub(super) fn write(
 }
 
 /// Adds judges and what each did; answers with references to what they did.
-fn judged(events: &[RecordedEvent], graph: &mut Vec<Value>) -> Vec<Value> {
+fn judged(
+    events: &[RecordedEvent],
+    answers: &RecordedAnswers,
+    graph: &mut Vec<Value>,
+) -> Vec<Value> {
     let last = events.last().map(|said| said.recorded_at.to_string());
     let mut actions = Vec::new();
-    for judge in &JudgeValues::all(events) {
+    for judge in &JudgeValues::all(events, answers) {
         let (instrument, action) = (
             format!("#{}", judge.reference()),
             format!("#action/{}", judge.reference()),
         );
-        let estimated = judge
-            .values
-            .values()
-            .map(|(said, _)| said.recorded_at.to_string());
+        let estimated = events.iter().filter(|said| {
+            said.event.said::<EstimateRecorded>().is_some_and(|of| {
+                of.terms.judge == judge.judge && cje::experiment(said) == judge.experiment
+            })
+        });
+        let estimated = estimated.map(|said| said.recorded_at.to_string());
         actions.push(json!({ "@id": action }));
         graph.push(json!({
             "@id": instrument,

@@ -70,6 +70,7 @@ const TABLES: &[CsvTable] = &[
         kinds: &[Kind::CalibratorFitted],
         columns: &[
             "terms/judge",
+            "terms/environment",
             "calibrator",
             "selected",
             "labels",
@@ -85,6 +86,7 @@ const TABLES: &[CsvTable] = &[
         kinds: &[Kind::EstimateRecorded],
         columns: &[
             "terms/judge",
+            "terms/environment",
             "policy",
             "claim",
             "estimate",
@@ -108,6 +110,7 @@ const TABLES: &[CsvTable] = &[
         kinds: &[Kind::ContrastRecorded],
         columns: &[
             "terms/judge",
+            "terms/environment",
             "first",
             "second",
             "reading",
@@ -128,6 +131,7 @@ const TABLES: &[CsvTable] = &[
         kinds: &[Kind::TransportTested],
         columns: &[
             "terms/judge",
+            "terms/environment",
             "policy",
             "design",
             "state",
@@ -139,6 +143,21 @@ const TABLES: &[CsvTable] = &[
             "audit/family_size",
             "rows",
             "clusters",
+            "through_seq",
+        ],
+    },
+    CsvTable {
+        file: "environments.csv",
+        kinds: &[Kind::EnvironmentsTested],
+        columns: &[
+            "terms/judge",
+            "family",
+            "design",
+            "q_micro",
+            "environments",
+            "probes",
+            "late",
+            "without",
             "through_seq",
         ],
     },
@@ -335,18 +354,52 @@ impl OpenTable<'_> {
     /// Appends a cell of text.
     fn cell(&mut self, text: &str) {
         self.line.push(',');
-        let guarded = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-        let quoted = guarded || text.contains(['"', ',', '\n', '\r']);
-        if !quoted {
-            self.line.push_str(text);
-            return;
+        cell(&mut self.line, text);
+    }
+}
+
+/// Appends a cell of text, quoted where it must be; what a spreadsheet would take for a formula gets an apostrophe.
+fn cell(line: &mut String, text: &str) {
+    let guarded = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let quoted = guarded || text.contains(['"', ',', '\n', '\r']);
+    if !quoted {
+        line.push_str(text);
+        return;
+    }
+    line.push('"');
+    if guarded {
+        line.push('\'');
+    }
+    line.push_str(&text.replace('"', "\"\""));
+    line.push('"');
+}
+
+/// A table of text as CSV: RFC 4180, UTF-8, no cell a formula.
+#[derive(Clone, Debug, Default)]
+pub struct CsvText(String);
+
+impl CsvText {
+    /// A table with these columns.
+    pub fn new(columns: &[&str]) -> Self {
+        let mut out = Self::default();
+        out.row(columns);
+        out
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: &[&str]) {
+        for (at, text) in cells.iter().enumerate() {
+            if at > 0 {
+                self.0.push(',');
+            }
+            cell(&mut self.0, text);
         }
-        self.line.push('"');
-        if guarded {
-            self.line.push('\'');
-        }
-        self.line.push_str(&text.replace('"', "\"\""));
-        self.line.push('"');
+        self.0.push_str("\r\n");
+    }
+
+    /// Its bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0.into_bytes()
     }
 }
 

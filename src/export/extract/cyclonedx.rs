@@ -1,24 +1,26 @@
-//! Judges as machine-learning components of a `CycloneDX` 1.6 bill of materials: their newest values with intervals in the model
-//! card, and what may not be claimed among its limitations.
+//! Judges as machine-learning components of a `CycloneDX` 1.6 bill of materials: values that may be claimed with their intervals
+//! in the model card, and the sentence of `clover estimate` among its limitations.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
 use clover_event::id::JudgeId;
 use clover_event::payload::estimate::EstimateRecorded;
-use clover_event::payload::estimated::Claim;
 use clover_event::payload::scoring::JudgeRegistered;
 use serde_json::Value;
 use serde_json::json;
 
+use super::ClaimedValue;
 use super::Extract;
+use super::RecordedAnswers;
 use super::RecordedEvent;
-use super::word;
+use super::ValuesAnswer;
 use super::write_json;
 use crate::ExportError;
 use crate::Progress;
+use crate::file_name;
 
-/// A judge with the newest estimate of each policy that it scored.
+/// A judge with what may be claimed of its values.
 pub(super) struct JudgeValues<'e> {
     /// Its experiment.
     pub experiment: String,
@@ -26,13 +28,13 @@ pub(super) struct JudgeValues<'e> {
     pub judge: JudgeId,
     /// Its registration; absent for scores that were imported.
     pub registered: Option<(&'e RecordedEvent, &'e JudgeRegistered)>,
-    /// The newest estimate of each policy, by its name.
-    pub values: BTreeMap<String, (&'e RecordedEvent, &'e EstimateRecorded)>,
+    /// What may be claimed of its values; absent where it has none.
+    pub answer: Option<&'e ValuesAnswer>,
 }
 
 impl<'e> JudgeValues<'e> {
     /// Every judge that is registered or whose scores were calibrated, in order of experiment and name.
-    pub(super) fn all(events: &'e [RecordedEvent]) -> Vec<Self> {
+    pub(super) fn all(events: &'e [RecordedEvent], answers: &'e RecordedAnswers) -> Vec<Self> {
         let mut all: BTreeMap<(String, JudgeId), Self> = BTreeMap::new();
         for said in events {
             let (registered, estimated) = (
@@ -49,26 +51,26 @@ impl<'e> JudgeValues<'e> {
             let found = all
                 .entry((experiment.clone(), judge.clone()))
                 .or_insert_with(|| Self {
+                    answer: answers
+                        .values
+                        .iter()
+                        .find(|of| of.experiment.as_str() == experiment && of.judge == judge),
                     experiment,
                     judge,
                     registered: None,
-                    values: BTreeMap::new(),
                 });
             if let Some(registered) = registered {
                 found.registered = Some((said, registered));
-            }
-            if let Some(estimated) = estimated {
-                found
-                    .values
-                    .insert(estimated.policy.to_string(), (said, estimated));
             }
         }
         all.into_values().collect()
     }
 
-    /// A name that no other judge of the log has.
+    /// A name that no other judge of the log has, and that may stand in an IRI.
     pub(super) fn reference(&self) -> String {
-        format!("judge/{}/{}", self.experiment, self.judge)
+        let part = |name: &str| file_name::encode(name).replace(' ', "%20");
+        let (experiment, judge) = (part(&self.experiment), part(self.judge.as_str()));
+        format!("judge/{experiment}/{judge}")
     }
 
     /// The model and prompt behind it; the word of an import otherwise.
@@ -79,25 +81,15 @@ impl<'e> JudgeValues<'e> {
         )
     }
 
-    /// What may not be claimed of its values.
-    pub(super) fn limitations(&self) -> Vec<String> {
-        let values = self.values.iter();
-        let weak = values.filter_map(|(policy, (said, found))| {
-            let what = match found.claim {
-                Claim::OwnLabels | Claim::BorrowedChecked => return None,
-                Claim::BorrowedUnchecked => "its value rests on the calibration of other policies, which no passed audit supports",
-                Claim::Refused => "no level may be claimed",
-                Claim::Uncalibrated => "its value is a mean of raw scores",
-            };
-            Some(format!("Policy {policy}: {what} (seq {}).", said.seq))
-        });
-        weak.collect()
+    /// Values that may be claimed.
+    pub(super) fn values(&self) -> &[ClaimedValue] {
+        self.answer.map_or(&[], |of| &of.values)
     }
-}
 
-/// Whether a value may be shown at all.
-pub(super) fn is_shown(found: &EstimateRecorded) -> bool {
-    found.claim != Claim::Refused
+    /// What `clover estimate` says of all its values, in its own words.
+    pub(super) fn limitation(&self) -> Option<&str> {
+        self.answer.map(|of| of.text.as_str())
+    }
 }
 
 /// Writes the bill of materials; answers with the number of values.
@@ -107,7 +99,7 @@ pub(super) fn write(
     progress: Progress<'_>,
 ) -> Result<u64, ExportError> {
     let events = extract.decisions(progress)?;
-    let judges = JudgeValues::all(&events);
+    let judges = JudgeValues::all(&events, extract.answers);
     let head = extract.checkpoint.checkpoint();
     let time = events.last().map(|said| said.recorded_at.to_string());
     let root = head.root.to_hex();
@@ -130,36 +122,30 @@ pub(super) fn write(
         "components": judges.iter().map(component).collect::<Vec<_>>(),
     });
     write_json(out, &document)?;
-    Ok(judges.iter().map(|judge| judge.values.len() as u64).sum())
+    Ok(judges.iter().map(|judge| judge.values().len() as u64).sum())
 }
 
 fn component(judge: &JudgeValues<'_>) -> Value {
-    let shown = judge
-        .values
-        .iter()
-        .filter(|(_, (_, found))| is_shown(found));
-    let metrics = shown.map(|(policy, (_, found))| {
+    let metrics = judge.values().iter().map(|value| {
+        let [low, high] = &value.scale;
         let mut metric = json!({
-            "type": format!("calibrated mean of labels ({})", word(&found.claim)),
-            "value": found.estimate.to_string(),
-            "slice": format!("policy {policy}"),
+            "type": format!("calibrated mean of labels on {low} to {high}, {} % interval", value.percent),
+            "value": value.estimate.to_string(),
+            "slice": format!("policy {}", value.policy),
         });
-        if let Some(ends) = found.interval_clipped.or(found.interval) {
-            metric["confidenceInterval"] = json!({
-                "lowerBound": ends.low.to_string(),
-                "upperBound": ends.high.to_string(),
-            });
+        if let Some([low, high]) = value.interval {
+            metric["confidenceInterval"] =
+                json!({ "lowerBound": low.to_string(), "upperBound": high.to_string() });
         }
         metric
     });
     let mut card =
         json!({ "quantitativeAnalysis": { "performanceMetrics": metrics.collect::<Vec<_>>() } });
-    let limitations = judge.limitations();
-    if !limitations.is_empty() {
-        card["considerations"] = json!({ "technicalLimitations": limitations });
+    if let Some(limitation) = judge.limitation() {
+        card["considerations"] = json!({ "technicalLimitations": [limitation] });
     }
-    let mut properties: Vec<Value> = judge.values.values().map(|(said, found)| {
-        json!({ "name": format!("clover:event:value of {}", found.policy), "value": format!("seq {} {}", said.seq, said.event.id) })
+    let mut properties: Vec<Value> = judge.values().iter().map(|value| {
+        json!({ "name": format!("clover:event:value of {}", value.policy), "value": format!("seq {} {}", value.seq, value.event) })
     }).collect();
     if let Some((said, registered)) = judge.registered {
         properties.push(json!({ "name": "clover:event:judge", "value": format!("seq {} {}", said.seq, said.event.id) }));

@@ -178,12 +178,22 @@ pub(super) fn write(
 }
 
 fn gate(extract: &Extract<'_>, said: &RecordedEvent, decided: &GateDecided) -> Value {
+    let answer = extract.answers.gates.get(&decided.gate);
+    let may_be_claimed = answer.is_some_and(|answer| answer.may_be_claimed);
     let (result, kind) = match decided.outcome {
+        Outcome::Promote | Outcome::Noninferior | Outcome::Equivalent if !may_be_claimed => {
+            ("WARNED", "warnedTests")
+        }
         Outcome::Promote | Outcome::Noninferior | Outcome::Equivalent => ("PASSED", "passedTests"),
         Outcome::Kill | Outcome::Different | Outcome::Futile => ("FAILED", "failedTests"),
         _ => ("WARNED", "warnedTests"),
     };
-    let name = format!("gate {} ({})", decided.gate, word(&decided.outcome));
+    let grade = answer.map_or("no grade", |answer| &answer.grade);
+    let name = format!(
+        "gate {} ({}, {grade})",
+        decided.gate,
+        word(&decided.outcome)
+    );
     json!({
         "_type": STATEMENT,
         "subject": [resource(&format!("gate {}", decided.gate), "sha256", said.event.id.0, Some(said))],

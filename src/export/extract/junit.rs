@@ -2,6 +2,7 @@
 //!
 //! A criterion that fails is a failure; one that is not decided, or that nobody looked at, is skipped with the reason.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -9,10 +10,13 @@ use clover_event::payload::Verdict;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::decision::GateDecided;
 use clover_event::payload::decision::Outcome;
+use clover_event::payload::environment::EnvironmentOutcome;
+use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::estimated::TransportState;
 use clover_event::payload::predicate::GateEvaluated;
 
 use super::Extract;
+use super::GateAnswer;
 use super::RecordedEvent;
 use super::data;
 use super::intoto::DecidedCandidate;
@@ -67,11 +71,17 @@ pub(super) fn write(
     };
     for said in &events {
         if let Some(decided) = said.event.said::<GateDecided>() {
-            gates.cases.push(gate(said, decided)?);
+            let answer = extract.answers.gates.get(&decided.gate);
+            gates.cases.push(gate(said, decided, answer)?);
         } else if let Some(tested) = said.event.said::<TransportTested>() {
             audits.cases.push(audit(said, tested)?);
+        } else if let Some(tested) = said.event.said::<EnvironmentsTested>() {
+            for outcome in &tested.environments {
+                audits.cases.push(environment(said, tested, outcome)?);
+            }
         }
     }
+    number_twins(&mut audits.cases);
     suites.extend(
         [gates, audits]
             .into_iter()
@@ -104,9 +114,33 @@ fn criterion(
     })
 }
 
-fn gate(said: &RecordedEvent, decided: &GateDecided) -> Result<JunitCase, ExportError> {
+/// Cases of one name are numbered from the second on: an audit that was made again does not hide the one before.
+fn number_twins(cases: &mut [JunitCase]) {
+    let mut met: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for case in cases {
+        let count = met
+            .entry((case.class.clone(), case.name.clone()))
+            .or_default();
+        *count += 1;
+        if *count > 1 {
+            case.name.push_str(&format!(" #{count}"));
+        }
+    }
+}
+
+fn gate(
+    said: &RecordedEvent,
+    decided: &GateDecided,
+    answer: Option<&GateAnswer>,
+) -> Result<JunitCase, ExportError> {
     let outcome = word(&decided.outcome);
     let end = match decided.outcome {
+        Outcome::Promote | Outcome::Noninferior | Outcome::Equivalent
+            if answer.is_none_or(|answer| !answer.may_be_claimed) =>
+        {
+            let why = answer.map_or("it has no grade", |answer| &answer.text);
+            CaseEnd::Skipped(format!("the gate ended as {outcome}. {why}"))
+        }
         Outcome::Promote | Outcome::Noninferior | Outcome::Equivalent => CaseEnd::Passed,
         Outcome::Kill | Outcome::Different | Outcome::Futile => {
             CaseEnd::Failed(format!("the gate ended as {outcome}"))
@@ -129,10 +163,35 @@ fn audit(said: &RecordedEvent, tested: &TransportTested) -> Result<JunitCase, Ex
         }
         other => CaseEnd::Skipped(format!("the audit is {}", other.as_str().replace('_', " "))),
     };
-    let name = format!("{} ({})", tested.policy, tested.terms.judge);
+    let within = tested.terms.environment.as_ref();
+    let within = within.map_or(String::new(), |scope| format!(" in {scope}"));
+    let name = format!("{} ({}){within}", tested.policy, tested.terms.judge);
     Ok(JunitCase {
         class: "transport".to_owned(),
         name,
+        end,
+        details: details(said)?,
+    })
+}
+
+fn environment(
+    said: &RecordedEvent,
+    tested: &EnvironmentsTested,
+    outcome: &EnvironmentOutcome,
+) -> Result<JunitCase, ExportError> {
+    let end = match outcome.verdict {
+        Verdict::Pass => CaseEnd::Passed,
+        Verdict::Fail if outcome.required => CaseEnd::Failed(format!(
+            "the judge is biased in {}, which claims need",
+            outcome.scope
+        )),
+        Verdict::Fail => CaseEnd::Failed(format!("the judge is biased in {}", outcome.scope)),
+        Verdict::Inconclusive => CaseEnd::Skipped("too few probes to tell".to_owned()),
+        Verdict::NotChecked => CaseEnd::Skipped("not checked".to_owned()),
+    };
+    Ok(JunitCase {
+        class: format!("environments.{}", tested.family),
+        name: format!("{} ({})", outcome.scope, tested.terms.judge),
         end,
         details: details(said)?,
     })

@@ -15,13 +15,19 @@ mod junit;
 mod prov;
 mod spdx;
 
+pub use csv::CsvText;
+
+use std::collections::BTreeMap;
 use std::io;
 use std::io::Write;
 use std::path::Path;
 
 use clover_event::Event;
 use clover_event::Kind;
+use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
+use clover_event::id::ManifestId;
 use clover_ground::ambient;
 use clover_ground::note::SignedCheckpoint;
 use clover_ground::time::Timestamp;
@@ -33,6 +39,7 @@ use serde_json::json;
 
 use crate::ExportError;
 use crate::Progress;
+use crate::stage;
 
 /// One format of extracts.
 pub struct ExtractFormat {
@@ -42,6 +49,8 @@ pub struct ExtractFormat {
     pub about: &'static str,
     /// How it is written.
     pub form: ExtractForm,
+    /// Whether it holds the log itself, which is whole or nothing.
+    pub is_whole: bool,
 }
 
 /// Writes an extract into a stream; answers with the number of things it holds.
@@ -105,11 +114,14 @@ pub static EXTRACTS: &[ExtractFormat] = &[
         "scores and open labels, a JSON Lines file per policy",
         cje::write,
     ),
-    folder(
-        "ro-crate",
-        "the signed log with RO-Crate metadata",
-        crate_metadata::write,
-    ),
+    ExtractFormat {
+        is_whole: true,
+        ..folder(
+            "ro-crate",
+            "the signed log with RO-Crate metadata",
+            crate_metadata::write,
+        )
+    },
 ];
 
 const fn file(name: &'static str, about: &'static str, write: WriteFile) -> ExtractFormat {
@@ -117,6 +129,7 @@ const fn file(name: &'static str, about: &'static str, write: WriteFile) -> Extr
         name,
         about,
         form: ExtractForm::File(write),
+        is_whole: false,
     }
 }
 
@@ -125,6 +138,7 @@ const fn folder(name: &'static str, about: &'static str, write: WriteFolder) -> 
         name,
         about,
         form: ExtractForm::Folder(write),
+        is_whole: false,
     }
 }
 
@@ -140,22 +154,7 @@ impl ExtractFormat {
         path: &Path,
         progress: Progress<'_>,
     ) -> Result<u64, ExportError> {
-        if ambient::exists(path)? {
-            return Err(ExportError::Occupied(path.to_owned()));
-        }
-        let stage = ambient::unfinished(path);
-        let written = self.write_into(extract, &stage, progress);
-        if written.is_err() {
-            // What failed is reported; that its rest cannot be removed is not worse.
-            let removed = match self.form {
-                ExtractForm::File(_) => ambient::remove(&stage),
-                ExtractForm::Folder(_) => ambient::remove_tree(&stage),
-            };
-            removed.ok();
-        } else {
-            ambient::rename(&stage, path)?;
-        }
-        written
+        stage::whole(path, |stage| self.write_into(extract, stage, progress))
     }
 
     /// Writes it to a stream; answers with the number of things in it.
@@ -203,6 +202,60 @@ pub struct Extract<'a> {
     pub checkpoint: &'a SignedCheckpoint,
     /// The experiment whose events are meant; all of them without one.
     pub experiment: Option<&'a ExperimentId>,
+    /// What may be claimed.
+    pub answers: &'a RecordedAnswers,
+}
+
+/// What may be claimed of what is on record, as the verbs that answer say it.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedAnswers {
+    /// Of values of policies: an answer for each judge of an experiment that estimated any.
+    pub values: Vec<ValuesAnswer>,
+    /// Of gates that were decided.
+    pub gates: BTreeMap<ManifestId, GateAnswer>,
+}
+
+/// What `clover estimate` says of the values of a judge.
+#[derive(Clone, Debug)]
+pub struct ValuesAnswer {
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// The judge.
+    pub judge: JudgeId,
+    /// The sentence that answers.
+    pub text: String,
+    /// Values that may be claimed.
+    pub values: Vec<ClaimedValue>,
+}
+
+/// A value of a policy over all its rows that may be claimed, on the scale of labels.
+#[derive(Clone, Debug)]
+pub struct ClaimedValue {
+    /// The policy.
+    pub policy: String,
+    /// Where it stands in the log.
+    pub seq: u64,
+    /// Its event.
+    pub event: EventId,
+    /// The value.
+    pub estimate: f64,
+    /// The interval in force: where it rests on an audit, widened by the margin.
+    pub interval: Option<[f64; 2]>,
+    /// The level of the interval in per cent.
+    pub percent: String,
+    /// Ends of the scale of labels.
+    pub scale: [String; 2],
+}
+
+/// What a decided gate lets people say.
+#[derive(Clone, Debug)]
+pub struct GateAnswer {
+    /// Its grade, as of now.
+    pub grade: String,
+    /// What that grade lets people say.
+    pub text: String,
+    /// Whether its finding may be claimed.
+    pub may_be_claimed: bool,
 }
 
 /// An event with its place in the log.

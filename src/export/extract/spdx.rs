@@ -10,8 +10,6 @@ use serde_json::json;
 use super::Extract;
 use super::RecordedEvent;
 use super::cyclonedx::JudgeValues;
-use super::cyclonedx::is_shown;
-use super::word;
 use super::write_json;
 use crate::ExportError;
 use crate::Progress;
@@ -23,7 +21,7 @@ pub(super) fn write(
     progress: Progress<'_>,
 ) -> Result<u64, ExportError> {
     let events = extract.decisions(progress)?;
-    let judges = JudgeValues::all(&events);
+    let judges = JudgeValues::all(&events, extract.answers);
     let head = extract.checkpoint.checkpoint();
     let base = format!("urn:clover:{}", head.root.to_hex());
     let time = events
@@ -70,15 +68,17 @@ fn package(
     events: &[RecordedEvent],
     [id, info, agent]: [&str; 3],
 ) -> Value {
-    let shown = judge
-        .values
-        .iter()
-        .filter(|(_, (_, found))| is_shown(found));
-    let metrics = shown.map(|(policy, (_, found))| {
-        entry(
-            &format!("value of {policy} ({})", word(&found.claim)),
-            &found.estimate.to_string(),
-        )
+    let metrics = judge.values().iter().flat_map(|value| {
+        let [low, high] = &value.scale;
+        let name = format!("value of {} on {low} to {high}", value.policy);
+        let mut entries = vec![entry(&name, &value.estimate.to_string())];
+        if let Some([low, high]) = value.interval {
+            let name = format!("{} % interval of {}", value.percent, value.policy);
+            entries.push(entry(&name, &format!("[{low}, {high}]")));
+        }
+        let name = format!("event of the value of {}", value.policy);
+        entries.push(entry(&name, &format!("seq {} {}", value.seq, value.event)));
+        entries
     });
     let thresholds = events
         .iter()
@@ -114,9 +114,8 @@ fn package(
         "ai_metric": metrics.collect::<Vec<_>>(),
         "ai_metricDecisionThreshold": bars,
     });
-    let limitations = judge.limitations();
-    if !limitations.is_empty() {
-        package["ai_limitation"] = json!(limitations.join(" "));
+    if let Some(limitation) = judge.limitation() {
+        package["ai_limitation"] = json!(limitation);
     }
     package
 }

@@ -38,6 +38,11 @@ pub fn exists(path: &Path) -> Result<bool, AmbientError> {
     }
 }
 
+/// Whether anything has the name `path`, a link to nothing too.
+pub fn is_taken(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
 /// What stands at `path` when it is no regular file; links are followed. `None` also where nothing stands.
 pub fn irregular(path: &Path) -> Option<&'static str> {
     let kind = fs::metadata(path).ok()?.file_type();
@@ -114,6 +119,21 @@ pub fn reader(path: &Path) -> Result<Box<dyn BufRead + Send>, AmbientError> {
     if path == Path::new("-") {
         return Ok(stdin());
     }
+    readable(path)?;
+    let file = fs::File::open(path).map_err(|source| AmbientError::io("read", path, source))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+}
+
+/// A file that is read at places.
+pub trait ReadPlaces: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> ReadPlaces for T {}
+
+/// A buffered reader of a file that can be read at places.
+///
+/// # Errors
+/// As [`read`].
+pub fn places(path: &Path) -> Result<Box<dyn ReadPlaces>, AmbientError> {
     readable(path)?;
     let file = fs::File::open(path).map_err(|source| AmbientError::io("read", path, source))?;
     Ok(Box::new(BufReader::with_capacity(1 << 16, file)))

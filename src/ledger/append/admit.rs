@@ -14,6 +14,7 @@ use crate::append::AppendedEvent;
 use crate::append::Batch;
 use crate::append::BatchStart;
 use crate::append::PreparedEvent;
+use crate::append::Slot;
 use crate::append::agree_breach;
 use crate::append::forbid_breach;
 use crate::append::need_breach;
@@ -106,6 +107,24 @@ pub(super) fn admit(
     batch.tiles.append(&mut head.grow(&leaves));
     head.known = head.size();
     Ok(())
+}
+
+/// Refuses a batch that ends where another entry has to follow in the same one.
+pub(super) fn is_finished(head: &Head, batch: &Batch, slots: &[Slot]) -> Result<(), LedgerError> {
+    let unfinished = (head.state.rulebook().unfinished)(&head.state);
+    let first = batch.before.size;
+    let Some((seq, breach)) = unfinished.filter(|(seq, _)| *seq >= first) else {
+        return Ok(());
+    };
+    let mut new = slots.iter().enumerate();
+    let place = usize::try_from(seq - first).unwrap_or(usize::MAX);
+    let is_new = |(_, slot): &(usize, &Slot)| matches!(slot, Slot::New);
+    let index = new.by_ref().filter(is_new).nth(place);
+    Err(LedgerError::Refused {
+        index: index.map_or(0, |(index, _)| index),
+        breach,
+        in_the_way: None,
+    })
 }
 
 /// What stands before an entry: the file's, then those of the batch that are not written yet.

@@ -450,7 +450,7 @@ impl Ledger {
         let (slots, parts) = plan(head, txn.reader(), recorded_at).map_err(clean)?;
         if !slots.iter().any(|slot| matches!(slot, Slot::New)) {
             txn.commit().map_err(|error| clean(error.into()))?;
-            return Ok((answers(slots, Vec::new()), None));
+            return Ok((plan::answers(slots, Vec::new()), None));
         }
         let touched = |error: LedgerError| (error, true);
         let mut batch = Batch::new(head, recorded_at, values);
@@ -463,6 +463,9 @@ impl Ledger {
             write::write_part(&rows, head, &mut batch, first, &part)
         };
         each_ahead(parts, take).map_err(touched)?;
+        if taken.is_none() {
+            admit::is_finished(head, &batch, &slots).map_err(touched)?;
+        }
         rows.end().map_err(|error| touched(error.into()))?;
         head.tail.add(std::mem::take(&mut batch.given));
         let size = batch.before.size;
@@ -473,7 +476,7 @@ impl Ledger {
         let checkpoint = checkpoint.map_err(touched)?;
         write::write_head(&txn, head, &mut batch, &checkpoint).map_err(touched)?;
         txn.commit().map_err(|error| touched(error.into()))?;
-        Ok((answers(slots, batch.appended), Some(checkpoint)))
+        Ok((plan::answers(slots, batch.appended), Some(checkpoint)))
     }
 
     fn after_commit(&mut self, checkpoint: Option<&SignedCheckpoint>) {
@@ -581,20 +584,4 @@ fn recorded_at(
         Some(head) => Ok(now.max(head)),
         None => Ok(now),
     }
-}
-
-fn answers(slots: Vec<Slot>, new: Vec<AppendedEvent>) -> Vec<AppendedEvent> {
-    let mut new = new.into_iter();
-    let mut out: Vec<AppendedEvent> = Vec::with_capacity(slots.len());
-    for slot in slots {
-        out.push(match slot {
-            Slot::Known(appended) => appended,
-            Slot::New => new.next().expect("BUG: every new slot was appended"),
-            Slot::SameAs(earlier) => AppendedEvent {
-                already: true,
-                ..out[earlier]
-            },
-        });
-    }
-    out
 }

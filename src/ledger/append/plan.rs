@@ -87,6 +87,22 @@ pub(super) fn known_commands(
     Ok((slots, keys))
 }
 
+pub(super) fn answers(slots: Vec<Slot>, new: Vec<AppendedEvent>) -> Vec<AppendedEvent> {
+    let mut new = new.into_iter();
+    let mut out: Vec<AppendedEvent> = Vec::with_capacity(slots.len());
+    for slot in slots {
+        out.push(match slot {
+            Slot::Known(appended) => appended,
+            Slot::New => new.next().expect("BUG: every new slot was appended"),
+            Slot::SameAs(earlier) => AppendedEvent {
+                already: true,
+                ..out[earlier]
+            },
+        });
+    }
+    out
+}
+
 /// The entries that first gave these digests, which are sorted.
 pub(crate) fn find(
     head: &Head,
@@ -155,12 +171,14 @@ fn same_data(
 
 fn natural_key_conflict(index: usize, kind: Kind, in_the_way: Option<u64>) -> LedgerError {
     let found = match in_the_way {
-        Some(seq) => format!("seq {seq} recorded it with other data"),
+        Some(seq) => {
+            format!("seq {seq} recorded it with other data, and what is recorded is never changed")
+        }
         None => "the same batch holds it with other data".to_owned(),
     };
     let breach = Breach::new(
         RuleName::NaturalKey,
-        format!("one {kind} per natural key"),
+        format!("one {kind} per natural key (its name, or its row)"),
         found,
     );
     LedgerError::Refused {

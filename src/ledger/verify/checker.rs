@@ -34,6 +34,7 @@ use crate::verify::BlobSource;
 use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
 use crate::verify::file::FileView;
+use crate::verify::part::PartWalk;
 use crate::verify::report::Divergent;
 use crate::verify::report::Findings;
 use crate::verify::report::Report;
@@ -93,6 +94,8 @@ pub(super) struct Checker<'a> {
     pub(super) out_of_hand: u64,
     /// Events that rest on what is on no record: nobody could ever compute them again.
     pub(super) unrecorded: u64,
+    /// Where the entries are a part of a log: what the walk has met of it.
+    pub(super) part: Option<PartWalk>,
 }
 
 impl<'a> Checker<'a> {
@@ -142,6 +145,7 @@ impl<'a> Checker<'a> {
             undrawn: Vec::new(),
             out_of_hand: 0,
             unrecorded: 0,
+            part: None,
         })
     }
 
@@ -170,7 +174,9 @@ impl<'a> Checker<'a> {
     /// Takes the next entry.
     pub(super) fn take(&mut self, entry: EntryDigest) -> Result<(), VerifyError> {
         let leaf = entry.leaf;
-        if !self.options.tree_only {
+        if self.part.is_some() {
+            self.check_part(self.position, entry)?;
+        } else if !self.options.tree_only {
             self.check(self.position, entry)?;
         }
         self.take_leaf(leaf)
@@ -306,7 +312,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A body that is none still has a place in time.
-    fn unreadable_body(&mut self, seq: u64, recorded_at: Timestamp, why: String) {
+    pub(super) fn unreadable_body(&mut self, seq: u64, recorded_at: Timestamp, why: String) {
         let last = self.state.keyring.recorded_at;
         if let Some(breach) = rules::time_order(last, recorded_at) {
             self.findings.breach(seq, breach);
@@ -316,7 +322,12 @@ impl<'a> Checker<'a> {
         self.state.keyring.recorded_at = Some(recorded_at);
     }
 
-    fn check_signature(&self, claim: &Claim<'_>, signature: Signature, breaches: &mut Vec<Breach>) {
+    pub(super) fn check_signature(
+        &self,
+        claim: &Claim<'_>,
+        signature: Signature,
+        breaches: &mut Vec<Breach>,
+    ) {
         // A key that hashes to its id but was not added yet is an unknown key: that is the finding.
         let genesis = rules::genesis_of(claim).map(|created| created.owner.public_key.0);
         let record = self
@@ -376,7 +387,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn check_seen_root(
+    pub(super) fn check_seen_root(
         &mut self,
         seq: u64,
         seen: SeenCheckpoint,

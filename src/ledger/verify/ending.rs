@@ -5,6 +5,7 @@ use clover_event::payload::Verdict;
 use crate::rulebooks;
 use crate::verify::Signatures;
 use crate::verify::checker::Checker;
+use crate::verify::part::PartWalk;
 use crate::verify::report::Divergent;
 use crate::verify::report::Report;
 use crate::verify::report::Taint;
@@ -51,7 +52,12 @@ impl Checker<'_> {
         if !self.identity {
             self.not_checked.push("identity".to_owned());
         }
-        self.not_checked.extend(self.not_computed());
+        if self.part.is_some() {
+            let what = "rules that take the whole history".to_owned();
+            self.not_checked.push(what);
+        } else {
+            self.not_checked.extend(self.not_computed());
+        }
     }
 
     pub(super) fn into_report(self, events: u64) -> Report {
@@ -73,6 +79,8 @@ impl Checker<'_> {
             },
             origin: keyring.origin.clone(),
             events,
+            is_part: self.part.is_some(),
+            withheld: self.part.as_ref().map_or(0, PartWalk::withheld),
             signers: self.signers.len() as u64,
             root: self.tiler.root(),
             findings,

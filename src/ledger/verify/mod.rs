@@ -13,6 +13,7 @@ mod index;
 mod integrity;
 mod kinds;
 mod outside;
+mod part;
 mod report;
 mod sets;
 mod snapshots;
@@ -33,6 +34,8 @@ use clover_store::StoreError;
 
 use crate::fold::Rulebook;
 
+pub use part::WithheldEntry;
+pub use part::verify_part;
 pub use report::Divergent;
 pub use report::Finding;
 pub use report::First;
@@ -142,16 +145,33 @@ pub fn verify_lines(
     ambient: &Arc<Ambient>,
     progress: Progress<'_>,
 ) -> Result<Report, VerifyError> {
+    let checker = checker::Checker::new(options, rulebook, ambient, None)?;
+    walk_lines(
+        lines,
+        checker,
+        (options, rulebook),
+        work::Raw::Line,
+        progress,
+    )
+}
+
+/// Walks lines, each as `raw` reads it, and ends with what was found.
+fn walk_lines<'a>(
+    lines: EntryLines<'a>,
+    mut checker: checker::Checker<'a>,
+    (options, rulebook): (&VerifyOptions, &'static Rulebook),
+    raw: fn(Vec<u8>) -> work::Raw,
+    progress: Progress<'_>,
+) -> Result<Report, VerifyError> {
     let EntryLines {
         lines,
         checkpoint,
         blobs,
     } = lines;
-    let mut checker = checker::Checker::new(options, rulebook, ambient, None)?;
     checker.blobs = blobs;
     checker.expect_head(checkpoint);
     let source = move |give: &mut dyn FnMut(work::Raw) -> bool| {
-        read_lines(lines, &mut |line| give(work::Raw::Line(line)))
+        read_lines(lines, &mut |line| give(raw(line)))
     };
     work::run(source, options, rulebook, |digested| {
         checker.take(digested)?;

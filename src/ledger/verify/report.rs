@@ -78,6 +78,10 @@ pub struct Report {
     pub origin: String,
     /// Entries walked.
     pub events: u64,
+    /// Of these, entries that are withheld: of each only its leaf is at hand.
+    pub withheld: u64,
+    /// Whether a part of a log was verified, of which no rule is asked that takes the whole history.
+    pub is_part: bool,
     /// Keys that signed at least one.
     pub signers: u64,
     /// Root over all entries.
@@ -111,12 +115,35 @@ pub struct Report {
 }
 
 impl Report {
+    /// Adds what was found beside the entries, at the end of the log.
+    pub fn add_bundle_findings(&mut self, found: Vec<(String, String)>) {
+        let seq = self.events;
+        for (expected, found) in found {
+            let rule = RuleName::Bundle;
+            self.verdict = Verdict::Fail;
+            self.findings_total += 1;
+            self.first.get_or_insert(First { seq, rule });
+            self.findings.push(Finding {
+                seq,
+                rule,
+                expected,
+                found,
+            });
+        }
+    }
+
     /// The one line that says it all.
     pub fn verdict_line(&self) -> String {
         let mut parts = Vec::new();
         match (self.verdict, self.first) {
             (Verdict::Pass, _) => {
                 parts.push(match self.since.min(self.events) {
+                    0 if self.withheld > 0 => format!(
+                        "VERIFIED  {} of {} events, {} withheld",
+                        self.events - self.withheld,
+                        self.events,
+                        self.withheld
+                    ),
                     0 => format!("VERIFIED  {} events", self.events),
                     since => format!(
                         "VERIFIED  {} events from seq {since} on",
@@ -145,7 +172,7 @@ impl Report {
             }
         }
         // Hashes alone ask no rule.
-        let is_asked = self.signatures != "not_checked";
+        let is_asked = self.signatures != "not_checked" && !self.is_part;
         if is_asked {
             parts.push(rulebooks::in_words(&self.rulebooks));
         } else {
@@ -154,11 +181,10 @@ impl Report {
         if is_asked && !self.not_asked.is_empty() {
             parts.push(format!("{} NOT ASKED", self.not_asked.join(", ")));
         }
-        if is_asked {
-            parts.push(format!("signatures: {}", self.signatures));
-        } else {
-            parts.push("signatures NOT CHECKED".to_owned());
-        }
+        parts.push(match self.signatures {
+            "not_checked" => "signatures NOT CHECKED".to_owned(),
+            how => format!("signatures: {how}"),
+        });
         if !self.tainted.is_empty() {
             parts.push(format!("{} tainted keys", self.tainted.len()));
         }

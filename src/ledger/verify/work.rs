@@ -37,6 +37,7 @@ use crate::lines::LeafLines;
 use crate::verify::Signatures;
 use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
+use crate::verify::part::WithheldEntry;
 
 /// Entries a worker takes at a time; also the size of a signature batch, which larger batches make cheaper.
 const CHUNK: usize = 256;
@@ -53,6 +54,8 @@ pub(super) enum Raw {
     Unreadable(String),
     /// A line without its newline.
     Line(Vec<u8>),
+    /// A line of a part of the log: its entry is withheld, and this is said of it.
+    Withheld(WithheldEntry),
 }
 
 /// What the envelope of an entry says.
@@ -79,6 +82,8 @@ pub(super) enum Signature {
 /// An entry with everything that its bytes alone tell.
 pub(super) struct EntryDigest {
     pub leaf: Digest,
+    /// What is said of the entry where it is withheld.
+    pub withheld: Option<WithheldEntry>,
     /// The envelope, or why the line is none.
     pub envelope: Result<Envelope, String>,
     /// The body, or why it is none; `None` where only the tree is checked.
@@ -263,6 +268,7 @@ fn digest_chunk(
     for (position, (raw, (leaf, fault))) in (first..).zip(raw.into_iter().zip(leaves)) {
         let mut digested = EntryDigest {
             leaf,
+            withheld: None,
             envelope: Err(String::new()),
             body: None,
             signature: Signature::Skipped,
@@ -418,6 +424,10 @@ fn leaves(raw: &[Raw]) -> Vec<(Digest, Option<String>)> {
         for raw in some {
             faults.push(match raw {
                 Raw::Stored(stored) => lines.push(&stored.as_ref()),
+                Raw::Withheld(withheld) => {
+                    lines.push_leaf(withheld.leaf);
+                    None
+                }
                 // Reading it says what is wrong with it.
                 Raw::Line(line) => {
                     lines.push_line(line);
@@ -448,6 +458,10 @@ fn take_apart(
     let parts = match raw {
         // What cannot be read is at fault.
         Raw::Unreadable(_) => return None,
+        Raw::Withheld(withheld) => {
+            digested.withheld = Some(withheld);
+            return None;
+        }
         Raw::Stored(StoredEntry {
             seq,
             author,

@@ -31,6 +31,7 @@ use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
 use clover_event::id::ProtocolId;
 use clover_event::payload::assumption::Assumption;
 use clover_event::payload::assumption::SdpVersionRegistered;
@@ -171,8 +172,10 @@ pub struct Contradiction {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentAssumptions {
-    /// The first time that its judge contradicted itself.
+    /// The first time that a judge of it contradicted itself.
     pub contradicted: Option<Contradiction>,
+    /// The same by judge.
+    pub contradicted_by: BTreeMap<JudgeId, Contradiction>,
     /// Whether a label design is registered in it.
     pub is_governed: bool,
     /// Of patches that add to obligations and were judged on dev: those that lowered the squared error, and all.
@@ -295,20 +298,38 @@ impl Assumptions {
         })
     }
 
+    /// By which entry one judge of an experiment contradicts itself, if it does: the others may be claimed on.
+    pub fn contradicted_by(
+        &self,
+        state: &State,
+        experiment: &ExperimentId,
+        judge: &JudgeId,
+    ) -> Option<Contradiction> {
+        let of_judge = self.by_experiment.get(experiment)?;
+        let of_judge = of_judge.contradicted_by.get(judge).copied();
+        if state.asks(Question::LastingContradiction) {
+            return of_judge;
+        }
+        self.contradicted(state, experiment)
+            .filter(|_| of_judge.is_some())
+    }
+
     /// Remembers that a judge contradicted itself.
     fn contradict(&mut self, event: &VerifiedEvent<'_>) {
-        let witness = match &event.event().payload {
-            Payload::ScoreConflict(_) => Witness::ScoreConflict,
+        let (judge, witness) = match &event.event().payload {
+            Payload::ScoreConflict(conflict) => (&conflict.judge, Witness::ScoreConflict),
             Payload::ScoreReplayed(replayed) if replayed.mismatches.value() > 0 => {
-                Witness::ScoreReplayed
+                (&replayed.judge, Witness::ScoreReplayed)
             }
             _ => return,
         };
         if let Some(experiment) = event.event().experiment() {
             let of = self.by_experiment.entry(experiment.clone()).or_default();
             let seq = event.seq();
-            of.contradicted
-                .get_or_insert(Contradiction { seq, witness });
+            let found = Contradiction { seq, witness };
+            of.contradicted.get_or_insert(found);
+            let known = of.contradicted_by.entry(judge.clone());
+            known.or_insert(found);
         }
     }
 

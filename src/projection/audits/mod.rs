@@ -70,6 +70,9 @@ pub struct Newest {
 pub struct FailedAudit {
     /// Labelled rows of the policy in the fit that failed.
     pub labels: u64,
+    /// Prompts of the policy with a label in that fit.
+    #[serde(default)]
+    pub labelled: u64,
     /// Its distinct prompts, or those of a failure before it that stood beside it and had more.
     pub prompts: u64,
     /// Its entry.
@@ -87,13 +90,35 @@ pub struct AnsweredAudit {
 }
 
 /// Labels of one policy in a fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FitLabels {
     /// Labelled rows.
     pub labels: u64,
     /// The entry of the newest label.
     pub newest: u64,
+    /// Distinct prompts among them; `None` of a fit by an older program.
+    #[serde(default)]
+    pub prompts: Option<u64>,
+}
+
+impl FitLabels {
+    /// Prompts with a label: at most as many as there are labels.
+    fn at_most(&self) -> u64 {
+        self.prompts.unwrap_or(self.labels)
+    }
+}
+
+/// What answers a failed audit, as the rulebook in force asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum AnswerKind {
+    /// One newer label.
+    #[default]
+    One,
+    /// As many new labels as it had prompts.
+    Labels,
+    /// Labels of as many new prompts.
+    Prompts,
 }
 
 /// A fit as audits ask for it.
@@ -145,14 +170,17 @@ impl PolicyAudits {
         stands(same.seq, same.state)
     }
 
-    /// A fit has these labels of the policy. It answers a failure if one of them is newer; where `all` are asked for, if it has
-    /// as many more than the fit that failed as the failed audit had prompts.
-    fn fitted(&mut self, fit: FitLabels, all: bool) {
+    /// A fit has these labels of the policy. It answers a failure if one of them is newer; where more is asked for, if it has
+    /// as many more labels, or prompts with one, than the fit that failed as the failed audit had prompts.
+    fn fitted(&mut self, fit: FitLabels, asked: AnswerKind) {
         let Some(failed) = self.failed.filter(|failed| failed.seq < fit.newest) else {
             return;
         };
-        let labels = fit.labels.saturating_sub(failed.labels);
-        if all && labels < failed.prompts {
+        let labels = match asked {
+            AnswerKind::Prompts => fit.prompts.unwrap_or(0).saturating_sub(failed.labelled),
+            AnswerKind::Labels | AnswerKind::One => fit.labels.saturating_sub(failed.labels),
+        };
+        if asked > AnswerKind::One && labels < failed.prompts {
             return;
         }
         self.failed = None;
@@ -162,13 +190,14 @@ impl PolicyAudits {
 
     /// It was audited, by so many prompts and on a fit with so many labels of it. Where `all` are asked for, a pass by as many
     /// prompts answers a failure.
-    fn tested(&mut self, newest: Newest, (prompts, labels): (u64, u64), all: bool) {
+    fn tested(&mut self, newest: Newest, (prompts, fit): (u64, FitLabels), all: bool) {
         match newest.state {
             TransportState::Fail => {
                 let before = self.failed.map_or(0, |of| of.prompts);
                 self.answered = None;
                 self.failed = Some(FailedAudit {
-                    labels,
+                    labelled: fit.at_most(),
+                    labels: fit.labels,
                     prompts: prompts.max(before),
                     seq: newest.seq,
                 });
@@ -227,12 +256,35 @@ pub struct AuditSubject<'a> {
     pub policy: &'a PolicyId,
 }
 
+/// The entries since which a failed audit is answered by as many labels, or prompts with one, as it had prompts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswersSince {
+    /// By labels.
+    pub labels: Option<u64>,
+    /// By prompts.
+    pub prompts: Option<u64>,
+}
+
+impl AnswersSince {
+    /// What answers at an entry.
+    pub fn at(&self, seq: u64) -> AnswerKind {
+        if self.prompts.is_some_and(|since| since < seq) {
+            AnswerKind::Prompts
+        } else if self.labels.is_some_and(|since| since < seq) {
+            AnswerKind::Labels
+        } else {
+            AnswerKind::One
+        }
+    }
+}
+
 /// Audits by experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Audits {
-    /// The entry since which a failure is answered by as many new labels as its audit had prompts, if any.
-    pub all_since: Option<u64>,
+    /// Since which entries what answers a failed audit.
+    pub answers: AnswersSince,
     /// By experiment.
     pub by_experiment: BTreeMap<ExperimentId, ExperimentAudits>,
 }
@@ -359,9 +411,14 @@ impl Audits {
             Payload::RulebookAdopted(said) => Some(said.version),
             _ => return,
         };
-        let asks = |of: Count| of.value() >= u64::from(Question::AnsweredFailure.since());
-        if version.is_some_and(asks) {
-            self.all_since.get_or_insert(seq);
+        let asks = |question: Question| {
+            version.is_some_and(|of| of.value() >= u64::from(question.since()))
+        };
+        if asks(Question::AnsweredFailure) {
+            self.answers.labels.get_or_insert(seq);
+        }
+        if asks(Question::AnsweredPrompts) {
+            self.answers.prompts.get_or_insert(seq);
         }
     }
 
@@ -391,7 +448,7 @@ impl Audits {
         (judge, environment): (&JudgeId, Option<&EnvironmentScope>),
         labels: impl IntoIterator<Item = (PolicyId, FitLabels)>,
     ) {
-        let all = self.all_since.is_some_and(|since| since < seq);
+        let asked = self.answers.at(seq);
         let of = self.by_experiment.get_mut(experiment);
         let of = of.and_then(|of| of.scopes.get_mut(&scope_key(environment)));
         let Some(policies) = of.and_then(|of| of.by_judge.get_mut(judge)) else {
@@ -399,15 +456,19 @@ impl Audits {
         };
         for (policy, labels) in labels {
             if let Some(audited) = policies.get_mut(&policy) {
-                audited.fitted(labels, all);
+                audited.fitted(labels, asked);
             }
         }
     }
 
     fn fitted(&mut self, experiment: &ExperimentId, seq: u64, fitted: &CalibratorFitted) {
         let labels = fitted.labels_by_policy.iter().map(|of| {
-            let (labels, newest) = (of.labels.value(), of.newest_seq.value());
-            (of.policy.clone(), FitLabels { labels, newest })
+            let fit = FitLabels {
+                labels: of.labels.value(),
+                newest: of.newest_seq.value(),
+                prompts: of.prompts.map(Count::value),
+            };
+            (of.policy.clone(), fit)
         });
         let labels: BTreeMap<PolicyId, FitLabels> = labels.collect();
         let (judge, environment) = (&fitted.terms.judge, fitted.terms.environment.as_ref());
@@ -427,11 +488,11 @@ impl Audits {
     }
 
     fn tested(&mut self, experiment: &ExperimentId, seq: u64, tested: &TransportTested) {
-        let all = self.all_since.is_some_and(|since| since < seq);
+        let all = self.answers.at(seq) > AnswerKind::One;
         let (judge, environment) = (&tested.terms.judge, tested.terms.environment.as_ref());
         let fit = self.fit(experiment, (judge, environment), &tested.calibrator);
         let labels = fit.and_then(|fit| fit.labels.get(&tested.policy));
-        let labels = labels.map_or(0, |of| of.labels);
+        let labels = labels.copied().unwrap_or_default();
         let of = self.by_experiment.entry(experiment.clone()).or_default();
         let of = of.scopes.entry(scope_key(environment)).or_default();
         let of = of.by_judge.entry(judge.clone()).or_default();

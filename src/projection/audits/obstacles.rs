@@ -5,12 +5,16 @@ use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
+use clover_event::payload::Verdict;
 use clover_event::payload::audit::TransportTested;
+use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimated::AuditObstacle;
 use clover_event::payload::estimated::CalibratorMode;
+use clover_event::payload::estimated::EnvironmentRows;
 use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::estimated::TransportState;
+use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
@@ -38,6 +42,8 @@ pub struct ProbedFit<'a> {
     pub design: &'a DesignId,
     /// The experiment.
     pub experiment: &'a ExperimentId,
+    /// Rows of its environment that they were drawn from, where it has one.
+    pub inside: Option<EnvironmentRows>,
     /// Its probes that count: those with a score from before their label could be read.
     pub labels: u64,
     /// The newest label of its calibrator.
@@ -86,6 +92,15 @@ impl DrawnProbes {
     }
 }
 
+/// What a design draws of rows of an environment.
+pub fn of_rows(rows: EnvironmentRows, inclusion_micro: i64) -> DrawnProbes {
+    DrawnProbes {
+        inclusion_micro: u64::try_from(inclusion_micro).unwrap_or(0),
+        left: rows.left.value(),
+        rows: rows.rows.value(),
+    }
+}
+
 /// Probes of a policy in a design.
 fn probes<'s>(
     state: &'s State,
@@ -96,7 +111,7 @@ fn probes<'s>(
     of.by_policy.get(policy)?.get(design)
 }
 
-/// Rows without those of clusters that are kept for confirm, as the splits share them.
+/// Rows without those of clusters that are kept for confirm, as the splits share them: what a rulebook below 24 counts.
 fn outside_confirm(state: &State, experiment: &ExperimentId, rows: u64) -> u64 {
     let splits = state.fold::<Splits>().by_experiment.get(experiment);
     let formed = splits.into_iter().flat_map(|of| of.formed.values());
@@ -121,14 +136,20 @@ pub fn drawn(
         Some(of) => (of.rows.get(judge).copied(), of.calibrated),
         None => all.map_or((None, 0), |all| {
             let calibrated = all.calibrated.get(policy).map_or(0, |of| of.len() as u64);
-            let rows = all.scores.get(policy).and_then(|of| of.get(judge));
-            (rows.copied(), calibrated)
+            (Some(all.scored(policy, judge)), calibrated)
         }),
     };
     let rows = rows.unwrap_or(0);
+    let left = rows.saturating_sub(calibrated);
+    let left = if state.asks(Question::ConfirmedRows) {
+        let kept = all.map(|all| all.kept_for_confirm((policy, design), judge, rows));
+        left.saturating_sub(kept.unwrap_or(0))
+    } else {
+        outside_confirm(state, experiment, left)
+    };
     Some(DrawnProbes {
         inclusion_micro: u64::try_from(of.inclusion_micro).unwrap_or(0),
-        left: outside_confirm(state, experiment, rows.saturating_sub(calibrated)),
+        left,
         rows,
     })
 }
@@ -161,13 +182,103 @@ pub fn obstacles(state: &State, of: &ProbedFit<'_>) -> Vec<AuditObstacle> {
         }
     }
     if state.asks(Question::AllProbes) {
-        // How many rows an environment has is not counted.
-        let drawn = drawn(state, experiment, place, &of.terms.judge);
-        let drawn = drawn.filter(|_| of.terms.environment.is_none());
+        let drawn = match &of.terms.environment {
+            None => drawn(state, experiment, place, &of.terms.judge),
+            // How many rows an environment has is said by who computed it, and computed again.
+            Some(_) if state.asks(Question::InsideProbes) => inside(state, of),
+            Some(_) => None,
+        };
         found.extend(drawn.and_then(|drawn| drawn.obstacle(of.labels)));
     }
     found.sort_unstable();
     found
+}
+
+/// What a design draws of the rows of an environment.
+fn inside(state: &State, of: &ProbedFit<'_>) -> Option<DrawnProbes> {
+    let design = state
+        .fold::<Designs>()
+        .registered(of.experiment, of.design)?;
+    Some(of_rows(of.inside?, design.inclusion_micro))
+}
+
+/// Why a family of environments passes nothing: the calibrator was fitted late, or of a policy with probes there are fewer or
+/// more than the design draws.
+pub fn family_obstacles(
+    state: &State,
+    (experiment, design): (&ExperimentId, &DesignId),
+    terms: &EstimateTerms,
+    newest_label: Option<u64>,
+) -> Vec<AuditObstacle> {
+    if !state.asks(Question::InsideProbes) {
+        return Vec::new();
+    }
+    let all = state.fold::<Probes>().by_experiment.get(experiment);
+    let policies = all.into_iter().flat_map(|all| &all.by_policy);
+    let mut found = Vec::new();
+    for (policy, designs) in policies {
+        let Some(probes) = designs.get(design) else {
+            continue;
+        };
+        let of = ProbedFit {
+            design,
+            experiment,
+            inside: None,
+            labels: probes.open.len() as u64,
+            newest_label,
+            policy,
+            terms,
+        };
+        found.extend(obstacles(state, &of));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// A family of environments names what keeps it from passing; beside that, and where an environment has fewer or more probes
+/// than its design draws of its rows, nothing passes.
+pub(super) fn check_family(
+    state: &State,
+    experiment: &ExperimentId,
+    said: &EnvironmentsTested,
+) -> RuleAnswer {
+    if !state.asks(Question::InsideProbes) {
+        return Ok(());
+    }
+    let audits = state.fold::<Audits>();
+    let fit = audits.fit(experiment, (&said.terms.judge, None), &said.calibrator);
+    let newest = fit.and_then(super::FitRecord::newest);
+    let found = family_obstacles(state, (experiment, &said.design), &said.terms, newest);
+    ensure!(
+        said.obstacles == found,
+        format!("{} of {}", words(&found), said.family),
+        words(&said.obstacles)
+    );
+    let design = state.fold::<Designs>().registered(experiment, &said.design);
+    let rate = design.map_or(0, |of| of.inclusion_micro);
+    for of in &said.environments {
+        let passes = of.verdict == Verdict::Pass;
+        ensure!(
+            found.is_empty() || !passes,
+            format!("no pass of {} with {}", of.scope, words(&found)),
+            "a pass"
+        );
+        let drawn = of
+            .drawn
+            .required(&format!("drawn: how many rows {} has", of.scope))?;
+        let obstacle = of_rows(drawn, rate).obstacle(of.rows.value());
+        ensure!(
+            obstacle.is_none() || !passes,
+            format!(
+                "no pass of {} with {}",
+                of.scope,
+                words(obstacle.as_slice())
+            ),
+            "a pass"
+        );
+    }
+    Ok(())
 }
 
 fn words(of: &[AuditObstacle]) -> String {
@@ -187,6 +298,10 @@ pub(super) fn check(
     if !state.asks(Question::AllProbes) {
         return Ok(());
     }
+    if said.terms.environment.is_some() && state.asks(Question::InsideProbes) {
+        let wanted = "drawn: how many rows its environment has";
+        said.drawn.required(wanted)?;
+    }
     let scope = (&said.terms.judge, said.terms.environment.as_ref());
     let fit = state
         .fold::<Audits>()
@@ -194,6 +309,7 @@ pub(super) fn check(
     let of = ProbedFit {
         design: &said.design,
         experiment,
+        inside: said.drawn,
         labels: said.rows.value(),
         newest_label: fit.and_then(super::FitRecord::newest),
         policy: &said.policy,

@@ -16,11 +16,13 @@ use clover_event::payload::audit::TransportTested;
 use clover_event::payload::environment::EnvironmentOutcome;
 use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::estimated::TransportState;
+use clover_event::payload::intake::SplitPart;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
 use clover_event::payload::label::draw_of_row;
 use clover_event::payload::label::row_of_draw;
+use clover_ground::digest::blake2b_64;
 use clover_ledger::Fold;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
@@ -32,6 +34,8 @@ use clover_ledger::rulebooks::Question;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::audits::obstacles;
+
 /// Kinds that move it.
 pub const READS: &[Kind] = &[
     Kind::LabelDesignRegistered,
@@ -39,7 +43,13 @@ pub const READS: &[Kind] = &[
     Kind::LabelRevealed,
     Kind::LabelSealed,
     Kind::ScoreRecorded,
+    Kind::SplitsListed,
 ];
+
+/// A count of entries within so many.
+fn prefix(of: u64, all: usize) -> usize {
+    usize::try_from(of).map_or(all, |of| of.min(all))
+}
 
 /// Probes of one policy in one design.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,11 +79,28 @@ pub struct ExperimentProbes {
     pub calibrated: BTreeMap<PolicyId, BTreeMap<String, DesignId>>,
     /// By design: how many policies had scores when its first probe could be read.
     pub families: BTreeMap<DesignId, u64>,
+    /// Clusters that splits keep for confirm, as [`item_word`], in the order in which they were listed.
+    pub confirm: Vec<u64>,
+    /// How many of them were listed when the first probe of a policy was named, open or sealed, by design.
+    pub confirmed: BTreeMap<PolicyId, BTreeMap<DesignId, u64>>,
     /// Of which designs a prompt of a policy is a probe, open or sealed.
     pub prompts: BTreeMap<PolicyId, BTreeMap<ItemId, BTreeSet<DesignId>>>,
-    /// How many rows of each policy each judge scored.
-    pub scores: BTreeMap<PolicyId, BTreeMap<JudgeId, u64>>,
+    /// Rows of each policy that each judge scored.
+    pub scores: BTreeMap<PolicyId, BTreeMap<JudgeId, ScoredRows>>,
 }
+
+/// Rows of a policy that a judge scored: how many, and which came first. What is held has a bound, whatever the log's length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScoredRows {
+    /// How many.
+    pub count: u64,
+    /// The [`item_word`] of each of the first [`ROWS_HELD`], in the order of their scores.
+    pub first: Vec<u64>,
+}
+
+/// Rows of a policy of which the items are held, for each judge.
+const ROWS_HELD: usize = 4_096;
 
 /// Probes by experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +110,41 @@ pub struct Probes {
     pub by_experiment: BTreeMap<ExperimentId, ExperimentProbes>,
 }
 
+/// An item in 53 bits of its digest.
+fn item_word(item: &ItemId) -> u64 {
+    // As many bits as an integer of a snapshot may have.
+    blake2b_64(item.as_str().as_bytes()) >> 11
+}
+
 impl ExperimentProbes {
+    /// How many of a policy's first rows are in clusters that were kept for confirm when its first probe was named: of more
+    /// than [`ROWS_HELD`], as many as the share of those first ones says, rounded down.
+    pub fn kept_for_confirm(
+        &self,
+        (policy, design): (&PolicyId, &DesignId),
+        judge: &JudgeId,
+        rows: u64,
+    ) -> u64 {
+        let listed = self.confirmed.get(policy).and_then(|of| of.get(design));
+        let listed = listed.map_or(self.confirm.len(), |of| prefix(*of, self.confirm.len()));
+        let kept: BTreeSet<u64> = self.confirm[..listed].iter().copied().collect();
+        let scored = self.scores.get(policy).and_then(|of| of.get(judge));
+        let scored = scored.map_or(&[][..], |of| of.first.as_slice());
+        let held = &scored[..prefix(rows, scored.len())];
+        let found = held.iter().filter(|row| kept.contains(row)).count() as u64;
+        match held.len() as u64 {
+            0 => 0,
+            held if rows <= held => found,
+            held => found.saturating_mul(rows) / held,
+        }
+    }
+
+    /// How many rows of a policy a judge scored.
+    pub fn scored(&self, policy: &PolicyId, judge: &JudgeId) -> u64 {
+        let of = self.scores.get(policy).and_then(|of| of.get(judge));
+        of.map_or(0, |of| of.count)
+    }
+
     /// Another design of which a prompt of a policy is a probe, where it is none of this one.
     pub fn other_design(
         &self,
@@ -98,6 +159,9 @@ impl ExperimentProbes {
 
     /// A prompt of a policy is a probe of a design.
     fn probe(&mut self, policy: &PolicyId, item: &ItemId, design: &DesignId) {
+        let listed = self.confirm.len() as u64;
+        let of = self.confirmed.entry(policy.clone()).or_default();
+        of.entry(design.clone()).or_insert(listed);
         let of = self.prompts.entry(policy.clone()).or_default();
         let of = of.entry(item.clone()).or_default();
         of.insert(design.clone());
@@ -111,7 +175,11 @@ impl ExperimentProbes {
         let of = of.entry(design.clone()).or_insert_with(|| PolicyProbes {
             calibrated: calibrated.get(policy).map_or(0, |of| of.len() as u64),
             first: seq,
-            rows: scores.get(policy).cloned().unwrap_or_default(),
+            rows: scores.get(policy).map_or_else(BTreeMap::new, |of| {
+                of.iter()
+                    .map(|(judge, of)| (judge.clone(), of.count))
+                    .collect()
+            }),
             ..PolicyProbes::default()
         });
         of.open.insert(row.to_owned());
@@ -123,15 +191,17 @@ impl ExperimentProbes {
             Some(judges) => judges,
             None => self.scores.entry(said.policy.clone()).or_default(),
         };
-        match judges.get_mut(&said.judge) {
-            Some(rows) => *rows += 1,
-            None => {
-                judges.insert(said.judge.clone(), 1);
-            }
+        let rows = match judges.get_mut(&said.judge) {
+            Some(rows) => rows,
+            None => judges.entry(said.judge.clone()).or_default(),
+        };
+        rows.count += 1;
+        if rows.first.len() < ROWS_HELD {
+            rows.first.push(item_word(&said.item));
         }
     }
 
-    fn scored(&mut self, said: &ScoreRecorded) {
+    fn score_late(&mut self, said: &ScoreRecorded) {
         let Some(designs) = self.by_policy.get_mut(&said.policy) else {
             return;
         };
@@ -180,8 +250,11 @@ impl Fold for Probes {
                 }
             }
             Payload::ScoreRecorded(said) => {
-                of.scored(said);
+                of.score_late(said);
                 of.count(said);
+            }
+            Payload::SplitsListed(said) if said.part == SplitPart::Confirm => {
+                of.confirm.extend(said.clusters.iter().map(item_word));
             }
             _ => {}
         }
@@ -223,6 +296,7 @@ pub(super) fn check_all_timely(
         format!("{} late", said.late)
     );
     let passes = |of: &EnvironmentOutcome| of.verdict == Verdict::Pass;
+    obstacles::check_family(state, experiment, said)?;
     ensure!(
         said.late.value() == 0 || !said.environments.iter().any(passes),
         format!("no pass beside {} probes that are late", said.late),
@@ -274,4 +348,40 @@ pub(super) fn check_timely(
         "a pass"
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four rows of a policy, of which a split lists two for confirm beside one that nobody has. Its first probe is named between
+    /// the first two clusters and the third.
+    #[test]
+    fn confirm_keeps_rows_of_the_policy_that_were_listed_before_its_first_probe() {
+        let id = |name: &str| -> ItemId { name.parse().unwrap() };
+        let (policy, judge): (PolicyId, JudgeId) = ("tuned".parse().unwrap(), "j".parse().unwrap());
+        let (first, other): (DesignId, DesignId) =
+            ("first".parse().unwrap(), "later".parse().unwrap());
+        let mut of = ExperimentProbes::default();
+        let rows = ["a", "b", "c", "d"].map(|name| item_word(&id(name)));
+        let scores = of.scores.entry(policy.clone()).or_default();
+        let first_rows = ScoredRows {
+            count: 8,
+            first: rows.to_vec(),
+        };
+        scores.insert(judge.clone(), first_rows);
+        of.confirm
+            .extend([id("a"), id("nobody")].iter().map(item_word));
+        of.probe(&policy, &id("c"), &first);
+        of.confirm.push(item_word(&id("d")));
+        of.probe(&policy, &id("b"), &other);
+        let kept = |design: &DesignId, rows| of.kept_for_confirm((&policy, design), &judge, rows);
+        assert_eq!(kept(&first, 4), 1);
+        assert_eq!(kept(&other, 4), 2);
+        // Rows that were scored later are not among those that were drawn from.
+        assert_eq!(kept(&other, 3), 1);
+        // Of rows beyond those that are held, as many as their share says.
+        assert_eq!(kept(&other, 8), 4);
+        assert_eq!(of.scored(&policy, &judge), 8);
+    }
 }

@@ -67,6 +67,14 @@ pub(super) fn check_missing(
         check_counted(state, experiment, said, &prompts)?;
     }
     let (both, only) = (prompts.both.value(), alone(&prompts));
+    ensure!(
+        !said.told_apart || both > 0 || !state.asks(Question::CommonPrompts),
+        format!(
+            "nothing told apart: {} and {} have scores of no prompt in common",
+            said.first, said.second
+        ),
+        "told apart"
+    );
     let worst = prompts.worst.value();
     if let Some(scale) = said.terms.label_scale.filter(|_| both > 0) {
         let span = unit(scale.high_micro) - unit(scale.low_micro);

@@ -12,6 +12,7 @@ use clover_event::payload::audit::TransportStanding;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::environment::EnvironmentsTested;
+use clover_event::payload::estimate::CalibratorFitted;
 use clover_event::payload::estimate::ContrastRecorded;
 use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::estimated::Claim;
@@ -25,6 +26,7 @@ use clover_ledger::Breach;
 use clover_ledger::Breaches;
 use clover_ledger::Fact;
 use clover_ledger::ProposedEvent;
+use clover_ledger::RequiredFact;
 use clover_ledger::Rule;
 use clover_ledger::RuleAnswer;
 use clover_ledger::RuleName;
@@ -41,6 +43,7 @@ use crate::audits::obstacles;
 use crate::audits::probes;
 use crate::audits::prompts;
 use crate::designs::Designs;
+use crate::newest;
 use crate::said;
 use crate::timely;
 
@@ -91,9 +94,12 @@ impl Rule for Transport {
             breaches.take(RuleName::Transport, checked);
             breaches.take(RuleName::Transport, timely::check_terms(state, terms));
         }
+        let read = newest::check(state, (event.seq, experiment), &event.event.payload);
+        breaches.take(RuleName::Transport, read);
         let checked = match &event.event.payload {
             Payload::CalibratorFitted(fit) => {
                 breaches.take(RuleName::Calibrator, environments::check_local(fit));
+                breaches.take(RuleName::Transport, check_fitted(state, fit));
                 return;
             }
             Payload::EnvironmentsTested(tested) => check_environments(state, experiment, tested),
@@ -166,6 +172,26 @@ impl Rule for Transport {
             _ => {}
         }
     }
+}
+
+/// A fit says of how many prompts its labels are, by which it answers failed audits.
+fn check_fitted(state: &State, said: &CalibratorFitted) -> RuleAnswer {
+    if !state.asks(Question::AnsweredPrompts) {
+        return Ok(());
+    }
+    for of in &said.labels_by_policy {
+        let wanted = format!("prompts: how many of {} have a label", of.policy);
+        let prompts = of.prompts.required(&wanted)?;
+        ensure!(
+            (1..=of.labels.value()).contains(&prompts.value()),
+            format!(
+                "1 to {} prompts of {}, as there are labels",
+                of.labels, of.policy
+            ),
+            prompts.to_string()
+        );
+    }
+    Ok(())
 }
 
 fn check_audited(state: &State, experiment: &ExperimentId, tested: &TransportTested) -> RuleAnswer {
@@ -282,6 +308,7 @@ fn check_contrast(
         );
     }
     claims::check_contrast(state, experiment, contrast)?;
+    newest::check_contrast(state, experiment, contrast)?;
     prompts::check_missing(state, experiment, contrast)?;
     timely::check_contrast(state, experiment, contrast)
 }
@@ -349,5 +376,6 @@ fn check_estimate(
         format!("claim {}", estimate.claim)
     );
     claims::check_estimate(state, experiment, estimate)?;
+    newest::check_estimate(state, experiment, estimate)?;
     timely::check_estimate(state, experiment, estimate)
 }

@@ -34,7 +34,9 @@ use crate::batteries::RISE_MICRO;
 use crate::batteries::gaming_digest;
 use crate::decisions::AllDecisions;
 use crate::decisions::Live;
+use crate::decisions::block;
 use crate::decisions::live;
+use crate::iterations::Iteration;
 use crate::judges::Judges;
 
 /// Attacks without which a battery is not whole.
@@ -159,7 +161,9 @@ fn check_evaluated(
             }
         }
     }
-    if state.asks(Question::AnsweredBattery) {
+    if state.asks(Question::BothAnswers) {
+        check_both(state, (experiment, live.it), said)?;
+    } else if state.asks(Question::AnsweredBattery) {
         check_answers(state, experiment, said)?;
     }
     check_listed(said)?;
@@ -202,6 +206,56 @@ fn check_answers(state: &State, experiment: &ExperimentId, said: &BatteryEvaluat
         ),
         "those of another"
     );
+    let empty = said.answers.iter().find(|of| of.records_count.value() == 0);
+    ensure!(empty.is_none(), "at least one answer of each", "none");
+    Ok(())
+}
+
+/// What programs answered is named, each once and in the order of asks: the judge of the iteration where known exploits were
+/// measured before a candidate tells it something else, and the judge that is attacked.
+fn check_both(
+    state: &State,
+    (experiment, it): (&ExperimentId, &Iteration),
+    said: &BatteryEvaluated,
+) -> RuleAnswer {
+    let judges = state.fold::<Judges>().of(experiment);
+    // The rule `judge` refuses a judge that nobody registered.
+    let Some(judge) = judges.and_then(|of| of.judges.get(&said.judge)) else {
+        return Ok(());
+    };
+    let names: Vec<&JudgeId> = said.answers.iter().map(|of| &of.judge).collect();
+    let word = |names: &[&JudgeId]| match names {
+        [] => "none".to_owned(),
+        names => names
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    if judge.said.port != JudgePort::Command {
+        let expected = format!("no answers: {} is no program", said.judge);
+        return if names.is_empty() {
+            Ok(())
+        } else {
+            unmet(expected, format!("answers of {}", word(&names)))
+        };
+    }
+    let first = block::judge_of(state, it);
+    let first = first.filter(|first| said.candidate.is_some() && *first != said.judge);
+    let is_read = match names.as_slice() {
+        [] => said.seeds.value() == 0,
+        [only] => **only == said.judge,
+        [before, own] => Some(*before) == first.as_ref() && **own == said.judge,
+        _ => false,
+    };
+    let expected = match first {
+        None => format!("answers of {}", said.judge),
+        Some(first) => format!(
+            "answers of {}, and before them those of {first} about known exploits",
+            said.judge
+        ),
+    };
+    ensure!(is_read, expected, word(&names));
     let empty = said.answers.iter().find(|of| of.records_count.value() == 0);
     ensure!(empty.is_none(), "at least one answer of each", "none");
     Ok(())

@@ -192,7 +192,7 @@ pub(super) fn of_older_block(
 }
 
 /// The judge whose scores of confirm rows an iteration reads.
-fn judge_of(state: &State, it: &Iteration) -> Option<JudgeId> {
+pub(crate) fn judge_of(state: &State, it: &Iteration) -> Option<JudgeId> {
     let plan = plan_of(state, it).and_then(|plan| plan.design.as_ref());
     let named = plan.and_then(|design| design.judge.as_ref());
     state.fold::<Judges>().of(&it.experiment)?.read_by(named)

@@ -16,9 +16,13 @@ use clover_event::payload::deployment::RecalibrationCompleted;
 use clover_event::payload::deployment::Versions;
 use clover_event::payload::estimated::TransportState;
 use clover_ground::digest::Digest;
+use clover_ledger::Breach;
 use clover_ledger::Fold;
+use clover_ledger::RuleName;
+use clover_ledger::State;
 use clover_ledger::VerifiedEvent;
 use clover_ledger::fold;
+use clover_ledger::rulebooks::Question;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -198,6 +202,37 @@ impl ExperimentDeployments {
 pub struct Deployments {
     /// By experiment.
     pub by_experiment: BTreeMap<ExperimentId, ExperimentDeployments>,
+}
+
+/// A breach that waits for its rollback, whatever the experiment; asked from rulebook 24 on.
+pub fn open_breach(state: &State) -> Option<(&ExperimentId, GuardrailCheck)> {
+    if !state.asks(Question::AnsweredBreach) {
+        return None;
+    }
+    let mut all = state.fold::<Deployments>().by_experiment.iter();
+    all.find_map(|(experiment, of)| Some((experiment, of.breach()?)))
+}
+
+/// An append does not end with a breach: the rollback stands in the same one.
+pub fn unfinished(state: &State) -> Option<(u64, Breach)> {
+    let (experiment, breach) = open_breach(state)?;
+    let expected = format!(
+        "deployment.rolled_back of {experiment} in the same append as its breach, as clover deploy check does"
+    );
+    let found = Breach::new(RuleName::Rollback, expected, "the check alone");
+    Some((breach.seq, found))
+}
+
+/// What runs on after a breach.
+pub(super) fn notes(state: &State, notes: &mut Vec<String>) {
+    for (experiment, of) in &state.fold::<Deployments>().by_experiment {
+        if let Some(breach) = of.breach() {
+            notes.push(format!(
+                "{experiment} runs on after the breach at seq {}: its rollback is not on record",
+                breach.seq
+            ));
+        }
+    }
 }
 
 impl Deployments {

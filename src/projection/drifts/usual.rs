@@ -22,15 +22,22 @@ pub const USUAL_ALPHA: i64 = 50_000;
 pub const USUAL_CLUSTERS: u64 = 20;
 
 /// The usual margin of audits in millionths of a label unit: a twentieth of the declared scale of labels, else of the scale that
-/// terms name, else of one.
+/// terms name, from rulebook 24 on of one at most, else of one.
 pub fn usual_margin(state: &State, experiment: &ExperimentId, named: Option<ScaleEnds>) -> i64 {
-    let scale = state.fold::<Designs>().scale(experiment).or(named);
-    match scale {
-        Some(of) if state.asks(Question::ScaledMargin) => {
-            let width = of.high_micro.value().saturating_sub(of.low_micro.value());
-            width / USUAL_MARGIN_PARTS
-        }
-        _ => USUAL_MARGIN,
+    let declared = state.fold::<Designs>().scale(experiment);
+    let part = |of: ScaleEnds| {
+        let width = of.high_micro.value().saturating_sub(of.low_micro.value());
+        width / USUAL_MARGIN_PARTS
+    };
+    if !state.asks(Question::ScaledMargin) {
+        return USUAL_MARGIN;
+    }
+    match (declared, named.map(part)) {
+        (Some(scale), _) => part(scale),
+        // Whoever audits names the scale in its terms.
+        (None, Some(named)) if state.asks(Question::DeclaredMargin) => named.min(USUAL_MARGIN),
+        (None, Some(named)) => named,
+        (None, None) => USUAL_MARGIN,
     }
 }
 

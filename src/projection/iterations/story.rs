@@ -19,6 +19,7 @@ use clover_ledger::History;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
 
+use crate::audits::AnswersSince;
 use crate::audits::AuditSubject;
 use crate::audits::Audits;
 use crate::bundle::Names;
@@ -39,7 +40,7 @@ pub struct StoryEntry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
     /// Audits that failed are answered by as many new labels from this entry on, if from any.
-    pub answers_since: Option<u64>,
+    pub answers_since: AnswersSince,
     /// The experiment.
     pub experiment: ExperimentId,
     /// The iteration.
@@ -110,7 +111,7 @@ pub fn read(
         ControlFlow::Continue(())
     })?;
     Ok(Story {
-        answers_since: rulebooks.all_since,
+        answers_since: rulebooks.answers,
         experiment: experiment.clone(),
         iteration: iteration.clone(),
         layout,
@@ -163,7 +164,7 @@ impl Story {
             return None;
         }
         let mut audits = Audits {
-            all_since: self.answers_since,
+            answers: self.answers_since,
             ..Audits::default()
         };
         for said in &self.said {

@@ -2,16 +2,19 @@
 
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
+use clover_event::payload::estimated::ScaleEnds;
 use clover_event::payload::scoring::JudgeCompared;
 use clover_event::payload::scoring::NamedComparison;
 use clover_ledger::RequiredFact;
 use clover_ledger::RuleAnswer;
 use clover_ledger::State;
 use clover_ledger::ensure;
+use clover_ledger::rulebooks::Question;
 
 use crate::designs::Designs;
 use crate::judges::Judges;
 use crate::manifests::Manifests;
+use crate::timely::TimelyRows;
 
 /// How a plan names a comparison among its secondary analyses, before the names of the judges.
 pub const NAMED: &str = "judge compare ";
@@ -43,15 +46,69 @@ pub(super) fn check(
         format!("1 to {} items, as there are rows", said.rows),
         said.items.to_string()
     );
-    check_numbers(said)?;
+    let is_asked = state.asks(Question::DoubtedJudges);
+    if is_asked {
+        check_doubts(state, experiment, said)?;
+    }
+    check_numbers(said, if is_asked { movable(said) } else { 0.0 })?;
     match &said.plan {
         None => Ok(()),
         Some(plan) => check_plan(state, experiment, said, plan),
     }
 }
 
+/// What stands against a claim is what the record has: how many rows were scored late, and at least as much as they and the
+/// missing ones could move the difference.
+fn check_doubts(state: &State, experiment: &ExperimentId, said: &JudgeCompared) -> RuleAnswer {
+    let doubts = said.doubts.as_ref();
+    let doubts = doubts.required("doubts: what late and missing scores could change")?;
+    let rows = state.fold::<TimelyRows>().by_experiment.get(experiment);
+    let late = rows.map_or(0, |of| of.late_beside_labels([&said.first, &said.second]));
+    ensure!(
+        doubts.late.value() == late,
+        format!("{late} late rows, which a judge scored once labels could be read"),
+        doubts.late.to_string()
+    );
+    let missing = doubts
+        .unscored
+        .value()
+        .saturating_add(said.unpaired.value());
+    let scale = state.fold::<Designs>().scale(experiment);
+    let least = worst_of_rows((late, missing), said.rows.value(), width(scale));
+    ensure!(
+        doubts.worst.value() >= least * (1.0 - ROUNDING),
+        format!("worst {least}, by {late} late rows and {missing} without a score of both"),
+        doubts.worst.to_string()
+    );
+    Ok(())
+}
+
+/// By how much late and missing scores could move the difference of a planned comparison: without bound, where somebody chose
+/// which rows are labelled. Of one that no plan named nobody may claim anything.
+fn movable(said: &JudgeCompared) -> f64 {
+    let doubts = said.doubts.as_ref().filter(|_| said.plan.is_some());
+    doubts.map_or(0.0, |of| match of.chosen.value() {
+        0 => of.worst.value(),
+        _ => f64::INFINITY,
+    })
+}
+
+/// The width of the scale of labels: from 0 to 1 where none is declared.
+pub fn width(scale: Option<ScaleEnds>) -> f64 {
+    scale.map_or(1.0, |of| {
+        (of.high_micro.value() - of.low_micro.value()) as f64 / 1e6
+    })
+}
+
+/// By how much a difference of squared errors could move, as a mean over the rows that were counted: a late row may have been
+/// counted with the best error and deserve the worst, a missing one may have the worst. Labels span `span`.
+pub fn worst_of_rows((late, missing): (u64, u64), rows: u64, span: f64) -> f64 {
+    let moved = late.saturating_mul(2).saturating_add(missing);
+    span * span * moved as f64 / rows.max(1) as f64
+}
+
 /// The difference is that of the errors, lies within its interval, and names the better judge where that holds no zero.
-fn check_numbers(said: &JudgeCompared) -> RuleAnswer {
+fn check_numbers(said: &JudgeCompared, worst: f64) -> RuleAnswer {
     let (one, other) = (said.first_error.value(), said.second_error.value());
     let (low, high, difference) = (said.low.value(), said.high.value(), said.difference.value());
     ensure!(one >= 0.0 && other >= 0.0, "errors of at least 0", "others");
@@ -66,9 +123,9 @@ fn check_numbers(said: &JudgeCompared) -> RuleAnswer {
         "a difference within its interval",
         said.difference.to_string()
     );
-    let better = if low > 0.0 {
+    let better = if low - worst > 0.0 {
         Some(&said.second)
-    } else if high < 0.0 {
+    } else if high + worst < 0.0 {
         Some(&said.first)
     } else {
         None

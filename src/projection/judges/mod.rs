@@ -41,6 +41,8 @@ use serde::Deserialize;
 use serde::Serialize;
 
 pub use compared::NAMED;
+pub use compared::width;
+pub use compared::worst_of_rows;
 
 /// Kinds that move the fold.
 pub const READS: &[Kind] = &[
@@ -101,13 +103,18 @@ impl ExperimentJudges {
         if let Some(named) = named {
             return Some(named.clone());
         }
+        let mut all = self.own_scorers();
+        let only = all.next();
+        only.filter(|_| all.next().is_none()).cloned()
+    }
+
+    /// Judges with scores that stand for themselves, registered or imported.
+    pub fn own_scorers(&self) -> impl Iterator<Item = &JudgeId> {
         let is_derived = |judge: &&JudgeId| {
             let of = self.judges.get(*judge);
             of.is_some_and(|of| of.said.of.is_some())
         };
-        let mut all = self.scorers.keys().filter(|judge| !is_derived(judge));
-        let only = all.next();
-        only.filter(|_| all.next().is_none()).cloned()
+        self.scorers.keys().filter(move |judge| !is_derived(judge))
     }
 
     /// Judges that are another but for what they are told, and are told this.
@@ -202,6 +209,9 @@ impl Fold for Judges {
 /// A judge that is another but for what it is told: named after both, a program, and otherwise the same.
 fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistered) -> RuleAnswer {
     let Some(of) = &said.of else {
+        if state.asks(Question::OwnPrompt) {
+            return check_own_prompt(said);
+        }
         ensure!(
             said.prompt.is_none(),
             "a prompt only of a judge that is another but for it",
@@ -229,7 +239,7 @@ fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistere
     let same = JudgeRegistered {
         judge: root.said.judge.clone(),
         of: None,
-        prompt: None,
+        prompt: root.said.prompt.clone(),
         prompt_hash: root.said.prompt_hash,
         ..said.clone()
     };
@@ -237,6 +247,31 @@ fn check_derived(state: &State, experiment: &ExperimentId, said: &JudgeRegistere
         same == root.said,
         format!("the model, decoding, extractor and known data of {of}"),
         "others"
+    );
+    Ok(())
+}
+
+/// A program that is told a text of its own keeps that text, and a prompt's hash without its text says nothing.
+fn check_own_prompt(said: &JudgeRegistered) -> RuleAnswer {
+    let is_program = said.port == JudgePort::Command;
+    let is_told = said.prompt_hash != Digest::sha256(b"");
+    let Some(prompt) = &said.prompt else {
+        ensure!(
+            !is_program || !is_told,
+            format!("the text that has the prompt_hash {}", said.prompt_hash),
+            "none"
+        );
+        return Ok(());
+    };
+    ensure!(
+        is_program,
+        "a program, which can be told something",
+        said.port.as_str()
+    );
+    ensure!(
+        is_told && prompt.bytes.value() > 0,
+        "a prompt that holds a text, and its hash",
+        format!("{} bytes, prompt_hash {}", prompt.bytes, said.prompt_hash)
     );
     Ok(())
 }

@@ -32,6 +32,7 @@ use clover_projection::budgets::Budgets;
 use clover_projection::budgets::Purpose;
 use clover_projection::decisions::block::Blocks;
 use clover_projection::decisions::sequence::Sequences;
+use clover_projection::designs::Designs;
 use clover_projection::splits::members_root;
 
 use crate::append;
@@ -210,13 +211,14 @@ fn may_be_revealed(
         let (design, iteration) = (design.clone(), id.clone());
         return Err(ConfirmError::InOrder { design, iteration }.into());
     }
-    // Only what the file alone can tell, the charge and the opening, is not known yet.
+    // Only what the file alone can tell, the charge and the opening, is not known yet; a value is one of the declared scale.
+    let scale = ledger.state().fold::<Designs>().scale(experiment);
     let like = LabelRevealed {
         charge: EventId(Digest::sha256(b"")),
         design: design.clone(),
         row: row.label.row.clone(),
         salt: Base64Bytes([0; 32]),
-        value_micro: Micro::default(),
+        value_micro: scale.map_or(Micro::default(), |scale| scale.low_micro),
     };
     let like = Command::new(like, Some(experiment.clone()));
     append::permitted(ledger, &like, signer)

@@ -70,7 +70,11 @@ fn activation(state: &State, terms: &ActivationTerms) -> Result<DeploymentActiva
     let calibrator = terms
         .calibrator
         .or_else(|| calibrator(state, (experiment, registered), of, judge));
-    let calibrator = calibrator.ok_or_else(|| DeployError::NoCalibrator(judge.clone()))?;
+    let calibrator = calibrator.ok_or_else(|| DeployError::NoCalibrator {
+        judge: judge.clone(),
+        name: terms.name.clone(),
+        other: tried_with(state, (experiment, registered), of),
+    })?;
     let known = of.models.get(judge).and_then(Text::new);
     let model = known.or_else(|| terms.model.clone());
     let unreadable = || DeployError::Unreadable(terms.name.clone());
@@ -111,6 +115,17 @@ fn calibrator(
     let newest = newest.max_by_key(|(_, of)| of.seq);
     of.evaluated(judge, &hashes)
         .or(newest.map(|(digest, _)| *digest))
+}
+
+/// The judge of the newest calibrator that the version's criteria were evaluated with.
+fn tried_with(
+    state: &State,
+    (experiment, registered): (&ExperimentId, &RubricRegistration),
+    of: &ExperimentDeployments,
+) -> Option<JudgeId> {
+    let hashes = prompts::judged_as(state, experiment, registered);
+    let tried = of.calibrators.values().filter(|of| of.is_of(&hashes));
+    tried.max_by_key(|of| of.seq).map(|of| of.judge.clone())
 }
 
 /// The rollback to what ran before.

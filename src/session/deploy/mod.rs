@@ -48,8 +48,15 @@ pub enum DeployError {
         steps: u64,
     },
     /// No calibrator was fitted for a judge.
-    #[error("no calibrator was fitted for {0}")]
-    NoCalibrator(JudgeId),
+    #[error("no calibrator was fitted for {judge}{}", of_other(.other.as_ref()))]
+    NoCalibrator {
+        /// The judge.
+        judge: JudgeId,
+        /// The version that was to run.
+        name: PromptName,
+        /// The judge with whose calibrator the version's criteria were evaluated.
+        other: Option<JudgeId>,
+    },
     /// A run of a generator is opened while nothing runs.
     #[error("nothing of {0} runs: there is no judge to freeze")]
     NoJudge(ExperimentId),
@@ -101,6 +108,13 @@ pub enum DeployError {
         /// Where.
         seq: u64,
     },
+}
+
+/// Which judge the version was tried with.
+fn of_other(other: Option<&JudgeId>) -> String {
+    other.map_or_else(String::new, |other| {
+        format!(": this version was tried with the scores of {other}")
+    })
 }
 
 /// A registered version by its name.

@@ -31,6 +31,7 @@ use clover_projection::iterations::rows::IngestedRows;
 use clover_projection::reader::LogReader;
 use clover_workflow::import::ImportRow;
 use clover_workflow::import::ImportRows;
+use clover_workflow::import::form::FileForm;
 use clover_workflow::import::kept;
 use clover_workflow::import::kept::KeptError;
 use clover_workflow::import::plan;
@@ -45,6 +46,7 @@ use crate::intake::InputFile;
 use crate::intake::IntakeRequest;
 use crate::intake::error::IntakeError;
 use crate::intake::labels;
+use crate::intake::remarks;
 use crate::intake::signers::Signers;
 use crate::intake::subjects::SubjectKeys;
 
@@ -120,10 +122,7 @@ pub(super) fn ingest(
 ) -> Result<EventId, SessionError> {
     let rows = &file.rows;
     let (lines, root) = rows.root(&request.ask.judge);
-    let media = match request.format {
-        ImportFormat::Cje => "application/x-ndjson",
-        ImportFormat::Csv => "text/csv",
-    };
+    let media = media(request.format, &file.bytes);
     let ambient = ledger.ambient().clone();
     let (stored, source) = match signers.recipient() {
         Some(recipient) if plan.stays_closed() => {
@@ -157,10 +156,30 @@ pub(super) fn ingest(
         sampled_to: sampled.map(|(_, to)| to),
         source,
     };
-    let command = Command::new(payload, Some(request.ask.experiment.clone()));
+    let command = |payload: Payload| Command::new(payload, Some(request.ask.experiment.clone()));
+    let (mut commands, mut blobs) = (vec![command(payload.into())], vec![lines, stored]);
+    // In one transaction: a file that is on record has said what it says.
+    let noted = remarks::of_file(home, &ambient, &request.ask.judge, &rows.remarks)?;
+    if let Some((note, stored)) = noted {
+        commands.push(command(note.into()));
+        blobs.push(stored);
+    }
     let signer = needed(signers.scorer());
-    let appended = ledger.append_with_blobs(&[command], signer, &[lines, stored])?;
+    let appended = ledger.append_with_blobs(&commands, signer, &blobs)?;
     Ok(appended[0].id)
+}
+
+/// The media type of a file of this format.
+fn media(format: ImportFormat, bytes: &[u8]) -> &'static str {
+    match format {
+        ImportFormat::Cje => "application/x-ndjson",
+        ImportFormat::Csv => "text/csv",
+        ImportFormat::Inspect
+        | ImportFormat::Langfuse
+        | ImportFormat::OpenaiEvals
+        | ImportFormat::Otel
+        | ImportFormat::Promptfoo => FileForm::of(bytes).media(),
+    }
 }
 
 /// Bytes as a private blob under a subject of its own: what an event says of it, and what is stored.

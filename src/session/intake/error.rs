@@ -1,6 +1,7 @@
 //! Why rows are not taken in.
 
 use clover_event::id::ExperimentId;
+use clover_event::id::FieldId;
 use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::payload::estimated::ScaleEnds;
@@ -33,6 +34,16 @@ pub enum IntakeError {
         first: Box<ScoreConflict>,
         /// Where each stands.
         seqs: Vec<u64>,
+    },
+    /// A field of rows that the ledger holds is said once labels can be read.
+    #[error(
+        "field {field} of rows that are on record is said after seq {seq}, where a label could be read: whoever knows labels could choose it"
+    )]
+    LateFields {
+        /// The field.
+        field: FieldId,
+        /// The first label that could be read.
+        seq: u64,
     },
     /// The texts of a prompt were erased.
     #[error(

@@ -14,6 +14,7 @@ pub mod error;
 pub mod held;
 pub mod import;
 pub mod labels;
+pub(crate) mod remarks;
 pub mod responses;
 pub mod scale;
 pub mod sealing;

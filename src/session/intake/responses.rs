@@ -15,6 +15,7 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_projection::reader::LogReader;
 use clover_projection::reader::LogStatement;
+use clover_projection::said;
 use clover_workflow::import::ImportRow;
 use clover_workflow::import::ImportRows;
 use clover_workflow::import::labels::Draw;
@@ -33,10 +34,12 @@ use crate::texts::Texts;
 /// Rows of a file by whether the ledger holds them.
 #[derive(Clone, Debug)]
 pub struct RowsPlan {
-    /// The file, with the rows that are new.
+    /// The file, with the rows that are new, and those of which a field is.
     pub rows: ImportRows,
     /// Rows that were taken in or scored before, with the same texts.
     pub already: u64,
+    /// Of these, the rows of which a field is said for the first time.
+    pub fielded: u64,
 }
 
 /// Prompt and response.
@@ -101,7 +104,8 @@ pub fn scored(
 /// judged in its place is another draw.
 ///
 /// # Errors
-/// [`IntakeError::NoTexts`]; [`IntakeError::Row`] at a row whose texts differ from those on record; [`IntakeError::Erased`].
+/// [`IntakeError::NoTexts`]; [`IntakeError::Row`] at a row whose texts differ from those on record; [`IntakeError::LateFields`];
+/// [`IntakeError::Erased`].
 pub fn plan(
     home: &Home,
     ledger: &Ledger,
@@ -118,7 +122,7 @@ pub fn plan(
         in_the_way,
     };
     let held = texts_held(home, ledger, experiment)?;
-    let (mut fresh, mut already) = (Vec::new(), 0);
+    let (mut fresh, mut known) = (Vec::new(), Vec::new());
     for row in std::mem::take(&mut rows.rows) {
         let (Some(prompt), Some(response)) = (&row.prompt, &row.response) else {
             return Err(IntakeError::NoTexts {
@@ -136,7 +140,7 @@ pub fn plan(
         let draw = (row.policy.clone(), row.item.clone(), row.draw);
         match held.get(&draw) {
             None => fresh.push(row),
-            Some((_, Some(pair))) if (&pair.0, &pair.1) == (prompt, response) => already += 1,
+            Some((_, Some(pair))) if (&pair.0, &pair.1) == (prompt, response) => known.push(row),
             Some((seq, pair)) => {
                 let found = match pair {
                     Some(_) => "others; another response to the same prompt needs its own draw_idx",
@@ -148,8 +152,35 @@ pub fn plan(
         }
     }
     rows.rows = fresh;
+    let already = known.len() as u64;
+    let said = with_new_fields(ledger, experiment, known)?;
+    let fielded = said.len() as u64;
+    rows.rows.extend(said);
     subjects::none_erased(home, ledger, &rows)?;
-    Ok(RowsPlan { rows, already })
+    Ok(RowsPlan {
+        rows,
+        already,
+        fielded,
+    })
+}
+
+/// Of rows that the ledger holds, those of a policy of which a field is said for the first time.
+fn with_new_fields(
+    ledger: &Ledger,
+    experiment: &ExperimentId,
+    known: Vec<ImportRow>,
+) -> Result<Vec<ImportRow>, SessionError> {
+    let new = batch::new_fields(ledger, experiment, &known)?.unwrap_or_default();
+    let Some(first) = new.iter().flat_map(|of| &of.fields).next() else {
+        return Ok(Vec::new());
+    };
+    let labelled = said::asked(ledger.state(), experiment).and_then(|of| of.first_label);
+    if let Some(seq) = labelled {
+        let field = first.clone();
+        return Err(IntakeError::LateFields { field, seq }.into());
+    }
+    let is_said = |row: &ImportRow| new.iter().any(|of| of.policy == row.policy);
+    Ok(known.into_iter().filter(is_said).collect())
 }
 
 /// Takes in the rows of a plan that are new; nothing where there are none.

@@ -17,6 +17,7 @@ pub mod steps;
 pub use bench::Bench;
 
 use clover_event::id::AccountId;
+use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
 use clover_event::id::ManifestId;
@@ -59,6 +60,8 @@ pub enum IterationError {
     NoAccount {
         /// The account that is named.
         account: AccountId,
+        /// The iteration that was to be opened.
+        iteration: IterationId,
         /// The manifest that names it.
         manifest: ManifestId,
     },
@@ -138,8 +141,13 @@ pub enum IterationError {
     #[error("several designs hold sealed labels for confirm")]
     SeveralDesigns,
     /// A step is due still after it was done.
-    #[error("{} is due still after it was done", .0.as_str())]
-    Still(Step),
+    #[error("iteration {iteration}: {} is due still after it was done", .step.as_str())]
+    Still {
+        /// The iteration.
+        iteration: IterationId,
+        /// The step.
+        step: Step,
+    },
     /// Another step is due.
     #[error("iteration {iteration}: {} is due, not {}", .due.as_str(), .step.as_str())]
     StepNotDue {
@@ -166,6 +174,16 @@ pub enum IterationError {
         "a patch that changes what the judge is told needs rulebook {0}, and an older one is in force"
     )]
     Unruled(u32),
+    /// The judge of an iteration is told a text of its own, and a patch would take its place.
+    #[error(
+        "the patch changes what judge {judge} is told, and that is a text of its own: the template renders only rubrics, and the text would be lost"
+    )]
+    OwnPrompt {
+        /// The judge.
+        judge: JudgeId,
+        /// Its experiment.
+        experiment: ExperimentId,
+    },
     /// The judge of an iteration is told nothing, and a patch changes what it is told.
     #[error(
         "the patch changes what the judge is told, and judge {judge} {why}; iteration.design.judge of a manifest names one that is a program"

@@ -170,6 +170,7 @@ fn account(
     match (known, peeks) {
         (None, None) => Err(IterationError::NoAccount {
             account,
+            iteration: opened.iteration.clone(),
             manifest: manifest.clone(),
         }),
         (Some(known), Some(asked)) if known.amount != asked.value() => {

@@ -50,7 +50,7 @@ pub fn bench(state: &State, iteration: &IterationId) -> Result<Bench, IterationE
 /// the ledger's to refuse.
 ///
 /// # Errors
-/// [`IterationError::Patch`] where a check fails; else as [`bench()`] and [`append::submit_one`]. Nothing was appended then.
+/// [`IterationError::Patch`] where a check fails, [`IterationError::OwnPrompt`] where the judge is told a text of its own; else as [`bench()`] and [`append::submit_one`]. Nothing was appended then.
 pub fn propose(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
@@ -66,6 +66,7 @@ pub fn propose(
         .check(yaml.as_bytes(), None)
         .map_err(|fault| IterationError::Patch(Box::new(fault)))?;
     let (patch, checked) = rescore::decided(ledger, iteration, (&bench, yaml), found)?;
+    rescore::check_retold(ledger, iteration, (&bench, &checked))?;
     let payload = patches::propose(yaml, iteration, (&patch, &checked), by);
     let it = state.fold::<Iterations>().by_id.get(iteration);
     let experiment = it.map(|it| it.experiment.clone());

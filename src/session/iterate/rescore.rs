@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 
 use clover_event::Kind;
+use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
 use clover_event::id::JudgeId;
+use clover_event::payload::manifest::IterationPlan;
 use clover_event::payload::scoring::JudgePort;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_ledger::AppendedEvent;
@@ -24,6 +26,7 @@ use clover_workflow::iterate::rows::RowName;
 use clover_workflow::judge::run::Frame;
 use clover_workflow::patches::Bench as PatchBench;
 use clover_workflow::prompts;
+use clover_workflow::prompts::JudgePrompt;
 use zeroize::Zeroizing;
 
 use crate::error::SessionError;
@@ -74,7 +77,7 @@ pub struct RescoreRequest {
 /// What a patch asks of the judge of its iteration; `None` where it changes nothing that the judge is told.
 ///
 /// # Errors
-/// [`IterationError::Untold`] where nobody can be told.
+/// [`IterationError::Untold`] where nobody can be told, and [`IterationError::OwnPrompt`] where a text of its own would be lost.
 pub fn asking(
     ledger: &Ledger,
     iteration: &IterationId,
@@ -83,7 +86,8 @@ pub fn asking(
     let record = recorded(ledger, iteration, ledger.size())?;
     let plan = &record.opened.said.params;
     let prompt = prompts::rendered(&checked.rubric, Some(plan));
-    if prompt.hash == prompts::rendered(&bench.rubric, Some(plan)).hash {
+    let base = prompts::rendered(&bench.rubric, Some(plan));
+    if prompt.hash == base.hash {
         return Ok(None);
     }
     let named = plan.design.as_ref().and_then(|of| of.judge.as_ref());
@@ -107,6 +111,7 @@ pub fn asking(
             return Err(untold(Some(&judge.judge), "is nobody: its scores were imported").into());
         }
     }
+    check_template(&record.experiment, judge, &base)?;
     let told = judge.told(prompts::reference(&prompt.text), prompt.hash);
     let told = told.ok_or_else(|| untold(Some(&judge.judge), "has too long a name"))?;
     let of = (&record.experiment, iteration);
@@ -119,6 +124,40 @@ pub fn asking(
         judge: told.judge,
         rows: mine.count(),
     }))
+}
+
+/// Refuses to tell a judge a rendered rubric in place of a text of its own.
+fn check_template(
+    experiment: &ExperimentId,
+    judge: &JudgeRegistered,
+    base: &JudgePrompt,
+) -> Result<(), IterationError> {
+    if prompts::can_be_retold(judge, base) {
+        return Ok(());
+    }
+    Err(IterationError::OwnPrompt {
+        judge: judge.judge.clone(),
+        experiment: experiment.clone(),
+    })
+}
+
+/// Refuses a patch that changes what the judge of its iteration is told, where that is a text of the judge's own.
+///
+/// # Errors
+/// [`IterationError::OwnPrompt`].
+pub fn check_retold(
+    ledger: &Ledger,
+    iteration: &IterationId,
+    (bench, checked): (&PatchBench, &CheckedPatch),
+) -> Result<(), SessionError> {
+    let record = recorded(ledger, iteration, ledger.size())?;
+    let plan: Option<&IterationPlan> = Some(&record.opened.said.params);
+    let base = prompts::rendered(&bench.rubric, plan);
+    let is_changed = prompts::rendered(&checked.rubric, plan).hash != base.hash;
+    match record.judge().filter(|_| is_changed) {
+        Some(judge) => Ok(check_template(&record.experiment, judge, &base)?),
+        None => Ok(()),
+    }
 }
 
 /// Whether a patch that lists new sources needs one verified, by the answers on record: its checks once more, with the hosts
@@ -285,7 +324,8 @@ fn ask(
 }
 
 /// A hypothesis on the answers of the judge that is told what it changes: asked about every row of fit and dev, and every
-/// anchor. One that changes nothing that a judge is told, or whose judge is no program, is given back as it is.
+/// anchor. One that changes nothing that a judge is told, or whose judge is no program or is told a text of its own, is given
+/// back as it is.
 ///
 /// # Errors
 /// [`IterationError`] and [`JudgingError`]; answers that were recorded before stand, and the step goes on from there.
@@ -296,7 +336,10 @@ pub(super) fn before_gates(
     of: Hypothesis,
 ) -> Result<(Hypothesis, Option<PatchRescore>), SessionError> {
     let is_fitted = bench.record.fitted_of(Some(of.hash)).is_some();
-    let judge = of.judge(&course.loaded);
+    let base = prompts::rendered(&course.loaded.rubric, Some(&course.loaded.plan));
+    let own = course.loaded.registered.as_ref();
+    let can_be_retold = own.is_some_and(|own| prompts::can_be_retold(own, &base));
+    let judge = of.judge(&course.loaded).filter(|_| can_be_retold);
     let (Some(judge), None, false) = (judge, &of.answers, is_fitted) else {
         return Ok((of, None));
     };

@@ -193,7 +193,11 @@ pub fn advance(
         return Ok(Progress::Waits(Wait::Reviews(lacking)));
     }
     if before == Some(step) && step != Step::Accept {
-        return Err(IterationError::Still(step).into());
+        return Err(IterationError::Still {
+            iteration: bench.id.clone(),
+            step,
+        }
+        .into());
     }
     let done = take(bench, ports, step, design)?;
     Ok(done.map_or(Progress::Waits(Wait::Patches), Progress::Done))

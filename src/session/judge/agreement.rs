@@ -7,7 +7,9 @@ use clover_event::payload::scoring::JudgeCompared;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
+use clover_stats::inference::Interval;
 use clover_workflow::judge::agreement;
+use clover_workflow::judge::agreement::AgreementDoubts;
 
 use crate::error::SessionError;
 use crate::judge::error::JudgingError;
@@ -20,10 +22,30 @@ use crate::ports::Ports;
 pub struct Comparison {
     /// What was found.
     pub said: JudgeCompared,
+    /// What stands against a claim, by the rows and labels themselves.
+    pub doubts: AgreementDoubts,
     /// Where it stands on record; `None` where it does not.
     pub seq: Option<u64>,
     /// Where a comparison that a plan named stands, with other numbers; `None` where none does.
     pub seen: Option<u64>,
+}
+
+impl Comparison {
+    /// The judge that agrees better by the interval, whatever stands against a claim.
+    pub fn by_interval(&self) -> Option<&JudgeId> {
+        let ends = (self.said.low.value(), self.said.high.value());
+        self.judge(agreement::better(ends))
+    }
+
+    /// The judge that agrees better whatever late and missing scores are.
+    pub fn settled(&self) -> Option<&JudgeId> {
+        let (low, high) = (self.said.low.value(), self.said.high.value());
+        self.judge(self.doubts.better(Interval { low, high }))
+    }
+
+    fn judge(&self, at: Option<usize>) -> Option<&JudgeId> {
+        at.map(|at| [&self.said.first, &self.said.second][at])
+    }
 }
 
 /// Compares two judges on the rows that both scored, as the log stood at a state. Appends nothing. One that is on record with
@@ -41,7 +63,7 @@ pub fn compare(
     // In the order that is on record, where one is.
     let first_said = earlier.first().map(|(_, said)| [&said.first, &said.second]);
     let pair = first_said.unwrap_or([&first, &second]);
-    let found = agreement::compared(ledger, experiment, pair, state.size);
+    let found = agreement::compared((ledger, state.size), state, experiment, pair);
     let found = found.map_err(|error| JudgingError::Compared {
         first: first.clone(),
         second: second.clone(),
@@ -54,14 +76,16 @@ pub fn compare(
     if let Some((seq, said)) = same {
         return Ok(Comparison {
             said: said.clone(),
+            doubts: found.doubts.clone(),
             seq: Some(*seq),
             seen: None,
         });
     }
-    let plan = agreement::plan(ledger, state, experiment, pair)?;
+    let plan = agreement::plan((ledger, state.size), state, experiment, pair)?;
     let mut seen = earlier.iter().filter(|(_, said)| said.plan.is_some());
     Ok(Comparison {
         said: found.said(pair, plan, state.size.saturating_sub(1)),
+        doubts: found.doubts.clone(),
         seq: None,
         seen: seen.next().map(|(seq, _)| *seq),
     })

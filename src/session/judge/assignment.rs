@@ -15,6 +15,7 @@ use clover_ground::digest::Digest;
 use clover_ground::sign::Signer;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::rulebooks::Question;
 use clover_num::Micro;
 use clover_rubric::evidence;
 use clover_rubric::extract;
@@ -30,6 +31,7 @@ use clover_workflow::judge::run::Frame;
 use clover_workflow::judge::run::ProbeEvidence;
 use clover_workflow::judge::run::RawRecord;
 use clover_workflow::judge::run::Reading;
+use clover_workflow::prompts;
 
 use crate::error::SessionError;
 use crate::intake::batch;
@@ -59,8 +61,8 @@ pub struct JudgeSpec {
     pub judge: JudgeId,
     /// What answers.
     pub model: Model,
-    /// The template with the rubric fields that it shows; empty where there is none.
-    pub prompt: Vec<u8>,
+    /// What a program is told in every ask; empty where it is told nothing.
+    pub prompt: String,
     /// What is known of sources, facts and tool calls: the bytes, and what they say.
     pub known: Option<(Vec<u8>, ProbeEvidence)>,
     /// The scale that a program answers on, where it is not 0 to 1.
@@ -77,6 +79,8 @@ pub struct Assignment {
     /// The rows.
     pub rows: Vec<ImportRow>,
     known: Option<Vec<u8>>,
+    /// What it is told, where it was handed in and is to be kept.
+    prompt: Option<String>,
     frame: Frame,
     children: u16,
 }
@@ -133,6 +137,8 @@ impl Assignment {
             Some(fields) => fields.version(),
             None => evidence::SCHEMA.to_owned(),
         };
+        let is_told = port == JudgePort::Command && !spec.prompt.is_empty();
+        let prompt = is_told.then(|| spec.prompt.clone());
         let registration = JudgeRegistered {
             decoding: Decoding {
                 temperature_micro: Micro::default(),
@@ -146,8 +152,8 @@ impl Assignment {
             model,
             of: None,
             port,
-            prompt: None,
-            prompt_hash: Digest::sha256(&spec.prompt),
+            prompt: prompt.as_deref().map(prompts::reference),
+            prompt_hash: Digest::sha256(spec.prompt.as_bytes()),
             scale: spec.scale,
             tool_snapshot: Digest::sha256(known.as_deref().unwrap_or_default()),
         };
@@ -157,20 +163,30 @@ impl Assignment {
             registration,
             rows,
             known,
+            prompt,
             children: children.clamp(1, CHILDREN_MAX),
         }
     }
 
-    /// The same assignment for a judge that is another but for what it is told: that it says so, and what it is told, stands in
-    /// its registration alone.
+    /// The same assignment for a judge that is registered already. What it is told stands in its registration, and need not be
+    /// handed in again; one that is another but for what it is told says so there alone. A judge that was registered when
+    /// programs were told nothing is told nothing now.
     ///
     /// # Errors
-    /// What reading the log gives.
+    /// [`JudgingError::Unruled`] where the rules in force do not keep what a judge is told; and what reading the log gives.
     pub fn as_registered(self, ledger: &Ledger) -> Result<Self, SessionError> {
-        let standing = self.standing(ledger)?.map(|of| of.judge);
-        let Some(standing) = standing.filter(|of| of.of.is_some()) else {
+        let Some(standing) = self.standing(ledger)?.map(|of| of.judge) else {
+            if self.prompt.is_some() && !ledger.state().asks(Question::OwnPrompt) {
+                return Err(JudgingError::Unruled(Question::OwnPrompt.since()).into());
+            }
             return Ok(self);
         };
+        let mine = &self.registration;
+        let is_silent = mine.prompt_hash == Digest::sha256(b"");
+        let is_same = standing.prompt_hash == mine.prompt_hash;
+        if standing.of.is_none() && !is_same && !(is_silent && standing.prompt.is_some()) {
+            return Ok(self);
+        }
         let registration = JudgeRegistered {
             of: standing.of,
             prompt: standing.prompt,
@@ -180,8 +196,14 @@ impl Assignment {
         Ok(Self {
             frame: self.frame.under(registration.clone()),
             registration,
+            prompt: None,
             ..self
         })
+    }
+
+    /// Whether it is told something in every ask.
+    pub fn is_told(&self) -> bool {
+        self.registration.prompt.is_some()
     }
 
     /// The judge's name.
@@ -220,7 +242,8 @@ impl Assignment {
         scorer: &Signer,
     ) -> Result<EventId, SessionError> {
         let command = Command::new(self.registration.clone(), Some(self.experiment.clone()));
-        let blobs: Vec<Vec<u8>> = self.known.iter().cloned().collect();
+        let mut blobs: Vec<Vec<u8>> = self.known.iter().cloned().collect();
+        blobs.extend(self.prompt.as_ref().map(|text| text.clone().into_bytes()));
         let appended = ledger.append_with_blobs(&[command], scorer, &blobs)?;
         Ok(appended[0].id)
     }
@@ -283,8 +306,9 @@ impl Assignment {
             return Ok(vec![Box::new(self.scores_on_record(ledger, rows)?)]);
         }
         let (judge, fields) = (&self.registration, self.fields());
-        let judges =
-            (0..self.children).map(|_| registration::opened_with(ports, ledger, judge, fields));
+        let told = self.prompt.as_deref();
+        let judges = (0..self.children)
+            .map(|_| registration::opened_with(ports, ledger, judge, (fields, told)));
         judges.collect()
     }
 

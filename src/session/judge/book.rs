@@ -7,10 +7,8 @@ use clover_event::id::ItemId;
 use clover_event::id::JudgeId;
 use clover_event::id::PolicyId;
 use clover_event::id::Root;
-use clover_event::id::Text;
 use clover_event::payload::intake::ImportFormat;
 use clover_event::payload::judge::ScoreConflict;
-use clover_event::payload::record::NoteRecorded;
 use clover_event::payload::scoring::EvidenceRecorded;
 use clover_ground::sign::Signer;
 use clover_ledger::Command;
@@ -34,6 +32,7 @@ use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::IntakeRequest;
 use crate::intake::batch;
+use crate::intake::remarks;
 use crate::judge::assignment::Assignment;
 use crate::judge::error::JudgingError;
 
@@ -231,24 +230,8 @@ impl Book<'_> {
         if remarks.is_empty() {
             return Ok(());
         }
-        let mut lines = Vec::new();
-        for remark in remarks {
-            serde_json::to_writer(&mut lines, remark).expect("BUG: ids and texts are JSON");
-            lines.push(b'\n');
-        }
         let ambient = self.ledger.ambient().clone();
-        let (private, stored) =
-            batch::private(self.home, &ambient, &lines, "application/x-ndjson")?;
-        let text = format!(
-            "what judge {} said of {} rows, private, subject {}",
-            self.judge,
-            remarks.len(),
-            private.subject.to_hex()
-        );
-        let note = NoteRecorded {
-            blob: Some(private.blob),
-            text: Text::new(text).expect("BUG: an id and a digest are short"),
-        };
+        let (note, stored) = remarks::noted(self.home, &ambient, self.judge, remarks)?;
         entries.commands.push(self.command(note, registered));
         entries.blobs.push(stored);
         Ok(())

@@ -76,6 +76,16 @@ pub enum JudgingError {
     /// What a judge is told is not at hand.
     #[error("what judge {0} is told is not at hand: its blob is missing, or is no text")]
     NoPrompt(JudgeId),
+    /// What a judge is told is another text than the one that it was registered with.
+    #[error(
+        "what judge {0} is told is kept, and is not the text whose hash its registration names"
+    )]
+    OtherPrompt(JudgeId),
+    /// The rules in force do not keep what a judge is told.
+    #[error(
+        "a judge that is told a text of its own needs rulebook {0}, and an older one is in force"
+    )]
+    Unruled(u32),
     /// A row cannot be judged.
     #[error("line {line}: {item} has no prompt, or no response")]
     NoTexts {

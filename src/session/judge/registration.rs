@@ -5,8 +5,10 @@ use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
+use clover_event::payload::BlobRef;
 use clover_event::payload::scoring::JudgeRegistered;
 use clover_event::registry;
+use clover_ground::digest::Digest;
 use clover_ledger::History;
 use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
@@ -57,27 +59,40 @@ pub fn opened(
     judge: &JudgeRegistered,
 ) -> Result<Box<dyn Judge + Send>, SessionError> {
     let known = known(ledger, judge)?;
-    opened_with(ports, ledger, judge, known.evidence.as_ref())
+    opened_with(ports, ledger, judge, (known.evidence.as_ref(), None))
 }
 
-/// The same with the fields of evidence that it returns.
+/// The same with the fields of evidence that it returns, and what it is told where that is not on record yet.
 pub(super) fn opened_with(
     ports: &mut dyn Judges,
     ledger: &Ledger,
     judge: &JudgeRegistered,
-    fields: Option<&EvidenceFields>,
+    (fields, told): (Option<&EvidenceFields>, Option<&str>),
 ) -> Result<Box<dyn Judge + Send>, SessionError> {
     let mut port = ports.judge(judge)?;
     if let Some(fields) = fields {
         port.expect(fields);
     }
-    if let Some(blob) = &judge.prompt {
-        let absent = || JudgingError::NoPrompt(judge.judge.clone());
-        let bytes = History::blob(ledger, &blob.blake3)?.ok_or_else(absent)?;
-        let text = String::from_utf8(bytes).map_err(|_| absent())?;
-        port.tell(&text);
+    if let Some(text) = told {
+        port.tell(text);
+    } else if let Some(blob) = &judge.prompt {
+        port.tell(&kept_prompt(ledger, judge, blob)?);
     }
     Ok(port)
+}
+
+/// What a judge is told, as it was kept. A text of its own has the hash that its registration names.
+fn kept_prompt(
+    ledger: &Ledger,
+    judge: &JudgeRegistered,
+    blob: &BlobRef,
+) -> Result<String, SessionError> {
+    let absent = || JudgingError::NoPrompt(judge.judge.clone());
+    let bytes = History::blob(ledger, &blob.blake3)?.ok_or_else(absent)?;
+    if judge.of.is_none() && Digest::sha256(&bytes) != judge.prompt_hash {
+        return Err(JudgingError::OtherPrompt(judge.judge.clone()).into());
+    }
+    Ok(String::from_utf8(bytes).map_err(|_| absent())?)
 }
 
 /// The registration of a judge, when there is one.

@@ -3,6 +3,7 @@
 use clover_event::id::AccountId;
 use clover_event::id::AnchorSetId;
 use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
 use clover_event::payload::intake::SplitSeparation;
 use clover_event::payload::manifest::CalibratorMode;
 use clover_event::payload::manifest::IterationDesign;
@@ -12,6 +13,8 @@ use clover_ledger::History;
 use clover_ledger::State;
 use clover_num::Count;
 use clover_projection::budgets::Budgets;
+use clover_projection::judges::ExperimentJudges;
+use clover_projection::judges::Judges;
 use clover_projection::rubrics::Rubrics;
 use clover_projection::splits::Splits;
 use clover_workflow::iterate::course::CourseError;
@@ -47,13 +50,15 @@ pub struct LedgerDraft {
     pub window: FitWindow,
 }
 
-/// Drafts a plan from the fit part of the split that an iteration would run on.
+/// Drafts a plan from the fit part of the split that an iteration would run on; `judge` is whose scores are read, where several
+/// have some.
 ///
 /// # Errors
-/// [`PreregError::NoRubric`]; [`SessionError::Course`] where rows, labels or a split lack.
+/// [`PreregError::NoRubric`]; [`PreregError::SeveralJudges`]; [`SessionError::Course`] where rows, labels or a split lack.
 pub fn draft(
     (history, state): (&dyn History, &State),
     experiment: &ExperimentId,
+    judge: Option<&JudgeId>,
     through: u64,
 ) -> Result<LedgerDraft, SessionError> {
     let rubric = state.fold::<Rubrics>().in_force(experiment);
@@ -63,7 +68,13 @@ pub fn draft(
     let account = accounts
         .find(|(_, account)| account.unit.as_str() == "peek")
         .map(|(id, _)| id.clone());
-    let bare = bare(rubric_hash);
+    let judges = state.fold::<Judges>().of(experiment);
+    let mut scorers = judges.into_iter().flat_map(ExperimentJudges::own_scorers);
+    if let (None, Some(first), Some(second)) = (judge, scorers.next(), scorers.next()) {
+        let (first, second) = (first.clone(), second.clone());
+        return Err(PreregError::SeveralJudges { first, second }.into());
+    }
+    let bare = bare(rubric_hash, judge);
     let window = rows::fit_window(history, experiment, &bare, through);
     let window = window.map_err(CourseError::Rows)?;
     let draft = draft::draft(&window).map_err(CourseError::Unfit)?;
@@ -84,8 +95,8 @@ pub fn draft(
     })
 }
 
-/// A design that names nothing but a rubric: whatever else a draft says is found.
-fn bare(rubric_hash: Digest) -> IterationDesign {
+/// A design that names nothing but a rubric, and a judge where one is said: whatever else a draft says is found.
+fn bare(rubric_hash: Digest, judge: Option<&JudgeId>) -> IterationDesign {
     IterationDesign {
         anchors: None,
         calibrator: CalibratorMode::Monotone,
@@ -93,7 +104,7 @@ fn bare(rubric_hash: Digest) -> IterationDesign {
         dev_calls_max: Count::default(),
         environments: Vec::new(),
         frozen_paths: None,
-        judge: None,
+        judge: judge.cloned(),
         must_not_regress: RegressionGuard::Guard,
         no_environment_claimed: None,
         patch_account: None,

@@ -7,6 +7,7 @@ pub mod registration;
 pub mod sealed;
 
 use clover_event::id::ExperimentId;
+use clover_event::id::JudgeId;
 use clover_event::id::ManifestId;
 use clover_ground::digest::Digest;
 use clover_ledger::State;
@@ -44,6 +45,16 @@ pub enum PreregError {
         "countersign: the custodian's key is another than the registrar's; nothing was recorded"
     )]
     SameKey,
+    /// Several judges have scores, and a draft reads those of one.
+    #[error(
+        "several judges have scores, {first} and {second} among them: a plan reads those of one"
+    )]
+    SeveralJudges {
+        /// One of them.
+        first: JudgeId,
+        /// Another one.
+        second: JudgeId,
+    },
     /// An amendment changes nothing.
     #[error("it says what the version in force says")]
     Unchanged(ManifestId),

@@ -1,6 +1,7 @@
 //! An analysis as a file: numbers, a plot, or one page without scripts or outside references.
 
 use crate::report::forest::escaped;
+use crate::report::page;
 use crate::view::View;
 use crate::view::analysis::AnalysisShown;
 use crate::view::analysis::EXPLORATORY;
@@ -34,50 +35,54 @@ impl AnalysisShown<'_> {
 
     /// One page without scripts or outside references.
     fn page(&self) -> String {
-        let mut out = String::from(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Policy values</title>\n\
-             <style>body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
-             color:#1d232b}table{border-collapse:collapse;margin:1rem 0}td,th{padding:.3rem .8rem .3rem 0;\
-             text-align:left;border-bottom:1px solid #e3e6ea;font-variant-numeric:tabular-nums}\
-             .banner{background:#fff4d6;padding:.6rem 1rem;border-radius:.4rem}svg{max-width:100%;height:auto}\
-             </style></head><body>\n",
-        );
+        let mut out = page::top("Policy values - Clover");
         let mut put = |line: String| {
-            out.push_str(&line);
             out.push('\n');
+            out.push_str(&line);
         };
+        put("<body>\n<a class=\"skip\" href=\"#main\">To the values</a>\n<header>\n<p class=\"kicker\">Clover</p>".to_owned());
         put(format!(
-            "<h1>Policy values</h1><p class=\"banner\">{EXPLORATORY}. Source {}; {}.</p>",
+            "<h1>Policy values</h1>\n</header>\n<main id=\"main\">\n<div class=\"gap\"><p>{EXPLORATORY}. Source {}; {}.</p></div>",
             escaped(&self.source),
             escaped(&self.method()),
         ));
-        put(self.values_plot().svg());
+        let drawing = |svg: &str, name: &str| {
+            format!(
+                "<figure>\n<p class=\"hint w1\">The drawing is wider: scroll sideways.</p><div class=\"scroll\" \
+                 tabindex=\"0\" role=\"group\" aria-label=\"{name}, drawn\">\n{svg}</div>\n</figure>"
+            )
+        };
+        put(drawing(&self.values_plot().svg(), "Policy values"));
         put(format!(
-            "<table><tr><th>policy</th><th>value</th><th>{} % interval</th><th>labels alone</th><th>labels</th>\
-             <th>rows</th><th>level</th></tr>",
+            "<p class=\"hint w1\">More columns: scroll sideways.</p><div class=\"scroll\" tabindex=\"0\" role=\"group\" \
+             aria-labelledby=\"values\">\n<table>\n<caption id=\"values\">Policy values</caption>\n<thead><tr>\
+             <th scope=\"col\">policy</th><th scope=\"col\">level</th><th scope=\"col\" class=\"n\">value</th>\
+             <th scope=\"col\" class=\"n\">{} % interval</th><th scope=\"col\" class=\"n\">labels alone</th>\
+             <th scope=\"col\" class=\"n\">labels</th><th scope=\"col\" class=\"n\">rows</th></tr></thead>\n<tbody>",
             self.percent()
         ));
         for policy in &self.analysis.policies {
             put(format!(
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+                 <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
                 escaped(&policy.name),
+                level(policy),
                 self.number(policy.estimate),
                 interval(policy).map_or("none".to_owned(), |of| self.bracket(of)),
                 self.alone(policy),
                 policy.labelled,
                 policy.rows,
-                level(policy),
             ));
         }
-        put("</table>".to_owned());
+        put("</tbody>\n</table>\n</div>".to_owned());
         if !self.analysis.differences.is_empty() {
-            put(self.differences_plot().svg());
+            put(drawing(&self.differences_plot().svg(), "Differences"));
         }
         put("<ul>".to_owned());
         for remark in self.remarks() {
             put(format!("<li>{}</li>", escaped(&escape(&remark))));
         }
-        put("</ul></body></html>".to_owned());
+        put("</ul>\n</main>\n</body>\n</html>\n".to_owned());
         out
     }
 }

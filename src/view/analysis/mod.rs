@@ -385,7 +385,7 @@ impl AnalysisShown<'_> {
             String::new(),
         ];
         let rows = found.differences.iter().map(|pair| {
-            let p = |p: f64| format!("{p:.3}");
+            let p = values::p;
             let (value, interval) = if self.gives_away(pair) {
                 ("withheld".to_owned(), "-".to_owned())
             } else {

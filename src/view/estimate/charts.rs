@@ -328,14 +328,14 @@ pub(super) fn lines(found: &Found) -> Vec<String> {
     let ends = |pick: Option<&i64>| pick.map_or(0.0, |score| *score as f64 / 1e6);
     vec![
         format!(
-            "labels {} and mean label {} at scores {} to {}",
+            "number of labels {} and their mean {} at scores {} to {}",
             sparkline(&counts),
             sparkline(&means),
             ends(atoms.keys().next()),
             ends(atoms.keys().next_back()),
         ),
         format!(
-            "residuals {} by tenth of scores, at most {most:.3} from 0",
+            "mean residual {} by tenth of scores, least first, at most {most:.3} from 0",
             sparkline(&residuals)
         ),
         format!("variance {}", uncertainty(found).text()),

@@ -24,6 +24,7 @@ use crate::view::estimate::digits;
 use crate::view::estimate::doubts::Asked;
 use crate::view::estimate::doubts::ClaimBasis;
 use crate::view::estimate::ends;
+use crate::view::estimate::failed_environment;
 use crate::view::estimate::ranks;
 use crate::view::values;
 use crate::view::values::Pair;
@@ -167,7 +168,7 @@ impl Contrasts<'_> {
     fn table(&self, view: &mut View) {
         let digits = digits(self.found);
         let head = [
-            "difference".to_owned(),
+            answer::headed(self.found.terms.environment.as_ref(), "difference"),
             "value".to_owned(),
             format!("{} % interval", values::percent(self.found.analysis.alpha)),
             "p".to_owned(),
@@ -187,8 +188,8 @@ impl Contrasts<'_> {
                 pair(of),
                 value,
                 interval,
-                format!("{p:.3}"),
-                format!("{adjusted:.3}"),
+                values::p(p),
+                values::p(adjusted),
                 reading(of).to_owned(),
             ]
         });
@@ -277,10 +278,18 @@ impl Contrasts<'_> {
         }
         for &policy in self.places {
             if let Some(of) = self.found.failed(self.experiment, policy) {
+                let name = &self.found.analysis.policies[policy].name;
+                if let Some(scope) = failed_environment((self.found, self.experiment), of.seq) {
+                    remarks.push(format!(
+                        "{name}  calibration fails in {scope} (seq {}), so its differences (!) are withheld; it has no rank until \
+                         a later test of it passes",
+                        of.seq
+                    ));
+                    continue;
+                }
                 remarks.push(format!(
-                    "{}  transport FAIL at seq {}: its calibration does not transfer, so its differences (!) are withheld; \
+                    "{name}  transport FAIL at seq {}: its calibration does not transfer, so its differences (!) are withheld; \
                      it has no rank until it is calibrated on {}",
-                    self.found.analysis.policies[policy].name,
                     of.seq,
                     answer::new_labels(self.found.answers(self.experiment, policy).unwrap_or(1))
                 ));
@@ -321,7 +330,9 @@ impl Contrasts<'_> {
                 .is_some_and(|wide| is_wider(&wide, &of.interval)),
             note: format!("{:+.digits$}", of.difference.value()),
         });
-        values::differences_forest(self.found.analysis.alpha, rows.collect())
+        let mut drawn = values::differences_forest(self.found.analysis.alpha, rows.collect());
+        drawn.title = answer::headed(self.found.terms.environment.as_ref(), &drawn.title);
+        drawn
     }
 
     fn facts(&self, on_record: bool) -> ContrastsFacts {

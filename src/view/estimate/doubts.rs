@@ -3,11 +3,11 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 
 use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::id::JudgeId;
+use crate::event::id::PolicyId;
 use crate::event::payload::assumption::Assumption;
 use crate::event::payload::estimate::ContrastRecorded;
 use crate::event::payload::estimate::EstimateRecorded;
@@ -15,6 +15,7 @@ use crate::event::payload::estimated::Claim;
 use crate::event::payload::estimated::IntervalMethod;
 use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::label::DesignPurpose;
+use crate::ground::shell;
 use crate::ledger::State;
 use crate::ledger::rulebooks;
 use crate::ledger::rulebooks::Question as Asks;
@@ -34,6 +35,7 @@ use crate::view::estimate::digits;
 use crate::view::estimate::ends;
 use crate::view::estimate::standing;
 use crate::view::estimate::width::decisive;
+use crate::view::text::thousands;
 use crate::view::values;
 use crate::view::values::bracket;
 use crate::workflow::analyze::dataset::PromptGap;
@@ -42,6 +44,8 @@ use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::drawn::Undrawn;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::shape;
+use crate::workflow::estimate::shares::LabelRates;
+use crate::workflow::import::kept::UnscoredRows;
 use crate::workflow::judge::kinship;
 
 /// What the record says against a claim about an experiment, whatever its numbers are.
@@ -52,9 +56,11 @@ pub struct ClaimBasis {
     /// What the judge shares with policies and with other judges, a sentence each.
     kinship: Vec<String>,
     /// What each registered design for calibration draws, as shares of rows from 0 to 1.
-    label_rates: BTreeMap<DesignId, LabelRate>,
+    label_rates: LabelRates,
     /// Margins of audits that plans register, each with the entry since which.
     margins: Vec<(u64, Micro)>,
+    /// Designs for audits, with whether any of their labels is on record.
+    probes: Vec<(DesignId, bool)>,
     /// Which rulebook judges from which entry on.
     rulebooks: Vec<RulebookAdoption>,
 }
@@ -69,44 +75,23 @@ const OF_AUDITS: [Asks; 6] = [
     Asks::TimelyProbes,
 ];
 
-/// The share of rows that a design for calibration draws, from 0 to 1.
-#[derive(Clone, Copy, Debug)]
-struct LabelRate {
-    /// The largest of its strata.
-    most: f64,
-    /// That of every row; `None` where it has strata.
-    even: Option<f64>,
-}
-
 impl ClaimBasis {
     /// As the folds have it.
     pub fn of(state: &State, experiment: &ExperimentId, judge: &JudgeId) -> Self {
-        let designs = state.fold::<Designs>().by_experiment.get(experiment);
-        let designs = designs.into_iter().flat_map(|of| &of.designs);
-        let label_rates = designs.filter_map(|(id, design)| {
-            let of = design.registered.as_ref()?;
-            let strata = of.strata.values().copied();
-            let largest = strata.chain([of.inclusion_micro]).max()?;
-            let share = |micro: i64| (micro as f64 / 1e6).min(1.0);
-            let rate = LabelRate {
-                most: share(largest),
-                even: of.strata.is_empty().then(|| share(of.inclusion_micro)),
-            };
-            (of.purpose == DesignPurpose::Calibrate).then(|| (id.clone(), rate))
-        });
         let records = state.fold::<Manifests>().by_id.values();
         let records = records.filter(|of| of.experiment.as_ref() == Some(experiment));
         let versions = records.flat_map(|of| &of.versions);
         let margins = versions
             .filter_map(|of| Some((of.since()?, of.manifest.transport.as_ref()?.margin_micro)));
         Self {
-            failing: assumptions(state, experiment),
+            failing: assumptions(state, experiment, judge),
             kinship: kinship::of_registered(state, experiment, judge)
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            label_rates: label_rates.collect(),
+            label_rates: LabelRates::of(state, experiment),
             margins: margins.collect(),
+            probes: probes(state, experiment),
             rulebooks: state.keyring.rulebooks.clone(),
         }
     }
@@ -134,6 +119,30 @@ impl ClaimBasis {
         !is_asked
             && margin.value() > drifts::usual::USUAL_MARGIN
             && !self.margins.iter().any(is_planned)
+    }
+
+    /// The command that has values audited which nobody checked yet, whose scores are a judge's.
+    pub(super) fn next_audit(&self, judge: &JudgeId) -> String {
+        let labelled = self.probes.iter().filter(|(_, is_labelled)| *is_labelled);
+        let labelled: Vec<&DesignId> = labelled.map(|(design, _)| design).collect();
+        let mut next = match (labelled.as_slice(), self.probes.first()) {
+            ([], None) => {
+                return "clover label design new probes --purpose audit --probability 0.1"
+                    .to_owned();
+            }
+            ([], Some((design, _))) => {
+                let design = shell::word(design);
+                return format!("clover import labels FILE --design {design}");
+            }
+            ([_], _) => "clover audit transport".to_owned(),
+            ([design, ..], _) => {
+                format!("clover audit transport --design {}", shell::word(*design))
+            }
+        };
+        if judge.as_str() != "judge" {
+            next += &format!(" --judge {}", shell::word(judge));
+        }
+        next
     }
 
     /// What the judge shares with policies and with other judges, a sentence each.
@@ -165,8 +174,8 @@ impl Asked<'_> {
     /// The answer where values were asked for.
     pub(super) fn values(&self, on_record: bool) -> BestPolicy {
         let order = match &self.found.gathered.first_contrast {
-            None => OrderStanding::Unrecorded,
-            Some(_) => self.order_standing(),
+            None if !self.shares_nothing() => OrderStanding::Unrecorded,
+            _ => self.order_standing(),
         };
         self.answer(on_record, order)
     }
@@ -174,6 +183,15 @@ impl Asked<'_> {
     /// The answer where an order was asked for.
     pub(super) fn order(&self, on_record: bool) -> BestPolicy {
         self.answer(on_record, self.order_standing())
+    }
+
+    /// Whether no two of the policies have scores of a common prompt: then no comparison could order them.
+    fn shares_nothing(&self) -> bool {
+        let (gaps, count) = (
+            self.found.gathered.dataset.gaps(self.places),
+            self.places.len(),
+        );
+        count > 1 && gaps.disjoint().count() == count * (count - 1) / 2
     }
 
     /// Whether these differences are those that were recorded first.
@@ -199,6 +217,7 @@ impl Asked<'_> {
         let gaps = self.found.gathered.dataset.gaps(self.places);
         let order = |first: usize, second: usize| self.told_apart(first, second);
         let mut obstacles = self.basis.failing.clone();
+        obstacles.extend(self.tainted());
         obstacles.extend(self.unscored());
         obstacles.extend(self.labels(&rows));
         let mut remarks = self.answered();
@@ -207,8 +226,9 @@ impl Asked<'_> {
             self.older_audit(row, &mut obstacles, &mut remarks);
         }
         remarks.extend(self.scored_late());
+        remarks.extend(self.never_scored());
         remarks.extend(self.undrawn());
-        Question {
+        let mut found = Question {
             policies: &policies,
             order: &order,
             percent: values::percent(self.found.analysis.alpha),
@@ -218,7 +238,10 @@ impl Asked<'_> {
             remarks: &remarks,
             order_standing,
         }
-        .answer()
+        .answer();
+        let scope = self.found.terms.environment.as_ref();
+        found.answer.text = answer::within(scope, found.answer.text);
+        found
     }
 
     /// How a value stands; one that an environment withholds failed no audit of its own.
@@ -274,7 +297,22 @@ impl Asked<'_> {
         let uneven = gaps.uneven();
         let uneven =
             uneven.map(|((first, second), gap)| values::uneven(name(first), name(second), gap));
-        lacking.chain(uneven).collect()
+        let disjoint = gaps.disjoint();
+        let disjoint = disjoint.map(|(first, second)| values::disjoint(name(first), name(second)));
+        disjoint.chain(lacking).chain(uneven).collect()
+    }
+
+    /// Policies that rest on entries of a compromised key.
+    fn tainted(&self) -> Vec<String> {
+        let tainted = self.found.tainted.iter();
+        let tainted = tainted.filter(|(policy, _)| self.places.contains(policy));
+        let sentence = tainted.map(|(&policy, key)| {
+            format!(
+                "{} rests on labels, scores or a fit of key {key} from its compromise on: nothing is claimed of it.",
+                self.found.name(policy)
+            )
+        });
+        sentence.collect()
     }
 
     /// Rows on record that the judge has no score of: which ones it has may have been chosen, or have come first.
@@ -292,6 +330,19 @@ impl Asked<'_> {
             ));
         }
         found
+    }
+
+    /// Policies with rows on record and no score of this judge: no value and no comparison is of them.
+    fn never_scored(&self) -> Vec<String> {
+        let all = self.found.gathered.unscored.iter();
+        let never = all.filter(|(_, of)| of.unscored == of.rows);
+        let sentence = |(name, of): (&PolicyId, &UnscoredRows)| {
+            format!(
+                "{name} has {} rows on record and no score by this judge: it stands in no value here.",
+                thousands(of.rows)
+            )
+        };
+        never.map(sentence).collect()
     }
 
     /// What was not asked of the audit that a value rests on, since an older rulebook judged it.
@@ -350,7 +401,11 @@ impl Asked<'_> {
             let labels: Vec<f64> = of.labels.iter().flatten().copied().collect();
             let strata = self.strata(policy);
             if strata.is_empty() {
-                found.extend(self.beyond_the_draw(policy));
+                let beyond = self
+                    .basis
+                    .label_rates
+                    .beyond_the_draw(&self.found.gathered, policy);
+                found.extend(beyond.iter().map(values::beyond_the_draw));
             }
             for (&inclusion, (rows, labels)) in &strata {
                 found.extend(beyond_its_draw(&of.name, inclusion, labels.len(), *rows));
@@ -377,59 +432,6 @@ impl Asked<'_> {
             }
         }
         found
-    }
-
-    /// More rows of a policy are labelled by a design than that one can have drawn: each stands for its own labels, and a
-    /// design that nobody labelled by excuses none. Or fewer are labelled by all of them than the one that draws most drew.
-    fn beyond_the_draw(&self, policy: usize) -> Vec<String> {
-        let of = &self.found.gathered.dataset.policies[policy];
-        let name = &of.name;
-        let by_design = self.found.gathered.sources[policy].labelled.iter();
-        let beyond = by_design.filter_map(|(design, labelled)| {
-            let rate = self.basis.label_rates.get(design)?.most;
-            let LabelUnits { what, all, labelled } = LabelUnits::of(&of.prompts, labelled);
-            let drawn = all as f64 * rate;
-            shape::is_above_draw(all, labelled, rate).then(|| {
-                format!(
-                    "{labelled} of {all} {what} of {name} are labelled by {design}, which draws about {drawn:.0}: somebody chose \
-                     among them."
-                )
-            })
-        });
-        let mut found: Vec<String> = beyond.collect();
-        found.extend(self.short_of_the_draw(policy));
-        found
-    }
-
-    /// Fewer rows of a policy are labelled than the designs of its labels draw.
-    fn short_of_the_draw(&self, policy: usize) -> Option<String> {
-        let of = &self.found.gathered.dataset.policies[policy];
-        let with_label = |row: &usize| of.labels[*row].is_some();
-        let rows: BTreeSet<usize> = (0..of.len()).filter(with_label).collect();
-        let LabelUnits {
-            what,
-            all,
-            labelled,
-        } = LabelUnits::of(&of.prompts, &rows);
-        let least = self.least_rate(policy).filter(|_| labelled > 0)?;
-        shape::is_below_draw(all, labelled, least).then(|| {
-            format!(
-                "{labelled} of {all} {what} of {} are labelled, and their design draws about {:.0}: labels are missing, or \
-                 somebody chose among them.",
-                of.name,
-                all as f64 * least
-            )
-        })
-    }
-
-    /// The share of a policy's rows that the designs of its labels draw at least; `None` where one of them has strata, or was
-    /// not registered.
-    fn least_rate(&self, policy: usize) -> Option<f64> {
-        let mut designs = self.found.gathered.sources[policy].labelled.keys();
-        designs.try_fold(0.0_f64, |least, design| {
-            let even = self.basis.label_rates.get(design)?.even?;
-            Some(least.max(even))
-        })
     }
 
     /// Rows of a policy with their labels, by the probability in millionths that its design labels them with; none where
@@ -489,40 +491,6 @@ impl Asked<'_> {
 /// Rows and labels by the probability of a label in millionths.
 type Strata = BTreeMap<u32, (usize, Vec<f64>)>;
 
-/// What a design drew, and how many of it are labelled: rows, or prompts where every draw of a labelled prompt has a label.
-struct LabelUnits {
-    what: &'static str,
-    all: usize,
-    labelled: usize,
-}
-
-impl LabelUnits {
-    /// `prompts` is the prompt of each row, `labelled` the rows with a label.
-    fn of(prompts: &[u32], labelled: &BTreeSet<usize>) -> Self {
-        let mut rows: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-        for (row, prompt) in prompts.iter().enumerate() {
-            let of = rows.entry(*prompt).or_default();
-            of.0 += 1;
-            of.1 += usize::from(labelled.contains(&row));
-        }
-        let by_prompt =
-            rows.len() < prompts.len() && rows.values().all(|of| of.1 == 0 || of.1 == of.0);
-        if by_prompt {
-            let labelled = rows.values().filter(|of| of.1 > 0).count();
-            return Self {
-                what: "prompts",
-                all: rows.len(),
-                labelled,
-            };
-        }
-        Self {
-            what: "rows",
-            all: prompts.len(),
-            labelled: labelled.len(),
-        }
-    }
-}
-
 /// More or fewer rows of one probability are labelled than the design can have drawn.
 fn beyond_its_draw(name: &str, inclusion: u32, labels: usize, rows: usize) -> Option<String> {
     let rate = f64::from(inclusion) / 1e6;
@@ -548,12 +516,24 @@ fn is_same(of: &ContrastRecorded, first: &ContrastRecorded) -> bool {
         && (of.first_root, of.second_root) == (first.first_root, first.second_root)
 }
 
+/// Designs for audits of an experiment, with whether any of their labels is on record.
+fn probes(state: &State, experiment: &ExperimentId) -> Vec<(DesignId, bool)> {
+    let designs = state.fold::<Designs>().by_experiment.get(experiment);
+    let designs = designs.into_iter().flat_map(|of| &of.designs);
+    let audits = designs.filter_map(|(id, design)| {
+        let of = design.registered.as_ref()?;
+        let is_labelled = design.open + design.sealed > 0;
+        (of.purpose == DesignPurpose::Audit).then(|| (id.clone(), is_labelled))
+    });
+    audits.collect()
+}
+
 /// Assumptions that fail and that no label mends.
-fn assumptions(state: &State, experiment: &ExperimentId) -> Vec<String> {
+fn assumptions(state: &State, experiment: &ExperimentId, judge: &JudgeId) -> Vec<String> {
     let assumptions = state.fold::<Assumptions>();
     let failed = assumptions.failed(Assumption::A0, Some(experiment));
     // A contradiction lasts where the rulebook says so, whatever a later re-score found.
-    let contradicted = assumptions.contradicted(state, experiment);
+    let contradicted = assumptions.contradicted_by(state, experiment, judge);
     let said = |code: Assumption, words: &str, seq: u64| {
         format!("{words} ({code} fails since seq {seq}).")
     };
@@ -566,8 +546,8 @@ fn assumptions(state: &State, experiment: &ExperimentId) -> Vec<String> {
             )
         }),
         contradicted.map(|of| {
-            let words = "The judge gave the same answer different scores";
-            said(Assumption::CloverJ2, words, of.seq)
+            let words = format!("Judge {judge} gave the same answer different scores");
+            said(Assumption::CloverJ2, &words, of.seq)
         }),
     ];
     found.into_iter().flatten().collect()

@@ -1,6 +1,7 @@
 //! How estimates of a ledger are shown: values with what may be claimed of them, and what labels are missing.
 
 pub mod charts;
+mod claimed;
 mod contrasts;
 pub mod doubts;
 mod width;
@@ -273,19 +274,6 @@ impl Estimates<'_> {
         decisive((self.found, self.experiment), policy, row)
     }
 
-    /// Where the margin of a passed audit widens an interval.
-    fn widened(&self) -> impl Iterator<Item = String> {
-        self.rows.iter().filter_map(|(policy, row)| {
-            let margin = self.found.margin(self.experiment, *policy, row.claim);
-            let interval = row.interval.filter(|_| margin > 0.0)?;
-            Some(format!(
-                "{}  the interval is widened by the margin {margin} of its audit; without it {}",
-                row.policy,
-                bracket(ends(on_scale(row, interval)), digits(self.found))
-            ))
-        })
-    }
-
     fn percent(&self) -> String {
         values::percent(self.found.analysis.alpha)
     }
@@ -307,14 +295,14 @@ impl Estimates<'_> {
             plotted(&mut view, &charts::slices(sliced));
         }
         let mut view = values::on_record(view, &facts, recorded, unrecorded);
-        view.next.extend(next(self.rows));
+        view.next.extend(self.next());
         view
     }
 
     fn table(&self, view: &mut View) {
         let digits = digits(self.found);
         let head = [
-            "policy".to_owned(),
+            answer::headed(self.found.terms.environment.as_ref(), "policy"),
             "value".to_owned(),
             format!("{} % interval", self.percent()),
             "rank".to_owned(),
@@ -417,10 +405,10 @@ impl Estimates<'_> {
             share.map_or("-".to_owned(), |share| format!("{:.0}", 100.0 * share))
         });
         Some(format!(
-            "{}  calibrator's share of the variance {:.0} %; of the mean reward by tenth: {}",
+            "{}  the calibrator brings {:.0} % of the variance; of the mean reward of each tenth of rows, least first, in %: {}",
             row.policy,
             100.0 * share,
-            deciles.collect::<Vec<_>>().join(" "),
+            deciles.collect::<Vec<_>>().join(", "),
         ))
     }
 
@@ -463,7 +451,7 @@ impl Estimates<'_> {
     pub fn warnings(&self) -> Vec<String> {
         let failed = self.rows.iter().filter_map(|(policy, row)| {
             let audit = row.transport.filter(|of| of.state == TransportState::Fail)?;
-            if let Some(scope) = self.failed_environment(audit.seq) {
+            if let Some(scope) = failed_environment((self.found, self.experiment), audit.seq) {
                 return Some(format!(
                     "{}: calibration fails in {scope} (seq {}); no level until a later test of it passes",
                     row.policy, audit.seq
@@ -479,12 +467,13 @@ impl Estimates<'_> {
         failed.chain(missed).collect()
     }
 
-    /// The environment whose failed test stands at an entry.
-    fn failed_environment(&self, seq: Count) -> Option<&EnvironmentScope> {
-        let (audits, judge) = (&self.found.gathered.audits, &self.found.terms.judge);
-        let mut records = audits.environments(self.experiment, judge);
-        let failed = records.find(|record| record.failed_seq == Some(seq.value()));
-        failed.map(|record| &record.scope)
+    /// What to type after an estimate.
+    fn next(&self) -> Option<String> {
+        let unchecked = |row: &EstimateRecorded| {
+            row.claim == Claim::BorrowedUnchecked && row.transport.is_none()
+        };
+        let is_open = self.rows.iter().any(|(_, row)| unchecked(row));
+        is_open.then(|| self.basis.next_audit(&self.found.terms.judge))
     }
 
     /// The values on the scale of labels.
@@ -501,10 +490,13 @@ impl Estimates<'_> {
             note: noted(format!("{:.digits$}", row.estimate.value()), failed_of(row)),
         });
         let of = &self.found.analysis;
-        values::values_forest(of.alpha, of.output_scale, rows.collect())
+        let mut drawn = values::values_forest(of.alpha, of.output_scale, rows.collect());
+        drawn.title = answer::headed(self.found.terms.environment.as_ref(), &drawn.title);
+        drawn
     }
 
-    fn facts(&self, on_record: bool) -> EstimatesFacts {
+    /// What they say, for machines.
+    pub fn facts(&self, on_record: bool) -> EstimatesFacts {
         let rows = self.rows.iter().zip(self.ranks());
         let rows = rows.map(|((policy, row), place)| self.policy_facts(*policy, row, place));
         let places: Vec<usize> = self.rows.iter().map(|(policy, _)| *policy).collect();
@@ -580,14 +572,15 @@ impl Estimates<'_> {
     }
 }
 
-/// What to type after an estimate.
-fn next(rows: &[(usize, EstimateRecorded)]) -> Vec<String> {
-    let unchecked =
-        |row: &EstimateRecorded| row.claim == Claim::BorrowedUnchecked && row.transport.is_none();
-    if rows.iter().any(|(_, row)| unchecked(row)) {
-        return vec!["clover audit transport".to_owned()];
-    }
-    Vec::new()
+/// The environment whose failed test stands at an entry.
+fn failed_environment<'f>(
+    (found, experiment): (&'f Found, &'f ExperimentId),
+    seq: Count,
+) -> Option<&'f EnvironmentScope> {
+    let (audits, judge) = (&found.gathered.audits, &found.terms.judge);
+    let mut records = audits.environments(experiment, judge);
+    let failed = records.find(|record| record.failed_seq == Some(seq.value()));
+    failed.map(|record| &record.scope)
 }
 
 /// The failed audit that stands against an estimate.

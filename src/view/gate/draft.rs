@@ -37,6 +37,8 @@ pub struct GateTerms {
     pub gate: ManifestId,
     /// SHA-256 of the judge's file.
     pub judge: Digest,
+    /// The lowest and the highest outcome.
+    pub scale: (Micro, Micro),
     /// Merkle root of the units, and how many they are.
     pub units: (Root, u64),
 }
@@ -96,7 +98,7 @@ pub fn drafted(of: &GateTerms, share: &FamilyShare, output: Option<&Path>) -> Vi
     let scale = ["scale_lo_micro", "scale_hi_micro"].map(|name| micro_of(&facts.text, name));
     if let [Some(low), Some(high)] = scale {
         view.line(format!(
-            "scale    outcomes from {low} to {high}, more is better; another scale is written into {shown} before it is signed"
+            "scale    outcomes from {low} to {high}, more is better; --scale LOW:HIGH says another, before the plan is signed"
         ));
     }
     let shown = shell::word(&shown);
@@ -136,6 +138,8 @@ pub fn text(of: &GateTerms, share: &FamilyShare) -> String {
         ("    artifact_digest", of.baseline.to_hex()),
         ("    artifact_digest", of.candidate.to_hex()),
         ("  judge_digest", of.judge.to_hex()),
+        ("  scale_lo_micro", of.scale.0.value().to_string()),
+        ("  scale_hi_micro", of.scale.1.value().to_string()),
         ("  confirm_root", json!(root).to_string()),
         ("  n_units", n.to_string()),
         ("  alpha_micro", share.alpha.value().to_string()),

@@ -9,7 +9,7 @@ pub mod page;
 mod plan;
 pub mod simulate;
 pub mod steps;
-mod verdict;
+pub mod verdict;
 
 use serde::Serialize;
 

@@ -142,6 +142,15 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// What the page says, where the entries make the same gate again.
+    ///
+    /// # Errors
+    /// [`SessionError::Gate`] where they make another.
+    pub fn checked_facts(&self) -> Result<GateFacts, SessionError> {
+        check::same(self.id, self.of, &self.life)?;
+        Ok(self.facts(self.state.keyring.recorded_at))
+    }
+
     fn facts(&self, now: Option<Timestamp>) -> GateFacts {
         let Self { id, state, of, .. } = *self;
         let gate = of.gate;

@@ -1,9 +1,14 @@
 //! The sentence that answers what a gate was asked, and whether it may be said elsewhere.
 
+use crate::event::id::ManifestId;
 use crate::event::payload::decision::Grade;
 use crate::event::payload::decision::Outcome;
 use crate::event::payload::decision::Standing;
 use crate::event::payload::manifest::Test;
+use crate::ledger::State;
+use crate::projection::gates;
+use crate::projection::gates::Gates;
+use crate::projection::manifests::Manifests;
 use crate::view::answer::Answer;
 use crate::view::gate::GateDecision;
 use crate::view::gate::facts::Stale;
@@ -119,6 +124,35 @@ fn found(of: &Course<'_>, test: &Test) -> (String, bool) {
             false,
         ),
     }
+}
+
+/// What a decided gate lets people say as of now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GradedClaim {
+    /// Its grade.
+    pub grade: Grade,
+    /// What that grade lets people say.
+    pub words: &'static str,
+    /// Whether its finding may be claimed.
+    pub may_be_claimed: bool,
+}
+
+/// Every decided gate, with what it lets people say.
+pub fn graded_claims(state: &State) -> impl Iterator<Item = (&ManifestId, GradedClaim)> {
+    let now = state.keyring.recorded_at;
+    let records = &state.fold::<Manifests>().by_id;
+    let gates = state.fold::<Gates>().by_id.iter();
+    let decided = gates.filter(|(_, gate)| gate.decided.is_some());
+    decided.filter_map(move |(id, gate)| {
+        let grade = gates::graded(gate, records.get(id)?, state, now?);
+        let (words, may_be_claimed) = claim(grade);
+        let said = GradedClaim {
+            grade,
+            words,
+            may_be_claimed,
+        };
+        Some((id, said))
+    })
 }
 
 /// What a grade lets people say.

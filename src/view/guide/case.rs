@@ -152,6 +152,11 @@ impl GuideFile {
         }
     }
 
+    /// Whether labels may stand beside its scores.
+    pub fn may_hold_labels(&self) -> bool {
+        matches!(self.verb.as_str(), "cje" | "csv" | "logged")
+    }
+
     /// The command that takes it in, with more options.
     pub fn command(&self, more: &str) -> String {
         let Self {

@@ -6,16 +6,25 @@ use crate::view::guide::LabelledShare;
 
 /// Whether labels for the test are to be held out of the one file of labels.
 pub(super) fn is_held_out(case: &GuideCase) -> bool {
-    case.names.labels.is_some() && case.names.probes.is_none()
+    // Lines are drawn, so each label has to be one.
+    let labels = case.names.labels.as_ref();
+    labels.is_some_and(|of| of.verb == "labels") && case.names.probes.is_none()
+}
+
+/// How many rows have a label, where the files tell.
+fn share(case: &GuideCase) -> Option<LabelledShare> {
+    let share = case.names.share;
+    share.filter(|of| of.labels <= of.rows && of.labels > 0)
+}
+
+/// Whether the files tell with which probability rows were labelled.
+pub(super) fn is_known(case: &GuideCase) -> bool {
+    share(case).is_some()
 }
 
 /// The probabilities with which rows were labelled, and labelled for the test, as far as the files tell.
 pub(super) fn probabilities(case: &GuideCase) -> (String, String) {
-    let share = case
-        .names
-        .share
-        .filter(|of| of.labels <= of.rows && of.labels > 0);
-    let Some(LabelledShare { labels, rows }) = share else {
+    let Some(LabelledShare { labels, rows }) = share(case) else {
         return ("0.48".to_owned(), "0.05".to_owned());
     };
     let percent = |part: usize, of: usize| {

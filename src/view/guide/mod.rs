@@ -181,7 +181,7 @@ fn colleagues(path: &mut GuidePath, case: &GuideCase) {
         GuideAim::Gate => "approver",
     };
     path.step(
-        "Your colleague runs this; the private key stays there.",
+        "Your colleague runs this; clover status names your ledger, for ORIGIN. The private key stays there.",
         format!("clover key request --for ORIGIN --roles {role} --holder Bea -o bea.request"),
     );
     path.seen(
@@ -195,6 +195,9 @@ fn colleagues(path: &mut GuidePath, case: &GuideCase) {
         "clover sync /mnt/team/ledger".to_owned(),
     );
 }
+
+/// What a run of a judge is for.
+const ASKED: &str = "Ask the judge; each score is recorded once. Where it answers on another scale than 0 to 1, say it: --scale 0:100.";
 
 /// Scores on record: imported, or asked for.
 fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
@@ -220,8 +223,7 @@ fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
             path.signed(why, command, StepMark::Scored(judge.clone()));
         } else {
             let command = format!("clover judge run --judge {judge} -- {}", case.names.judge);
-            let why = "Ask the judge; each score is recorded once.";
-            path.signed(why, command, StepMark::Scored(judge.clone()));
+            path.signed(ASKED, command, StepMark::Scored(judge.clone()));
         }
     }
 }
@@ -231,14 +233,19 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
     let has_labels = case.have.contains(&GuideData::Labels);
     let has_scores = case.have.contains(&GuideData::Scores);
     let (labelled, probed) = held_out::probabilities(case);
+    let of_hundred = match labelled.as_str() {
+        "1" => "100",
+        share => share.trim_start_matches(['0', '.']),
+    };
+    let why = if held_out::is_known(case) {
+        format!("Say with which probability a row was labelled: of 100 rows, {of_hundred} here.")
+    } else {
+        format!(
+            "Say with which probability a row was labelled: {of_hundred} of 100 rows stand for your own share."
+        )
+    };
     path.seen(
-        &format!(
-            "Say with which probability a row was labelled: of 100 rows, {} here.",
-            match labelled.as_str() {
-                "1" => "100",
-                share => share.trim_start_matches(['0', '.']),
-            }
-        ),
+        &why,
         format!("clover label design new calib --purpose calibrate --probability {labelled}"),
         Kind::LabelDesignRegistered,
         1,
@@ -249,7 +256,11 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
         Kind::LabelDesignRegistered,
         2,
     );
-    let beside = has_labels && has_scores && case.names.labels.is_none();
+    // Files of other tools bring scores alone.
+    let beside = has_labels
+        && has_scores
+        && case.names.labels.is_none()
+        && case.names.scores.iter().all(GuideFile::may_hold_labels);
     scored(path, case, if beside { " --labels" } else { "" });
     let first = judges(case)
         .first()
@@ -274,7 +285,12 @@ fn valued(path: &mut GuidePath, case: &GuideCase) {
         } else {
             labels
         };
-        let why = "Record the labels of rows drawn at random.";
+        let why = match case.company {
+            Company::Alone => "Record the labels of rows drawn at random.",
+            Company::Colleagues => {
+                "Record the labels of rows drawn at random. You do; a colleague does it on the copy there, and syncs."
+            }
+        };
         let command = fit.command(" --design calib");
         path.signed(why, command, StepMark::Labelled("calib"));
     }
@@ -349,7 +365,7 @@ fn iterated(path: &mut GuidePath, case: &GuideCase) {
         1,
     );
     path.seen(
-        "Ask the judge; each score is recorded once.",
+        ASKED,
         format!("clover judge run --judge judge -- {judge}"),
         Kind::ScoreRecorded,
         1,
@@ -423,6 +439,10 @@ fn planned(path: &mut GuidePath, judge: &str) {
         Kind::ResidualsAudited,
         1,
     );
+    path.step(
+        "Write a patch: a family or a leaf of the rubric, then edit what is marked FILL.",
+        "clover patch new length_bias_cap -o patch.yaml".to_owned(),
+    );
     path.seen(
         "Gates on dev, one look at the sealed labels, the verdict.",
         format!("clover iterate run it-1 --propose patch.yaml --yes -- {judge}"),
@@ -468,14 +488,30 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
         Kind::ExposureOpened,
         1,
     );
+    path.step(
+        "Which units are to be scored, by name.",
+        "clover exposure list m-1".to_owned(),
+    );
     let outcomes = case
         .names
         .scores
         .first()
         .filter(|_| case.have.contains(&GuideData::Scores));
+    let has_scores = case.have.contains(&GuideData::Scores);
+    if !has_scores {
+        path.step(
+            "List the units that may be scored now, one a line.",
+            "clover exposure list m-1".to_owned(),
+        );
+    }
+    let why = if has_scores {
+        "Give it the outcomes: unit, baseline, candidate."
+    } else {
+        "Let the judge score both on those units; write unit, baseline and candidate to outcomes.csv, and give it that."
+    };
     let outcomes = outcomes.map_or("outcomes.csv", |of| of.file.as_str());
     path.seen(
-        "Give it the outcomes: unit, baseline, candidate.",
+        why,
         format!("clover gate observe m-1 --all --from {outcomes}"),
         Kind::GateObserved,
         1,

@@ -23,6 +23,7 @@ use crate::view::iterate::number;
 use crate::view::iterate::sequential;
 use crate::view::iterate::sequential::ConfirmLook;
 use crate::view::text;
+use crate::workflow::iterate::wider;
 use crate::workflow::predicate;
 use crate::workflow::predicate::ProfileThresholds;
 
@@ -155,6 +156,11 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
     for patch in &of.patches {
         let name = &patch.patch;
         view.line(name.to_string());
+        if patch.rejected.is_some()
+            && let Some(words) = stopped(record, patch.candidate)
+        {
+            view.sentence(format!("{name} {words}"));
+        }
         let asked = patch.rescored.as_ref().map(|of| JudgeAsked {
             judge: of.judge.clone(),
             rows: of.recorded as u64,
@@ -186,6 +192,64 @@ pub fn gated(view: &mut View, record: &IterationRecord, of: &GatedOnDev) -> DevG
         }
     }
     DevGates { patches }
+}
+
+/// What a rejected candidate gains on dev, and which criteria stop it with the numbers that do; `None` before its gain was
+/// measured, or where no criterion failed.
+fn stopped(record: &IterationRecord, candidate: Digest) -> Option<String> {
+    let on_dev = |gate| record.gate(candidate, gate, CriterionSplit::Dev);
+    let Evidence::P1(loss) = &on_dev(Criterion::P1)?.said.evidence else {
+        return None;
+    };
+    let failed = Criterion::ALL.into_iter().filter_map(on_dev);
+    let failed = failed.filter(|gate| {
+        let said = &gate.said;
+        said.verdicts.under(said.thresholds.profile) == Verdict::Fail
+    });
+    let each: Vec<String> = failed.map(|gate| because(&gate.said)).collect();
+    if each.is_empty() {
+        return None;
+    }
+    let gain = loss.mean.value();
+    let gain = match gain {
+        gain if gain < 0.0 => format!("cuts the squared error by {} on dev", number(-gain)),
+        gain if gain > 0.0 => format!("raises the squared error by {} on dev", number(gain)),
+        _ => "leaves the squared error on dev as it is".to_owned(),
+    };
+    Some(format!("{gain}, and is rejected: {}", each.join("; ")))
+}
+
+/// A criterion that failed, with the numbers that are beyond what they are held to.
+fn because(of: &GateEvaluated) -> String {
+    let beyond = numbers(of).into_iter().filter_map(|one| {
+        let value = one.value?;
+        let (sign, bound) = one.held.split_once(' ')?;
+        let bound: f64 = bound.split(' ').next()?.parse().ok()?;
+        let (is_beyond, sign) = match sign {
+            "<=" => (value > bound, ">"),
+            ">=" => (value < bound, "<"),
+            _ => return None,
+        };
+        is_beyond.then(|| format!("{} {} {sign} {bound}", one.name, number(value)))
+    });
+    let beyond: Vec<String> = beyond.collect();
+    let asks = predicate::gate(of.gate).asks;
+    match beyond.as_slice() {
+        [] => format!("{} {asks}", of.gate),
+        all => format!("{} {asks} ({})", of.gate, all.join(", ")),
+    }
+}
+
+/// Which thresholds of the plan are wider than usual: what is accepted under them claims less.
+pub(super) fn wider(record: &IterationRecord) -> Option<String> {
+    let wider = wider::wider(&record.opened.said.params);
+    let wider: Vec<String> = wider.iter().map(ToString::to_string).collect();
+    (!wider.is_empty()).then(|| {
+        format!(
+            "Its plan has thresholds that are wider than usual for so many labels: {}.",
+            wider.join(", ")
+        )
+    })
 }
 
 /// Names of the gates that a candidate failed on a part, each once, in their order: `None` unless there are several.

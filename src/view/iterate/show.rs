@@ -13,6 +13,7 @@ use crate::event::payload::manifest::IterationDesign;
 use crate::event::payload::predicate::CriterionSplit;
 use crate::event::payload::rubric::RejectStage;
 use crate::ground::digest::Digest;
+use crate::ground::sign::KeyId;
 use crate::num::Micro;
 use crate::projection::iterations::record::IterationRecord;
 use crate::report::shown;
@@ -77,8 +78,13 @@ pub struct IterationShown {
     pub accepted: Vec<PatchId>,
 }
 
-/// One iteration; of one that paused with its course, which tells whether the pause can be lifted.
-pub fn show(record: &IterationRecord, course: Option<&Course>) -> View {
+/// One iteration; of one that paused with its course, which tells whether the pause can be lifted. Of one that rests on an entry
+/// of a compromised key nothing is claimed.
+pub fn show(
+    record: &IterationRecord,
+    course: Option<&Course>,
+    tainted: Option<(u64, KeyId)>,
+) -> View {
     let hypotheses = hypotheses(record).into_iter();
     let candidates = hypotheses.map(|(candidate, patches)| CandidateShown {
         candidate,
@@ -88,7 +94,7 @@ pub fn show(record: &IterationRecord, course: Option<&Course>) -> View {
         confirm: gates::gates_of(record, candidate, CriterionSplit::Confirm),
     });
     let facts = IterationShown {
-        answer: answer(record),
+        answer: untainted(answer(record), tainted),
         iteration: record.iteration.clone(),
         experiment: record.experiment.clone(),
         opened_seq: record.opened.seq,
@@ -134,6 +140,21 @@ pub fn show(record: &IterationRecord, course: Option<&Course>) -> View {
     super::paused(view, record)
 }
 
+/// What may be claimed beside an entry that its key signed from its compromise on.
+fn untainted(of: Answer, tainted: Option<(u64, KeyId)>) -> Answer {
+    let Some((seq, key)) = tainted else {
+        return of;
+    };
+    let text = format!(
+        "Nothing may be claimed: it rests on the entry at seq {seq}, which key {key} signed from its compromise on. On record it says: {}",
+        of.text
+    );
+    Answer {
+        text,
+        may_be_claimed: false,
+    }
+}
+
 /// The sentence that answers: which patches were accepted, or why none was.
 fn answer(record: &IterationRecord) -> Answer {
     let Some(closed) = &record.closed else {
@@ -173,8 +194,9 @@ fn answer(record: &IterationRecord) -> Answer {
             } else {
                 ""
             };
+            let wider = gates::wider(record).map_or_else(String::new, |of| format!(" {of}"));
             return Answer {
-                text: format!("{text} {claim}{beside}"),
+                text: format!("{text} {claim}{beside}{wider}"),
                 may_be_claimed: true,
             };
         }

@@ -212,7 +212,13 @@ fn put(view: &mut View, bench: &mut Bench, done: &StepDone) -> Result<StepFound,
         StepDone::Gate(of) => StepFound::Gate(gates::gated(view, &bench.record, of)),
         StepDone::Seal(of) => StepFound::Seal(gates::sealed(view, &bench.record, of)),
         StepDone::Confirm(of) => StepFound::Confirm(gates::confirmed(view, &bench.record, of)),
-        StepDone::Accept(of) => StepFound::Accept(accepted(view, of)),
+        StepDone::Accept(of) => {
+            let found = accepted(view, of);
+            if let Some(wider) = gates::wider(&bench.record) {
+                view.sentence(wider);
+            }
+            StepFound::Accept(found)
+        }
         StepDone::Close(of) => StepFound::Close(ended(view, &bench.id, of)),
     })
 }

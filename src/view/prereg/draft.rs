@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::event::payload::BlobRef;
 use crate::event::payload::intake::SplitPart;
 use crate::event::payload::intake::SplitSeparation;
+use crate::event::payload::manifest::ShiftMetric;
 use crate::event::payload::manifest::SliceFamily;
 use crate::event::payload::manifest::Template;
 use crate::num::Micro;
@@ -18,6 +19,7 @@ use crate::workflow::iterate::draft;
 use crate::workflow::iterate::draft::InSight;
 use crate::workflow::iterate::draft::Profile;
 use crate::workflow::iterate::rows;
+use crate::workflow::iterate::wider;
 
 /// Column at which comments begin, as in the template.
 const COMMENT_AT: usize = 34;
@@ -202,14 +204,17 @@ fn set(line: &str, value: &str, comment: Option<&str>) -> String {
 /// The template of an iteration with values in place of its own, by the name of their field.
 fn with(values: &[(&str, String, Option<String>)], slices: Option<&str>) -> String {
     let mut text = String::new();
-    let mut in_slices = false;
+    let (mut in_slices, mut is_drafted) = (false, false);
     for line in file::template(Template::Iteration).lines() {
         if in_slices && !line.starts_with("     ") {
             in_slices = false;
         }
-        if in_slices {
+        // A comment that goes on is of the template's own value.
+        let goes_on = line.trim_start().starts_with("# ") && line.find('#') == Some(COMMENT_AT);
+        if in_slices || is_drafted && goes_on {
             continue;
         }
+        is_drafted = false;
         let name = line.trim_start().split(':').next().unwrap_or_default();
         let value = values.iter().find(|(of, ..)| *of == name);
         if let (Some(slices), "slices") = (slices, name) {
@@ -217,6 +222,7 @@ fn with(values: &[(&str, String, Option<String>)], slices: Option<&str>) -> Stri
             in_slices = true;
         } else if let Some((_, value, comment)) = value {
             text.push_str(&set(line, value, comment.as_deref()));
+            is_drafted = comment.is_some();
         } else {
             text.push_str(line);
         }
@@ -279,6 +285,7 @@ pub fn text(of: &LedgerDraft, annex: Option<&BlobRef>) -> String {
         values.push(("# annex", reference, Some(words.to_owned())));
     }
     let text = with(&values, Some(&slices(&of.draft.slices)));
+    let text = text.replace("\n    # judge: ", "\n    judge: ");
     let text = match of.anchors {
         Some(_) => text.replace("\n    # anchors: ", "\n    anchors: "),
         None => text,
@@ -361,6 +368,8 @@ fn drafted(of: &LedgerDraft) -> Vec<(&'static str, String, Option<String>)> {
     values.extend(gap.map(|gap| ("gap_seconds", gap.to_string(), None)));
     let account = of.account.as_ref();
     values.extend(account.map(|account| ("peek_account", account.to_string(), None)));
+    let judge = window.judge.to_string();
+    values.push(("# judge", judge, said("whose scores were read")));
     if let Some(anchors) = &of.anchors {
         values.push(("# anchors", anchors.to_string(), None));
     }
@@ -504,6 +513,9 @@ fn shown(view: &mut View, of: &DraftFacts, profile: &Profile) {
         ),
         None => "Nothing is in sight that any number of labels would show.".to_owned(),
     });
+    for said in wider::locality(ShiftMetric::Either, profile.shift_max, profile.drift_max) {
+        view.sentence(format!("Before you sign: {said}."));
+    }
     if of.few_labels {
         few(view);
     }

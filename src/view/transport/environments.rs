@@ -4,10 +4,12 @@ use crate::event::payload::Verdict;
 use crate::event::payload::environment::EnvironmentOutcome;
 use crate::event::payload::environment::EnvironmentsTested;
 use crate::event::payload::estimate::FamilyCorrection;
+use crate::event::payload::estimated::AuditObstacle;
 use crate::num::Finite;
 use crate::num::Probability;
 use crate::view::View;
 use crate::view::answer;
+use crate::view::values;
 
 fn word(of: Verdict) -> &'static str {
     match of {
@@ -48,7 +50,29 @@ pub(super) fn sentences(tested: &[EnvironmentsTested]) -> Vec<String> {
             of.late
         ));
     }
+    parts.extend(tested.first().and_then(in_the_way));
     parts
+}
+
+/// Why no environment of a family passes, whatever its numbers are: every family is tested by the same probes.
+fn in_the_way(of: &EnvironmentsTested) -> Option<String> {
+    let design = &of.design;
+    let sentence = |obstacle: &AuditObstacle| match obstacle {
+        AuditObstacle::FewerProbes => {
+            format!("of a policy fewer rows are probes of {design} than it draws")
+        }
+        AuditObstacle::MoreProbes => {
+            format!("of a policy more rows are probes of {design} than it draws")
+        }
+        AuditObstacle::FittedLate => {
+            "the calibrator has labels from after the first probe could be read".to_owned()
+        }
+        AuditObstacle::OtherTerms => {
+            "nobody fitted on these terms before the first probe could be read".to_owned()
+        }
+    };
+    let why: Vec<String> = of.obstacles.iter().map(sentence).collect();
+    (!why.is_empty()).then(|| format!("No environment passes: {}.", why.join("; ")))
 }
 
 /// Whether a test decided anything.
@@ -109,9 +133,8 @@ fn row(of: &EnvironmentOutcome) -> Vec<String> {
     let signed = |value: Option<Finite>| {
         value.map_or("-".to_owned(), |value| format!("{:+.3}", value.value()))
     };
-    let share = |value: Option<Probability>| {
-        value.map_or("-".to_owned(), |value| format!("{:.3}", value.value()))
-    };
+    let p =
+        |value: Option<Probability>| value.map_or("-".to_owned(), |value| values::p(value.value()));
     let interval = of.interval.map_or("none".to_owned(), |at| {
         format!("[{:+.3}, {:+.3}]", at.low.value(), at.high.value())
     });
@@ -123,7 +146,7 @@ fn row(of: &EnvironmentOutcome) -> Vec<String> {
         signed(of.mean),
         interval,
         of.rows.to_string(),
-        share(of.p_adjusted),
+        p(of.p_adjusted),
         bias.map_or("-".to_owned(), |bias| format!("{:.3}", bias.value())),
     ]
 }

@@ -12,6 +12,7 @@ use crate::event::payload::Verdict;
 use crate::event::payload::audit::AuditTerms;
 use crate::event::payload::audit::ResidualWidth;
 use crate::event::payload::audit::TransportTested;
+use crate::event::payload::environment::EnvironmentScope;
 use crate::event::payload::environment::EnvironmentsTested;
 use crate::event::payload::estimated::AuditObstacle;
 use crate::event::payload::estimated::TransportState;
@@ -135,7 +136,7 @@ impl AuditOutlook {
         if !self.without.is_empty() {
             let names: Vec<&str> = self.without.iter().map(PolicyId::as_str).collect();
             words += &format!(
-                "; {} of {} policies have no probe and stay unchecked: {}",
+                "; {} of {} policies have no probe, and this audit says nothing of them: {}",
                 names.len(),
                 names.len() + self.probes.len(),
                 names.join(", ")
@@ -281,7 +282,7 @@ impl Audits<'_> {
             (true, true) => self.claimed(),
         });
         Answer {
-            text: parts.join(" "),
+            text: answer::within(scope(&self.tested), parts.join(" ")),
             may_be_claimed,
         }
     }
@@ -369,18 +370,23 @@ impl Audits<'_> {
     }
 }
 
+/// The environment whose rows alone were audited.
+fn scope(tested: &[TransportTested]) -> Option<&EnvironmentScope> {
+    tested.first()?.terms.environment.as_ref()
+}
+
 fn table(view: &mut View, tested: &[TransportTested]) {
     let head = [
-        "policy",
-        "state",
-        "residual",
-        "interval",
-        "n",
-        "p (BH)",
-        "residuals alone",
+        answer::headed(scope(tested), "policy"),
+        "state".to_owned(),
+        "residual".to_owned(),
+        "interval".to_owned(),
+        "n".to_owned(),
+        "p (BH)".to_owned(),
+        "residuals alone".to_owned(),
     ];
     let rows = tested.iter().map(|of| {
-        let p = of.zero_null_p_adjusted.map(|p| format!("{:.3}", p.value()));
+        let p = of.zero_null_p_adjusted.map(|p| values::p(p.value()));
         vec![
             of.policy.to_string(),
             state(of.state).to_owned(),

@@ -67,6 +67,12 @@ impl PromptGaps {
         all.filter(|(_, gap)| gap.uneven > 0)
     }
 
+    /// Pairs of policies that have scores of no prompt in common, in order of positions.
+    pub fn disjoint(&self) -> impl Iterator<Item = (usize, usize)> {
+        let none = self.of.iter().filter(|(_, gap)| gap.both() == 0);
+        none.map(|(pair, _)| *pair)
+    }
+
     /// Which prompts two policies have, whether some lack or not; `None` for policies that were not asked for.
     pub fn pair(&self, first: usize, second: usize) -> Option<PromptGap> {
         if first <= second {

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use clover_event::Payload;
+use clover_event::payload::Verdict;
 use clover_event::payload::iteration::IterationOutcome;
 use clover_event::payload::manifest::Profile;
+use clover_event::payload::predicate::CriterionSplit;
+use clover_event::payload::predicate::GateEvaluated;
 use clover_event::payload::report::ReportPart;
 use clover_event::payload::rubric::AuthorKind;
 use clover_event::payload::rubric::ChangeOp;
@@ -12,7 +15,9 @@ use clover_event::payload::rubric::LeafChange;
 use clover_event::payload::rubric::LeafValue;
 use clover_event::payload::rubric::PatchProposed;
 use clover_event::payload::rubric::RejectStage;
+use clover_ground::digest::Digest;
 use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 use clover_num::Finite;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Listing;
@@ -46,8 +51,32 @@ fn proposed(story: &Story) -> Vec<(u64, &PatchProposed)> {
     proposed.collect()
 }
 
+/// Every criterion that a candidate failed where it was rejected, from rulebook 24 on; `None` unless there are several.
+fn failed(story: &Story, state: &State, (of, stage): (Digest, RejectStage)) -> Option<String> {
+    let split = match stage {
+        RejectStage::Dev => CriterionSplit::Dev,
+        RejectStage::Confirm => CriterionSplit::Confirm,
+        RejectStage::Schema | RejectStage::Selection => return None,
+    };
+    let is_failed = |gate: &GateEvaluated| {
+        let verdict = gate.verdicts.under(gate.thresholds.profile);
+        gate.candidate == of && gate.split == split && verdict == Verdict::Fail
+    };
+    let gates = story.gates().filter(|(_, gate)| is_failed(gate));
+    let mut names: Vec<&'static str> = Vec::new();
+    for (_, gate) in gates {
+        let name = gate.gate.as_str();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let (last, before) = names.split_last()?;
+    let is_shown = !before.is_empty() && state.asks(Question::ReportedWorth);
+    is_shown.then(|| format!("{} and {last} failed", before.join(", ")))
+}
+
 /// What became of one patch: words, risk improvement, entries that say so.
-fn fate(story: &Story, patch: &PatchProposed) -> (String, Option<Finite>, Vec<u64>) {
+fn fate(story: &Story, state: &State, patch: &PatchProposed) -> (String, Option<Finite>, Vec<u64>) {
     let mut found = ("proposed".to_owned(), None, Vec::new());
     for said in &story.said {
         match &said.event.payload {
@@ -70,7 +99,9 @@ fn fate(story: &Story, patch: &PatchProposed) -> (String, Option<Finite>, Vec<u6
                     RejectStage::Schema => "by the grammar",
                     RejectStage::Selection => "in selection",
                 };
-                let words = format!("rejected {stage}: {}", rejected.code.as_str());
+                let failed = failed(story, state, (patch.patch_hash, rejected.stage));
+                let code = rejected.code.as_str();
+                let words = format!("rejected {stage}: {}", failed.as_deref().unwrap_or(code));
                 found = (words, None, vec![said.seq]);
             }
             Payload::PatchWithdrawn(withdrawn) if withdrawn.patch == patch.patch => {
@@ -83,7 +114,7 @@ fn fate(story: &Story, patch: &PatchProposed) -> (String, Option<Finite>, Vec<u6
 }
 
 /// The outcome and the candidates.
-pub(super) fn decision(story: &Story, names: &Names) -> Section {
+pub(super) fn decision(story: &Story, state: &State, names: &Names) -> Section {
     let mut part = Section::new(
         ReportPart::Decision,
         "How the iteration ended, and what became of every patch that was proposed in it.",
@@ -102,7 +133,7 @@ pub(super) fn decision(story: &Story, names: &Names) -> Section {
             Cell::text("unsealed once, for one peek"),
         );
     }
-    let table = fates(story, names);
+    let table = fates(story, state, names);
     if table.rows.is_empty() {
         part.lacks("patches", "none was proposed");
     }
@@ -155,7 +186,7 @@ fn began(story: &Story, part: &mut Section) {
 }
 
 /// Every patch with its fate.
-fn fates(story: &Story, names: &Names) -> Table {
+fn fates(story: &Story, at: &State, names: &Names) -> Table {
     let mut table = Table::new(
         "candidates",
         "Patches",
@@ -170,7 +201,7 @@ fn fates(story: &Story, names: &Names) -> Table {
         ],
     );
     for (seq, patch) in proposed(story) {
-        let (state, improve, mut events) = fate(story, patch);
+        let (state, improve, mut events) = fate(story, at, patch);
         events.push(seq);
         let author = match patch.author_kind {
             AuthorKind::Human => "a person",

@@ -262,8 +262,26 @@ fn computed(story: &Story, part: &mut Section) {
     part.fact(seq, "rows_digest", "Rows as read", audited.inputs.digest);
 }
 
+/// What a value rests on, in the words of `clover estimate`.
+fn rests_on(said: &EstimateRecorded) -> String {
+    let audit = said.transport.map_or("NOT CHECKED".to_owned(), |of| {
+        let state = of.state.as_str().replace('_', " ").to_uppercase();
+        format!("{state} at entry {}", of.seq)
+    });
+    match said.claim {
+        Claim::OwnLabels => "own labels".to_owned(),
+        Claim::BorrowedChecked | Claim::BorrowedUnchecked => audit,
+        Claim::Refused => "REFUSE-LEVEL".to_owned(),
+        Claim::Uncalibrated => "uncalibrated".to_owned(),
+    }
+}
+
 /// The newest estimate of a policy, as a row with the entries behind it.
-fn valued(story: &Story, seq: u64, said: &EstimateRecorded) -> (Vec<u64>, Vec<Cell>) {
+fn valued(
+    story: &Story,
+    (seq, said): (u64, &EstimateRecorded),
+    is_asked: bool,
+) -> (Vec<u64>, Vec<Cell>) {
     let failed = story.failed(&said.terms.judge, &said.policy);
     let refused = said.claim == Claim::Refused || failed.is_some();
     let shown = |cell: Cell| if refused { Cell::Absent } else { cell };
@@ -272,6 +290,7 @@ fn valued(story: &Story, seq: u64, said: &EstimateRecorded) -> (Vec<u64>, Vec<Ce
     events.extend(failed.map(|of| of.seq.value()));
     let claim = match failed {
         Some(of) => failed_at(of.seq.value()),
+        None if is_asked => rests_on(said),
         None if said.claim == Claim::BorrowedUnchecked && said.off_mode.is_some() => {
             "NOT CHECKED: no result until an audit passes".to_owned()
         }
@@ -293,20 +312,33 @@ fn valued(story: &Story, seq: u64, said: &EstimateRecorded) -> (Vec<u64>, Vec<Ce
     (events, cells)
 }
 
-/// What policies are worth, newest estimate of each.
-pub(super) fn values(story: &Story) -> Section {
-    let mut part = Section::new(
-        ReportPart::Values,
-        "What each policy is worth on the scale of labels. Intervals count the calibrator's own uncertainty. A level that \
-         the labels do not support is withheld.",
-    );
+/// What policies are worth, newest estimate of each: from rulebook 24 on those over all rows.
+pub(super) fn values(story: &Story, state: &State) -> Section {
+    let is_asked = state.asks(Question::ReportedWorth);
+    let (intro, claim) = if is_asked {
+        (
+            "What each policy is worth on the scale of labels, by the newest estimate over all rows. Intervals count the \
+             calibrator's own uncertainty. A level that the labels do not support is withheld. clover estimate says whether a \
+             value may be claimed.",
+            "rests on",
+        )
+    } else {
+        (
+            "What each policy is worth on the scale of labels. Intervals count the calibrator's own uncertainty. A level that \
+             the labels do not support is withheld.",
+            "may be claimed",
+        )
+    };
+    let mut part = Section::new(ReportPart::Values, intro);
     let mut newest: BTreeMap<_, (u64, &EstimateRecorded)> = BTreeMap::new();
     let recorded = story.all(|payload| match payload {
         Payload::EstimateRecorded(said) => Some(said),
         _ => None,
     });
     for (seq, said) in recorded {
-        newest.insert((&said.terms.judge, &said.policy), (seq, said));
+        if said.terms.environment.is_none() || !is_asked {
+            newest.insert((&said.terms.judge, &said.policy), (seq, said));
+        }
     }
     let mut table = Table::new(
         "values",
@@ -320,11 +352,11 @@ pub(super) fn values(story: &Story) -> Section {
             ("share", "calibrator's share"),
             ("labels", "own labels"),
             ("rows", "rows"),
-            ("claim", "may be claimed"),
+            ("claim", claim),
         ],
     );
-    for (seq, said) in newest.values() {
-        let (events, cells) = valued(story, *seq, said);
+    for said in newest.values() {
+        let (events, cells) = valued(story, *said, is_asked);
         table.row_of(events, cells);
     }
     table.plot = Some(Plot::Forest {

@@ -94,19 +94,19 @@ pub fn bundle(ledger: &Ledger, story: &Story, state: &State) -> Result<ReportTex
 /// Every part as far as entries say it, in reading order.
 fn said(story: &Story, state: &State, names: &Names) -> Vec<Section> {
     vec![
-        decided::decision(story, names),
+        decided::decision(story, state, names),
         gates::gates(story, names),
         judged::target(story, state, names),
         judged::versions(story, state),
-        judged::values(story),
+        judged::values(story, state),
         before::calibration(story, names),
         before::slices(story, names),
         before::segments(story),
         before::residuals(story),
         before::transport(story, names),
         gates::gaming(story, names),
-        uncertain::uncertainty(story, names),
-        uncertain::labels(story),
+        uncertain::uncertainty(story, state, names),
+        uncertain::labels(story, state),
         decided::complexity(story, state),
         decided::diffs(story, state),
         standing::budgets(story, state),

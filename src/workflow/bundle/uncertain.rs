@@ -6,8 +6,11 @@ use clover_event::Payload;
 use clover_event::id::PolicyId;
 use clover_event::payload::audit::CoverageChecked;
 use clover_event::payload::audit::OuaEstimated;
+use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::predicate::Evidence;
 use clover_event::payload::report::ReportPart;
+use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 use clover_num::Probability;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Names;
@@ -20,7 +23,7 @@ fn probability(value: Probability) -> Cell {
 }
 
 /// How much of the variance the calibrator causes.
-pub(super) fn uncertainty(story: &Story, names: &Names) -> Section {
+pub(super) fn uncertainty(story: &Story, state: &State, names: &Names) -> Section {
     let mut part = Section::new(
         ReportPart::Uncertainty,
         "How much of a value's variance comes from having few labels. From .30 on, more labels are worth more than any \
@@ -32,7 +35,7 @@ pub(super) fn uncertainty(story: &Story, names: &Names) -> Section {
         part.lacks("the share of the iteration", story.why_no_gates());
     }
     part.table(shares);
-    let (policies, tenths) = by_policy(story);
+    let (policies, tenths) = by_policy(story, state);
     if policies.rows.is_empty() {
         part.lacks(
             "shares by policy and tenth",
@@ -95,11 +98,16 @@ fn shares(story: &Story, names: &Names) -> Table {
     shares
 }
 
+/// Whether terms are of all rows: from rulebook 24 on what one environment gave takes no place of theirs.
+fn is_of_all(terms: &EstimateTerms, state: &State) -> bool {
+    terms.environment.is_none() || !state.asks(Question::ReportedWorth)
+}
+
 /// The newest share of each policy, and its parts by tenth of the reward.
-fn by_policy(story: &Story) -> (Table, Table) {
+fn by_policy(story: &Story, state: &State) -> (Table, Table) {
     let mut newest: BTreeMap<_, (u64, &OuaEstimated)> = BTreeMap::new();
     let estimated = story.all(|payload| match payload {
-        Payload::OuaEstimated(said) => Some(said),
+        Payload::OuaEstimated(said) if is_of_all(&said.terms, state) => Some(said),
         _ => None,
     });
     for (seq, said) in estimated {
@@ -151,7 +159,7 @@ fn by_policy(story: &Story) -> (Table, Table) {
 }
 
 /// How rows came to be labelled, whether anything but the reward predicts the residual, and where labels lie.
-pub(super) fn labels(story: &Story) -> Section {
+pub(super) fn labels(story: &Story, state: &State) -> Section {
     let mut part = Section::new(
         ReportPart::Labels,
         "Whether labelled rows stand for all rows, whether scores say all that labels know, and whether labels lie where \
@@ -159,7 +167,7 @@ pub(super) fn labels(story: &Story) -> Section {
     );
     chosen(story, &mut part);
     surrogacy(story, &mut part);
-    let coverage = coverage(story);
+    let coverage = coverage(story, state);
     if coverage.rows.is_empty() {
         part.lacks(
             "coverage by policy",
@@ -232,10 +240,10 @@ fn surrogacy(story: &Story, part: &mut Section) {
 }
 
 /// The newest check of each policy: do labels lie where scores are?
-fn coverage(story: &Story) -> Table {
+fn coverage(story: &Story, state: &State) -> Table {
     let mut newest: BTreeMap<_, (u64, &CoverageChecked)> = BTreeMap::new();
     let covered = story.all(|payload| match payload {
-        Payload::CoverageChecked(said) => Some(said),
+        Payload::CoverageChecked(said) if is_of_all(&said.terms, state) => Some(said),
         _ => None,
     });
     for (seq, said) in covered {

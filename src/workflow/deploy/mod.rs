@@ -31,8 +31,10 @@ use clover_ledger::rulebooks::Question;
 use clover_ledger::unmet;
 use clover_projection::assumptions::Assumptions;
 use clover_projection::decisions::AllDecisions;
+use clover_projection::deployments;
 use clover_projection::deployments::Deployments;
 use clover_projection::deployments::ExperimentDeployments;
+use clover_projection::deployments::GuardrailCheck;
 use clover_projection::releases::Acceptance;
 use clover_projection::releases::Commit;
 use clover_projection::releases::Releases;
@@ -55,6 +57,10 @@ pub struct DeploymentRules;
 
 impl Rule for DeploymentRules {
     fn check(&self, state: &State, event: &ProposedEvent<'_>, breaches: &mut Vec<Breach>) {
+        if let Some((of, breach)) = deployments::open_breach(state) {
+            let answered = check_answered(event, (of, breach));
+            breaches.take(RuleName::Rollback, answered);
+        }
         // Without an experiment the rule `experiment` refuses each of these kinds.
         let Some(experiment) = &event.event.header.experiment else {
             return;
@@ -67,7 +73,9 @@ impl Rule for DeploymentRules {
             of: of.unwrap_or(&none),
             now: event.recorded_at,
         };
-        breaches.take(RuleName::Rollback, asked.check_breach_first(event));
+        if !state.asks(Question::AnsweredBreach) {
+            breaches.take(RuleName::Rollback, asked.check_breach_first(event));
+        }
         let (rule, checked) = match &event.event.payload {
             Payload::DeploymentActivated(said) => {
                 (RuleName::Deployment, asked.check_activated(said))
@@ -83,6 +91,24 @@ impl Rule for DeploymentRules {
         };
         breaches.take(rule, checked);
     }
+}
+
+/// The next entry after a breach is its rollback, whatever the experiment of the entry.
+fn check_answered(
+    event: &ProposedEvent<'_>,
+    (experiment, breach): (&ExperimentId, GuardrailCheck),
+) -> RuleAnswer {
+    let is_back = matches!(&event.event.payload,
+        Payload::DeploymentRolledBack(said) if said.breach == Some(breach.id));
+    ensure!(
+        is_back,
+        format!(
+            "deployment.rolled_back of {experiment} next, after the breach at seq {}",
+            breach.seq
+        ),
+        event.event.kind().to_string()
+    );
+    Ok(())
 }
 
 /// What is asked of a deployment, before it is there.

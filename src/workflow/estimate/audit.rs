@@ -8,6 +8,7 @@ use clover_event::payload::audit::ResidualWidth;
 use clover_event::payload::audit::TransportTested;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimated::AuditObstacle;
+use clover_event::payload::estimated::EnvironmentRows;
 use clover_event::payload::estimated::TransportState;
 use clover_event::payload::manifest::TransportPlan;
 use clover_ground::digest::Digest;
@@ -40,7 +41,7 @@ use crate::estimate::terms::text;
 pub fn algorithm(form: Form) -> &'static str {
     match form {
         Form::Bare => "transport/1",
-        Form::Claimed | Form::Compared => BOUNDED_AUDIT,
+        Form::Claimed | Form::Compared | Form::Shared => BOUNDED_AUDIT,
     }
 }
 
@@ -66,8 +67,10 @@ pub fn planned(plan: &TransportPlan, manifest: Digest) -> AuditTerms {
     }
 }
 
-/// What keeps the audit of a policy, by its position and the number of its probes, from passing.
-pub type FindObstacles<'a> = dyn Fn(&Found, (usize, usize)) -> Vec<AuditObstacle> + 'a;
+/// What keeps the audit of a policy, by its position and the number of its probes, from passing; of an environment also by
+/// the rows that they were drawn from.
+pub type FindObstacles<'a> =
+    dyn Fn(&Found, (usize, usize), Option<EnvironmentRows>) -> Vec<AuditObstacle> + 'a;
 
 /// What an audit computes with.
 #[derive(Clone, Copy)]
@@ -80,6 +83,8 @@ pub struct Ask<'a> {
     pub terms: &'a AuditTerms,
     /// By which rulebook they are recorded.
     pub form: Form,
+    /// Whether an audit of an environment says how many rows it has.
+    pub inside: bool,
     /// Whether a probe counts only if its score stands before its label could be read.
     pub timely: bool,
     /// What keeps the audit of a policy, by its position and the number of its probes, from passing.
@@ -142,7 +147,9 @@ fn tested(
 ) -> Option<TransportTested> {
     let span = found.analysis.output_scale.span();
     let audit = &found.analysis.policies[policy].transport.as_ref()?.audit;
-    let obstacles = (ask.obstacles)(found, (policy, audit.rows));
+    let is_inside = ask.inside && found.terms.environment.is_some();
+    let drawn = is_inside.then(|| found.gathered.to_draw((policy, ask.design), |_| true));
+    let obstacles = (ask.obstacles)(found, (policy, audit.rows), drawn);
     Some(TransportTested {
         algorithm: text(algorithm(ask.form)),
         audit: ask.terms.clone(),
@@ -151,6 +158,7 @@ fn tested(
         charge: probes.charge,
         clusters: size(audit.clusters),
         design: ask.design.clone(),
+        drawn,
         effective_clusters: finite(audit.effective_clusters),
         late: ask.timely.then(|| count(late)),
         mean_residual: finite(span * audit.mean),

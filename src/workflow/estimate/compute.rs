@@ -30,6 +30,7 @@ use clover_ground::canon;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
+use clover_ground::sign::KeyId;
 use clover_num::math;
 use clover_stats::boundary::TailCoverage;
 use clover_stats::direct::ClusterWeights;
@@ -68,6 +69,8 @@ pub struct Found {
     pub terms: EstimateTerms,
     /// The calibrator's curves and their digest.
     pub calibrator: Option<(Vec<u8>, Digest)>,
+    /// Policies that rest on entries of a key from its compromise on, each with the key: nothing is claimed of them.
+    pub tainted: BTreeMap<usize, KeyId>,
     /// The Merkle root of each policy's rows.
     roots: Vec<Root>,
 }
@@ -122,6 +125,7 @@ pub fn compute(
         analysis,
         terms: of,
         calibrator,
+        tainted: BTreeMap::new(),
     })
 }
 
@@ -155,6 +159,14 @@ struct FitLine<'a> {
     labels_micro: &'a [i64],
     policy: &'a str,
     score_micro: i64,
+}
+
+/// A fit as older programs said it.
+pub fn without_prompts(mut of: CalibratorFitted) -> CalibratorFitted {
+    for labels in &mut of.labels_by_policy {
+        labels.prompts = None;
+    }
+    of
 }
 
 impl Found {
@@ -209,6 +221,7 @@ impl Found {
                 labels: size(source.labels.len()),
                 newest_seq: count(source.newest_label?),
                 policy: self.name(policy),
+                prompts: Some(size(self.labelled_prompts(policy))),
             })
         });
         let range = |(low, high): (f64, f64)| ends(Interval { low, high });
@@ -247,7 +260,8 @@ impl Found {
         let result = &self.analysis.policies[policy];
         let state = standing.map(|of| of.state);
         let refused = result.support.is_some_and(|support| support.refuse_level);
-        if state == Some(TransportState::Fail) || refused {
+        let is_tainted = self.tainted.contains_key(&policy);
+        if state == Some(TransportState::Fail) || refused || is_tainted {
             Claim::Refused
         } else if result.route == Route::Naive {
             Claim::Uncalibrated
@@ -264,7 +278,7 @@ impl Found {
     fn interval(result: &PolicyResult, form: Form) -> Result<(Interval, IntervalMethod), Text> {
         let found = match form {
             Form::Bare => result.plain_interval(),
-            Form::Claimed | Form::Compared => result.interval(),
+            Form::Claimed | Form::Compared | Form::Shared => result.interval(),
         };
         let (interval, method) = found.map_err(text)?;
         let method = match method {
@@ -292,13 +306,13 @@ impl Found {
         let found = Self::interval(result, form);
         let no_interval = match form {
             Form::Bare => result.spread.err().map(|why| text(why.name())),
-            Form::Claimed | Form::Compared => found.as_ref().err().cloned(),
+            Form::Claimed | Form::Compared | Form::Shared => found.as_ref().err().cloned(),
         };
         let (interval, interval_method) =
             found.map_or((None, IntervalMethod::None), |of| (Some(of.0), of.1));
         let alone = match form {
             Form::Bare => result.labels_only,
-            Form::Claimed | Form::Compared => result.labels_alone(),
+            Form::Claimed | Form::Compared | Form::Shared => result.labels_alone(),
         };
         let clipped = |of: Interval| IntervalEnds {
             high: finite(of.high.clamp(low, high)),

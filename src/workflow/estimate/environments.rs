@@ -12,6 +12,8 @@ use clover_event::payload::environment::EnvironmentScope;
 use clover_event::payload::environment::EnvironmentsTested;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimate::FamilyCorrection;
+use clover_event::payload::estimated::AuditObstacle;
+use clover_event::payload::estimated::EnvironmentRows;
 use clover_event::payload::estimated::IntervalEnds;
 use clover_ground::digest::Digest;
 use clover_ground::merkle;
@@ -20,6 +22,7 @@ use clover_num::Finite;
 use clover_num::Micro;
 use clover_num::Probability;
 use clover_num::math;
+use clover_projection::audits::obstacles;
 use clover_stats::direct;
 use clover_stats::direct::Scale;
 use clover_stats::environment;
@@ -59,8 +62,12 @@ pub struct EnvironmentAsk<'a> {
     pub environments: &'a [(EnvironmentScope, bool)],
     /// Their family.
     pub family: &'a FamilyId,
+    /// Whether each says how many rows it has, and passes only with as many probes as their design draws of them.
+    pub inside: bool,
     /// The manifest version that names them.
     pub manifest: Digest,
+    /// Why nothing passes, whatever the numbers are.
+    pub obstacles: &'a [AuditObstacle],
     /// Level of the family.
     pub q: Micro,
 }
@@ -232,6 +239,9 @@ pub fn test(
         newest = probes.newest.max(newest);
         charge = charge.or(probes.charge);
     }
+    let drawn = |scope: &EnvironmentScope| ask.inside.then(|| to_draw(gathered, ask.design, scope));
+    let rate = gathered.inclusions.get(ask.design);
+    let rate = rate.map_or(0, |rate| rate.value());
     let outcomes = ask.environments.iter().zip(&findings).zip(&columns);
     Ok(Some(EnvironmentsTested {
         algorithm: text(ALGORITHM),
@@ -244,12 +254,19 @@ pub fn test(
             .map(|(((scope, required), finding), columns)| {
                 let bound = columns.as_ref().and_then(|of| of.bound);
                 let found = finding.as_ref();
-                outcome((scope, *required), found, (bound, ask.q), late)
+                let drawn = drawn(scope);
+                let rows = found.map_or(0, |of| of.rows as u64);
+                let is_whole =
+                    drawn.is_none_or(|of| obstacles::of_rows(of, rate).obstacle(rows).is_none());
+                let may_pass = late == 0 && ask.obstacles.is_empty() && is_whole;
+                let kept = outcome((scope, *required), found, (bound, ask.q), may_pass);
+                EnvironmentOutcome { drawn, ..kept }
             })
             .collect(),
         family: ask.family.clone(),
         late: size(late),
         manifest: ask.manifest,
+        obstacles: ask.obstacles.to_vec(),
         probes: size(all.len()),
         probes_root: clover_event::id::Root(tree.root()),
         q_micro: ask.q,
@@ -257,6 +274,23 @@ pub fn test(
         through_seq: count(gathered.newest.max(gathered.newest_import).max(newest)),
         without: size(without),
     }))
+}
+
+/// Rows of an environment that the probes of a design were drawn from, of every policy that has some.
+fn to_draw(gathered: &Gathered, design: &DesignId, scope: &EnvironmentScope) -> EnvironmentRows {
+    let policies = gathered.probes.get(design).into_iter().flatten();
+    let each = policies.map(|(&policy, _)| {
+        gathered.to_draw((policy, design), |row| gathered.is_in(policy, row, scope))
+    });
+    let (mut left, mut rows) = (0, 0);
+    for of in each {
+        left += of.left.value();
+        rows += of.rows.value();
+    }
+    EnvironmentRows {
+        left: count(left),
+        rows: count(rows),
+    }
 }
 
 /// The finding of each environment that has probes, adjusted within the family of those.
@@ -283,17 +317,18 @@ fn findings(
     Ok(each.collect())
 }
 
-/// What an event keeps of one environment. Labels that hardly vary see no bias below their bound, and none passes beside a
-/// probe that does not count.
+/// What an event keeps of one environment. Labels that hardly vary see no bias below their bound, and none passes where it may
+/// not: beside a probe that does not count, or with fewer or more than are drawn.
 fn outcome(
     (scope, required): (&EnvironmentScope, bool),
     found: Option<&EnvironmentFinding>,
     (bound, q): (Option<f64>, Micro),
-    late: usize,
+    may_pass: bool,
 ) -> EnvironmentOutcome {
     let mut kept = EnvironmentOutcome {
         clusters: size(0),
         detectable_bias: None,
+        drawn: None,
         interval: None,
         mean: None,
         p: None,
@@ -325,7 +360,7 @@ fn outcome(
     kept.p_adjusted = p_adjusted.and_then(Probability::new);
     kept.verdict = match environment::verdict(found.rows, p_adjusted, bias, terms::unit(q)) {
         EnvironmentVerdict::Fail => Verdict::Fail,
-        EnvironmentVerdict::Pass if late == 0 => Verdict::Pass,
+        EnvironmentVerdict::Pass if may_pass => Verdict::Pass,
         EnvironmentVerdict::Inconclusive | EnvironmentVerdict::Pass => Verdict::Inconclusive,
     };
     kept

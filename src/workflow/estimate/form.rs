@@ -13,6 +13,8 @@ pub enum Form {
     Claimed,
     /// From rulebook 23 on: also, nothing is told apart that the worst scores of missing prompts would change.
     Compared,
+    /// From rulebook 24 on: also, nothing is told apart that shares no prompt.
+    Shared,
 }
 
 /// Which rows are read, by the rulebook in force.
@@ -23,11 +25,13 @@ pub fn use_of_rows(state: &State) -> Option<RowUse> {
 
 impl Form {
     /// The form that readers are shown, whatever the rulebook in force asks of the record.
-    pub const NEWEST: Self = Self::Compared;
+    pub const NEWEST: Self = Self::Shared;
 
     /// The form that the rulebook in force asks for.
     pub fn asked(state: &State) -> Self {
-        if state.asks(Question::MissingPrompts) {
+        if state.asks(Question::CommonPrompts) {
+            Self::Shared
+        } else if state.asks(Question::MissingPrompts) {
             Self::Compared
         } else if state.asks(Question::CheckedClaims) {
             Self::Claimed

@@ -104,6 +104,25 @@ impl LabelList {
     }
 }
 
+/// What the dataset does not hold of one policy's rows.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// Draw of each row.
+    pub draws: Vec<u64>,
+    /// Score of each row, in millionths.
+    pub scores: Vec<i64>,
+    /// The entry of each row's score.
+    pub scored: Vec<u64>,
+    /// Labels for calibration by row, in millionths, in the order of their entries.
+    pub labels: BTreeMap<usize, Vec<i64>>,
+    /// Rows with a label for calibration, by the design that it names.
+    pub labelled: BTreeMap<DesignId, BTreeSet<usize>>,
+    /// The entry of the newest label for calibration.
+    pub newest_label: Option<u64>,
+    /// The entry of the first label for calibration of each row that has one, whether it counts or not.
+    pub first_label: BTreeMap<usize, u64>,
+}
+
 /// Rows by policy, item and draw.
 pub(super) type Places = BTreeMap<(usize, u32, u64), usize>;
 
@@ -145,9 +164,12 @@ pub(super) fn join(
             probes.labels.entry(row).or_default()
         } else if row >= found.sources[policy].draws.len() {
             // Its row does not count, and no label of it does.
+            let source = &mut found.sources[policy];
+            source.first_label.entry(row).or_insert(label.seq);
             continue;
         } else {
             let source = &mut found.sources[policy];
+            source.first_label.entry(row).or_insert(label.seq);
             let of = source.labelled.entry(label.design).or_default();
             of.insert(row);
             source.newest_label = source.newest_label.max(Some(label.seq));

@@ -16,7 +16,7 @@ use crate::estimate::terms::size;
 pub(super) struct Missing {
     gaps: PromptGaps,
     span: f64,
-    is_asked: bool,
+    form: Form,
 }
 
 impl Missing {
@@ -25,12 +25,12 @@ impl Missing {
         Self {
             gaps: found.gathered.dataset.gaps(family),
             span: found.analysis.output_scale.span(),
-            is_asked: form >= Form::Compared,
+            form,
         }
     }
 
     /// How a difference is to be read, and which prompts it is about: told apart only where the worst scores of what is missing
-    /// would not change that. Where two policies share no prompt they are two samples, and nothing is missing.
+    /// would not change that, and only where two policies share a prompt.
     pub(super) fn read(
         &self,
         pair: &Difference,
@@ -38,10 +38,14 @@ impl Missing {
         interval: Interval,
     ) -> (Reading, Option<ComparedPrompts>) {
         let prompts = self.gaps.pair(pair.first, pair.second);
-        let Some(prompts) = prompts.filter(|_| self.is_asked) else {
+        let Some(prompts) = prompts.filter(|_| self.form >= Form::Compared) else {
             return (reading, None);
         };
-        let changes = prompts.both() > 0 && !prompts.leaves_apart(interval, self.span);
+        let changes = match prompts.both() {
+            // Two samples: which prompts each has may be all that sets them apart.
+            0 => self.form >= Form::Shared,
+            _ => !prompts.leaves_apart(interval, self.span),
+        };
         let reading = match reading {
             Reading::ToldApart if changes => Reading::NotToldApart,
             reading => reading,

@@ -21,6 +21,7 @@ pub mod probes;
 pub mod rows;
 pub(crate) mod scope;
 pub mod shape;
+pub mod shares;
 pub mod slices;
 mod standing;
 pub mod terms;

@@ -83,6 +83,9 @@ pub struct Ask {
     /// Whether the calibrator's variance is averaged over fold seeds and counts in every size. A plan without it, of an
     /// older program, is computed as that program did.
     pub sturdy: bool,
+    /// Whether labels are counted of each policy, whose own ones correct it. A plan without it, of an older program, shares them
+    /// among all, as that program did.
+    pub each: bool,
 }
 
 /// A policy's share of variances, and its calibration variance averaged over fold seeds where that is asked for.
@@ -225,7 +228,8 @@ pub fn plan(found: &Found, ask: &Ask) -> Result<PlanRecorded, PlanError> {
     Ok(planned)
 }
 
-/// The square-root law: labels are bought once for all policies, scores for each.
+/// The square-root law. A policy's value is corrected by its own labels, so that scores and labels are bought of each; a plan
+/// of an older program buys labels once for all.
 fn evaluation(
     found: &Found,
     ask: &Ask,
@@ -234,7 +238,12 @@ fn evaluation(
     let prices = ask.prices.ok_or(PlanError::NoPrice)?;
     let policies = ask.policies.max(1) as f64;
     let score = policies * terms::unit(prices.score_micro);
-    let costs = Costs::new(score, terms::unit(prices.label_micro))?;
+    let sets = if ask.each { policies } else { 1.0 };
+    let costs = Costs::new(score, sets * terms::unit(prices.label_micro))?;
+    let in_all = |labels: u64| {
+        let sets = if ask.each { ask.policies.max(1) } else { 1 };
+        count(labels.saturating_mul(sets))
+    };
     let model = VarianceModel::new(split.evaluation.value(), split.calibration.value())?;
     let power = Power::new(terms::unit(ask.power), terms::unit(found.terms.alpha_micro))?;
     let span = found.analysis.output_scale.span();
@@ -254,7 +263,7 @@ fn evaluation(
     let (low, high) = (at(split.calibration_low)?, at(split.calibration_high)?);
     let labels = |model: Option<VarianceModel>| -> Result<Option<Count>, SampleError> {
         let plan = model.map(|model| planned(&model)).transpose()?;
-        Ok(plan.map(|plan| count(plan.labels)))
+        Ok(plan.map(|plan| in_all(plan.labels)))
     };
     let worst = |model: VarianceModel| {
         let error = model
@@ -264,7 +273,8 @@ fn evaluation(
     };
     Ok(EvaluationPlan {
         cost: finite(plan.cost),
-        labels: count(plan.labels),
+        labels: in_all(plan.labels),
+        labels_each: ask.each.then(|| count(plan.labels)),
         labels_high: labels(high)?,
         labels_low: labels(low)?,
         mde: finite(span * plan.mde),

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use clover_event::id::DesignId;
 use clover_event::id::EventId;
+use clover_event::id::ItemId;
 use clover_event::id::Root;
+use clover_event::payload::estimated::EnvironmentRows;
 use clover_ground::merkle;
 use clover_ground::merkle::Frontier;
 
 use crate::analyze::dataset::Policy;
 use crate::estimate::rows::Gathered;
 use crate::estimate::rows::mean;
+use crate::estimate::terms::size;
 
 /// Labels for audits of one policy.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +59,43 @@ impl Gathered {
         });
         each.filter(|(_, (timely, _))| !timely.labels.is_empty())
             .collect()
+    }
+
+    /// Rows of a policy in an environment that the probes of a design were drawn from, as they stood when the first of them could
+    /// be read.
+    pub(super) fn to_draw(
+        &self,
+        (policy, design): (usize, &DesignId),
+        is_in: impl Fn(usize) -> bool,
+    ) -> EnvironmentRows {
+        let probes = self.probes.get(design).and_then(|of| of.get(&policy));
+        let Some(first) = probes.and_then(|of| of.first.values().min()) else {
+            return EnvironmentRows::default();
+        };
+        let counted = self.dataset.policies[policy].len();
+        let late = self.aside.get(&policy).map_or(0, |(of, _)| of.len());
+        let (mut rows, mut left) = (0, 0);
+        for row in (0..counted + late).filter(|row| is_in(*row)) {
+            let (of, source, at) = self.row(policy, row);
+            if source.scored[at] >= *first {
+                continue;
+            }
+            rows += 1;
+            let item = &self.prompts.ids()[of.prompts[at] as usize];
+            let kept = item
+                .parse()
+                .ok()
+                .and_then(|item: ItemId| self.confirm.get(&item));
+            let labelled = self.sources[policy].first_label.get(&row);
+            let is_taken = |since: Option<&u64>| since.is_some_and(|since| since < first);
+            if !is_taken(kept) && !is_taken(labelled) {
+                left += 1;
+            }
+        }
+        EnvironmentRows {
+            left: size(left),
+            rows: size(rows),
+        }
     }
 
     /// A policy's probes as responses.

@@ -18,6 +18,7 @@ use clover_event::payload::estimated::FilterCounts;
 use clover_event::payload::estimated::Reading;
 use clover_event::payload::estimated::RowUse;
 use clover_event::payload::intake::DataIngested;
+use clover_event::payload::intake::SplitPart;
 use clover_event::payload::judge::ScoreRecorded;
 use clover_event::payload::label::DesignPurpose;
 use clover_event::payload::label::LabelPurpose;
@@ -47,6 +48,7 @@ use crate::estimate::drawn::Inclusion;
 use crate::estimate::drawn::Undrawn;
 use crate::estimate::labels;
 use crate::estimate::labels::LabelList;
+pub use crate::estimate::labels::Source;
 pub use crate::estimate::probes::Probes;
 use crate::estimate::scope;
 use crate::estimate::scope::RowPlaces;
@@ -138,23 +140,6 @@ struct Line<'a> {
     score_micro: i64,
 }
 
-/// What the dataset does not hold of one policy's rows.
-#[derive(Clone, Debug, Default)]
-pub struct Source {
-    /// Draw of each row.
-    pub draws: Vec<u64>,
-    /// Score of each row, in millionths.
-    pub scores: Vec<i64>,
-    /// The entry of each row's score.
-    pub scored: Vec<u64>,
-    /// Labels for calibration by row, in millionths, in the order of their entries.
-    pub labels: BTreeMap<usize, Vec<i64>>,
-    /// Rows with a label for calibration, by the design that it names.
-    pub labelled: BTreeMap<DesignId, BTreeSet<usize>>,
-    /// The entry of the newest label for calibration.
-    pub newest_label: Option<u64>,
-}
-
 /// What an experiment holds of one judge.
 #[derive(Debug, Default)]
 pub struct Gathered {
@@ -184,6 +169,10 @@ pub struct Gathered {
     pub late: BTreeMap<PolicyId, u64>,
     /// Those of policies with other rows, by position. A probe of one is known by its place after the rows that count.
     pub aside: BTreeMap<usize, (Policy, Source)>,
+    /// Clusters that a split keeps for confirm, with the entry that listed each.
+    pub confirm: BTreeMap<ItemId, u64>,
+    /// Probability of a label by each design for audits, in millionths.
+    pub inclusions: BTreeMap<DesignId, Micro>,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
     pub(super) inclusion: Option<Result<Inclusion, Undrawn>>,
     /// The first difference between checked policies that is on record, and its entry: what is compared later, by whoever
@@ -496,6 +485,10 @@ impl Walk {
                     self.found.is_stratified = true;
                 }
                 self.draws.design(design);
+                if design.purpose == DesignPurpose::Audit {
+                    let known = self.found.inclusions.entry(design.design.clone());
+                    known.or_insert(design.inclusion_micro);
+                }
                 self.purposes.insert(design.design.clone(), design.purpose);
             }
             Payload::LabelRecorded(label) => {
@@ -506,6 +499,11 @@ impl Walk {
                 }
                 if !is_probe && is_new {
                     self.draws.label(seq, label);
+                }
+            }
+            Payload::SplitsListed(said) if said.part == SplitPart::Confirm => {
+                for cluster in &said.clusters {
+                    self.found.confirm.entry(cluster.clone()).or_insert(seq);
                 }
             }
             Payload::LabelSealed(_) => self.sealed += 1,

@@ -1,8 +1,11 @@
 //! Which audits stand for or against what was estimated.
 
+use std::collections::BTreeSet;
+
 use clover_event::id::ExperimentId;
 use clover_event::payload::audit::TransportStanding;
 use clover_event::payload::estimated::TransportState;
+use clover_projection::audits::AnswerKind;
 use clover_projection::audits::AnsweredAudit;
 use clover_projection::audits::Audits;
 use clover_projection::audits::FitLabels;
@@ -17,8 +20,12 @@ impl Found {
         if self.calibrator.is_some() {
             let sources = self.gathered.sources.iter().enumerate();
             let labels = sources.filter_map(|(at, of)| {
-                let (labels, newest) = (of.labels.len() as u64, of.newest_label?);
-                Some((self.name(at), FitLabels { labels, newest }))
+                let fit = FitLabels {
+                    labels: of.labels.len() as u64,
+                    newest: of.newest_label?,
+                    prompts: Some(self.labelled_prompts(at) as u64),
+                };
+                Some((self.name(at), fit))
             });
             let of = (&self.terms.judge, self.terms.environment.as_ref());
             audits.answer((experiment, u64::MAX), of, labels);
@@ -42,16 +49,28 @@ impl Found {
         of.answered
     }
 
+    /// Distinct prompts of a policy with a label in the fit.
+    pub(super) fn labelled_prompts(&self, policy: usize) -> usize {
+        let prompts = &self.gathered.dataset.policies[policy].prompts;
+        let labelled = self.gathered.sources[policy].labels.keys();
+        let labelled: BTreeSet<u32> = labelled.map(|&row| prompts[row]).collect();
+        labelled.len()
+    }
+
     /// How many more new labels of a policy answer its failed audit, where one stands against it.
     pub fn answers(&self, experiment: &ExperimentId, policy: usize) -> Option<u64> {
         let (audits, name) = (self.audits(experiment), self.name(policy));
         let of = audits.of_policy(&scope::subject(&self.terms, experiment, &name))?;
         let failed = of.failed?;
-        if audits.all_since.is_none() {
-            return Some(1);
-        }
-        let labels = self.gathered.sources[policy].labels.len() as u64;
-        let wanted = failed.labels.saturating_add(failed.prompts);
+        let (before, labels) = match audits.answers.at(u64::MAX) {
+            AnswerKind::One => return Some(1),
+            AnswerKind::Labels => {
+                let labels = self.gathered.sources[policy].labels.len() as u64;
+                (failed.labels, labels)
+            }
+            AnswerKind::Prompts => (failed.labelled, self.labelled_prompts(policy) as u64),
+        };
+        let wanted = before.saturating_add(failed.prompts);
         Some(wanted.saturating_sub(labels).max(1))
     }
 

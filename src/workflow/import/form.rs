@@ -20,6 +20,14 @@ pub enum FileForm {
     InspectArchive,
     /// Results of promptfoo.
     Promptfoo,
+    /// Scores of Langfuse, in any of its forms but comma-separated values.
+    Langfuse,
+    /// Scores of Langfuse as comma-separated values.
+    LangfuseTable,
+    /// Records of OpenAI evals.
+    OpenaiEvals,
+    /// Log records as OTLP/JSON.
+    Otel,
     /// Another JSON object over several lines.
     Json,
     /// A header and values between commas.
@@ -54,18 +62,26 @@ impl FileForm {
     /// A file of JSON: one value, or what is meant as one a line.
     fn of_json(bytes: &[u8], start: &str) -> Self {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-        let is_value = |bytes: &[u8]| serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
-        if !is_value(bytes) {
-            return Self::JsonLines;
+        if let Some(form) = Self::of_scores(start) {
+            return form;
         }
+        let is_value = |bytes: &[u8]| serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
         let has = |name: &str| start.contains(&format!("\"{name}\""));
         let first = start.lines().next().unwrap_or_default();
-        if start.starts_with('[') {
-            Self::JsonList
-        } else if has("eval") && has("version") && (has("task") || has("samples")) {
+        let is_one = is_value(bytes);
+        // A log of Inspect may hold numbers that JSON has not.
+        let is_tool = start.starts_with('{') && (is_one || !is_value(first.as_bytes()));
+        if is_tool && has("eval") && has("version") && (has("task") || has("samples")) {
             Self::Inspect
-        } else if has("evalId") || has("results") && has("prompts") && has("version") {
+        } else if is_one && has("evalId")
+            || is_one && has("results") && has("prompts") && has("version")
+            || is_one && has("outputs") && has("version")
+        {
             Self::Promptfoo
+        } else if !is_one {
+            Self::JsonLines
+        } else if start.starts_with('[') {
+            Self::JsonList
         } else if is_value(first.as_bytes()) {
             Self::JsonLines
         } else {
@@ -73,14 +89,55 @@ impl FileForm {
         }
     }
 
+    /// Scores that others sent or logged, one document or one a line: their first members tell.
+    fn of_scores(start: &str) -> Option<Self> {
+        let has = |name: &str| start.contains(&format!("\"{name}\""));
+        if has("resourceLogs") && has("scopeLogs") {
+            Some(Self::Otel)
+        } else if has("spec") && has("completion_fns") && has("run_id") {
+            Some(Self::OpenaiEvals)
+        } else if has("source")
+            && has("dataType")
+            && (has("subject") || has("traceId") || has("sessionId"))
+        {
+            Some(Self::Langfuse)
+        } else {
+            None
+        }
+    }
+
     fn of_header(text: &str) -> Self {
         let header = text.lines().next().unwrap_or_default();
         if header.contains(',') {
-            return Self::Csv;
+            let has = |name: &str| {
+                let mut columns = header.trim_end().split(',');
+                columns.any(|column| column.trim_matches('"') == name)
+            };
+            let is_langfuse = ["source", "dataType", "name", "value"]
+                .iter()
+                .all(|name| has(name));
+            return if is_langfuse {
+                Self::LangfuseTable
+            } else {
+                Self::Csv
+            };
         }
         let others = ['\t', ';'];
         let found = others.into_iter().find(|c| header.contains(*c));
         found.map_or(Self::Other, Self::Separated)
+    }
+
+    /// Its media type.
+    pub fn media(self) -> &'static str {
+        match self {
+            Self::InspectArchive => "application/zip",
+            Self::Csv | Self::LangfuseTable => "text/csv",
+            Self::JsonLines | Self::OpenaiEvals | Self::Otel => "application/x-ndjson",
+            Self::JsonList | Self::Inspect | Self::Promptfoo | Self::Langfuse | Self::Json => {
+                "application/json"
+            }
+            Self::Empty | Self::Separated(_) | Self::Utf16 | Self::Other => "text/plain",
+        }
     }
 
     /// What it is called.
@@ -92,6 +149,9 @@ impl FileForm {
             Self::Inspect => "a log of Inspect",
             Self::InspectArchive => "an archive, as Inspect writes its logs",
             Self::Promptfoo => "results of promptfoo",
+            Self::Langfuse | Self::LangfuseTable => "scores of Langfuse",
+            Self::OpenaiEvals => "records of OpenAI evals",
+            Self::Otel => "log records of OpenTelemetry",
             Self::Json => "one JSON object over several lines",
             Self::Csv => "comma-separated values",
             Self::Separated('\t') => "values between tabs",
@@ -119,6 +179,27 @@ mod tests {
             (b"[1]\n{\"prompt_id\":\"a\"}\n", FileForm::JsonLines),
             (b"prompt_id,score\na,1\n", FileForm::Csv),
             (b"\xef\xbb\xbfprompt_id,score\n", FileForm::Csv),
+            (
+                b"\"id\",\"name\",\"value\",\"dataType\",\"source\"\r\n",
+                FileForm::LangfuseTable,
+            ),
+            (
+                b"{\"data\":[{\"name\":\"n\",\"dataType\":\"NUMERIC\",\"source\":\"EVAL\",\"traceId\":\"t\"}]}",
+                FileForm::Langfuse,
+            ),
+            (
+                b"{\"spec\":{\"completion_fns\":[\"m\"],\"run_id\":\"r\"}}\n{\"run_id\":\"r\"}\n",
+                FileForm::OpenaiEvals,
+            ),
+            (
+                b"{\"resourceLogs\":[{\"scopeLogs\":[]}]}\n{\"resourceLogs\":[]}\n",
+                FileForm::Otel,
+            ),
+            // A log of Inspect may hold what JSON has not.
+            (
+                b"{\"version\":2,\"eval\":{\"task\":\"t\"},\"samples\":[NaN]}",
+                FileForm::Inspect,
+            ),
             (b"prompt_id\tscore\n", FileForm::Separated('\t')),
             (b"prompt_id;score\n", FileForm::Separated(';')),
             (b"PK\x03\x04rest", FileForm::InspectArchive),

@@ -1,7 +1,7 @@
 //! Importing files of judge-scored responses: pure functions from bytes to rows plus warnings.
 //!
-//! [`cje`] reads JSON Lines, [`csv`] comma-separated values; both go through [`row`], so one grammar of numbers
-//! and names holds for both. [`ImportRows::root`] is what `data.ingested` commits to, and [`plan`] says what of the
+//! [`cje`] reads JSON Lines, [`csv`] comma-separated values, [`tools`] files of other tools; all go through [`row`], so one
+//! grammar of numbers and names holds for all. [`ImportRows::root`] is what `data.ingested` commits to, and [`plan`] says what of the
 //! rows a ledger already holds. Nothing here reads a file or appends an event.
 
 pub mod cje;
@@ -12,6 +12,7 @@ pub mod labels;
 pub mod logged;
 pub mod plan;
 pub mod row;
+pub mod tools;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -251,6 +252,10 @@ pub struct ImportRows {
     pub checked: Option<logged::LogprobsAnswer>,
     /// Names of the members or columns that a record has, where fields were asked for.
     pub names: BTreeSet<String>,
+    /// What the file says of rows beside their scores, or instead of them.
+    pub remarks: Vec<tools::RowRemark>,
+    /// Whether the file holds labels that no row has: then its original is for the custodian alone.
+    pub holds_labels: bool,
 }
 
 /// A row as others may see it: without texts and without its label.
@@ -284,6 +289,17 @@ struct TextLine<'a> {
     target_policy: &'a PolicyId,
 }
 
+/// A row with its score, as `cje-eval` reads it.
+#[derive(Serialize)]
+struct ResponseLine<'a> {
+    draw_idx: Count,
+    judge_score: f64,
+    prompt_id: &'a ItemId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<&'a str>,
+    target_policy: &'a PolicyId,
+}
+
 impl ImportRows {
     /// The canonical lines of the rows, each with its newline, and the RFC 6962 root over them without.
     pub fn root(&self, judge: &JudgeId) -> (Vec<u8>, Digest) {
@@ -309,6 +325,24 @@ impl ImportRows {
             };
             serde_json::to_writer(&mut lines, &line).expect("BUG: texts and ids are JSON");
             lines.push(b'\n');
+        }
+        lines
+    }
+
+    /// The rows with their scores as JSON Lines that `cje-eval` reads.
+    #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
+    pub fn responses(&self) -> String {
+        let mut lines = String::new();
+        for row in &self.rows {
+            let line = ResponseLine {
+                draw_idx: row.draw,
+                judge_score: row.score.value() as f64 / 1e6,
+                prompt_id: &row.item,
+                response: row.response.as_deref(),
+                target_policy: &row.policy,
+            };
+            lines.push_str(&serde_json::to_string(&line).expect("BUG: texts and ids are JSON"));
+            lines.push('\n');
         }
         lines
     }

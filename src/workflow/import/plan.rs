@@ -52,6 +52,10 @@ pub enum Presence {
     New,
 }
 
+/// What stands against a label that differs from the recorded one, and what can be done.
+const CORRECTED: &str = "another by the same rater: a recorded label is never corrected, since whoever knows the outcome could choose it; \
+    --rater NAME records a second person's label beside it, and labels that are void are drawn anew by a design of their own";
+
 /// What becomes of a row's label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabelIntake {
@@ -85,6 +89,8 @@ pub struct ImportPlan {
     pub rows: Vec<RowPlan>,
     /// Scores that differ from the recorded ones.
     pub conflicts: Vec<Conflict>,
+    /// Whether the file holds labels beside those of its rows.
+    pub holds_labels: bool,
 }
 
 /// A score of a file that differs from the recorded one.
@@ -102,7 +108,8 @@ impl ImportPlan {
     /// Whether a label of the file stays closed: then its original is for the custodian alone.
     pub fn stays_closed(&self) -> bool {
         let mut labels = self.rows.iter().map(|row| &row.label);
-        labels.any(|label| matches!(label, LabelIntake::Sealed(..) | LabelIntake::Unread))
+        self.holds_labels
+            || labels.any(|label| matches!(label, LabelIntake::Sealed(..) | LabelIntake::Unread))
     }
 }
 
@@ -132,6 +139,7 @@ pub fn plan(
     ask: &ImportTerms,
 ) -> Result<ImportPlan, PlanRefusal> {
     let (_, root) = rows.root(&ask.judge);
+    let holds_labels = rows.holds_labels;
     let mut conflicts = Vec::new();
     let rows: Result<Vec<_>, PlanRefusal> = rows
         .rows
@@ -148,6 +156,7 @@ pub fn plan(
         ingested: ingested(ledger, &ask.experiment, root)?,
         rows: rows?,
         conflicts,
+        holds_labels,
     })
 }
 
@@ -290,7 +299,7 @@ pub fn label(
             Some((_, old, _)) if old == new => return Ok(LabelIntake::Open(Presence::Already)),
             Some((.., seq)) => {
                 let expected = "the label that is recorded";
-                return Err(stop("natural_key", expected, "another", Some(seq)));
+                return Err(stop("natural_key", expected, CORRECTED, Some(seq)));
             }
             None => {}
         }

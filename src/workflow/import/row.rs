@@ -75,6 +75,9 @@ const WORD_MAX: usize = 200;
 /// A field and what is wrong with it.
 pub type FieldError = (String, String);
 
+/// A draw: whose, of what, and which.
+pub(super) type DrawName = (PolicyId, ItemId, Count);
+
 /// The fields of one record, whatever form they came in.
 pub trait Fields {
     /// Text of a number, as it stands.
@@ -97,6 +100,18 @@ pub trait Fields {
     /// # Errors
     /// [`FieldError`] when something else is there.
     fn targets(&self) -> Result<Option<Vec<(String, String)>>, FieldError>;
+    /// The path to the record, where its line does not say all.
+    fn place(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// What is wrong with a field, and in which record where its line does not say all.
+fn placed(what: String, fields: &dyn Fields) -> String {
+    match fields.place() {
+        None => what,
+        Some(place) => format!("{what}, in {place}"),
+    }
 }
 
 /// Takes records in turn.
@@ -187,12 +202,51 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn take(&mut self, line: u64, fields: &dyn Fields) -> Result<(), ImportError> {
+        self.take_row(line, fields).map(|_| ())
+    }
+
+    /// Takes a record, and answers with its draw where it is one.
+    pub(super) fn take_row(
+        &mut self,
+        line: u64,
+        fields: &dyn Fields,
+    ) -> Result<Option<DrawName>, ImportError> {
         self.out.read += 1;
         match self.row(line, fields) {
-            Ok(row) => self.out.rows.push(row),
-            Err((field, what)) => self.refuse(self.error(line, Some(&field), what))?,
+            Ok(row) => {
+                let name = (row.policy.clone(), row.item.clone(), row.draw);
+                self.out.rows.push(row);
+                Ok(Some(name))
+            }
+            Err((field, what)) => {
+                let what = placed(what, fields);
+                self.refuse(self.error(line, Some(&field), what))?;
+                Ok(None)
+            }
         }
-        Ok(())
+    }
+
+    /// Takes the draw of a record that has no score.
+    pub(super) fn take_name(
+        &mut self,
+        line: u64,
+        fields: &dyn Fields,
+    ) -> Result<Option<DrawName>, ImportError> {
+        self.out.read += 1;
+        let prompt = fields.text(PROMPT);
+        match prompt.and_then(|prompt| self.row_name(line, fields, prompt.as_deref())) {
+            Ok(name) => Ok(Some(name)),
+            Err((field, what)) => {
+                let what = placed(what, fields);
+                self.refuse(self.error(line, Some(&field), what))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether no row was taken and nothing is wrong.
+    pub(super) fn is_empty(&self) -> bool {
+        self.out.rows.is_empty() && self.wrong.is_empty()
     }
 
     /// What is missing of a record, with the names that it has instead.
@@ -225,7 +279,32 @@ impl<'a> Reader<'a> {
         let ends = (!has_own).then(|| self.how.label_scale.unwrap_or(scale));
         let label = self.value(fields, ORACLE_LABEL, ends)?;
         let prompt = fields.text(PROMPT)?;
-        let item = match (fields.text(PROMPT_ID)?, &prompt) {
+        let (policy, item, draw) = self.row_name(line, fields, prompt.as_deref())?;
+        let sampled_at = fields.text(SAMPLED_AT)?.map(|text| sampled_at(&text));
+        let logprobs = self.how.logprobs.then(|| logprobs(fields)).transpose()?;
+        Ok(ImportRow {
+            line,
+            item,
+            policy,
+            draw,
+            score,
+            label,
+            prompt,
+            response: fields.text(RESPONSE)?,
+            sampled_at: sampled_at.transpose()?,
+            logprobs,
+            fields: self.fields(fields)?,
+        })
+    }
+
+    /// The draw of a record.
+    fn row_name(
+        &mut self,
+        line: u64,
+        fields: &dyn Fields,
+        prompt: Option<&str>,
+    ) -> Result<DrawName, FieldError> {
+        let item = match (fields.text(PROMPT_ID)?, prompt) {
             (Some(id), _) => id,
             (None, Some(prompt)) => (self.how.name_prompt)(prompt),
             (None, None) => return Err(self.none(PROMPT_ID, "an id, or a prompt")),
@@ -242,21 +321,7 @@ impl<'a> Reader<'a> {
             (None, None) => return Err(self.none(TARGET_POLICY, "the name of a policy")),
         };
         let draw = self.draw((line, fields), &policy, &item)?;
-        let sampled_at = fields.text(SAMPLED_AT)?.map(|text| sampled_at(&text));
-        let logprobs = self.how.logprobs.then(|| logprobs(fields)).transpose()?;
-        Ok(ImportRow {
-            line,
-            item,
-            policy,
-            draw,
-            score,
-            label,
-            prompt,
-            response: fields.text(RESPONSE)?,
-            sampled_at: sampled_at.transpose()?,
-            logprobs,
-            fields: self.fields(fields)?,
-        })
+        Ok((policy, item, draw))
     }
 
     /// Fields that are kept beside the row.
@@ -287,7 +352,7 @@ impl<'a> Reader<'a> {
         };
         let wrong = |what: String| (name.to_owned(), what);
         let (value, rounded) = Micro::parse(&text)
-            .map_err(|error| wrong(format!("{error}, found {}", short(&text))))?;
+            .map_err(|error| wrong(format!("{error}{}, found {}", bare(&text), short(&text))))?;
         if let Some((low, high)) = ends.filter(|(low, high)| value < *low || value > *high) {
             let found = short(&text);
             return Err(wrong(format!("expected {low} to {high}, found {found}")));
@@ -400,6 +465,15 @@ fn id<T>(
 ) -> Result<T, FieldError> {
     new(text.to_owned())
         .map_err(|error| (name.to_owned(), format!("{error}, found {}", short(text))))
+}
+
+/// What a number lacks that begins with its point.
+fn bare(text: &str) -> &'static str {
+    if text.trim_start_matches('-').starts_with('.') {
+        ", with a digit before the point"
+    } else {
+        ""
+    }
 }
 
 fn sampled_at(text: &str) -> Result<Timestamp, FieldError> {

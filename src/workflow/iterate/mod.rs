@@ -17,6 +17,7 @@ mod said;
 mod scores;
 pub mod steps;
 mod verdict;
+pub mod wider;
 
 pub use said::as_recorded;
 pub use said::calibrator;

@@ -1,6 +1,7 @@
 //! Two judges on the same rows: whose scores agree better with open labels.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use clover_event::Payload;
@@ -8,6 +9,7 @@ use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::Text;
 use clover_event::payload::label::LabelPurpose;
+use clover_event::payload::scoring::ComparisonDoubts;
 use clover_event::payload::scoring::JudgeCompared;
 use clover_event::payload::scoring::NamedComparison;
 use clover_ledger::History;
@@ -15,11 +17,16 @@ use clover_ledger::LedgerError;
 use clover_ledger::State;
 use clover_ledger::rulebooks::Question;
 use clover_num::Count;
+use clover_projection::designs::Designs;
+use clover_projection::judges::width;
+use clover_projection::judges::worst_of_rows;
 use clover_projection::manifests::Manifests;
 use clover_projection::reader::LogReader;
+use clover_projection::timely::ExperimentRows;
 use clover_stats::agreement;
 use clover_stats::agreement::Agreement;
 use clover_stats::folds;
+use clover_stats::inference::Interval;
 use clover_stats::sample::Clusters;
 use clover_stats::sample::Unfit;
 use clover_stats::sample::Values;
@@ -29,6 +36,8 @@ use crate::estimate::rows::Gathered;
 use crate::estimate::rows::NoCovariates;
 use crate::estimate::rows::RowsError;
 use crate::estimate::rows::Which;
+use crate::estimate::shares::ChosenLabels;
+use crate::estimate::shares::LabelRates;
 use crate::estimate::terms::finite;
 use crate::iterate::steps::BUILD;
 
@@ -57,7 +66,7 @@ pub enum AgreementError {
 }
 
 /// How two judges agree with the labels of the rows that both scored.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct JudgeAgreement {
     /// The numbers.
     pub found: Agreement,
@@ -65,13 +74,51 @@ pub struct JudgeAgreement {
     pub folds: usize,
     /// Labelled rows that one of them did not score.
     pub unpaired: usize,
+    /// What stands against a claim.
+    pub doubts: AgreementDoubts,
+    /// Whether the rulebook in force asks for that on record.
+    is_asked: bool,
+}
+
+/// What stands against a claim of which judge is better.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgreementDoubts {
+    /// Policies whose labels are not as many as were drawn.
+    pub chosen: Vec<ChosenLabels>,
+    /// Rows that one of them scored once a label of the policy could be read, of prompts with such a label.
+    pub late: u64,
+    /// Labelled rows that neither scored.
+    pub unscored: usize,
+    /// By how much the difference could move if late and missing scores were the worst.
+    pub worst: f64,
+}
+
+impl AgreementDoubts {
+    /// The position of the judge that agrees better whatever late and missing scores are; `None` where neither does.
+    pub fn better(&self, interval: Interval) -> Option<usize> {
+        let is_chosen = !self.chosen.is_empty();
+        better((interval.low - self.worst, interval.high + self.worst)).filter(|_| !is_chosen)
+    }
+}
+
+/// The position of the judge that errs less, by the ends of the interval of the first error less the second.
+pub fn better((low, high): (f64, f64)) -> Option<usize> {
+    if low > 0.0 {
+        Some(1)
+    } else if high < 0.0 {
+        Some(0)
+    } else {
+        None
+    }
 }
 
 /// A row: policy, item, draw.
 type DrawKey = (String, String, u64);
+/// Scores with labels, by row.
+type ScoredRows = BTreeMap<DrawKey, (f64, Option<f64>)>;
 
 /// Scores of a judge, with labels where there are some, by row.
-fn scored(gathered: &Gathered) -> BTreeMap<DrawKey, (f64, Option<f64>)> {
+fn scored(gathered: &Gathered) -> ScoredRows {
     let ids = gathered.prompts.ids();
     let policies = gathered.dataset.policies.iter().zip(&gathered.sources);
     let rows = policies.flat_map(|(policy, source)| {
@@ -84,18 +131,56 @@ fn scored(gathered: &Gathered) -> BTreeMap<DrawKey, (f64, Option<f64>)> {
     rows.collect()
 }
 
-/// Compares two judges by what stands below an entry: labels for calibration alone. Probes of audits and sealed labels are
+/// What stands against a claim about rows that were counted, of which some labelled ones have no score of both.
+fn doubts(
+    (history, below): (&dyn History, u64),
+    state: &State,
+    experiment: &ExperimentId,
+    judges: [&JudgeId; 2],
+    (each, unpaired, rows): (&[ScoredRows], usize, usize),
+) -> Result<AgreementDoubts, LedgerError> {
+    let (mut timely, mut draws) = (ExperimentRows::default(), BTreeSet::new());
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    let entries = LogReader::below(history, below).of(experiment);
+    entries.each(|seq, event| {
+        timely.take(seq, &event.payload);
+        if let Payload::LabelRecorded(label) = &event.payload
+            && label.purpose != LabelPurpose::Audit
+        {
+            let value = label.value_micro.value() as f64 / 1e6;
+            (low, high) = (low.min(value), high.max(value));
+            let (policy, item) = (label.policy.to_string(), label.item.to_string());
+            draws.insert((policy, item, label.draw.value()));
+        }
+        ControlFlow::Continue(())
+    })?;
+    let is_scored = |draw: &&DrawKey| each.iter().any(|rows| rows.contains_key(*draw));
+    let unscored = draws.len() - draws.iter().filter(is_scored).count();
+    let declared = width(state.fold::<Designs>().scale(experiment));
+    let late = timely.late_beside_labels(judges);
+    let missing = (unpaired + unscored) as u64;
+    let span = declared.max(high - low);
+    Ok(AgreementDoubts {
+        chosen: Vec::new(),
+        late,
+        unscored,
+        worst: worst_of_rows((late, missing), rows as u64, span),
+    })
+}
+
+/// Compares two judges by what stands below an entry, as designs and the scale of labels are in a state: labels for calibration alone. Probes of audits and sealed labels are
 /// not read.
 ///
 /// # Errors
 /// [`AgreementError`].
 pub fn compared(
-    history: &dyn History,
+    (history, below): (&dyn History, u64),
+    state: &State,
     experiment: &ExperimentId,
     judges: [&JudgeId; 2],
-    below: u64,
 ) -> Result<JudgeAgreement, AgreementError> {
-    let mut each = Vec::with_capacity(judges.len());
+    let rates = LabelRates::of(state, experiment);
+    let (mut each, mut chosen) = (Vec::with_capacity(judges.len()), Vec::new());
     for judge in judges {
         let which = Which {
             experiment,
@@ -114,12 +199,18 @@ pub fn compared(
         if rows.is_empty() {
             return Err(AgreementError::NoScores(judge.clone()));
         }
+        for policy in 0..gathered.sources.len() {
+            let found = rates.beyond_the_draw(&gathered, policy);
+            let is_new = |of: &ChosenLabels| {
+                let known = |one: &ChosenLabels| one.policy == of.policy;
+                !chosen.iter().any(known)
+            };
+            chosen.extend(found.into_iter().find(is_new));
+        }
         each.push(rows);
     }
     let (first, second) = (&each[0], &each[1]);
-    let labelled = |rows: &BTreeMap<DrawKey, (f64, Option<f64>)>| {
-        rows.values().filter(|(_, label)| label.is_some()).count()
-    };
+    let labelled = |rows: &ScoredRows| rows.values().filter(|(_, label)| label.is_some()).count();
     let (mut scores, mut labels, mut items) = ([Vec::new(), Vec::new()], Vec::new(), Vec::new());
     for (key, (score, label)) in first {
         if let (Some((other, _)), Some(label)) = (second.get(key), label) {
@@ -138,10 +229,16 @@ pub fn compared(
     let of_row = folds::balanced(&items, &items, count, 0);
     let pair = [of(&scores[0])?, of(&scores[1])?];
     let found = agreement::compare(pair, of(&labels)?, &clusters, (&of_row, count))?;
+    let unpaired = labelled(first) + labelled(second) - 2 * found.rows;
+    let of_rows = (each.as_slice(), unpaired, found.rows);
+    let doubts = doubts((history, below), state, experiment, judges, of_rows);
+    let doubts = doubts.map_err(RowsError::from)?;
     Ok(JudgeAgreement {
         found,
         folds: count,
-        unpaired: labelled(first) + labelled(second) - 2 * found.rows,
+        unpaired,
+        doubts: AgreementDoubts { chosen, ..doubts },
+        is_asked: state.asks(Question::DoubtedJudges),
     })
 }
 
@@ -175,7 +272,7 @@ pub fn earlier(
 /// # Errors
 /// What reading the log gives.
 pub fn plan(
-    history: &dyn History,
+    (history, below): (&dyn History, u64),
     state: &State,
     experiment: &ExperimentId,
     [first, second]: [&JudgeId; 2],
@@ -213,7 +310,7 @@ pub fn plan(
         ControlFlow::Continue(())
     })?;
     let pair = [first, second];
-    let seen = earlier(history, experiment, pair, state.size)?;
+    let seen = earlier(history, experiment, pair, below)?;
     is_late |= seen.iter().any(|(_, said)| said.plan.is_some());
     Ok((!is_late).then(|| NamedComparison {
         comparisons: count(all),
@@ -238,17 +335,21 @@ impl JudgeAgreement {
     ) -> JudgeCompared {
         let named = plan.as_ref().map_or(1, |of| of.comparisons.value().max(1));
         let interval = self.found.interval(ALPHA / named as f64);
-        let better = if interval.low > 0.0 {
-            Some(1)
-        } else if interval.high < 0.0 {
-            Some(0)
-        } else {
-            None
+        let doubts = self.is_asked.then_some(&self.doubts);
+        let better = match doubts.filter(|_| plan.is_some()) {
+            Some(doubts) => doubts.better(interval),
+            None => better((interval.low, interval.high)),
         };
         JudgeCompared {
-            better: better.map(|at: usize| judges[at].clone()),
+            better: better.map(|at| judges[at].clone()),
             build: Text::new(BUILD).expect("BUG: the build is a text"),
             difference: finite(self.found.difference),
+            doubts: doubts.map(|of| ComparisonDoubts {
+                chosen: count(of.chosen.len()),
+                late: Count::new(of.late).unwrap_or_default(),
+                unscored: count(of.unscored),
+                worst: finite(of.worst),
+            }),
             first: judges[0].clone(),
             first_error: finite(self.found.errors[0]),
             folds: count(self.folds),

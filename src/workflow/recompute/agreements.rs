@@ -23,9 +23,13 @@ pub(super) fn compared(
     }
     let (experiment, pair) = (estimates::experiment(event)?, [&said.first, &said.second]);
     let below = through.saturating_add(1);
-    let found = agreement::compared(context.history, experiment, pair, below);
-    let found = found.map_err(|error| RecomputeError::Missing(error.to_string()))?;
     let history = context.history;
-    let plan = agreement::plan(history, context.state_at(below)?, experiment, pair)?;
+    let state = match context.state {
+        Some(state) => state,
+        None => context.state_at(below)?,
+    };
+    let found = agreement::compared((history, below), state, experiment, pair);
+    let found = found.map_err(|error| RecomputeError::Missing(error.to_string()))?;
+    let plan = agreement::plan((history, below), state, experiment, pair)?;
     Ok(found.said(pair, plan, through).into())
 }

@@ -179,11 +179,10 @@ fn measured_again(
     let again = if judge.port == JudgePort::Builtin {
         prepared.measured(&target, &RefCell::new(Builtin), None)
     } else {
-        let own = asked(history, said, judge.root())?;
-        let told = judge
-            .of
-            .as_ref()
-            .map(|_| asked(history, said, &judge.judge));
+        // The judge of the iteration measures known exploits, and one that is told what a candidate changes all the rest.
+        let own = asked(history, said, &course.loaded.judge)?;
+        let is_other = judge.judge != course.loaded.judge;
+        let told = is_other.then(|| asked(history, said, &judge.judge));
         let told = told.transpose()?;
         let anew = told.as_ref().map(|of| of as &RefCell<dyn Judge>);
         let again = prepared.measured(&target, &own, anew);

@@ -16,6 +16,7 @@ use clover_event::payload::estimate::EstimateRecorded;
 use clover_event::payload::estimate::EstimateTerms;
 use clover_event::payload::estimated::LabelUse;
 use clover_event::payload::planning::PlanRecorded;
+use clover_ledger::rulebooks::Question;
 use clover_projection::audits::BOUNDED_AUDIT;
 
 use crate::estimate;
@@ -23,6 +24,7 @@ use crate::estimate::audit;
 use crate::estimate::audit::Ask;
 use crate::estimate::compute;
 use crate::estimate::compute::Found;
+use crate::estimate::compute::without_prompts;
 use crate::estimate::environments::EnvironmentAsk;
 use crate::estimate::form::Form;
 use crate::estimate::planning;
@@ -137,7 +139,11 @@ pub(super) fn fitted(
         return iterations::before(context, seq, event);
     }
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
-    let fitted = found.fitted().ok_or_else(|| without("calibrator"))?;
+    let mut fitted = found.fitted().ok_or_else(|| without("calibrator"))?;
+    // Whether it must say of how many prompts its labels are is for the rule `transport`.
+    if said.labels_by_policy.iter().all(|of| of.prompts.is_none()) {
+        fitted.event = without_prompts(fitted.event);
+    }
     Ok(fitted.event.into())
 }
 
@@ -159,13 +165,16 @@ pub(super) fn contrast(
     event: &Event,
 ) -> Result<Payload, RecomputeError> {
     let said: &ContrastRecorded = said_in(event)?;
+    let form = match &said.prompts {
+        Some(of) if of.both.value() == 0 && !context.asks(seq, Question::CommonPrompts)? => {
+            Form::Compared
+        }
+        Some(_) => Form::Shared,
+        None => form(said.reading.is_some()),
+    };
     let found = context.found(seq, event, &said.terms, said.through_seq.value())?;
     let family = said.family.iter().map(|policy| place(found, policy));
     let family = family.collect::<Result<Vec<_>, _>>()?;
-    let form = match said.prompts {
-        Some(_) => Form::Compared,
-        None => form(said.reading.is_some()),
-    };
     let contrasts = found.contrasts(experiment(event)?, &family, said.correction, form)?;
     let mut pairs = contrasts.into_iter();
     let found = pairs.find(|pair| pair.first == said.first && pair.second == said.second);
@@ -229,7 +238,8 @@ pub(super) fn transport(
         form: form(said.algorithm.as_str() == BOUNDED_AUDIT),
         timely: said.late.is_some(),
         // Whether these stand in the way is asked of the log alone, by the rule `transport`.
-        obstacles: &|_, _| said.obstacles.clone(),
+        obstacles: &|_, _, _| said.obstacles.clone(),
+        inside: said.drawn.is_some(),
     };
     let (_, events) = audit::audit(gathered, &said.terms, &ask)?;
     let event = events.into_iter().next();
@@ -252,7 +262,10 @@ pub(super) fn environments(
         design: &said.design,
         environments: &scopes,
         family: &said.family,
+        inside: said.environments.iter().any(|of| of.drawn.is_some()),
         manifest: said.manifest,
+        // Whether these stand in the way is asked of the log alone, by the rule `transport`.
+        obstacles: &said.obstacles,
         q: said.q_micro,
     };
     let through = said.through_seq.value();
@@ -278,6 +291,7 @@ pub(super) fn plan(
         prices: said.prices,
         policies: said.policies.value(),
         sturdy: said.split.fold_seeds.is_some(),
+        each: said.evaluation.is_none_or(|of| of.labels_each.is_some()),
     };
     Ok(planning::plan(found, &asked)?.into())
 }

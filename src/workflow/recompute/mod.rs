@@ -32,6 +32,7 @@ use clover_ledger::Ledger;
 use clover_ledger::LedgerError;
 use clover_ledger::State;
 use clover_ledger::States;
+use clover_ledger::rulebooks::Question;
 use clover_projection::audits::Audits;
 use clover_projection::iterations::record::Records;
 use clover_projection::reader::LogReader;
@@ -225,6 +226,14 @@ impl<'a> Context<'a> {
         Ok(self.shared.states.at(ledger, seq)?)
     }
 
+    /// Whether the rulebook in force before an entry asks a question.
+    fn asks(&mut self, seq: u64, question: Question) -> Result<bool, RecomputeError> {
+        match self.state {
+            Some(state) => Ok(state.asks(question)),
+            None => Ok(self.state_at(seq)?.asks(question)),
+        }
+    }
+
     /// Reads fits and audits up to an entry.
     fn govern(&mut self, below: u64) -> Result<(), LedgerError> {
         let from = self.shared.governed_below;
@@ -255,7 +264,7 @@ impl<'a> Context<'a> {
     /// Audits of an experiment as they stood before an entry.
     fn audits(&self, experiment: &ExperimentId, below: u64) -> Audits {
         let mut audits = Audits {
-            all_since: self.shared.rulebooks.all_since,
+            answers: self.shared.rulebooks.answers,
             ..Audits::default()
         };
         let before = self

@@ -144,7 +144,7 @@ pub const fn way(kind: Kind) -> Way {
         Kind::RecalibrationCompleted => again(When::Live, recalibrations::completed, "fresh labels; one that rests on an audit is that audit's"),
         Kind::GuardrailChecked => again(When::Live, guardrails::checked, "live rows of the version that runs; what was given by hand is taken as said"),
         Kind::ReportPublished => again(When::Replay, reports::published, "every part of the bundle, as of the entry that it was read to"),
-        Kind::JudgeCompared => again(When::Replay, agreements::compared, "scores of both judges, labels for calibration, and the plans that were in force"),
+        Kind::JudgeCompared => again(When::Estimates, agreements::compared, "scores of both judges, labels for calibration, and the plans that were in force; before rulebook 24 by replay alone"),
         Kind::JudgeDriftChecked => again(When::Estimates, drift::checked, "the judge's scores of the anchors, then and now"),
         Kind::GeneratorRunOpened => again(When::Live, generators::run, "the frozen judge's rewards of the old policy"),
         Kind::GeneratorObjectiveQueried => again(When::Live, generators::run, "the frozen judge's rewards of the step's outputs"),

@@ -11,6 +11,7 @@ use clover_ledger::ProposedEvent;
 use clover_ledger::Recompute;
 use clover_ledger::RuleName;
 use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 
 use crate::estimate::rows::NoCovariates;
 use crate::recompute::Context;
@@ -34,6 +35,7 @@ pub const AGAIN: Again = Again {
         Kind::DataIngested,
         Kind::EnvironmentsTested,
         Kind::GateObserved,
+        Kind::JudgeCompared,
         Kind::JudgeDriftChecked,
         Kind::JudgeRegistered,
         Kind::LabelDesignRegistered,
@@ -47,6 +49,7 @@ pub const AGAIN: Again = Again {
         Kind::RegimeSelected,
         Kind::ScoreConflict,
         Kind::ScoreRecorded,
+        Kind::SplitsListed,
         Kind::TransportTested,
     ],
     draws: &[],
@@ -130,16 +133,19 @@ struct Estimates(RecomputeCache);
 impl Recompute for Estimates {
     fn check(
         &mut self,
-        _: &State,
+        state: &State,
         event: &ProposedEvent<'_>,
         history: &dyn History,
         breaches: &mut Vec<Breach>,
     ) -> Result<AtHand, LedgerError> {
-        if event.event.payload.iteration().is_some() {
+        // Of judges that were compared under an older rulebook replay alone says whether the numbers hold.
+        let is_older =
+            event.event.kind() == Kind::JudgeCompared && !state.asks(Question::DoubtedJudges);
+        if event.event.payload.iteration().is_some() || is_older {
             return Ok(AtHand::Yes);
         }
         let mut nobody = NoCovariates;
-        let mut context = Context::new(history, &mut nobody, &mut self.0);
+        let mut context = Context::new(history, &mut nobody, &mut self.0).before(state);
         context.govern(event.seq)?;
         check(&mut context, event, breaches)
     }

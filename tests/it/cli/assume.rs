@@ -230,6 +230,29 @@ fn nothing_is_waived_where_the_second_key_may_not_agree() {
     desk.ok(&format!("{waive} {LATER} --second paul"));
 }
 
+/// The key that agrees is not the one that proposes, where both may: the other one is found.
+#[test]
+fn the_second_key_is_never_taken_for_the_first() {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles all");
+    desk.ok("experiment register exp-1 --title One --purpose testing");
+    // A key that may not agree leads to a role, not to the key that proposes.
+    desk.ok("key new cem --role custodian");
+    let words = format!("assume waive OPE --reason why --until {LATER} --second cem");
+    let words: Vec<_> = words.split(' ').collect();
+    let ran = desk.refused(
+        &words,
+        11,
+        &["needs role approver, and --second cem has custodian"],
+    );
+    assert!(!ran.err.contains("--second owner"), "{}", ran.err);
+    desk.ok("key new bea --role approver");
+    desk.ok(&format!(
+        "assume waive S2 --reason why --until {LATER} --second bea"
+    ));
+    assert_eq!(status(&mut desk, "S2"), "waived");
+}
+
 #[test]
 fn two_keys_waive_until_a_time_or_until_something_is_found() {
     let mut desk = desk();

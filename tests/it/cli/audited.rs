@@ -7,6 +7,7 @@ use super::Desk;
 use super::estimate::Sample;
 use super::estimate::desk;
 use super::estimate::policy;
+use super::renderings::drawn;
 use super::says;
 use crate::support::verifiers;
 
@@ -99,6 +100,7 @@ fn an_audit_under_a_manifest_is_as_registered() {
         "reproduced"
     );
     desk.ok("verify --recompute");
+    reported(&mut desk, &found["data"]);
     // Another's numbers under the same plan are refused.
     let mut other = audits[0].clone();
     other["audit"]["margin_micro"] = 300_000.into();
@@ -112,6 +114,27 @@ fn an_audit_under_a_manifest_is_as_registered() {
         &other,
     ];
     desk.refused(&words, 11, &[]);
+}
+
+/// The report of estimates says what `estimate` said, and shows the values that it recorded.
+fn reported(desk: &mut Desk, said: &Value) {
+    let report = drawn(desk, "report estimate arena").json;
+    let answer = report["head"]["answer"].as_str().unwrap();
+    assert!(
+        answer.starts_with(said["answer"]["text"].as_str().unwrap()),
+        "{answer}\n{said}"
+    );
+    let rows = report["parts"][0]["tables"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), said["policies"].as_array().unwrap().len());
+    for row in rows {
+        let of = policy(said, row["policy"].as_str().unwrap());
+        let level = ["level", "unchecked", "withheld"].map(|name| &of[name]["estimate"]);
+        assert!(level.contains(&&row["estimate"]), "{row}\n{of}");
+        assert_eq!(row["rows"], of["rows"], "{row}");
+    }
+    let audits = report["parts"][2]["tables"][0]["rows"].as_array().unwrap();
+    assert_eq!(audits.len(), 2, "{audits:#?}");
+    assert!(audits.iter().all(|of| of["state"] == "pass"));
 }
 
 #[test]

@@ -41,7 +41,11 @@ fn calibrated(desk: &mut Desk, words: &str) -> Vec<(f64, f64, bool)> {
 #[test]
 fn a_score_becomes_the_mean_label_of_its_like() {
     let mut desk = desk();
-    desk.refused(&["calibrate", "show"], 5, &["no estimate was made yet"]);
+    desk.refused(
+        &["calibrate", "show"],
+        5,
+        &["no estimate over all rows was made yet"],
+    );
     desk.ok("estimate base --mode monotone --scale 0:100");
     let listed = desk.ok("calibrate list --json").json();
     assert_eq!(listed["data"]["calibrators"][0]["labels"], 200);
@@ -120,6 +124,95 @@ fn a_flat_calibrator_has_no_slope() {
     assert!(found["data"]["slope"].is_null(), "{found}");
 }
 
+/// Answers half of its scale to everything that begins with an even digit, and all of it else.
+const JUDGE: &str = r#"import json, sys
+for line in sys.stdin:
+    ask = json.loads(line)
+    print('{"id":%d,"score":%d}' % (ask["id"], len(ask["response"])), flush=True)
+"#;
+
+/// A judge that answers from 0 to 100 has its scores on record as shares: those as it gives them are read with `--scale`.
+#[test]
+fn scores_are_calibrated_on_the_scale_that_the_judge_answers_on() {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler,arbiter");
+    desk.ok("experiment register exp-1 --title Calibration --purpose testing");
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    let (mut rows, mut labels) = (String::new(), "prompt_id,oracle_label\n".to_owned());
+    for (score, mean) in MEANS {
+        for at in 0..8_u32 {
+            let answer = format!("{at:a<width$}", width = score as usize);
+            let row = format!(
+                "{{\"prompt_id\":\"p-{score}-{at}\",\"prompt\":\"?\",\"response\":\"{answer}\"}}\n"
+            );
+            rows.push_str(&row);
+            writeln!(labels, "p-{score}-{at},{}", f64::from(mean) / 100.0).unwrap();
+        }
+    }
+    desk.file("rows.jsonl", &rows);
+    desk.file("labels.csv", &labels);
+    desk.file("judge.py", JUDGE);
+    desk.ok("import rows rows.jsonl --policy base");
+    let run = desk
+        .ok("judge run --judge llm --scale 0:100 --json -- python3 judge.py")
+        .json();
+    // What it says to type next can be typed.
+    let next = run["next"][0].as_str().unwrap();
+    assert_eq!(
+        next,
+        "clover judge rescore-check --judge llm --scale 0:100 -- python3 judge.py"
+    );
+    desk.ok(next.strip_prefix("clover ").unwrap());
+    desk.ok("import labels labels.csv");
+    desk.ok("estimate base --judge llm --mode monotone");
+    let wrong = ["calibrate", "apply", "--score", "50"];
+    desk.refused(
+        &wrong,
+        2,
+        &["reads scores from 0 to 1", "add --scale 0:100"],
+    );
+    let given = calibrated(&mut desk, "--score 50 --scale 0:100");
+    let recorded = calibrated(&mut desk, "--score 0.5");
+    assert!(
+        (given[0].1 - 0.5).abs() < 1e-9 && given[0].1.to_bits() == recorded[0].1.to_bits(),
+        "{given:?}"
+    );
+    let other = ["calibrate", "apply", "--score", "5", "--scale", "1:5"];
+    desk.refused(&other, 2, &["expected 0:100, the scale of this judge"]);
+}
+
+/// Four labels are said to be few, and give nothing where no label is as far out.
+#[test]
+fn a_calibrator_of_few_labels_says_so() {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler,arbiter");
+    desk.ok("experiment register exp-1 --title Calibration --purpose testing");
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    let mut rows = "prompt_id,judge_score,oracle_label\n".to_owned();
+    for at in 0..60_u32 {
+        let label = if at % 15 == 7 {
+            format!("0.{}", at + 10)
+        } else {
+            String::new()
+        };
+        writeln!(rows, "p-{at},0.{},{label}", at + 20).unwrap();
+    }
+    desk.file("rows.csv", &rows);
+    desk.ok("import csv rows.csv --policy base --labels");
+    desk.ok("estimate base --mode monotone");
+    let page = desk.ok("calibrate apply --score 0.4").out;
+    assert!(
+        page.contains("Only 4 labels were fitted") && !page.contains("to expect"),
+        "{page}"
+    );
+    let beyond = ["calibrate", "apply", "--score", "0.95"];
+    desk.refused(
+        &beyond,
+        11,
+        &["4 labels were fitted, and none has a score as far out"],
+    );
+}
+
 #[test]
 fn what_cannot_be_calibrated_says_what_was_expected() {
     let mut desk = desk();
@@ -164,5 +257,5 @@ fn what_cannot_be_calibrated_says_what_was_expected() {
     let fitted = listed["data"]["calibrators"][0]["seq"].as_u64().unwrap();
     let before = (fitted - 1).to_string();
     let words = ["at", &before, "--", "calibrate", "show"];
-    desk.refused(&words, 5, &["no estimate was made yet"]);
+    desk.refused(&words, 5, &["no estimate over all rows was made yet"]);
 }

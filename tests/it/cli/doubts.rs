@@ -124,6 +124,36 @@ fn a_comparison_says_one_thing_of_policies_that_lack_prompts() {
     desk.ok("verify --recompute");
 }
 
+/// One policy answers easy prompts and the other hard ones: what sets them apart may be the prompts.
+#[test]
+fn policies_without_a_common_prompt_have_no_order() {
+    let mut desk = desk("1", &[("a", 0..80, 0.3), ("b", 80..160, 0.7)]);
+    let (_, text) = answer(&mut desk, "estimate");
+    assert!(
+        text.ends_with("Their values may be claimed, and no order among them."),
+        "{text}"
+    );
+    let data = desk.ok("compare --all --json").json()["data"].clone();
+    let pair = &data["differences"][0];
+    assert!(pair["p_adjusted"].as_f64().unwrap() < 0.05, "{pair}");
+    assert_eq!(
+        (&pair["told_apart"], &pair["prompts"]["both"]),
+        (&false.into(), &0.into())
+    );
+    let text = data["answer"]["text"].as_str().unwrap();
+    assert!(
+        text.contains("a and b have scores of 0 prompts in common"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("Their values may be claimed, and no order among them."),
+        "{text}"
+    );
+    assert_eq!(data["ranking"][0]["rank"], serde_json::json!([1, 2]));
+    desk.ok("verify --recompute");
+    desk.replayed("");
+}
+
 /// Two policies answer each prompt alike; one was only asked more often where prompts are easy.
 #[test]
 fn uneven_draws_tell_nothing_apart() {
@@ -271,43 +301,38 @@ fn nothing_is_claimed_of_a_judge_that_contradicted_itself() {
     }
 }
 
-/// A re-score without a mismatch takes none back that was recorded before it.
+/// A re-score without a mismatch takes none back that was recorded before it, and one judge's says nothing of another.
 #[test]
 fn a_contradiction_is_not_taken_back_by_hand() {
     let mut desk = desk("1", &[("a", 0..80, 0.4), ("b", 0..80, 0.6)]);
     let hash = "0".repeat(64);
-    let judge = format!(
-        "{{\"decoding\":{{\"temperature_micro\":0}},\"evidence_schema\":\"text-1\",\"extractor\":\"text-1\",\"judge\":\"other\",\"model\":\"m-1\",\
-         \"port\":\"recorded\",\"prompt_hash\":\"{hash}\",\"tool_snapshot\":\"{hash}\"}}"
-    );
-    let words = [
-        "record",
-        "judge.registered",
-        "--experiment",
-        "arena",
-        "--data",
-        &judge,
-    ];
-    desk.ok_words(&words);
-    for mismatches in [3, 0] {
-        let data = format!(
-            "{{\"judge\":\"other\",\"keys\":30,\"keys_root\":\"hxM55qLn+5O6kx5cjnCwzm1Y/QTmqeyFBtuXgS6QRME=\",\"mismatches\":{mismatches},\"seed\":1}}"
-        );
-        let words = [
-            "record",
-            "score.replayed",
-            "--experiment",
-            "arena",
-            "--data",
-            &data,
-        ];
-        desk.ok_words(&words);
+    let record = |desk: &mut Desk, kind: &str, data: &Value| {
+        let data = data.to_string();
+        desk.ok_words(&["record", kind, "--experiment", "arena", "--data", &data]);
+    };
+    for judge in ["other", "judge"] {
+        let data = serde_json::json!({
+            "decoding": {"temperature_micro": 0}, "evidence_schema": "text-1", "extractor": "text-1", "judge": judge,
+            "model": "m-1", "port": "recorded", "prompt_hash": hash, "tool_snapshot": hash,
+        });
+        record(&mut desk, "judge.registered", &data);
+    }
+    for (judge, mismatches) in [("other", 3), ("judge", 3), ("judge", 0)] {
+        let data = serde_json::json!({
+            "judge": judge, "keys": 30, "keys_root": "hxM55qLn+5O6kx5cjnCwzm1Y/QTmqeyFBtuXgS6QRME=",
+            "mismatches": mismatches, "seed": 1,
+        });
+        record(&mut desk, "score.replayed", &data);
         let (said, text) = answer(&mut desk, "estimate");
-        assert!(
-            text.contains("CLOVER.J2 fails since seq"),
-            "{mismatches}: {text}"
+        let is_tainted = judge == "judge";
+        let words = "Judge judge gave the same answer different scores (CLOVER.J2 fails since seq";
+        assert_eq!(
+            text.contains(words),
+            is_tainted,
+            "{judge} {mismatches}: {text}"
         );
-        assert_eq!(said["may_be_claimed"], false, "{mismatches}");
+        assert!(!text.contains("Judge other"), "{text}");
+        assert_eq!(said["may_be_claimed"], !is_tainted, "{judge} {mismatches}");
     }
 }
 

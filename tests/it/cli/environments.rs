@@ -86,7 +86,7 @@ fn desk(plan: &str) -> Desk {
     desk.ok("key new cem --role custodian --seal");
     desk.ok("experiment register arena --title Arena --purpose testing --key owner");
     desk.ok("label design new calib --purpose calibrate --probability 0.9");
-    desk.ok("label design new probes --purpose audit --probability 0.1");
+    desk.ok("label design new probes --purpose audit --probability 1");
     let account = r#"{"account":"confirm-peeks","amount":3,"period":"quarter","purpose":"peeks","spenders":["custodian"],"unit":"peek"}"#;
     desk.ok_words(&["record", "budget.opened", "--data", account]);
     std::fs::create_dir_all(desk.at.join("rows")).unwrap();
@@ -110,8 +110,38 @@ fn claims(data: &Value) -> [Value; 2] {
     ["base", "tuned"].map(|name| policy(data, name)["claim"].clone())
 }
 
+/// The first sentence says which rows it is about.
+fn is_within(said: &Value) {
+    let text = said["data"]["answer"]["text"].as_str().unwrap();
+    assert!(text.starts_with("In domain=law: "), "{text}");
+}
+
 /// Given a judge that overrates one domain, when environments are audited as planned, then that domain fails and withholds
 /// every level, until its local calibrator passes an audit of its own: then levels inside it may be claimed.
+/// Exports for other tools show as many values as `estimate` lets people claim, and the environment that failed.
+fn extracts_say_no_more(desk: &mut Desk, values: usize) {
+    let text = desk.ok("export cyclonedx -o -").out;
+    let bill: Value = serde_json::from_str(&text).unwrap();
+    let card = &bill["components"][0]["modelCard"];
+    let metrics = card["quantitativeAnalysis"]["performanceMetrics"].as_array();
+    assert_eq!(metrics.unwrap().len(), values, "{text}");
+    let said = &card["considerations"]["technicalLimitations"][0];
+    let own = desk.ok("estimate --dry-run --json").json();
+    let own = own["data"]["answer"]["text"].as_str().unwrap().to_owned();
+    let (own, _) = own
+        .split_once("Nothing of this is on record")
+        .unwrap_or((&own, ""));
+    assert!(
+        said.as_str().unwrap().starts_with(own.trim()),
+        "{said}\n{own}"
+    );
+    let report = desk.ok("export junit -o -").out;
+    let failed = report
+        .matches("<failure message=\"the judge is biased in domain=law")
+        .count();
+    assert_eq!(failed, 1, "{report}");
+}
+
 #[test]
 fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     let mut desk = desk(PLAN);
@@ -160,6 +190,9 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
         "{answer}"
     );
     assert_eq!(ran.json()["next"], json!(["clover regime list"]));
+    // One charge opened probes of both policies.
+    let said = desk.ok("audit summary").out;
+    assert!(said.contains("paid by 1 charge"), "{said}");
     // A second run finds all of it on record.
     desk.refused(&["audit", "transport", "--yes"], 11, &["on record at seq"]);
 
@@ -174,6 +207,8 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
     ] {
         assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
     }
+
+    extracts_say_no_more(&mut desk, 0);
 
     let listed = desk.ok("regime list --json").json();
     let all = listed["data"]["environments"].as_array().unwrap();
@@ -195,7 +230,11 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
             "no patch is in sight",
         ]
     };
-    desk.refused(&select("domain=law", "2"), 11, &["there is none"]);
+    desk.refused(
+        &select("domain=law", "2"),
+        11,
+        &["there is none", "clover estimate --environment domain=law"],
+    );
     desk.refused(
         &select("domain=law", "3"),
         11,
@@ -229,17 +268,38 @@ fn a_domain_in_which_the_judge_fails_is_found_withheld_and_read_locally() {
         "--json",
     ]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    is_within(&ran.json());
     let found = desk.ok_words(&local).json();
     assert_eq!(
         claims(&found["data"]),
         [json!("own_labels"), json!("own_labels")]
     );
+    is_within(&found);
     let ran = desk.ok_words(&["compare", "--all", "--environment", "domain=law", "--json"]);
+    is_within(&ran.json());
     let scope = r#""environment":{"environment":"law","family":"domain"}"#;
     assert!(ran.out.replace(": ", ":").contains(scope), "{}", ran.out);
     // A local calibrator says nothing of all rows.
     let found = desk.ok("estimate --json").json();
     assert_eq!(claims(&found["data"]), [json!("refused"), json!("refused")]);
+    let said = desk.ok("compare --all --dry-run").out;
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("calibration fails in domain=law"), "{said}");
+    assert!(!words.contains("1 new label"), "{said}");
+    // It takes no place of the one over all rows, whichever is newer.
+    let whole = desk.ok("calibrate show --json").json();
+    assert_eq!(whole["data"]["record"]["environment"], Value::Null);
+    let local = desk.ok_words(&["calibrate", "show", "--environment", "domain=law", "--json"]);
+    let local = local.json()["data"]["record"].clone();
+    assert_eq!(local["environment"], "domain=law");
+    assert!(local["labels"].as_u64() < whole["data"]["record"]["labels"].as_u64());
+    let listed = desk.ok("calibrate list").out;
+    assert!(listed.contains("domain=law"), "{listed}");
+    desk.refused(
+        &["calibrate", "show", "--environment", "domain=sports"],
+        5,
+        &["clover estimate --environment domain=sports"],
+    );
     let listed = desk.ok("regime list").out;
     assert!(
         listed.contains("domain=law") && listed.contains("FAIL"),

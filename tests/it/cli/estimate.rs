@@ -152,7 +152,7 @@ fn audits_are_the_peers(desk: &mut Desk, sample: &Sample) -> Vec<Value> {
         "open 150 labels of probes with peek 1 of 3 in ",
         "; no audit can pass within 0.05 of labels from 0 to 1: clone with probability 0.00 by 50 probes, ",
         "(clover plan audit 0.05 says how many it takes)",
-        "have no probe and stay unchecked: base",
+        "have no probe, and this audit says nothing of them: base",
         "nobody is there to confirm it",
     ];
     desk.refused(&["audit", "transport"], 2, &foreseen);

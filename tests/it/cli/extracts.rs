@@ -57,7 +57,7 @@ fn every_event_of_a_kind_is_a_row_of_its_table() {
     );
     assert!(criteria.iter().all(|row| row["event"].len() == 64));
     let metadata: Value = serde_json::from_str(&read(&desk, "tables/csv-metadata.json")).unwrap();
-    assert_eq!(metadata["tables"].as_array().unwrap().len(), 13);
+    assert_eq!(metadata["tables"].as_array().unwrap().len(), 14);
 }
 
 #[test]
@@ -156,6 +156,26 @@ fn scores_and_labels_come_back() {
     desk.ok("export inspect -o ratings --experiment arena");
 }
 
+/// A model is named with a slash, and a name may be anything: its file lies where it was asked for.
+#[test]
+fn names_lead_to_no_other_folder() {
+    let mut desk = Desk::new();
+    desk.ok("init --holder Ada --roles all");
+    desk.ok("experiment register ../../out --title Arena --purpose testing");
+    desk.file(
+        "rows.jsonl",
+        "{\"prompt_id\":\"p1\",\"judge_score\":0.5,\"target_policy\":\"openai/gpt-4o\"}\n",
+    );
+    desk.ok("import cje rows.jsonl --judge ../judge");
+    desk.ok("export inspect -o ratings");
+    desk.ok("export cje -o rows");
+    let folder = "%2E.%2F..%2Fout/%2E.%2Fjudge";
+    read(&desk, &format!("ratings/{folder}/openai%2Fgpt-4o.jsonl"));
+    let file = format!("rows/{folder}/openai%2Fgpt-4o_responses.jsonl");
+    let again = desk.ok(&format!("import cje {file} --judge ../judge --json"));
+    assert_eq!(again.json()["verdict"], "already_recorded");
+}
+
 #[test]
 fn a_crate_verifies_as_the_log_that_it_is() {
     let mut desk = desk();
@@ -192,4 +212,139 @@ fn nothing_is_written_over_and_nothing_left_where_it_is_refused() {
         .map(|of| of.unwrap().file_name())
         .collect();
     assert!(!names.iter().any(|name| name == "fine"), "{names:?}");
+}
+
+/// An id may hold any character; what is written stays in the folder.
+#[test]
+fn no_id_leads_out_of_the_folder() {
+    let mut desk = Desk::new();
+    desk.ok("init --holder Ada --roles all");
+    std::fs::create_dir(desk.at.join("kept")).unwrap();
+    desk.file("kept/mine_responses.jsonl", "mine");
+    desk.ok("experiment register e --title E --purpose testing");
+    let absolute = desk.at.join("kept/mine").display().to_string();
+    for policy in ["../../../kept/mine", &absolute, "meta-llama/Llama-3", ".."] {
+        let said = serde_json::json!({"draw": 0, "item": "a", "judge": "j/../k", "policy": policy, "score_micro": 1});
+        desk.ok_words(&[
+            "record",
+            "score.recorded",
+            "--experiment",
+            "e",
+            "--data",
+            &said.to_string(),
+        ]);
+    }
+    for (format, ending) in [("cje", "_responses.jsonl"), ("inspect", ".jsonl")] {
+        desk.ok(&format!("export {format} -o {format}"));
+        let folder = desk.at.join(format).join("e/j%2F..%2Fk");
+        let files = std::fs::read_dir(&folder).unwrap().count();
+        assert_eq!(files, 4, "{format}");
+        let name = format!("meta-llama%2FLlama-3{ending}");
+        assert!(folder.join(&name).is_file(), "{name}");
+    }
+    assert_eq!(read(&desk, "kept/mine_responses.jsonl"), "mine");
+    assert_eq!(std::fs::read_dir(desk.at.join("kept")).unwrap().count(), 1);
+}
+
+/// Two judges whose experiment and name are alike when they are put together have two references.
+#[test]
+fn judges_of_two_experiments_are_told_apart() {
+    let mut desk = Desk::new();
+    desk.ok("init --holder Ada --roles all");
+    for (experiment, judge) in [("x", "a/b"), ("x/a", "b")] {
+        desk.ok_words(&[
+            "experiment",
+            "register",
+            experiment,
+            "--title",
+            "E",
+            "--purpose",
+            "testing",
+        ]);
+        let said = serde_json::json!({"decoding": {"temperature_micro": 0}, "evidence_schema": "evidence/1", "extractor": "clover-text/1", "judge": judge, "model": "m", "port": "recorded", "prompt_hash": "0".repeat(64), "tool_snapshot": "0".repeat(64)});
+        desk.ok_words(&[
+            "record",
+            "judge.registered",
+            "--experiment",
+            experiment,
+            "--data",
+            &said.to_string(),
+        ]);
+    }
+    let text = desk.ok("export cyclonedx -o -").out;
+    let bill: Value = serde_json::from_str(&text).unwrap();
+    let references: std::collections::BTreeSet<&str> = bill["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["bom-ref"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        references.into_iter().collect::<Vec<_>>(),
+        ["judge/x%2Fa/b", "judge/x/a%2Fb"]
+    );
+}
+
+/// A gate that passed is green while it may be claimed, and no longer.
+#[test]
+fn a_gate_that_may_not_be_claimed_is_not_green() {
+    let mut desk = super::gate::scored();
+    desk.ok("gate observe m-1 --all");
+    desk.ok("gate decide m-1");
+    let ends = |desk: &mut Desk| {
+        let statement = desk.ok("export intoto -o -").out;
+        let statement: Value = serde_json::from_str(statement.trim()).unwrap();
+        let report = desk.ok("export junit -o -").out;
+        let skipped = report.matches("<skipped").count();
+        (
+            statement["predicate"]["result"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+            skipped,
+        )
+    };
+    assert_eq!(ends(&mut desk), ("PASSED".to_owned(), 0));
+    desk.ok_words(&[
+        "prereg",
+        "deviation",
+        "m-1",
+        "--rule-path",
+        "test.n_max",
+        "--what",
+        "stopped",
+        "--why",
+        "no budget",
+        "--impact",
+        "less power",
+        "--outcome-seen",
+        "--key",
+        "owner",
+    ]);
+    assert_eq!(ends(&mut desk), ("WARNED".to_owned(), 1));
+}
+
+/// What stands in the place of an export is kept, whatever it is.
+#[test]
+fn an_export_takes_no_place_of_others() {
+    let mut desk = Desk::with_ledger();
+    desk.ok("export csv -o tables");
+    std::os::unix::fs::symlink("nowhere", desk.at.join("link")).unwrap();
+    std::fs::create_dir(desk.at.join("empty")).unwrap();
+    for line in [
+        "export jsonl -o tables",
+        "export tiles -o tables",
+        "export bundle -o tables",
+        "export junit -o link",
+        "export jsonl -o link",
+    ] {
+        let ran = desk.run(line);
+        assert_eq!(ran.code, 2, "{line}: {}{}", ran.out, ran.err);
+        says(&ran, &["exists already"]);
+    }
+    desk.ok("export jsonl -o empty/");
+    assert!(desk.at.join("empty/checkpoint").is_file());
+    let ran = desk.run("export ro-crate -o crate --experiment exp-1");
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    assert!(!desk.at.join("crate").exists());
 }

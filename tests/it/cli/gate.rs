@@ -5,6 +5,7 @@ use clover::stats::eprocess;
 use clover::workflow::peer_manifest;
 
 use super::Desk;
+use super::renderings::drawn;
 use super::same;
 
 /// A manifest on forty units.
@@ -225,6 +226,59 @@ fn the_whole_life_of_a_gate() {
     desk.ok("gate list");
     desk.ok("family list");
     desk.head();
+    reported(&mut desk, seq);
+}
+
+/// The report of a gate has the numbers of its page, and says that its promotion was revoked.
+fn reported(desk: &mut Desk, promoted: u64) {
+    let report = drawn(desk, "report gate m-1").json;
+    let shown = desk.ok("gate show m-1 --json").json()["data"].clone();
+    assert_eq!(report["head"]["answer"], shown["answer"]["text"]);
+    let part = |name: &str| {
+        let mut parts = report["parts"].as_array().unwrap().iter();
+        parts.find(|of| of["part"] == name).unwrap().clone()
+    };
+    let (look, row) = (&shown["looks"][0], &part("looks")["tables"][0]["rows"][0]);
+    assert_eq!(
+        (&row["n"], &row["log_e"], &row["p"]),
+        (
+            &look["look"]["n"],
+            &look["look"]["log_e"],
+            &look["look"]["p"]
+        )
+    );
+    assert_eq!(row["events"][0], look["seq"]);
+    let low = look["look"]["cs_lo_micro"].as_f64().unwrap() / 1e6;
+    assert!((row["effect"]["low"].as_f64().unwrap() - low).abs() < 1e-12);
+    let facts = part("ending")["facts"].clone();
+    let promotion = facts
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|of| of["fact"] == "promotion")
+        .unwrap();
+    assert_eq!(
+        promotion["events"],
+        serde_json::json!([promoted, promoted + 1])
+    );
+    let since = report["head"]["since"]["rows"].as_array().unwrap();
+    assert_eq!(since[0]["act"], "REVOKED the promotion");
+    let people = report["head"]["people"]["rows"].as_array().unwrap();
+    let acts: Vec<&str> = people
+        .iter()
+        .map(|row| row["act"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        acts,
+        [
+            "registered the plan",
+            "countersigned the plan",
+            "opened",
+            "decided",
+            "promoted"
+        ]
+    );
+    desk.refused(&["report", "gate", "m-9"], 5, &["no gate m-9 is open"]);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn an_export_replaces_no_file() {
     desk.refused(
         &["export", "jsonl", "-o", "out"],
         2,
-        &["out/checkpoints.jsonl"],
+        &["out exists already"],
     );
     assert_eq!(
         std::fs::read(desk.at.join("out/checkpoints.jsonl")).unwrap(),

@@ -141,7 +141,7 @@ fn an_export_that_does_not_verify_becomes_nothing() {
     let note = format!("{{\"blob\":{blob},\"text\":\"kept\"}}");
     desk.ok_words(&["record", "note.recorded", "--data", &note, "--key", "cem"]);
     desk.ok("export jsonl -o out --blobs");
-    desk.ok("export jsonl -o bare");
+    desk.ok("export jsonl -o bare --no-blobs");
     let name = desk
         .at
         .join("out/blobs")
@@ -229,7 +229,7 @@ fn an_export_that_does_not_verify_becomes_nothing() {
         &ran,
         &[
             "there is no folder of them",
-            "next: clover export jsonl -o DIR --blobs",
+            "next: clover export jsonl -o DIR",
         ],
     );
     // The older export is behind the pin.

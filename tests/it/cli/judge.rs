@@ -112,7 +112,7 @@ fn a_command_judges_resumes_and_is_found_out() {
         "judge rescore-check --judge flat --model flat-1 --rows sim/responses --json -- sh flat.sh";
     assert_eq!(desk.ok(&format!("{again} 0.25")).json()["verdict"], "pass");
     says(
-        &fails(&mut desk, 11, &format!("{again} 0.26")),
+        &fails(&mut desk, 10, &format!("{again} 0.26")),
         &["30 of 30 rows were scored differently"],
     );
     assert_eq!(entries(&mut desk, "score.conflict").len(), 30);

@@ -22,18 +22,33 @@ fn rows(score: impl Fn(usize) -> f64) -> String {
 
 /// A desk with the scores of a judge that orders rows as people do, and of one that says nothing; no label yet.
 fn desk() -> Desk {
+    let mut desk = bare("0.8");
+    scored(&mut desk, "good", |at| at as f64 / 100.0, ROWS);
+    scored(&mut desk, "flat", |_| 0.5, ROWS);
+    desk
+}
+
+/// A judge scores the first rows.
+fn scored(desk: &mut Desk, judge: &str, score: impl Fn(usize) -> f64, count: usize) {
+    let text = rows(score);
+    let text: String = text
+        .lines()
+        .take(count)
+        .map(|of| of.to_owned() + "\n")
+        .collect();
+    desk.file("base_responses.jsonl", &text);
+    desk.ok(&format!("import cje base_responses.jsonl --judge {judge}"));
+}
+
+/// A desk without a score, whose design labels rows at a rate.
+fn bare(rate: &str) -> Desk {
     let mut desk = Desk::new();
     desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler,arbiter");
     desk.ok("experiment register arena --title Arena --purpose testing");
-    desk.ok("label design new calib --purpose calibrate --probability 1");
+    desk.ok(&format!(
+        "label design new calib --purpose calibrate --probability {rate}"
+    ));
     desk.ok("label design new probes --purpose audit --probability 0.1");
-    for (judge, text) in [
-        ("good", rows(|at| at as f64 / 100.0)),
-        ("flat", rows(|_| 0.5)),
-    ] {
-        desk.file("base_responses.jsonl", &text);
-        desk.ok(&format!("import cje base_responses.jsonl --judge {judge}"));
-    }
     desk
 }
 
@@ -130,9 +145,14 @@ fn the_judge_that_orders_rows_as_people_do_agrees_better() {
     desk.ok("import cje base_responses.jsonl --judge good");
     desk.file("more.csv", "item,policy,label\np99,base,1\n");
     desk.ok("import labels more.csv");
-    let mut with = data.clone();
-    with["unpaired"] = 1.into();
-    assert_eq!(compared(&mut desk)["data"], with);
+    let with = compared(&mut desk);
+    let with = &with["data"];
+    for field in ["judges", "difference", "low", "high", "better", "rows"] {
+        assert_eq!(with[field], data[field], "{field}");
+    }
+    // It came once labels could be read, which counts twice, and has no score of the other.
+    assert_eq!((&with["unpaired"], &with["late"]), (&1.into(), &1.into()));
+    assert_eq!(with["worst"], 3.0 / LABELS as f64);
     // Marked exploratory it goes on record once, may not be claimed, and is computed again from there.
     let marked = desk
         .ok("judge compare flat good --exploratory --json")
@@ -210,4 +230,99 @@ fn a_comparison_is_planned_where_a_plan_named_it_before_the_first_label() {
     plan(&mut other, &["judge compare good third"]);
     labelled(&mut other);
     assert_eq!(compared(&mut other)["verdict"], "exploratory");
+}
+
+/// What a planned comparison says, with its text.
+fn planned(desk: &mut Desk) -> (Value, String) {
+    let said = desk.ok("judge compare flat good --json").json();
+    assert_eq!(said["data"]["plan"], "m-it", "{said:#}");
+    let text = said["data"]["answer"]["text"].as_str().unwrap().to_owned();
+    (said["data"].clone(), text)
+}
+
+fn refuted(data: &Value, text: &str, why: &str) {
+    assert!(text.contains("good agrees better"), "{text}");
+    assert!(text.contains(why), "{text}");
+    assert!(text.ends_with("Nothing of it may be claimed."), "{text}");
+    assert_eq!(data["answer"]["may_be_claimed"], false, "{data:#}");
+    assert_eq!(data["better"], Value::Null, "{data:#}");
+}
+
+/// Whoever scores once labels can be read, leaves rows out, or labels more than is drawn chooses who is better.
+#[test]
+fn a_planned_comparison_claims_nothing_that_scores_or_labels_could_have_chosen() {
+    let plan = |desk: &mut Desk| plan(desk, &["judge compare flat good"]);
+    // The better judge answers once labels are open.
+    let mut late = bare("0.8");
+    plan(&mut late);
+    scored(&mut late, "flat", |_| 0.5, ROWS);
+    labelled(&mut late);
+    scored(&mut late, "good", |at| at as f64 / 100.0, ROWS);
+    let (data, text) = planned(&mut late);
+    assert_eq!(data["late"], LABELS);
+    refuted(
+        &data,
+        &text,
+        "once labels could be read: 50. Their worst scores could move",
+    );
+    late.ok("verify --recompute");
+    late.replayed("");
+    // It has scores of the rows that suit it.
+    let mut few = bare("0.8");
+    plan(&mut few);
+    scored(&mut few, "flat", |_| 0.5, ROWS);
+    scored(&mut few, "good", |at| at as f64 / 100.0, 25);
+    labelled(&mut few);
+    let (data, text) = planned(&mut few);
+    assert_eq!((&data["rows"], &data["unpaired"]), (&25.into(), &25.into()));
+    assert_eq!(data["worst"], 1.0);
+    refuted(&data, &text, "a score of one of them alone: 25.");
+    few.ok("verify --recompute");
+    // Somebody chose which rows are labelled.
+    let mut chosen = bare("0.2");
+    plan(&mut chosen);
+    scored(&mut chosen, "flat", |_| 0.5, ROWS);
+    scored(&mut chosen, "good", |at| at as f64 / 100.0, ROWS);
+    labelled(&mut chosen);
+    let (data, text) = planned(&mut chosen);
+    assert_eq!(data["worst"], 0.0);
+    refuted(
+        &data,
+        &text,
+        "which draws about 12: somebody chose among them.",
+    );
+    chosen.ok("verify --recompute");
+}
+
+/// Numbers that the rows do not give are refused, whoever signs them.
+#[test]
+fn a_comparison_is_what_its_rows_give() {
+    let mut desk = desk();
+    plan(&mut desk, &["judge compare flat good"]);
+    labelled(&mut desk);
+    let honest = desk.ok("judge compare flat good --json").json();
+    assert_eq!(
+        honest["data"]["answer"]["may_be_claimed"], true,
+        "{honest:#}"
+    );
+    desk.ok("verify --recompute");
+    let seq = honest["data"]["seq"].as_u64().unwrap();
+    let said = desk.ok(&format!("show {seq} --json")).json();
+    let mut data = said["data"]["body"]["data"].clone();
+    assert!(data.is_object(), "{said:#}");
+    data.as_object_mut().unwrap().remove("plan");
+    data["first_error"] = (data["first_error"].as_f64().unwrap() + 0.5).into();
+    data["difference"] = (data["difference"].as_f64().unwrap() + 0.5).into();
+    data["high"] = (data["high"].as_f64().unwrap() + 0.5).into();
+    data["through_seq"] = seq.into();
+    let text = data.to_string();
+    let words = [
+        "record",
+        "judge.compared",
+        "--experiment",
+        "arena",
+        "--data",
+        &text,
+    ];
+    desk.refused(&words, 11, &["recompute"]);
 }

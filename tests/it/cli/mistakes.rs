@@ -175,13 +175,13 @@ fn a_file_that_is_not_what_a_verb_reads_has_its_message() {
             line: "import cje inspect.json --policy base",
             code: 4,
             first: "input: inspect.json: expected JSON Lines, as `import cje` reads, found a log of Inspect",
-            next: "clover import cje rows.jsonl --policy base --judge inspect",
+            next: "clover import inspect inspect.json --policy base",
         },
         Mistake {
             line: "import rows inspect.json --policy base",
             code: 4,
             first: "input: inspect.json: expected comma-separated values or JSON Lines, as `import rows` reads, found a log of Inspect",
-            next: "clover import rows rows.jsonl --policy base",
+            next: "clover import inspect inspect.json --texts-only --policy base",
         },
         Mistake {
             line: "import cje bad.jsonl --policy base",
@@ -230,7 +230,7 @@ fn a_wrong_number_or_day_has_its_message() {
         Mistake {
             line: "label design new probes --purpose audit --probability 5",
             code: 2,
-            first: "usage: --probability \"5\": expected 0.000001 to 1 with at most six decimals",
+            first: "usage: --probability \"5\": expected a number from 0.000001 to 1 with at most six decimals, such as 0.3",
             next: "clover label design new --help",
         },
         Mistake {
@@ -343,7 +343,7 @@ fn sealing_and_closing_are_asked_about() {
     asked(
         &mut desk,
         "import labels labels.csv --policy base --seal probes --reveal-by 2027-01-31",
-        "seal 3 labels in probes for good: a charged peek alone opens them; 1 of 2 policies have no probe in it and stay unchecked: clone",
+        "seal 3 labels in probes for good: a charged peek alone opens them; 1 of 2 policies have no probe in it, and no audit by it checks them: clone",
         AGAIN,
     );
     asked(

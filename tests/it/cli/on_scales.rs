@@ -121,6 +121,17 @@ fn labels_from_1_to_5_and_a_judge_from_0_to_100_reach_a_verdict() {
     // Whoever reads the report alone reads what its judge shares with what it judges.
     let shares = "judge prog is base, which wrote the answers of policy base";
     assert!(report.contains(shares), "{report}");
+    // What policies are worth lies on the scale of labels, near the mean of those that people gave.
+    let labels = std::fs::read_to_string(desk.at.join("labels.csv")).unwrap();
+    let labels = labels.lines().skip(1);
+    let labels = labels.map(|line| line.rsplit(',').next().unwrap().parse::<f64>().unwrap());
+    let labels: Vec<f64> = labels.collect();
+    let mean = labels.iter().sum::<f64>() / labels.len() as f64;
+    let direct = super::reported::direct(&mut desk, "it-1");
+    assert!(!direct.is_empty());
+    for value in direct {
+        assert!((value - mean).abs() < 0.3, "{value}, and labels {mean}");
+    }
     let estimate = desk.ok("estimate --judge prog --dry-run").out;
     assert!(one_line(&estimate).contains(shares), "{estimate}");
     desk.ok("verify --recompute");

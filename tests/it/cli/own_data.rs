@@ -218,23 +218,23 @@ fn exports_of_other_tools_are_known_wherever_they_are_given() {
         (
             "analyze log.json",
             [
-                "found a log of Inspect",
-                "> rows.jsonl && clover analyze rows.jsonl",
+                "log.json: expected a score, found none",
+                "next: clover import inspect",
             ],
         ),
         (
             "import events eval.json",
             [
                 "expected signed events, found results of promptfoo",
-                "&& clover import cje rows.jsonl --judge promptfoo",
+                "next: clover import promptfoo eval.json",
             ],
         ),
-        // Labels have no judge.
+        // What such a file has are scores: rows of scores hold no label.
         (
             "import labels eval.json",
             [
-                "found results of promptfoo",
-                "&& clover import labels rows.jsonl",
+                "found results of promptfoo: these are scores of a judge",
+                "next: clover import promptfoo eval.json",
             ],
         ),
     ] {
@@ -242,8 +242,6 @@ fn exports_of_other_tools_are_known_wherever_they_are_given() {
         assert_eq!(ran.code, 4, "{line}: {}", ran.err);
         says(&ran, &parts);
     }
-    let ran = desk.run("import labels eval.json");
-    assert!(!next(&ran).contains("--judge"), "{}", ran.err);
 }
 
 /// Answers `$1` to everything.
@@ -382,7 +380,13 @@ fn a_guide_reads_the_files_that_it_is_given() {
     ] {
         assert!(ran.out.contains(part), "{part}\n{}", ran.out);
     }
+    // A column of days under another name is offered as that field.
     desk.file("texts.jsonl", &lines.replace("sampled_at", "asked_at"));
+    let asked = desk.ok(guide).out;
+    for part in ["--t1 2026-09-19 --t2 2026-09-29", "sampled_at=asked_at"] {
+        assert!(asked.contains(part), "{part}\n{asked}");
+    }
+    desk.file("texts.jsonl", &lines.replace("sampled_at", "said"));
     let hashed = desk.ok(guide).out;
     let part = "clover experiment split exp-1 --seed 1 --hashed";
     assert!(hashed.contains(part), "{hashed}");
@@ -393,7 +397,12 @@ fn a_rubric_to_begin_with_is_one() {
     let mut desk = bare();
     desk.ok("rubric new -o rubric.yaml");
     desk.ok("rubric show rubric.yaml");
-    desk.ok("rubric register rubric.yaml --experiment own");
+    // The line that is marked to be filled is filled first.
+    let register = ["rubric", "register", "rubric.yaml", "--experiment", "own"];
+    desk.refused(&register, 4, &["rubric.yaml:6", "not filled"]);
+    let filled = std::fs::read_to_string(desk.at.join("rubric.yaml")).unwrap();
+    desk.file("filled.yaml", &filled.replace("guide-1", "guide-7"));
+    desk.ok("rubric register filled.yaml --experiment own");
     desk.refused(
         &["rubric", "new", "-o", "rubric.yaml"],
         11,

@@ -12,6 +12,8 @@ use clover::workflow::RULEBOOK;
 use serde_json::Value;
 
 use super::Desk;
+use super::renderings::drawn;
+use super::renderings::evidence;
 use super::says;
 use crate::support;
 use crate::support::decided;
@@ -117,14 +119,27 @@ fn a_patch_is_approved_committed_read_and_taken_out() {
         "two approvals of concise-3, because of slice domain-length long",
         "0",
     ];
-    desk.refused(&words, 11, &wording);
-    assert_eq!(
-        approve(&mut desk, "petra", "Petra Weiss")["data"]["approvals"],
-        1
+    let ran = desk.refused(&words, 11, &wording);
+    let another = "clover approve concise-3 --comment TEXT --name NAME --key APPROVER";
+    says(
+        &ran,
+        &[
+            "author does not count",
+            "clover key new NAME --role approver",
+            another,
+        ],
     );
+    // What is next is another person's word, until there are two.
+    let first = approve(&mut desk, "petra", "Petra Weiss");
     assert_eq!(
-        approve(&mut desk, "paul", "Paul Okafor")["data"]["approvals"],
-        2
+        (&first["data"]["approvals"], &first["next"][0]),
+        (&1.into(), &another.into())
+    );
+    let second = approve(&mut desk, "paul", "Paul Okafor");
+    let commit = "clover prompt commit concise-3";
+    assert_eq!(
+        (&second["data"]["approvals"], &second["next"][0]),
+        (&2.into(), &commit.into())
     );
     let before = desk.ok("status --json").json()["checkpoint"]["size"].clone();
     let committed = desk
@@ -185,7 +200,7 @@ fn what_breaks_a_guardrail_is_rolled_back_in_the_same_append() {
     said(&mut desk, "owner", &deployed::fitted(), true);
     desk.ok("deploy activate exp-1@1.0 --judge judge-1 --key owner");
     approve(&mut desk, "petra", "Petra Weiss");
-    approve(&mut desk, "paul", "Paul Okafor");
+    approve(&mut desk, "paul", HOSTILE);
     desk.ok("prompt commit concise-3 --key owner");
     desk.ok("deploy activate exp-1 --judge judge-1 --key owner");
     desk.file("good.json", &deployed::good().to_string());
@@ -231,4 +246,120 @@ fn what_breaks_a_guardrail_is_rolled_back_in_the_same_append() {
         desk.refused(&words, 5, &[&format!("no registered rubric {named}"), next]);
     }
     desk.head();
+    reported(&mut desk);
+}
+
+/// A printed name that would be a script.
+const HOSTILE: &str = "<script>alert(1)</script>";
+
+/// Each report of the release says who did what, that it was rolled back, and what nobody did; names stay text.
+fn reported(desk: &mut Desk) {
+    let change = drawn(desk, "report change exp-1@1.1");
+    let answer = change.json["head"]["answer"].as_str().unwrap();
+    assert!(
+        answer.contains("Version 1.1 of exp-1 was deployed on 2026-11-20"),
+        "{answer}"
+    );
+    assert!(
+        answer.contains("Since then it was rolled back, on 2026-11-20"),
+        "{answer}"
+    );
+    let people = change.json["head"]["people"]["rows"].as_array().unwrap();
+    let acts: Vec<&str> = people
+        .iter()
+        .map(|row| row["act"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        acts,
+        [
+            "proposed",
+            "reviewed",
+            "accepted",
+            "approved",
+            "approved",
+            "committed",
+            "deployed"
+        ]
+    );
+    let since = change.json["head"]["since"]["rows"].as_array().unwrap();
+    assert_eq!(since.last().unwrap()["act"], "ROLLED BACK");
+    let separation = change.json["head"]["separation"][0]["text"]
+        .as_str()
+        .unwrap();
+    assert!(
+        separation.contains("concise-3 was proposed by "),
+        "{separation}"
+    );
+    assert!(
+        separation.contains("approved by paul and petra"),
+        "{separation}"
+    );
+    let signed = &change.json["parts"][2]["tables"][0]["rows"];
+    assert_eq!(signed[0]["name"], "Petra Weiss");
+    assert_eq!(
+        (&signed[1]["name"], &signed[1]["meaning"]),
+        (&HOSTILE.into(), &"approve".into())
+    );
+    assert!(
+        change
+            .html
+            .contains("&lt;script&gt;alert(1)&lt;/script&gt;")
+    );
+    assert!(change.md.contains("\\<script\\>alert(1)"), "{}", change.md);
+    // What a patch was accepted for is not told without what became of it.
+    desk.ok("report iteration -o it.html");
+    let html = std::fs::read_to_string(desk.at.join("it.html")).unwrap();
+    assert!(html.contains("Since then it was rolled back, on 2026-11-20"));
+    assert!(!html.contains("<script"));
+    let facts = desk.ok("report iteration --json").json()["data"].clone();
+    assert!(
+        facts["answer"].as_str().unwrap().contains("rolled back"),
+        "{facts}"
+    );
+    // Before the breach nothing was rolled back.
+    let seq = since.last().unwrap()["events"][0].as_u64().unwrap();
+    let then = desk
+        .ok(&format!("at {} -- report change exp-1@1.1", seq - 2))
+        .out;
+    assert!(!then.contains("rolled back"), "{then}");
+    let whole = drawn(desk, "report experiment exp-1");
+    let rows = whole.json["parts"][0]["tables"][0]["rows"]
+        .as_array()
+        .unwrap();
+    let of = |what: &str| rows.iter().find(|row| row["what"] == what).unwrap();
+    assert_eq!(
+        (&of("iterations")["begun"], &of("iterations")["ended"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(
+        (
+            &of("proposed patches")["begun"],
+            &of("proposed patches")["open"]
+        ),
+        (&1.into(), &0.into())
+    );
+    evidence(desk);
+    let size = desk.ok("status --json").json()["checkpoint"]["size"]
+        .as_u64()
+        .unwrap();
+    let trail = drawn(desk, "report trail");
+    let rows = trail.json["parts"][0]["tables"][0]["rows"]
+        .as_array()
+        .unwrap();
+    assert!(rows.len() as u64 <= size, "{}", rows.len());
+    assert_eq!(rows.last().unwrap()["kind"], "deployment.rolled_back");
+    desk.ok("report trail --kind approval.granted -o trail.csv");
+    let csv = std::fs::read_to_string(desk.at.join("trail.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    assert!(
+        csv.starts_with("seq,recorded_at,kind,experiment,holder,roles,author,event,leaf,says\r\n")
+    );
+    let words = ["report", "change", "exp-1@1.1", "-o", "change.csv"];
+    desk.refused(&words, 2, &["only a trail is written as CSV"]);
+    let words = ["report", "trail", "--from", "9", "--to", "3"];
+    desk.refused(
+        &words,
+        2,
+        &["the range is empty: --from is entry 9, --to entry 3"],
+    );
 }

@@ -200,6 +200,16 @@ impl Report {
     }
 }
 
+/// Values of an iteration's own calibrators, rubric by rubric, as its report has them.
+pub fn direct(desk: &mut Desk, iteration: &str) -> Vec<f64> {
+    desk.ok(&format!("report iteration {iteration} -o {iteration}.json"));
+    let bytes = std::fs::read(desk.at.join(format!("{iteration}.json"))).unwrap();
+    let report = Report(serde_json::from_slice(&bytes).unwrap());
+    report.values();
+    let rows = report.rows("values", "direct");
+    rows.into_iter().map(|row| of(row, "value")).collect()
+}
+
 /// Reads the report of a decided iteration of one patch and checks what it computes from rows; gives its JSON.
 pub fn check(desk: &mut Desk, iteration: &str, patch: &str) -> Report {
     desk.ok(&format!("report iteration {iteration} -o {iteration}.json"));

@@ -109,8 +109,13 @@ fn opened_as(program: Option<&str>, of: &ShippedDataset, change: impl Fn(&Desk))
         } else {
             line
         };
+        let told = if desk.at.join("told.txt").exists() {
+            " --prompt told.txt"
+        } else {
+            ""
+        };
         let line = if is_program && line.starts_with("judge run") {
-            format!("{line} --model prog-1 -- python3 judge.py")
+            format!("{line}{told} --model prog-1 -- python3 judge.py")
         } else {
             line
         };
@@ -153,6 +158,64 @@ fn said(desk: &mut Desk, entry: &Value) -> Value {
     let shown = desk.ok(&format!("show {} --json", entry["seq"])).json();
     let text = shown["data"].to_string();
     serde_json::from_str(&text).unwrap()
+}
+
+/// The data of an entry.
+fn said_of(desk: &mut Desk, entry: &Value) -> Value {
+    said(desk, entry)["body"]["data"].clone()
+}
+
+#[test]
+fn a_patch_takes_the_place_of_a_rendered_prompt_and_of_no_other() {
+    if !verifiers::python() {
+        return;
+    }
+    // Given a judge that is told a text of its own, when a patch changes what it is told, then nothing is proposed.
+    let own = |desk: &Desk| {
+        desk.file("told.txt", "Padding earns nothing.\n");
+    };
+    let mut desk = opened_as(Some(JUDGE), &of(), own);
+    let head = desk.head();
+    for verb in ["check", "propose"] {
+        let program = if verb == "check" {
+            " -- python3 judge.py"
+        } else {
+            ""
+        };
+        let line = format!("patch {verb} patch.yaml --iteration it-retold{program}");
+        let refused = desk.run(&line);
+        assert_eq!(refused.code, 11, "{}{}", refused.out, refused.err);
+        says(
+            &refused,
+            &[
+                "judge prog is told",
+                "a text of its own",
+                "clover prompt checkout",
+            ],
+        );
+    }
+    assert_eq!(desk.head(), head);
+    // What is computed from its answers changes nothing that it is told.
+    desk.ok("patch check retold/patch.yaml --iteration it-retold");
+    // Given one that is told what the rubric renders, then the patch is asked of it.
+    let rendered = |desk: &Desk| {
+        let data = of();
+        let rubric = clover::rubric::Rubric::parse(data.rubric.as_bytes()).unwrap();
+        let topics = plan(&data)["iteration"]["design"]["topics"].clone();
+        let topics: std::collections::BTreeSet<String> = serde_json::from_value(topics).unwrap();
+        desk.file(
+            "told.txt",
+            &clover::rubric::prompt::render(&rubric, &topics),
+        );
+    };
+    let mut desk = opened_as(Some(JUDGE), &of(), rendered);
+    let checked =
+        desk.ok("patch check patch.yaml --iteration it-retold --json -- python3 judge.py");
+    let asks = checked.json()["data"]["asks"].clone();
+    assert!(
+        asks["judge"].as_str().unwrap().starts_with("prog+"),
+        "{asks:#}"
+    );
 }
 
 #[test]
@@ -427,12 +490,30 @@ fn its_twin_that_only_pretends_is_not_accepted() {
     }
     // Given the same judge and patch, when the judge takes no notice of what it is told, then the patch changes nothing.
     let mut desk = opened(Some(&JUDGE.replace(HONEST, "    if False:")));
+    // Exploits are known before, as in a second iteration: the battery of the patch measures them under both judges.
+    let judge = "-- python3 judge.py";
+    desk.ok(&format!("iterate run it-retold --to cards {judge}"));
+    let attacked = desk.run(&format!("battery run it-retold {judge}"));
+    assert_eq!(attacked.code, 10, "{}{}", attacked.out, attacked.err);
+    assert!(!entries(&mut desk, "exploit.discovered").is_empty());
     let said = pretended(&mut desk);
+    let batteries = entries(&mut desk, "battery.evaluated");
+    let of_patch = said_of(&mut desk, batteries.last().unwrap());
+    let answers = of_patch["answers"].as_array().unwrap().clone();
+    let names: Vec<_> = answers
+        .iter()
+        .map(|of| of["judge"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[0], "prog", "{of_patch:#}");
+    assert!(
+        names.len() == 2 && names[1].starts_with("prog+"),
+        "{names:?}"
+    );
     let judges = entries(&mut desk, "judge.registered");
     assert_eq!(judges.len(), 2);
     for part in [
         "answers all 1900 rows as prog did: what the patch tells it changes nothing that it says",
-        "evidence-is-mandatory rejected on dev: p1",
+        "evidence-is-mandatory leaves the squared error on dev as it is, and is rejected: p1",
         "no peek was spent",
     ] {
         assert!(said.contains(part), "{part:?} is not in:\n{said}");

@@ -253,7 +253,10 @@ fn an_iteration_is_reported_published_and_counted() {
     let json = std::fs::read(desk.at.join("r.json")).unwrap();
     assert!(json.starts_with(b"{\"events\":[{"));
     let text = desk.ok("report iteration it-1 --format md").out;
-    assert!(text.starts_with("# Iteration it-1\n"), "{text}");
+    assert!(
+        text.starts_with("# Report of an iteration: it-1\n"),
+        "{text}"
+    );
     desk.refused(&["report", "iteration", "it-9"], 5, &["no iteration it-9"]);
     desk.refused(
         &["report", "iteration", "-o", "r.pdf"],

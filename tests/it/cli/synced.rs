@@ -14,7 +14,7 @@ use super::score_line;
 use super::signed::as_bea;
 
 /// Ada publishes in a folder; Bea follows it, with a key as scorer.
-fn team() -> Desk {
+pub(super) fn team() -> Desk {
     let mut desk = Desk::with_ledger();
     let ask = "key request --for ledger.example/cli --roles scorer --holder Bea -o bea.request";
     as_bea(&mut desk, |desk| desk.ok(ask));

@@ -547,14 +547,20 @@ fn a_file_for_another_verb_is_named_with_the_command_that_takes_it() {
             "log.json",
             inspect,
             "cje",
-            &["found a log of Inspect", "next: jq -c", "--judge inspect"],
+            &[
+                "found a log of Inspect",
+                "next: clover import inspect log.json",
+            ],
         ),
         ("log.json", inspect, "csv", &["found a log of Inspect"]),
         (
             "eval.json",
             promptfoo,
             "cje",
-            &["found results of promptfoo", "--judge promptfoo"],
+            &[
+                "found results of promptfoo",
+                "next: clover import promptfoo eval.json",
+            ],
         ),
         (
             "eval.json",
@@ -566,7 +572,7 @@ fn a_file_for_another_verb_is_named_with_the_command_that_takes_it() {
             "log.eval",
             "PK\u{3}\u{4}rest",
             "cje",
-            &["next: inspect log dump log.eval > log.json"],
+            &["next: clover import inspect log.eval"],
         ),
         (
             "t.csv",

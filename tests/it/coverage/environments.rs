@@ -92,7 +92,9 @@ fn tested(
             design: &design,
             environments: &scopes,
             family: &family,
+            inside: false,
             manifest: Digest([0; 32]),
+            obstacles: &[],
             q: Micro::new(100_000).unwrap(),
         };
         let tested = environments::test(&found, &ask).unwrap().unwrap();

@@ -12,6 +12,7 @@ mod intervals;
 mod iteration;
 mod logged;
 mod missing;
+mod planned_labels;
 mod sample;
 mod sizes;
 mod strata;

@@ -67,6 +67,7 @@ pub const COMPUTED: &[&str] = &[
     "good-release",
     "good-report",
     "good-rolled-back-after-conflict",
+    "good-sealed-after-an-auditor-became-an-optimizer",
     "good-sealed-after-an-auditor-read",
     "good-sequence",
     "good-tainted-peek-judged",

@@ -117,6 +117,7 @@ pub fn written() -> Vec<Sample> {
     rows.extend(super::tampered_environments::all());
     rows.extend(super::tampered_undone::all());
     rows.extend(super::tampered_answered::all());
+    rows.extend(super::tampered_probed::all());
     rows.extend(super::tampered_seen::all());
     rows.extend(super::tampered_rows::all());
     rows.extend(super::tampered_scales::all());

@@ -1,4 +1,6 @@
-//! Samples around prompts that one side of a comparison has no score of, under rulebook 23.
+//! Samples around prompts that one side of a comparison has no score of, under rulebooks 23 and 24.
+
+use std::ops::Range;
 
 use serde_json::Value;
 use serde_json::json;
@@ -67,10 +69,15 @@ fn contrast(basis: &str, prompts: Value, is_told_apart: bool) -> Value {
 
 /// The good ledger with scores of both policies, and the comparison.
 fn compared(rulebook: u64, data: Value) -> (World, usize) {
+    scored(rulebook, LACKING..PROMPTS, data)
+}
+
+/// The same, of a policy that has scores of these prompts.
+fn scored(rulebook: u64, tuned: Range<u64>, data: Value) -> (World, usize) {
     let mut world = World::of(&good().lines);
     tampered_chosen::adopt(&mut world, rulebook);
-    for (policy, from) in [("other", 0), ("tuned", LACKING)] {
-        for at in from..PROMPTS {
+    for (policy, prompts) in [("other", 0..PROMPTS), ("tuned", tuned)] {
+        for at in prompts {
             let score = json!({
                 "draw": 0, "item": format!("lacked-{at}"), "judge": "judge-1", "policy": policy, "score_micro": 500_000,
             });
@@ -87,6 +94,13 @@ pub fn all() -> Vec<Sample> {
         let (world, at) = compared(rulebook, data);
         tampered_names::sample(name, done, &world, is_broken.then_some((at, "transport")))
     };
+    let apart = |name, done, rulebook: u64, is_broken: bool| {
+        let mut said = prompts(0, PROMPTS, 0.0);
+        said["second_only"] = PROMPTS.into();
+        let data = contrast("disjoint", said, true);
+        let (world, at) = scored(rulebook, PROMPTS..2 * PROMPTS, data);
+        tampered_names::sample(name, done, &world, is_broken.then_some((at, "transport")))
+    };
     let mut uneven = contrast(
         "partial_overlap",
         prompts(PROMPTS - LACKING, LACKING, 0.05),
@@ -101,6 +115,18 @@ pub fn all() -> Vec<Sample> {
     let mut silent = contrast("partial_overlap", honest(), true);
     silent.as_object_mut().unwrap().remove("prompts");
     vec![
+        apart(
+            "told-apart-by-no-common-prompt",
+            "One policy has scores of ten prompts and another one of ten others, and a comparison tells them apart.",
+            24,
+            true,
+        ),
+        apart(
+            "told-apart-by-no-common-prompt-unasked",
+            "The same under an older rulebook, which did not ask: the verdict says so.",
+            23,
+            false,
+        ),
         sample(
             "told-apart-with-prompts-missing",
             "A policy has no score for two of ten prompts, and a comparison tells it apart though their worst scores would change that.",

@@ -26,6 +26,7 @@ use super::released;
 use super::samples::*;
 use super::signer;
 use super::tampered::Sample;
+use super::tampered_chosen::adopt;
 use super::tampered_chosen::again;
 use super::valued;
 
@@ -357,6 +358,47 @@ const LIES: &[Lie] = &[
           done: "A gate of a patch was passed before the judge had answered to what the patch tells it." },
 ];
 
+/// What rulebook 24 asks of a judge that is told something: of the text that a patch takes the place of, and of answers that a
+/// battery keeps.
+#[rustfmt::skip]
+const LATER: &[Lie] = &[
+    Lie { name: "rescored-over-a-prompt-of-its-own", step: "scores", cut: "scores", rule: "predicate", change: unchanged,
+          done: "A judge was told a text of its own, and a patch was judged on answers without that text." },
+    Lie { name: "battery-of-the-judge-before", step: "battery", cut: "fitted-a", rule: "battery", change: answered_before,
+          done: "The battery of a patch keeps answers of the judge that was told nothing of it, and none of the one that was." },
+];
+
+fn answered_before(data: &mut Value) {
+    let records = json!({"blake3": "6".repeat(64), "bytes": 17, "media": "application/x-ndjson"});
+    data["answers"] = json!([{"judge": "judge-1", "records": records, "records_count": 1}]);
+}
+
+/// A lie under rulebook 24. Where it is about no text of the judge's own, the judge was told nothing.
+fn later(of: &Lie) -> (World, usize) {
+    let story = story();
+    let mut world = World::of(&story.lines);
+    world.items[story.at("adopted")].body["data"]["version"] = 24.into();
+    if of.step != "scores" {
+        let judge = &mut world.items[story.at("judge")].body["data"];
+        judge["prompt_hash"] = Digest::sha256(b"").to_hex().into();
+    }
+    world.items.truncate(story.at(of.cut));
+    let at = again(&mut world, &story, of.step, of.change);
+    (world, at)
+}
+
+/// A program that was told something, of which only a hash was kept.
+fn lost() -> (World, usize) {
+    let story = story();
+    let mut world = World::of(&story.lines);
+    world.items.truncate(story.at("adopted"));
+    adopt(&mut world, 24);
+    let at = again(&mut world, &story, "judge", |data| {
+        data["judge"] = "judge-2".into();
+    });
+    (world, at)
+}
+
 /// Lies that an older rulebook does not ask about.
 const UNASKED: &str = "rescored-from-old-answers";
 
@@ -392,6 +434,18 @@ pub fn all() -> Vec<Sample> {
             rows.push(Sample::forged(name, done, &world, None));
         }
     }
+    for one in LATER {
+        let (world, at) = later(one);
+        let first = Some((at, one.rule));
+        rows.push(Sample::forged(one.name, one.done, &world, first));
+    }
+    let (world, at) = lost();
+    rows.push(Sample::forged(
+        "judge-told-a-text-that-was-lost",
+        "A program was registered with the hash of what it is told, and the text was not kept: nobody can ask it again.",
+        &world,
+        Some((at, "judge")),
+    ));
     rows.push(answered_late());
     let name = told().0.judge;
     rows.push(Sample::forged(

@@ -97,7 +97,18 @@ const CASES: &[Case] = &[
 
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
-    let mut rows = Vec::new();
+    let (world, at) = knew(24, true);
+    let done = "An auditor was given labels once a probe was labelled, became an optimizer, and candidates were sealed all the same.";
+    let first = Some((at, "sealing"));
+    let mut rows = vec![sample(
+        "sealed-after-an-auditor-became-an-optimizer",
+        done,
+        &world,
+        first,
+    )];
+    let done = "Nothing. An auditor was given labels to fit on, became an optimizer, and candidates were sealed.";
+    let name = "good-sealed-after-an-auditor-became-an-optimizer";
+    rows.push(sample(name, done, &knew(24, false).0, None));
     for case in CASES {
         let (world, at) = (case.told)(23);
         let first = case.rule.map(|rule| (at, rule));
@@ -355,6 +366,43 @@ fn read(rulebook: u64, holder: &str) -> Told {
         "class": "label", "outcome": "allowed", "purpose": "to audit", "reader": signer(STRANGER).id().to_string(),
     });
     world.say(CLEO, "data.read", 1, experiment, read);
+    let at = again(&mut world, &story, "sealed", |_| ());
+    (world, at)
+}
+
+/// Under strict separation an auditor is given labels, is an optimizer from then on, and candidates are sealed. Labels of probes
+/// are among them, or nothing but labels to fit on.
+fn knew(rulebook: u64, is_held_back: bool) -> Told {
+    let story = decided::story();
+    let mut world = World::of(&story.lines);
+    world.items.truncate(story.at("sealed"));
+    let experiment = world.items[story.at("sealed") - 1].body["experiment"].clone();
+    adopt(&mut world, rulebook);
+    let strict = json!({"reason": "it is time", "separation": "strict"});
+    world.say(ADA, "policy.adopted", 1, Value::Null, strict);
+    tampered_stopped::joined(&mut world, LENA, "Lena", Role::Labeler);
+    let purpose = if is_held_back { "audit" } else { "calibrate" };
+    let design = json!({
+        "design": "early", "inclusion_micro": 1_000_000, "protocol": "sdp-1", "purpose": purpose,
+    });
+    world.say(
+        LENA,
+        "label.design_registered",
+        1,
+        experiment.clone(),
+        design,
+    );
+    let label = json!({
+        "design": "early", "draw": 0, "item": "item-k", "policy": "base", "purpose": purpose, "rater": "Lena",
+        "value_micro": 400_000,
+    });
+    world.say(LENA, "label.recorded", 1, experiment.clone(), label);
+    tampered_stopped::joined(&mut world, STRANGER, "Ivo", Role::Auditor);
+    let read = json!({
+        "class": "label", "outcome": "allowed", "purpose": "to audit", "reader": signer(STRANGER).id().to_string(),
+    });
+    world.say(CLEO, "data.read", 1, experiment, read);
+    tampered_stopped::joined(&mut world, PETRA, "Ivo", Role::Optimizer);
     let at = again(&mut world, &story, "sealed", |_| ());
     (world, at)
 }

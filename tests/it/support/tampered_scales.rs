@@ -1,10 +1,11 @@
-//! Samples around rulebook 23: scales of labels and of scores, and what is said of judges and batteries.
+//! Samples around rulebooks 23 and 24: scales of labels and of scores, and what is said of judges and batteries.
 
 use serde_json::Value;
 use serde_json::json;
 
 use super::decided;
 use super::forger::World;
+use super::planned;
 use super::samples::*;
 use super::tampered::Sample;
 use super::tampered_chosen::adopt;
@@ -135,6 +136,94 @@ fn compared(rulebook: u64, change: fn(&mut Value)) -> Told {
     (world, at)
 }
 
+/// Two judges that a plan named before the first label, compared on 100 rows; `late` is scored once a label could be read.
+fn planned_pair(rulebook: u64, late: Option<&str>, change: fn(&mut Value)) -> Told {
+    let mut world = new_experiment(rulebook);
+    let mut plan = planned::audits(EXP, "judges");
+    let digest = "0".repeat(64);
+    plan["analysis"] = json!({
+        "code_digest": digest, "env_digest": digest, "exploratory_allowed": true,
+        "secondary": ["judge compare judge-7 judge-8"],
+    });
+    let said = serde_json::to_value(planned::registered(&plan)).unwrap();
+    world.say(ADA, "manifest.registered", 1, EXP.into(), said);
+    let scored = |world: &mut World, judge: &str, draw: usize| {
+        let data = json!({
+            "draw": draw, "item": "item-1", "judge": judge, "policy": "base", "score_micro": 500_000,
+        });
+        world.say(RUNNER_3, "score.recorded", 1, EXP.into(), data)
+    };
+    for judge in ["judge-7", "judge-8"] {
+        scored(&mut world, judge, 0);
+    }
+    let mut newest = label(&mut world, 0, 1);
+    if let Some(judge) = late {
+        newest = scored(&mut world, judge, 1);
+    }
+    let mut data = valued::judges_compared();
+    for (field, value) in [
+        ("through_seq", newest.into()),
+        ("first", "judge-7".into()),
+        ("second", "judge-8".into()),
+        ("better", "judge-8".into()),
+        ("plan", json!({"comparisons": 1, "manifest": "judges"})),
+        ("unpaired", 0.into()),
+        (
+            "doubts",
+            json!({"chosen": 0, "late": 0, "unscored": 0, "worst": 0.0}),
+        ),
+    ] {
+        data[field] = value;
+    }
+    change(&mut data);
+    let at = world.say(ARBITER, "judge.compared", 1, EXP.into(), data);
+    (world, at)
+}
+
+/// What a planned comparison of judges may not claim, from rulebook 24 on.
+fn doubted() -> Vec<Sample> {
+    let unpaired: fn(&mut Value) = |data| {
+        data["unpaired"] = 5.into();
+        data["doubts"]["worst"] = 0.05.into();
+    };
+    let sample = |name, done, (world, at): Told| sample(name, done, &world, Some((at, "judge")));
+    vec![
+        sample(
+            "judges-compared-with-scores-missing",
+            "Of 105 labelled rows five have a score of one judge alone, and a planned comparison names the better judge though their worst scores would change that.",
+            planned_pair(24, None, unpaired),
+        ),
+        self::sample(
+            "judges-compared-with-scores-missing-unasked",
+            "The same under an older rulebook, which did not ask: the verdict says so.",
+            &planned_pair(23, None, unpaired).0,
+            None,
+        ),
+        sample(
+            "judges-compared-with-doubts-made-light",
+            "Of 105 labelled rows five have a score of one judge alone, and a planned comparison says that they could change nothing.",
+            planned_pair(24, None, |data| data["unpaired"] = 5.into()),
+        ),
+        sample(
+            "judges-compared-with-late-scores-left-unsaid",
+            "A judge scored a row once a label could be read, and a comparison says that it scored every row before.",
+            planned_pair(24, Some("judge-8"), |_| ()),
+        ),
+        sample(
+            "judges-compared-among-chosen-labels",
+            "More rows of a policy are labelled than a design draws, and a planned comparison names the better judge all the same.",
+            planned_pair(24, None, |data| data["doubts"]["chosen"] = 1.into()),
+        ),
+        sample(
+            "judges-compared-without-doubts",
+            "A planned comparison names the better judge and says nothing of late and missing scores.",
+            planned_pair(24, None, |data| {
+                data.as_object_mut().unwrap().remove("doubts");
+            }),
+        ),
+    ]
+}
+
 /// The battery of a story whose judge is a program.
 fn attacked(rulebook: u64) -> Told {
     let story = decided::story();
@@ -174,7 +263,7 @@ fn scores(rulebook: u64, all: &[Said]) -> Told {
 
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
-    let mut rows = Vec::new();
+    let mut rows = doubted();
     for case in CASES {
         let (world, at) = (case.told)(23);
         let first = case.rule.map(|rule| (at, rule));

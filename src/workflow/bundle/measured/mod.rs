@@ -323,7 +323,7 @@ impl BundleMeasurement {
             slices::after(self),
             slices::segments(self),
             tenths::residuals(self),
-            worth::values(self),
+            worth::values(self, state),
             places::transport(self),
         ];
         parts.push(rules::complexity(self, ledger, story, state)?);

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 
 use clover_event::id::PolicyId;
 use clover_event::payload::report::ReportPart;
+use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 use clover_num::math;
 use clover_projection::bundle::Cell;
 use clover_projection::bundle::Plot;
 use clover_projection::bundle::Section;
 use clover_projection::bundle::Table;
 use clover_stats::boundary;
+use clover_stats::direct::Scale;
 use clover_stats::inference;
 use clover_stats::inference::Interval;
 use clover_stats::oua;
@@ -24,16 +27,21 @@ use crate::bundle::measured::PartRows;
 use crate::bundle::measured::count;
 use crate::bundle::measured::interval;
 use crate::bundle::measured::number;
+use crate::estimate::terms;
 use crate::iterate::compute::rows::pick;
 use crate::iterate::compute::uncertainty;
 
 /// Level of the intervals.
 const ALPHA: f64 = 0.05;
 
-/// Values of every policy under every rubric.
-pub(super) fn values(measured: &BundleMeasurement) -> Section {
+/// Values of every policy under every rubric: on the scale of labels from rulebook 24 on, and as shares of it before.
+pub(super) fn values(measured: &BundleMeasurement, state: &State) -> Section {
     let mut part = Section::new(ReportPart::Values, "");
     let side = &measured.dev;
+    let declared = side.loaded.label_scale;
+    let declared = declared.filter(|_| state.asks(Question::ReportedWorth));
+    let scale = declared.and_then(|(ends, _)| terms::scale(ends));
+    let scale = scale.unwrap_or(Scale::UNIT);
     let mut of: BTreeMap<&PolicyId, Vec<usize>> = BTreeMap::new();
     for &row in side.table().logs() {
         of.entry(&side.loaded.names[row].policy)
@@ -58,7 +66,7 @@ pub(super) fn values(measured: &BundleMeasurement) -> Section {
     for judge in side.judges() {
         for (policy, rows) in &of {
             let name = format!("{policy} under {}", judge.name);
-            match row(side, judge, policy, rows) {
+            match row(side, judge, (policy, rows), scale) {
                 Ok(cells) => table.row_of(judge.events.clone(), cells),
                 Err(error) => part.lacks(format!("the value of {name}"), error.to_string()),
             }
@@ -82,8 +90,8 @@ pub(super) fn values(measured: &BundleMeasurement) -> Section {
 fn row(
     side: &PartRows,
     judge: &CalibratedRubric,
-    policy: &PolicyId,
-    rows: &[usize],
+    (policy, rows): (&PolicyId, &[usize]),
+    scale: Scale,
 ) -> Result<Vec<Cell>, Unfit> {
     let table = side.table();
     let rewards = pick(&judge.fitted.rewards, rows);
@@ -115,9 +123,11 @@ fn row(
     Ok(vec![
         Cell::text(judge.name.as_str()),
         Cell::text(policy.as_str()),
-        shown(Cell::number(value)),
-        shown(interval(Some(Interval::student(value, se, df, ALPHA)))),
-        shown(Cell::number(se)),
+        shown(Cell::number(scale.level(value))),
+        shown(interval(Some(
+            scale.interval(Interval::student(value, se, df, ALPHA)),
+        ))),
+        shown(Cell::number(scale.difference(se))),
         number(share.share()),
         count(rows.len()),
         count(own.count()),

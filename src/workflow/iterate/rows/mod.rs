@@ -390,7 +390,7 @@ fn judge_of(log: &RowLog, named: Option<&JudgeId>) -> Result<JudgeId, IterationR
             format!(
                 "scores of several judges, {a} and {b} among them: iteration.design.judge of the manifest says which"
             ),
-            "clover prereg amend MANIFEST",
+            "clover prereg amend --help",
         )),
     }
 }

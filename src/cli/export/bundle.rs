@@ -1,0 +1,165 @@
+//! `clover export bundle`: all that an auditor takes away, in one file or folder.
+
+use std::path::Path;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::current;
+use crate::cli::error::CliError;
+use crate::cli::export::Args;
+use crate::cli::home;
+use crate::cli::record;
+use crate::cli::show;
+use crate::event::Kind;
+use crate::event::id::ExperimentId;
+use crate::export::bundle::BundleRequest;
+use crate::export::bundle::Redaction;
+use crate::export::file_name;
+use crate::ground::digest::Digest;
+use crate::ground::shell;
+use crate::ledger::Ledger;
+use crate::ledger::State;
+use crate::projection::experiments::Experiments;
+use crate::projection::gates::Gates;
+use crate::projection::iterations::Iterations;
+use crate::report::document::Document;
+use crate::report::page;
+use crate::session::reports;
+use crate::view::View;
+use crate::view::ledger_copy;
+use crate::view::report::experiment;
+use crate::view::report::gate;
+use crate::view::report::iteration;
+use crate::view::report::made::ReportSource;
+
+/// The name of the format.
+pub(super) const NAME: &str = "bundle";
+/// What it is, in one line.
+pub(super) const ABOUT: &str =
+    "log, keys, blobs, reports, verifier and pages, in one file (.clover, .zip) or folder";
+
+pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
+    if args.out == Path::new("-") {
+        let message = "a bundle goes into a file or a folder, not to standard output";
+        return Err(CliError::usage(message, "clover export bundle -o FILE"));
+    }
+    let (_, ledger) = home::open_to_read(ctx)?;
+    let state = ledger.state();
+    let experiment = args
+        .experiment
+        .as_deref()
+        .map(record::experiment_id)
+        .transpose()?;
+    if let Some(id) = &experiment {
+        current::check(state, id, "--experiment")?;
+    }
+    let mut redactions = Vec::new();
+    for text in &args.redact {
+        redactions.push(redaction(ctx, &ledger, text)?);
+    }
+    if args.no_blobs {
+        redactions.push(Redaction::Blobs);
+    }
+    let checkpoint = ledger.head_checkpoint()?;
+    let reports = reports(&ledger, state, experiment.as_ref())?;
+    let request = BundleRequest {
+        ledger: &ledger,
+        checkpoint: &checkpoint,
+        experiment: experiment.as_ref(),
+        redactions: &redactions,
+        reports: &reports,
+    };
+    let path = ctx.path(&args.out);
+    let mut progress = ctx.progress("bundled");
+    let contents = request.write(&path, &mut |done, all| progress.at(done, all))?;
+    drop(progress);
+    let next = format!("clover verify {}", shell::word(&path.display()));
+    let facts = ledger_copy::BundleFacts {
+        format: NAME,
+        path: path.display().to_string(),
+        entries: contents.size,
+        withheld: contents.withheld,
+        redacted: contents.redacted,
+        blobs: contents.blobs,
+        without: contents.without,
+        reports: contents.reports,
+    };
+    Ok(ledger_copy::bundled(&facts, contents.root).with_next(next))
+}
+
+/// What is to be left out.
+fn redaction(ctx: &Ctx<'_>, ledger: &Ledger, text: &str) -> Result<Redaction, CliError> {
+    let refuse = |message: String| Err(CliError::usage(message, "clover schema"));
+    if text == "blobs" {
+        return Ok(Redaction::Blobs);
+    }
+    let is_entry = text.parse::<u64>().is_ok() || Digest::from_hex(text).is_some();
+    let (redaction, kind) = if is_entry {
+        let read = show::find(ctx, ledger, text)?;
+        (Redaction::Entry(read.stored.seq), read.event.kind())
+    } else if let Ok(kind) = text.parse::<Kind>() {
+        (Redaction::Kind(kind), kind)
+    } else {
+        return refuse(format!(
+            "--redact {text:?}: expected a kind of event, a position, an event id, or blobs"
+        ));
+    };
+    if !Redaction::may_withhold(kind) {
+        return refuse(format!(
+            "--redact {text}: {kind} cannot be withheld: no signature could be checked without it"
+        ));
+    }
+    Ok(redaction)
+}
+
+/// Reports of iterations, of gates and of experiments as pages; of iterations the bytes too of which digests are signed.
+fn reports(
+    ledger: &Ledger,
+    state: &State,
+    experiment: Option<&ExperimentId>,
+) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    let through = ledger.size().saturating_sub(1);
+    let source = ReportSource {
+        ledger,
+        state,
+        from_seq: 0,
+        through_seq: through,
+    };
+    let is_meant = |id: &ExperimentId| experiment.is_none_or(|of| of == id);
+    let mut files = Vec::new();
+    let mut page = |kind: &str, id: &str, document: &Document| {
+        let name = file_name::encode(id);
+        files.push((
+            format!("{kind}-{name}.html"),
+            page::html(document).into_bytes(),
+        ));
+    };
+    for id in state.fold::<Experiments>().by_id.keys() {
+        if is_meant(id) {
+            page(
+                "experiment",
+                id.as_str(),
+                &experiment::document(&source, id)?,
+            );
+        }
+    }
+    for (id, of) in &state.fold::<Gates>().by_id {
+        if of.experiment.as_ref().is_some_and(is_meant) {
+            page("gate", id.as_str(), &gate::document(&source, id)?);
+        }
+    }
+    let mut bundles = Vec::new();
+    for (id, it) in &state.fold::<Iterations>().by_id {
+        if is_meant(&it.experiment) {
+            let bundle = reports::gathered(ledger, state, (&it.experiment, id), through)?;
+            page(
+                "iteration",
+                id.as_str(),
+                &iteration::document(&source, &bundle)?,
+            );
+            let name = file_name::encode(id.as_str());
+            bundles.push((format!("iteration-{name}.json"), bundle.to_bytes()));
+        }
+    }
+    files.extend(bundles);
+    Ok(files)
+}

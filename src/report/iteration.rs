@@ -1,0 +1,109 @@
+//! The report of an iteration as a document: its bundle, with a head that answers first. The bundle's bytes are what is
+//! signed; this is a rendering of them, with the whole bundle as its appendices.
+
+use clover_event::payload::report::ReportPart;
+use clover_projection::bundle::Bundle;
+use clover_projection::bundle::Cell;
+use clover_projection::bundle::Citation;
+use clover_projection::bundle::Plot;
+use clover_projection::bundle::Table;
+
+use crate::document::Chapter;
+use crate::document::CitedEntry;
+use crate::document::Document;
+use crate::document::DocumentHead;
+use crate::document::ReportKind;
+use crate::lead;
+
+/// The document of a bundle. Who did what and what happened since is not in it: that is read beside it.
+pub fn document(bundle: &Bundle) -> Document {
+    let lead = lead::lead(bundle);
+    let head = DocumentHead {
+        answer: lead.decided,
+        people: None,
+        period: lead.people,
+        rest: lead.rest,
+        separation: Vec::new(),
+        since: None,
+    };
+    let mut out = Document::new(ReportKind::Iteration, bundle.iteration.as_str(), head);
+    let experiment = Cell::text(bundle.experiment.as_str());
+    let facts = [
+        ("experiment", "Experiment", experiment),
+        ("bundle", "Bundle", Cell::Digest(bundle.digest())),
+    ];
+    out.facts = facts.map(fact).to_vec();
+    out.ledger.clone_from(&bundle.ledger);
+    out.through_seq = bundle.through_seq;
+    out.parts = summary(bundle);
+    out.appendices = bundle.parts.iter().map(Chapter::from).collect();
+    out.entries = bundle.events.iter().map(CitedEntry::from).collect();
+    out
+}
+
+fn fact(
+    (key, title, value): (&'static str, &'static str, Cell),
+) -> clover_projection::bundle::Fact {
+    clover_projection::bundle::Fact {
+        events: Vec::new(),
+        key,
+        title,
+        value,
+    }
+}
+
+impl From<&Citation> for CitedEntry {
+    fn from(of: &Citation) -> Self {
+        Self {
+            author: of.author,
+            holder: of.holder.clone(),
+            id: of.id,
+            kind: of.kind,
+            leaf: None,
+            recorded_at: of.recorded_at,
+            seq: of.seq,
+        }
+    }
+}
+
+/// What was decided, the criteria at a glance, and what nothing is shown of: what a reader has before the appendices.
+fn summary(bundle: &Bundle) -> Vec<Chapter> {
+    let mut decided = Chapter::new(
+        "summary",
+        "What was decided",
+        "How the iteration ended, and each patch in it.",
+    );
+    if let Some(part) = bundle.part(ReportPart::Decision) {
+        let shown = ["outcome", "reason", "confirm"];
+        let facts = part.facts.iter().filter(|fact| shown.contains(&fact.key));
+        decided.facts = facts.cloned().collect();
+        let tables = part.tables.iter().filter(|table| table.key == "candidates");
+        decided.tables = tables.cloned().collect();
+    }
+    let mut criteria = Chapter::new(
+        "glance",
+        "Criteria at a glance",
+        "P0 to P10, which a patch must pass on dev and on confirm. Each leads to its entry.",
+    );
+    let gates = bundle.part(ReportPart::Gates);
+    let tables = gates.into_iter().flat_map(|part| &part.tables);
+    criteria.tables = tables.filter(|table| is_matrix(table)).cloned().collect();
+    let mut lacking = Chapter::new(
+        "not-covered",
+        "Not covered",
+        "What nothing is shown of, by part. The appendices have the rest.",
+    );
+    for part in &bundle.parts {
+        for gap in &part.missing {
+            lacking.lacks(format!("{}: {}", part.title, gap.what), gap.why.clone());
+        }
+    }
+    let all = [decided, criteria, lacking];
+    let all = all.into_iter();
+    all.filter(|part| part.is_present() || !part.missing.is_empty())
+        .collect()
+}
+
+fn is_matrix(table: &Table) -> bool {
+    matches!(table.plot, Some(Plot::Matrix { .. }))
+}

@@ -1,0 +1,222 @@
+//! The change record of a prompt: from the proposal to what runs, by whom, and whether these were different people.
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::id::PatchId;
+use crate::event::payload::release::PromptCommitted;
+use crate::ledger::LedgerError;
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Table;
+use crate::projection::rubrics::RubricRegistration;
+use crate::report::document::Chapter;
+use crate::report::document::Document;
+use crate::report::document::DocumentHead;
+use crate::report::document::ReportKind;
+use crate::session::chronicle::Chronicle;
+use crate::session::chronicle::ChronicleEntry;
+use crate::view::report::course;
+use crate::view::report::course::Act;
+use crate::view::report::made::ReportSource;
+use crate::view::report::made::fact;
+use crate::view::report::picked::PickedTable;
+use crate::view::report::picked::day;
+use crate::view::report::picked::field;
+
+/// What the criteria said of the candidate.
+const CRITERIA: PickedTable = PickedTable {
+    key: "criteria",
+    title: "Criteria of the candidate",
+    kinds: &[Kind::GateEvaluated],
+    columns: &[
+        ("gate", "gate", "criterion"),
+        ("verdicts/recommended", "recommended", "recommended"),
+        ("verdicts/literal", "literal", "literal"),
+        ("thresholds/profile", "profile", "profile that binds"),
+        ("split", "split", "labels"),
+        ("inputs/rows", "rows", "rows"),
+    ],
+    plot: None,
+};
+/// Signatures of people.
+pub(super) const SIGNATURES: PickedTable = PickedTable {
+    key: "signatures",
+    title: "Signatures of people",
+    kinds: &[Kind::ApprovalGranted, Kind::ApprovalRefused],
+    columns: &[
+        ("printed_name", "name", "printed name"),
+        ("kind", "outcome", "what"),
+        ("meaning", "meaning", "meaning"),
+        ("day", "day", "signed on"),
+        ("comment", "comment", "comment"),
+    ],
+    plot: None,
+};
+
+/// The change record of a version.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn document(
+    source: &ReportSource<'_>,
+    experiment: &ExperimentId,
+    version: &RubricRegistration,
+) -> Result<Document, LedgerError> {
+    let chronicle = source.chronicle(Some(experiment))?;
+    let acts = course::acts(&chronicle);
+    let commit = chronicle.of(Kind::PromptCommitted).find_map(|entry| {
+        let said: &PromptCommitted = entry.event.payload.said()?;
+        (entry.seq == version.seq).then_some(said)
+    });
+    let subject = commit.map_or_else(
+        || format!("version {}", version.version),
+        |said| said.patch.to_string(),
+    );
+    let own: Vec<&Act<'_>> = acts.iter().filter(|act| act.subject == subject).collect();
+    let (since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) = own.iter().partition(|act| act.is_since);
+    let mut head = head(experiment, version, commit.is_some(), &own);
+    head.separation
+        .extend(course::separation(&subject, &own, source.state));
+    head.separation.extend(course::policy(source.state));
+    head.people = Some(course::table(
+        "people",
+        "Acts in their order",
+        &people,
+        source.state,
+    ));
+    head.since = Some(course::table(
+        "since",
+        "What came of it",
+        &since,
+        source.state,
+    ));
+    let title = format!("{experiment}@{}", version.version);
+    let mut out = Document::new(ReportKind::Change, title, head);
+    let digest = Cell::Digest(version.hash);
+    out.facts
+        .push(fact(vec![version.seq], "rubric", "Rubric", digest));
+    if let Some(said) = commit {
+        out.facts.push(fact(
+            vec![version.seq],
+            "prompt",
+            "Prompt",
+            Cell::Digest(said.prompt_hash),
+        ));
+        out.facts.push(fact(
+            vec![version.seq],
+            "patch",
+            "Patch",
+            Cell::text(said.patch.as_str()),
+        ));
+    }
+    out.parts = parts(&chronicle, commit, &own);
+    source.finish(out)
+}
+
+fn head(
+    experiment: &ExperimentId,
+    version: &RubricRegistration,
+    is_committed: bool,
+    own: &[&Act<'_>],
+) -> DocumentHead {
+    let has = |kind: Kind| own.iter().rev().find(|act| act.entry.event.kind() == kind);
+    let name = format!("Version {} of {experiment}", version.version);
+    let mut answer = match (has(Kind::DeploymentActivated), is_committed) {
+        (Some(act), _) => format!(
+            "{name} was deployed on {}, at seq {}.",
+            day(act.entry),
+            act.entry.seq
+        ),
+        (None, true) => format!("{name} is committed, and was never deployed."),
+        (None, false) => format!("{name} is registered, and was never deployed."),
+    };
+    if let Some(back) = course::rolled_back(own) {
+        answer.push(' ');
+        answer.push_str(&back);
+    }
+    let first = own.first().map_or_else(String::new, |act| {
+        format!(
+            "The first entry about it is of {}, at seq {}.",
+            day(act.entry),
+            act.entry.seq
+        )
+    });
+    let rest = vec![
+        "Asked is who proposed, reviewed, approved, committed and deployed this change, and what came of it.".to_owned(),
+        if is_committed {
+            "It rests on the criteria and signatures below.".to_owned()
+        } else {
+            "It is a registered version: no patch was accepted for it, and no criterion judged it.".to_owned()
+        },
+        "Nothing is claimed of how it does on other rows than those that the criteria read.".to_owned(),
+    ];
+    DocumentHead {
+        answer,
+        people: None,
+        period: first,
+        rest,
+        separation: Vec::new(),
+        since: None,
+    }
+}
+
+fn parts(
+    chronicle: &Chronicle,
+    commit: Option<&PromptCommitted>,
+    own: &[&Act<'_>],
+) -> Vec<Chapter> {
+    let mut changed = Chapter::new(
+        "changed",
+        "What changed",
+        "Each leaf of the rubric that the patch changes.",
+    );
+    let patch = commit.map(|said| &said.patch);
+    let proposal = patch.and_then(|patch| proposed(chronicle, patch));
+    match proposal {
+        Some(entry) => changed.table_or(leaves(entry), "the patch changes no leaf"),
+        None => changed.lacks("changed leaves", "this version comes of no patch"),
+    }
+    let mut criteria = Chapter::new(
+        "criteria",
+        "What judged it",
+        "Criteria P0 to P10 of the candidate, on dev and on confirm: the profile that was registered binds.",
+    );
+    let ids = commit.map_or(&[][..], |said| &said.gates);
+    let table = CRITERIA.of(chronicle, |entry| ids.contains(&entry.event.id));
+    criteria.table_or(table, "no criterion judged this version");
+    let mut signed = Chapter::new(
+        "signatures",
+        "Who signed for it",
+        "Each signature has the printed name, the date and the meaning that the person gave.",
+    );
+    let seqs: Vec<u64> = own.iter().map(|act| act.entry.seq).collect();
+    let table = SIGNATURES.of(chronicle, |entry| seqs.contains(&entry.seq));
+    signed.table_or(table, "nobody approved or refused it on record");
+    vec![changed, criteria, signed]
+}
+
+fn proposed<'c>(chronicle: &'c Chronicle, patch: &PatchId) -> Option<&'c ChronicleEntry> {
+    chronicle
+        .of(Kind::PatchProposed)
+        .find(|entry| match &entry.event.payload {
+            Payload::PatchProposed(said) => said.patch == *patch,
+            _ => false,
+        })
+}
+
+fn leaves(entry: &ChronicleEntry) -> Table {
+    let columns = [("path", "leaf"), ("op", "change"), ("value", "value")];
+    let mut table = Table::new("leaves", "Changed leaves", &columns);
+    let data = serde_json::to_value(&entry.event.payload).unwrap_or_default();
+    for change in data["diff"].as_array().into_iter().flatten() {
+        let value = match field(change, "value") {
+            Cell::Absent => Cell::text(change["value"].to_string()),
+            found => found,
+        };
+        table.row(
+            entry.seq,
+            vec![field(change, "path"), field(change, "op"), value],
+        );
+    }
+    table
+}

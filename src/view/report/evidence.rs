@@ -1,0 +1,242 @@
+//! Evidence for a framework: each requirement with the entries that support it, or the reason why it is not covered.
+
+use crate::event::id::ExperimentId;
+use crate::ledger::LedgerError;
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Table;
+use crate::report::document::Chapter;
+use crate::report::document::Document;
+use crate::report::document::DocumentHead;
+use crate::report::document::ReportKind;
+use crate::session::chronicle::Chronicle;
+use crate::session::chronicle::holder;
+use crate::view::report::change;
+use crate::view::report::course;
+use crate::view::report::course::Act;
+use crate::view::report::experiment;
+use crate::view::report::made::ReportSource;
+use crate::view::report::made::counted;
+use crate::view::report::made::fact;
+use crate::view::report::made::period;
+use crate::view::report::requirements;
+use crate::view::report::requirements::Requirement;
+
+/// What is said of a requirement that has entries.
+const EVIDENCE: &str = "evidence";
+/// What is said of one that has none.
+const NOT_COVERED: &str = "NOT COVERED";
+
+/// The report of the evidence for a framework.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn document(
+    source: &ReportSource<'_>,
+    kind: ReportKind,
+    experiment: Option<&ExperimentId>,
+) -> Result<Document, LedgerError> {
+    let chronicle = source.chronicle(experiment)?;
+    let all: Vec<&Requirement> = requirements::of(kind).collect();
+    let (with, without): (Vec<&Requirement>, Vec<&Requirement>) =
+        all.iter().partition(|of| has_entries(&chronicle, of));
+    let head = DocumentHead {
+        answer: format!(
+            "Of {} requirements this ledger has evidence for {}; {} are not covered, each with the reason.",
+            all.len(),
+            with.len(),
+            without.len()
+        ),
+        people: None,
+        period: period(&chronicle),
+        rest: vec![
+            "Asked is what entries of the ledger support a requirement. Whether it is met is for people to judge, with the text itself at hand."
+                .to_owned(),
+            "Evidence for a requirement is not the whole of what it asks.".to_owned(),
+        ],
+        separation: course::policy(source.state).into_iter().collect(),
+        since: None,
+    };
+    let title = experiment.map_or_else(|| "Whole ledger".to_owned(), ToString::to_string);
+    let mut out = Document::new(kind, title, head);
+    out.facts.push(fact(
+        Vec::new(),
+        "requirements",
+        "Requirements",
+        Cell::count(all.len() as u64),
+    ));
+    out.parts.push(overview(&chronicle, &all));
+    out.appendices = all.iter().map(|of| chapter(&chronicle, of)).collect();
+    // What a change is about was often said before the range.
+    let from_seq = 0;
+    let whole = ReportSource {
+        from_seq,
+        ..*source
+    }
+    .chronicle(experiment)?;
+    out.appendices.extend(behind(source, (&chronicle, &whole)));
+    source.finish(out)
+}
+
+fn has_entries(chronicle: &Chronicle, of: &Requirement) -> bool {
+    of.kinds.iter().any(|kind| chronicle.count(*kind) > 0)
+}
+
+fn why_not(of: &Requirement) -> String {
+    if of.kinds.is_empty() {
+        return of.says.to_owned();
+    }
+    let kinds = of.kinds.iter().map(|kind| kind.as_str());
+    let kinds: Vec<_> = kinds.collect();
+    format!("the range has no entry of {}", kinds.join(", "))
+}
+
+/// Every requirement at a glance.
+fn overview(chronicle: &Chronicle, all: &[&Requirement]) -> Chapter {
+    let mut part = Chapter::new(
+        "requirements",
+        "Requirements",
+        "Each requirement as we read the text, with the entries that support it; the appendices have all.",
+    );
+    let columns = [
+        ("code", "requirement"),
+        ("covered", "covered"),
+        ("entries", "entries"),
+        ("asks", "asks, in short"),
+        ("shows", "what the entries show"),
+    ];
+    let mut table = Table::new("requirements", "Requirements at a glance", &columns);
+    for of in all {
+        let entries: u64 = of.kinds.iter().map(|kind| chronicle.count(*kind)).sum();
+        let covered = if entries > 0 { EVIDENCE } else { NOT_COVERED };
+        let shows = if entries > 0 {
+            of.says.to_owned()
+        } else {
+            why_not(of)
+        };
+        let newest = of
+            .kinds
+            .iter()
+            .filter_map(|kind| chronicle.tallies.get(kind));
+        let cells = vec![
+            Cell::text(of.code),
+            Cell::text(covered),
+            Cell::count(entries),
+            Cell::text(of.asks),
+            Cell::text(shows),
+        ];
+        table.row_of(newest.map(|of| of.last_seq).collect(), cells);
+    }
+    part.table_or(table, "no requirement is known of this framework");
+    part
+}
+
+/// One requirement with all of its entries.
+fn chapter(chronicle: &Chronicle, of: &Requirement) -> Chapter {
+    let mut part = Chapter::new(key(of), format!("{} {}", of.code, of.asks), "");
+    if !has_entries(chronicle, of) {
+        part.lacks(of.code, why_not(of));
+        return part;
+    }
+    of.says.clone_into(&mut part.about);
+    let columns = [
+        ("kind", "kind"),
+        ("count", "entries"),
+        ("first", "first"),
+        ("last", "last"),
+    ];
+    let mut table = Table::new("entries", format!("Entries for {}", of.code), &columns);
+    let mut lacking = Vec::new();
+    for kind in of.kinds {
+        let Some(tally) = chronicle.tallies.get(kind) else {
+            lacking.push(kind.as_str());
+            continue;
+        };
+        let mut events: Vec<u64> = chronicle.of(*kind).map(|entry| entry.seq).collect();
+        if events.is_empty() {
+            events = vec![tally.first_seq, tally.last_seq];
+        }
+        let cells = vec![
+            Cell::text(kind.as_str()),
+            Cell::count(tally.count),
+            Cell::count(tally.first_seq),
+            Cell::count(tally.last_seq),
+        ];
+        table.row_of(events, cells);
+    }
+    part.table_or(table, "");
+    if !lacking.is_empty() {
+        let what = lacking.join(", ");
+        part.lacks(what, "the range has no entry of these kinds");
+    }
+    part
+}
+
+/// The key of a requirement's chapter: its place among all.
+fn key(of: &Requirement) -> &'static str {
+    const KEYS: [&str; 32] = [
+        "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+        "r15", "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27",
+        "r28", "r29", "r30", "r31", "r32",
+    ];
+    let at = requirements::of(of.report).position(|other| other.code == of.code);
+    at.and_then(|at| KEYS.get(at)).copied().unwrap_or("r0")
+}
+
+/// What every framework asks for beside: signatures, people, changes, the population of entries.
+fn behind(source: &ReportSource<'_>, (chronicle, whole): (&Chronicle, &Chronicle)) -> Vec<Chapter> {
+    let state = source.state;
+    let mut signed = Chapter::new(
+        "signatures",
+        "Signatures of people",
+        "Printed name, date and meaning, as each person signed them.",
+    );
+    let table = change::SIGNATURES.of(chronicle, |_| true);
+    signed.table_or(table, "no person approved or refused anything in the range");
+    let mut people = Chapter::new(
+        "people-and-keys",
+        "People and keys",
+        "Which roles each key holds at the end of the range, and whether it still may sign.",
+    );
+    let columns = [
+        ("holder", "holder"),
+        ("standing", "standing"),
+        ("roles", "roles"),
+        ("human", "a person"),
+        ("key", "key"),
+    ];
+    let mut table = Table::new("keys", "Keys", &columns);
+    for (id, of) in &state.keyring.keys {
+        let standing = if of.end.is_some() { "ended" } else { "live" };
+        let cells = vec![
+            Cell::text(holder(state, id)),
+            Cell::text(standing),
+            Cell::text(of.roles.to_string()),
+            Cell::Flag(of.human),
+            Cell::text(id.to_string()),
+        ];
+        table.row(of.added_seq, cells);
+    }
+    people.table_or(table, "no key is on record");
+    let mut changes = Chapter::new(
+        "changes",
+        "Changes in the range",
+        "Each step from an opening to a deployment, and what came of it: the population to draw samples from.",
+    );
+    let acts = course::acts(whole);
+    let in_range = |act: &&Act<'_>| act.entry.seq >= source.from_seq;
+    let acts: Vec<&Act<'_>> = acts.iter().filter(in_range).collect();
+    let table = course::table(
+        "acts",
+        &counted(acts.len() as u64, "act", "acts"),
+        &acts,
+        state,
+    );
+    changes.table_or(table, "no change is on record in the range");
+    let mut population = Chapter::new(
+        "population",
+        "Population",
+        "Entries by kind, so that a sample has a denominator.",
+    );
+    population.table_or(experiment::kinds(chronicle), "the range has no entry");
+    vec![signed, people, changes, population]
+}

@@ -1,0 +1,384 @@
+//! The report of an experiment: all of it, with denominators, so that what was begun and never reported is seen.
+
+use std::collections::BTreeSet;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::id::ExperimentId;
+use crate::event::payload::estimated::TransportState;
+use crate::ledger::LedgerError;
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Table;
+use crate::projection::experiments::Experiments;
+use crate::report::document::Chapter;
+use crate::report::document::Document;
+use crate::report::document::DocumentHead;
+use crate::report::document::ReportKind;
+use crate::session::chronicle::Chronicle;
+use crate::session::chronicle::ChronicleEntry;
+use crate::view::report::course;
+use crate::view::report::course::Act;
+use crate::view::report::estimate;
+use crate::view::report::made::ReportSource;
+use crate::view::report::made::fact;
+use crate::view::report::made::period;
+use crate::view::report::picked::PickedTable;
+use crate::view::word;
+
+/// Gates as they were decided.
+pub(super) const GATES: PickedTable = PickedTable {
+    key: "gates",
+    title: "Gates that were decided",
+    kinds: &[Kind::GateDecided],
+    columns: &[
+        ("gate", "gate", "gate"),
+        ("outcome", "outcome", "outcome"),
+        ("n", "n", "units"),
+        ("log_e", "log_e", "log of evidence"),
+        ("class", "class", "test"),
+        ("day", "day", "decided on"),
+    ],
+    plot: None,
+};
+/// Iterations as they ended.
+const ITERATIONS: PickedTable = PickedTable {
+    key: "iterations",
+    title: "Iterations that ended",
+    kinds: &[Kind::IterationClosed],
+    columns: &[
+        ("iteration", "iteration", "iteration"),
+        ("outcome", "outcome", "outcome"),
+        ("reason", "reason", "reason"),
+        ("day", "day", "ended on"),
+    ],
+    plot: None,
+};
+/// What was published.
+const REPORTS: PickedTable = PickedTable {
+    key: "reports",
+    title: "Reports that were published",
+    kinds: &[Kind::ReportPublished],
+    columns: &[
+        ("iteration", "iteration", "iteration"),
+        ("bundle_hash", "bundle", "bundle"),
+        ("day", "day", "published on"),
+    ],
+    plot: None,
+};
+
+/// What was begun and how it ended, for one kind of thing.
+struct Tally {
+    what: &'static str,
+    begun: Vec<u64>,
+    ended: u64,
+    says: String,
+}
+
+/// The report of an experiment.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn document(
+    source: &ReportSource<'_>,
+    experiment: &ExperimentId,
+) -> Result<Document, LedgerError> {
+    let chronicle = source.chronicle(Some(experiment))?;
+    let all = tallies(&chronicle);
+    let begun: usize = all.iter().map(|of| of.begun.len()).sum();
+    let open: u64 = all
+        .iter()
+        .map(|of| (of.begun.len() as u64).saturating_sub(of.ended))
+        .sum();
+    let known = source.state.fold::<Experiments>().by_id.get(experiment);
+    let closed = known.and_then(|of| of.closed_seq);
+    let standing = closed.map_or_else(
+        || format!("Experiment {experiment} is open."),
+        |seq| format!("Experiment {experiment} was closed at seq {seq}."),
+    );
+    let head = DocumentHead {
+        answer: format!(
+            "{standing} Of {begun} things that were begun in it, {open} have no end on record."
+        ),
+        people: None,
+        period: period(&chronicle),
+        rest: vec![
+            "Asked is what was begun and what was reported, so that nothing is told by its successes alone.".to_owned(),
+            "Each row counts entries of the log, those that failed or were withdrawn too.".to_owned(),
+            "Nothing is claimed of work that was never recorded in this ledger.".to_owned(),
+        ],
+        separation: course::policy(source.state).into_iter().collect(),
+        since: None,
+    };
+    let mut out = Document::new(ReportKind::Experiment, experiment.as_str(), head);
+    if let Some(of) = known {
+        let title = Cell::text(of.title.clone());
+        out.facts
+            .push(fact(vec![of.registered_seq], "title", "Title", title));
+    }
+    let acts = course::acts(&chronicle);
+    let (since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) = acts.iter().partition(|act| act.is_since);
+    let table = |key, title, of: &[&Act<'_>]| course::table(key, title, of, source.state);
+    out.head.since = Some(table("since", "Guardrails, drift, rollbacks", &since));
+    out.parts = parts(&chronicle, &all);
+    let mut changes = Chapter::new(
+        "changes",
+        "Who did what",
+        "Each step from an opening to a deployment.",
+    );
+    changes.table_or(
+        table("acts", "Acts in their order", &people),
+        "no step is on record",
+    );
+    let mut plans = Chapter::new(
+        "recorded",
+        "What was recorded",
+        "Entries by kind, the bulk too.",
+    );
+    plans.table_or(kinds(&chronicle), "nothing is on record");
+    out.appendices = vec![changes, plans];
+    source.finish(out)
+}
+
+fn parts(chronicle: &Chronicle, all: &[Tally]) -> Vec<Chapter> {
+    let mut denominators = Chapter::new(
+        "denominators",
+        "What was begun, and what came of it",
+        "What was registered against what was reported: a gap is something that was begun and has no end on record.",
+    );
+    let columns = [
+        ("what", "what"),
+        ("open", "without an end"),
+        ("begun", "begun"),
+        ("ended", "ended"),
+        ("says", "how"),
+    ];
+    let mut table = Table::new("denominators", "Begun and ended", &columns);
+    for of in all {
+        let begun = of.begun.len() as u64;
+        let cells = vec![
+            Cell::text(of.what),
+            Cell::count(begun.saturating_sub(of.ended)),
+            Cell::count(begun),
+            Cell::count(of.ended),
+            Cell::text(of.says.clone()),
+        ];
+        table.row_of(of.begun.clone(), cells);
+    }
+    denominators.table_or(table, "nothing was begun");
+    let part = |key, title: &str, about: &str| Chapter::new(key, title, about);
+    let mut gates = part("gates", "Gates", "Sequential tests of candidates.");
+    gates.table_or(GATES.of(chronicle, |_| true), "no gate was decided");
+    let mut iterations = part(
+        "iterations",
+        "Iterations",
+        "Rounds of patches to the rubric.",
+    );
+    iterations.table_or(ITERATIONS.of(chronicle, |_| true), "no iteration ended");
+    iterations.table_or(REPORTS.of(chronicle, |_| true), "no report was published");
+    let mut values = part(
+        "values",
+        "Values and audits",
+        "What was estimated, and whether it transfers.",
+    );
+    values.table_or(
+        estimate::AUDITS.of(chronicle, |_| true),
+        "no audit of transport is on record",
+    );
+    values.table_or(
+        estimate::VALUES.of(chronicle, |_| true),
+        "no estimate is on record",
+    );
+    for table in values.tables.iter_mut().filter(|of| of.key == "values") {
+        table.plot = None;
+    }
+    vec![denominators, gates, iterations, values]
+}
+
+/// Entries for which `key` gives a name, once a name.
+fn distinct<'c>(
+    chronicle: &'c Chronicle,
+    key: impl Fn(&'c Payload) -> Option<String>,
+) -> Vec<(String, &'c ChronicleEntry)> {
+    let mut seen = BTreeSet::new();
+    let mut out = Vec::new();
+    for entry in &chronicle.entries {
+        if let Some(name) = key(&entry.event.payload)
+            && seen.insert(name.clone())
+        {
+            out.push((name, entry));
+        }
+    }
+    out
+}
+
+fn seqs_of(found: &[(String, &ChronicleEntry)]) -> Vec<u64> {
+    found.iter().map(|(_, entry)| entry.seq).collect()
+}
+
+fn tallies(chronicle: &Chronicle) -> Vec<Tally> {
+    vec![
+        gates(chronicle),
+        iterations(chronicle),
+        candidates(chronicle),
+        sealed(chronicle),
+        confirm(chronicle),
+        audits(chronicle),
+    ]
+}
+
+fn gates(chronicle: &Chronicle) -> Tally {
+    let planned = distinct(chronicle, |payload| match payload {
+        Payload::ManifestRegistered(said) if said.manifest.test.is_some() => {
+            Some(said.manifest.manifest.to_string())
+        }
+        _ => None,
+    });
+    let names: BTreeSet<_> = planned.iter().map(|(name, _)| name.clone()).collect();
+    let decided = distinct(chronicle, |payload| match payload {
+        Payload::GateDecided(said) => Some(said.gate.to_string()),
+        _ => None,
+    });
+    let ended = decided.iter().filter(|(name, _)| names.contains(name));
+    Tally {
+        what: "planned gates",
+        begun: seqs_of(&planned),
+        ended: ended.count() as u64,
+        says: format!(
+            "{} opened, {} looks, {} decided, {} promotions",
+            chronicle.count(Kind::GateOpened),
+            chronicle.count(Kind::GateLooked),
+            chronicle.count(Kind::GateDecided),
+            chronicle.count(Kind::PromotionIssued)
+        ),
+    }
+}
+
+fn iterations(chronicle: &Chronicle) -> Tally {
+    let opened = distinct(chronicle, |payload| match payload {
+        Payload::IterationOpened(said) => Some(said.iteration.to_string()),
+        _ => None,
+    });
+    let reported = distinct(chronicle, |payload| match payload {
+        Payload::ReportPublished(said) => Some(said.iteration.to_string()),
+        _ => None,
+    });
+    Tally {
+        what: "iterations",
+        begun: seqs_of(&opened),
+        ended: chronicle.count(Kind::IterationClosed),
+        says: format!(
+            "{} paused for labels, {} with a published report",
+            chronicle.count(Kind::IterationPausedForLabels),
+            reported.len()
+        ),
+    }
+}
+
+fn candidates(chronicle: &Chronicle) -> Tally {
+    let proposed = distinct(chronicle, |payload| match payload {
+        Payload::PatchProposed(said) => Some(said.patch.to_string()),
+        _ => None,
+    });
+    let put = distinct(chronicle, |payload| match payload {
+        Payload::GateEvaluated(said) => Some(format!("{} {}", said.iteration, said.candidate)),
+        _ => None,
+    });
+    let ends = distinct(chronicle, |payload| match payload {
+        Payload::PatchAccepted(said) => Some(said.patch.to_string()),
+        Payload::PatchRejected(said) => said.patch.as_ref().map(ToString::to_string),
+        Payload::PatchWithdrawn(said) => Some(said.patch.to_string()),
+        _ => None,
+    });
+    let names: BTreeSet<_> = proposed.iter().map(|(name, _)| name.clone()).collect();
+    let ended = ends.iter().filter(|(name, _)| names.contains(name)).count();
+    Tally {
+        what: "proposed patches",
+        begun: seqs_of(&proposed),
+        ended: ended as u64,
+        says: format!(
+            "{} candidates put to criteria, {} accepted, {} rejections, {} withdrawn",
+            put.len(),
+            chronicle.count(Kind::PatchAccepted),
+            chronicle.count(Kind::PatchRejected),
+            chronicle.count(Kind::PatchWithdrawn)
+        ),
+    }
+}
+
+fn sealed(chronicle: &Chronicle) -> Tally {
+    let sealed = distinct(chronicle, |payload| match payload {
+        Payload::PlanSealed(said) => Some(said.manifest.to_string()),
+        _ => None,
+    });
+    Tally {
+        what: "sealed plans",
+        begun: seqs_of(&sealed),
+        ended: chronicle.count(Kind::PlanRevealed),
+        says: format!("{} revealed", chronicle.count(Kind::PlanRevealed)),
+    }
+}
+
+fn confirm(chronicle: &Chronicle) -> Tally {
+    let sealed = distinct(chronicle, |payload| match payload {
+        Payload::CandidatesSealed(said) => Some(said.iteration.to_string()),
+        _ => None,
+    });
+    Tally {
+        what: "sealed sets of candidates",
+        begun: seqs_of(&sealed),
+        ended: chronicle.count(Kind::ConfirmUnsealed),
+        says: format!(
+            "confirm labels opened {} times, {} charges to budgets",
+            chronicle.count(Kind::ConfirmUnsealed),
+            chronicle.count(Kind::BudgetCharged)
+        ),
+    }
+}
+
+fn audits(chronicle: &Chronicle) -> Tally {
+    let all: Vec<_> = chronicle.of(Kind::TransportTested).collect();
+    let states = all.iter().filter_map(|entry| match &entry.event.payload {
+        Payload::TransportTested(said) => Some(said.state),
+        _ => None,
+    });
+    let states: Vec<_> = states.collect();
+    let says = [
+        TransportState::Pass,
+        TransportState::Fail,
+        TransportState::Inconclusive,
+        TransportState::NotChecked,
+        TransportState::NotGraded,
+    ]
+    .into_iter()
+    .filter_map(|state| {
+        let count = states.iter().filter(|of| **of == state).count();
+        (count > 0).then(|| format!("{count} {}", word(&state).replace('_', " ")))
+    });
+    Tally {
+        what: "audits of transport",
+        begun: all.iter().map(|entry| entry.seq).collect(),
+        ended: all.len() as u64,
+        says: says.collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// How often each kind stands in a range.
+pub(super) fn kinds(chronicle: &Chronicle) -> Table {
+    let columns = [
+        ("kind", "kind"),
+        ("count", "entries"),
+        ("first", "first"),
+        ("last", "last"),
+    ];
+    let mut table = Table::new("kinds", "Entries by kind", &columns);
+    for (kind, of) in &chronicle.tallies {
+        let cells = vec![
+            Cell::text(kind.as_str()),
+            Cell::count(of.count),
+            Cell::count(of.first_seq),
+            Cell::count(of.last_seq),
+        ];
+        table.row_of(vec![of.first_seq, of.last_seq], cells);
+    }
+    table
+}

@@ -1,0 +1,152 @@
+//! What is kept and for how long, what was erased and on which basis, and what is due.
+
+use std::collections::BTreeMap;
+
+use crate::event::Kind;
+use crate::event::Payload;
+use crate::event::payload::custody::RetentionSet;
+use crate::ground::time::Timestamp;
+use crate::ledger::LedgerError;
+use crate::projection::bundle::Cell;
+use crate::projection::bundle::Table;
+use crate::report::document::Chapter;
+use crate::report::document::Document;
+use crate::report::document::DocumentHead;
+use crate::report::document::ReportKind;
+use crate::session::chronicle::Chronicle;
+use crate::session::chronicle::ChronicleEntry;
+use crate::session::chronicle::holder;
+use crate::view::report::course;
+use crate::view::report::experiment;
+use crate::view::report::made::ReportSource;
+use crate::view::report::made::counted;
+use crate::view::report::made::period;
+use crate::view::report::picked::day;
+
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+/// The report of retention.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn document(source: &ReportSource<'_>) -> Result<Document, LedgerError> {
+    let chronicle = source.chronicle(None)?;
+    let set = chronicle.count(Kind::RetentionSet);
+    let erased = chronicle.count(Kind::SubjectErased);
+    let head = DocumentHead {
+        answer: format!(
+            "{}, and {}.",
+            counted(set, "word on how long a class is kept is on record", "words on how long classes are kept are on record"),
+            counted(erased, "subject was erased", "subjects were erased"),
+        ),
+        people: None,
+        period: period(&chronicle),
+        rest: vec![
+            "Asked is what is kept for how long, what was erased, on which basis, and what is due.".to_owned(),
+            "Erasing destroys the key of a subject's texts in this ledger; entries, digests and numbers stay.".to_owned(),
+            "Nothing is claimed of copies, backups and exports outside of this ledger.".to_owned(),
+        ],
+        separation: course::policy(source.state).into_iter().collect(),
+        since: None,
+    };
+    let mut out = Document::new(ReportKind::Retention, "Whole ledger", head);
+    out.parts = vec![
+        kept(&chronicle, source),
+        erasures(&chronicle, source),
+        standing(&chronicle),
+    ];
+    source.finish(out)
+}
+
+/// The newest word of each class.
+fn newest(chronicle: &Chronicle) -> BTreeMap<String, (&ChronicleEntry, &RetentionSet)> {
+    let entries = chronicle.of(Kind::RetentionSet);
+    let said = entries.filter_map(|entry| {
+        let said: &RetentionSet = entry.event.payload.said()?;
+        Some((said.class.to_string(), (entry, said)))
+    });
+    said.collect()
+}
+
+fn kept(chronicle: &Chronicle, source: &ReportSource<'_>) -> Chapter {
+    let mut part = Chapter::new(
+        "kept",
+        "What is kept, and until when",
+        "The newest word of each class. Due is what was recorded first, so many days later: nothing older is there.",
+    );
+    let columns = [
+        ("class", "class"),
+        ("standing", "due"),
+        ("days", "days"),
+        ("basis", "basis"),
+        ("by", "by"),
+        ("day", "set on"),
+    ];
+    let mut table = Table::new("classes", "Classes", &columns);
+    let now = source.state.keyring.recorded_at;
+    let first = chronicle.period.map(|(first, _)| first);
+    for (class, (entry, said)) in newest(chronicle) {
+        let days = i64::try_from(said.days.value()).unwrap_or(i64::MAX);
+        let cells = vec![
+            Cell::text(class),
+            Cell::text(due(first, now, days)),
+            Cell::Count(said.days),
+            Cell::text(said.basis.as_str()),
+            Cell::text(holder(source.state, &entry.event.header.author)),
+            Cell::text(day(entry)),
+        ];
+        table.row(entry.seq, cells);
+    }
+    part.table_or(
+        table,
+        "nobody said how long a class is kept: retention.set says it",
+    );
+    part
+}
+
+/// Whether the oldest entry of the range is past its days.
+fn due(first: Option<Timestamp>, now: Option<Timestamp>, days: i64) -> &'static str {
+    let past = first.zip(now).is_some_and(|(first, now)| {
+        now.micros().saturating_sub(first.micros()) > days.saturating_mul(DAY)
+    });
+    if past { "DUE" } else { "not yet" }
+}
+
+fn erasures(chronicle: &Chronicle, source: &ReportSource<'_>) -> Chapter {
+    let mut part = Chapter::new(
+        "erased",
+        "What was erased",
+        "Subjects whose texts cannot be read any more. What was decided on them stands; replay says what it cannot read.",
+    );
+    let columns = [
+        ("subject", "subject"),
+        ("basis", "basis"),
+        ("by", "by"),
+        ("day", "erased on"),
+    ];
+    let mut table = Table::new("erased", "Erased subjects", &columns);
+    for entry in chronicle.of(Kind::SubjectErased) {
+        if let Payload::SubjectErased(said) = &entry.event.payload {
+            let cells = vec![
+                Cell::Digest(said.subject),
+                Cell::text(said.basis.as_str()),
+                Cell::text(holder(source.state, &entry.event.header.author)),
+                Cell::text(day(entry)),
+            ];
+            table.row(entry.seq, cells);
+        }
+    }
+    part.table_or(table, "nobody was erased in the range");
+    part
+}
+
+fn standing(chronicle: &Chronicle) -> Chapter {
+    let mut part = Chapter::new(
+        "entries-kept",
+        "Entries that stand",
+        "The log is append-only: entries are not deleted, and an erasure is one more of them.",
+    );
+    part.table_or(experiment::kinds(chronicle), "the range has no entry");
+    part
+}

@@ -1,0 +1,382 @@
+//! `clover export bundle`: what an auditor takes away, read by three programs; and what a maker of bundles could do to it.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::Desk;
+use super::release;
+
+/// A program that is none of ours, with its last line and whether it passed.
+fn program(desk: &Desk, words: &[&str]) -> (bool, String) {
+    let ran = Command::new(words[0])
+        .args(&words[1..])
+        .current_dir(&desk.at)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let err = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let last = text.lines().last().unwrap_or(&err).to_owned();
+    (ran.status.success(), last)
+}
+
+fn verifier() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("audits/verify");
+    path.display().to_string()
+}
+
+/// Verifies by `clover`, by the independent verifier, and by the program in an archive or folder; answers with the root.
+fn holds(desk: &mut Desk, bundle: &str) -> String {
+    let ran = desk.ok(&format!("verify {bundle} --json"));
+    let said = ran.json();
+    let root = said["checkpoint"]["root"].as_str().unwrap().to_owned();
+    let inside = if desk.at.join(bundle).is_dir() {
+        format!("{bundle}/verify.py")
+    } else {
+        bundle.to_owned()
+    };
+    for words in [
+        &["python3", &inside] as &[&str],
+        &["python3", &verifier(), bundle],
+    ] {
+        let (passed, last) = program(desk, words);
+        assert!(passed && last.starts_with("VERIFIED"), "{words:?}: {last}");
+        assert!(last.contains(&root), "{words:?}: {last}");
+    }
+    root
+}
+
+/// A small ledger of two experiments, with a blob and a budget.
+fn two_experiments() -> Desk {
+    let mut desk = Desk::with_ledger();
+    for id in ["one", "two"] {
+        desk.ok_words(&[
+            "experiment",
+            "register",
+            id,
+            "--title",
+            id,
+            "--purpose",
+            "testing",
+        ]);
+        let note = format!("{{\"text\":\"of {id}\"}}");
+        desk.ok_words(&[
+            "record",
+            "note.recorded",
+            "--experiment",
+            id,
+            "--data",
+            &note,
+        ]);
+    }
+    desk.file("text", "a text that a note names");
+    desk.ok("blob put text");
+    desk
+}
+
+#[test]
+fn a_bundle_is_checked_as_one_file_and_as_a_folder() {
+    let (mut desk, _) = release::accepted();
+    desk.ok("export bundle -o audit.clover");
+    desk.ok("export bundle -o audit");
+    let root = holds(&mut desk, "audit.clover");
+    assert_eq!(holds(&mut desk, "audit"), root);
+    let line = desk.ok("verify audit.clover").out;
+    assert!(!line.contains("blobs NOT CHECKED"), "{line}");
+    for name in [
+        "README.md",
+        "bundle.json",
+        "checkpoint",
+        "keys/log.pem",
+        "ledger.jsonl",
+        "schema/ENVELOPE.md",
+        "verify/__main__.py",
+    ] {
+        assert!(desk.at.join("audit").join(name).is_file(), "{name}");
+    }
+    let report = desk.run("iterate list --json").json();
+    let id = report["data"]["iterations"][0]["iteration"].as_str();
+    let id = id.unwrap_or_else(|| panic!("{report:#}"));
+    let own = desk.ok(&format!("report iteration {id} --format json")).out;
+    let theirs = std::fs::read(desk.at.join(format!("audit/reports/iteration-{id}.json")));
+    assert_eq!(own.trim_end().as_bytes(), theirs.unwrap().trim_ascii_end());
+    // The ledger can be made of it again.
+    desk.ok("import ledger audit --into again");
+}
+
+/// With neither Python nor Clover: `sha256sum`, `openssl` and a shell.
+#[test]
+fn a_shell_checks_tree_checkpoint_and_signatures() {
+    let mut desk = two_experiments();
+    desk.ok("export bundle -o whole");
+    desk.ok("export bundle -o part --experiment one");
+    for (folder, words) in [("whole", "VERIFIED  "), ("part", "VERIFIED  ")] {
+        let root = holds(&mut desk, folder);
+        let (passed, last) = program(&desk, &["sh", &format!("{folder}/verify.sh")]);
+        assert!(passed && last.starts_with(words), "{last}");
+        assert!(last.contains(&root), "{last}");
+    }
+    // One byte of a signature, with the list of digests made anew.
+    let path = desk.at.join("whole/ledger.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let at = text.rfind("\"sig\":\"").unwrap() + 7;
+    let other = if &text[at..=at] == "A" { "B" } else { "A" };
+    std::fs::write(&path, format!("{}{other}{}", &text[..at], &text[at + 1..])).unwrap();
+    resum(&desk.at.join("whole"));
+    let (passed, last) = program(&desk, &["sh", "whole/verify.sh"]);
+    assert!(!passed && last.starts_with("FAILED"), "{last}");
+}
+
+#[test]
+fn the_same_ledger_gives_the_same_bytes() {
+    let mut desk = two_experiments();
+    desk.ok("export bundle -o one.clover");
+    desk.ok("export bundle -o two.clover");
+    let read = |name: &str| std::fs::read(desk.at.join(name)).unwrap();
+    assert!(read("one.clover") == read("two.clover"));
+}
+
+#[test]
+fn a_part_shows_an_experiment_and_proves_the_place_of_each_entry() {
+    let mut desk = two_experiments();
+    let root = desk.head()["root"].as_str().unwrap().to_owned();
+    desk.ok("export bundle -o part.clover --experiment one");
+    assert_eq!(holds(&mut desk, "part.clover"), root);
+    let line = desk.ok("verify part.clover").out;
+    assert!(line.contains("events, 3 withheld"), "{line}");
+    assert!(
+        line.contains("rules that take the whole history NOT CHECKED"),
+        "{line}"
+    );
+    desk.ok("export bundle -o part --experiment one");
+    let lines = std::fs::read_to_string(desk.at.join("part/entries.jsonl")).unwrap();
+    let withheld = lines
+        .lines()
+        .filter(|line| line.starts_with("{\"withheld\""));
+    // Experiment `two`, its note, and the experiment that the desk began with.
+    assert_eq!(withheld.count(), 3);
+    assert!(!desk.at.join("part/ledger.jsonl").exists());
+    desk.ok("export bundle -o notes --redact note.recorded");
+    assert_eq!(holds(&mut desk, "notes"), root);
+    desk.ok("export bundle -o bare.zip --redact blobs --redact 3");
+    assert_eq!(holds(&mut desk, "bare.zip"), root);
+}
+
+/// The list of digests, as an honest maker would write it.
+fn resum(folder: &Path) {
+    let script = "import hashlib,os,sys\nout=[]\nfor d,_,fs in os.walk('.'):\n    for f in fs:\n        p=os.path.relpath(os.path.join(d,f),'.')\n        if p!='SHA256SUMS': out.append(hashlib.sha256(open(p,'rb').read()).hexdigest()+'  '+p)\nopen('SHA256SUMS','w').write('\\n'.join(sorted(out,key=lambda l:l[66:]))+'\\n')\n";
+    let ran = Command::new("python3")
+        .args(["-c", script])
+        .current_dir(folder)
+        .status();
+    assert!(ran.unwrap().success());
+}
+
+/// Changes a bundle, and says which rule both verifiers name first.
+type Change = (&'static str, fn(&Path), &'static str);
+
+const CHANGES: [Change; 9] = [
+    (
+        "a page is edited",
+        |at| append(&at.join("README.md")),
+        "bundle",
+    ),
+    (
+        "a file is added",
+        |at| std::fs::write(at.join("reports.html"), "good").unwrap(),
+        "bundle",
+    ),
+    (
+        "a file is taken away",
+        |at| std::fs::remove_file(at.join("keys/log.pem")).unwrap(),
+        "bundle",
+    ),
+    (
+        "an entry is withheld under another leaf",
+        |at| {
+            edit(at, "\"leaf\":\"", 8);
+            resum(at);
+        },
+        "root",
+    ),
+    (
+        "an entry withheld has another position",
+        |at| {
+            let lines = read(at, "entries.jsonl");
+            let line = lines
+                .lines()
+                .find(|line| line.starts_with("{\"withheld\""))
+                .unwrap();
+            let other = line.replace("\"seq\":", "\"seq\":9");
+            write(at, "entries.jsonl", &lines.replace(line, &other));
+            resum(at);
+        },
+        "seq",
+    ),
+    (
+        "a signature is another",
+        |at| {
+            edit(at, "\"sig\":\"", 7);
+            resum(at);
+        },
+        "signature",
+    ),
+    (
+        "a withheld line is left out",
+        |at| {
+            let lines = read(at, "entries.jsonl");
+            let kept = lines
+                .lines()
+                .filter(|line| !line.starts_with("{\"withheld\""));
+            let kept: Vec<&str> = kept.collect();
+            write(at, "entries.jsonl", &(kept.join("\n") + "\n"));
+            resum(at);
+        },
+        "seq",
+    ),
+    (
+        "the key of an author is withheld",
+        |at| {
+            let script = "import base64,hashlib,json\nout=[]\nfor line in open('entries.jsonl','rb').read().splitlines():\n    said=json.loads(line)\n    if 'envelope' in said:\n        body=base64.b64decode(said['envelope']['payload'])\n        if json.loads(body)['kind']=='ledger.created':\n            line=json.dumps({'withheld':{'id':hashlib.sha256(body).hexdigest(),'leaf':hashlib.sha256(b'\\0'+line).hexdigest(),'seq':said['seq']}},separators=(',',':')).encode()\n    out.append(line)\nopen('entries.jsonl','wb').write(b'\\n'.join(out)+b'\\n')\n";
+            let ran = Command::new("python3")
+                .args(["-c", script])
+                .current_dir(at)
+                .status();
+            assert!(ran.unwrap().success());
+            resum(at);
+        },
+        "key",
+    ),
+    (
+        "the checkpoint is of another root",
+        |at| {
+            let note = read(at, "checkpoint");
+            let root = note.lines().nth(2).unwrap().to_owned();
+            let other = format!(
+                "{}{}",
+                if root.starts_with('A') { "B" } else { "A" },
+                &root[1..]
+            );
+            write(at, "checkpoint", &note.replace(&root, &other));
+            resum(at);
+        },
+        "root",
+    ),
+];
+
+fn read(at: &Path, name: &str) -> String {
+    std::fs::read_to_string(at.join(name)).unwrap()
+}
+
+fn write(at: &Path, name: &str, text: &str) {
+    std::fs::write(at.join(name), text).unwrap();
+}
+
+fn append(path: &PathBuf) {
+    let text = std::fs::read_to_string(path).unwrap();
+    std::fs::write(path, text + "and more\n").unwrap();
+}
+
+/// Changes the character that follows the last place of a text.
+fn edit(at: &Path, before: &str, len: usize) {
+    let lines = read(at, "entries.jsonl");
+    let place = lines.rfind(before).unwrap() + len;
+    let other = if &lines[place..=place] == "a" {
+        "b"
+    } else {
+        "a"
+    };
+    let changed = format!("{}{other}{}", &lines[..place], &lines[place + 1..]);
+    write(at, "entries.jsonl", &changed);
+}
+
+#[test]
+fn what_a_maker_of_bundles_changes_is_named_by_both_verifiers() {
+    for (name, change, rule) in CHANGES {
+        let mut desk = two_experiments();
+        desk.ok("export bundle -o part --experiment one");
+        change(&desk.at.join("part"));
+        let ran = desk.run("verify part --json --no-pin");
+        assert_eq!(ran.code, 3, "{name}: {}{}", ran.out, ran.err);
+        let first = &ran.json()["data"]["report"]["first"];
+        let (passed, text) = program(&desk, &["python3", &verifier(), "part", "--json"]);
+        assert!(!passed, "{name}");
+        let theirs: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let rules = |report: &serde_json::Value| -> Vec<String> {
+            let all = report["findings"].as_array().unwrap();
+            all.iter()
+                .map(|one| one["rule"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        let ours = rules(&ran.json()["data"]["report"]);
+        assert!(ours.iter().any(|found| found == rule), "{name}: {ours:?}");
+        assert_eq!(
+            &theirs["first"],
+            first,
+            "{name}: {ours:?} {:?}",
+            rules(&theirs)
+        );
+    }
+}
+
+/// Archives that lie about what they hold: a file of a name twice, one that swells, one that leads out of the folder.
+#[test]
+fn archives_that_lie_are_refused_and_write_nothing() {
+    let mut desk = two_experiments();
+    desk.ok("export bundle -o good.clover");
+    let script = "import shutil,warnings,zipfile\nwarnings.simplefilter('ignore')\nfor name in ('twin','swell','out'): shutil.copy('good.clover',name+'.clover')\nwith zipfile.ZipFile('twin.clover','a') as z: z.writestr('checkpoint','another')\nwith zipfile.ZipFile('swell.clover','a',zipfile.ZIP_DEFLATED) as z: z.writestr('blobs/'+'0'*64, b'\\0'*(64<<20))\nwith zipfile.ZipFile('out.clover','a') as z: z.writestr('../../escaped','here')\nopen('short.clover','wb').write(open('good.clover','rb').read()[:-30])\n";
+    let (passed, last) = program(&desk, &["python3", "-c", script]);
+    assert!(passed, "{last}");
+    for (name, code) in [("twin", 3), ("swell", 3), ("out", 3), ("short", 4)] {
+        let ran = desk.run(&format!("verify {name}.clover"));
+        assert_eq!(ran.code, code, "{name}: {}{}", ran.out, ran.err);
+        let file = format!("{name}.clover");
+        let ran = Command::new("python3")
+            .args([&verifier(), &file])
+            .current_dir(&desk.at)
+            .output();
+        assert_eq!(ran.unwrap().status.code(), Some(code.into()), "{name}");
+    }
+    assert!(!desk.at.join("../../escaped").exists());
+}
+
+#[test]
+fn what_cannot_be_bundled_is_refused_in_words() {
+    let mut desk = two_experiments();
+    desk.ok("export bundle -o taken.clover");
+    for (line, code, part) in [
+        ("export bundle -o -", 2, "not to standard output"),
+        ("export bundle -o taken.clover", 2, "exists already"),
+        (
+            "export bundle -o a.clover --redact ledger.created",
+            2,
+            "cannot be withheld",
+        ),
+        (
+            "export bundle -o a.clover --redact 0",
+            2,
+            "cannot be withheld",
+        ),
+        (
+            "export bundle -o a.clover --redact nothing",
+            2,
+            "expected a kind of event",
+        ),
+        ("export bundle -o a.clover --redact 99", 5, "no entry 99"),
+        (
+            "export bundle -o a.clover --experiment other",
+            5,
+            "no such experiment",
+        ),
+        (
+            "export csv -o a --redact 3",
+            2,
+            "--redact does not go with csv",
+        ),
+        ("verify taken.clover --blobs x", 2, "it carries its own"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        desk.refused(&words, code, &[part]);
+        assert!(!desk.at.join("a.clover").exists(), "{line}");
+    }
+}
