@@ -5,12 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::endpoint_terms;
 use crate::cli::error::CliError;
+use crate::cli::home;
 use crate::cli::ports;
 use crate::event::id::EndpointId;
+use crate::event::id::Text;
 use crate::event::payload::endpoint::AuthForm;
 use crate::event::payload::endpoint::BaseUrl;
 use crate::event::payload::endpoint::Dialect;
+use crate::event::payload::model_terms::EndpointRegistered;
 use crate::ground::ambient;
 use crate::ground::secret::Secret;
 use crate::ground::seed::SeedTree;
@@ -22,8 +26,10 @@ use crate::model::simulate::BilledCall;
 use crate::model::simulate::Double;
 use crate::model::simulate::DoubleOptions;
 use crate::model::simulate::Script;
+use crate::projection::endpoints::Endpoints;
 use crate::view::View;
 use crate::view::endpoint as views;
+use crate::view::model_terms as terms;
 use crate::workflow::ask::dispatch::DispatchRules;
 use crate::workflow::ask::probe;
 
@@ -34,9 +40,21 @@ const SIMULATE_HELP: &str = "clover endpoint simulate --help";
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
+    /// Register an endpoint: where it is, and which texts may be sent there
+    #[command(
+        override_usage = "clover endpoint add <ID> --url <URL> --provider <TEXT> --texts <CLASS> [OPTIONS]",
+        after_help = "Example:\n  clover endpoint add sim --url http://127.0.0.1:8080 --provider here --texts rows --terms 'never leaves' --free"
+    )]
+    Add(endpoint_terms::EndpointAddArgs),
+    /// Endpoints that are registered
+    #[command(after_help = "Example:\n  clover endpoint list")]
+    List,
+    /// One endpoint, with the variable that its key comes from
+    #[command(after_help = "Example:\n  clover endpoint show sim")]
+    Show(endpoint_terms::EndpointShowArgs),
     /// Ask a model on this machine what it can do: at most 12 asks of made-up texts
     #[command(
-        override_usage = "clover endpoint probe --url <URL> --model <MODEL> [OPTIONS]",
+        override_usage = "clover endpoint probe <ID> --model <MODEL> [OPTIONS]\n       clover endpoint probe --url <URL> --model <MODEL> [OPTIONS]",
         after_help = "Example:\n  clover endpoint probe --url http://127.0.0.1:11434/v1 --model llama3"
     )]
     Probe(ProbeArgs),
@@ -47,15 +65,27 @@ pub(super) enum Verb {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ProbeArgs {
+    /// A registered endpoint on this machine
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "url",
+        conflicts_with_all = ["url", "dialect"]
+    )]
+    pub endpoint: Option<String>,
     /// The base URL, on 127.0.0.0/8 or [::1]
     #[arg(long, value_name = "URL")]
-    pub url: String,
+    pub url: Option<String>,
     /// The model to ask for
     #[arg(long, value_name = "MODEL")]
     pub model: String,
-    /// openai_chat, openai_responses, anthropic or gemini
-    #[arg(long, value_name = "DIALECT", default_value = "openai_chat")]
-    pub dialect: String,
+    /// The form of requests and answers
+    #[arg(
+        long,
+        value_name = "DIALECT",
+        default_value = "openai_chat",
+        help = "openai_chat, openai_responses, anthropic or gemini"
+    )]
+    pub dialect: Dialect,
     /// The variable of the environment that holds the key
     #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
     pub key_env: Option<String>,
@@ -83,10 +113,85 @@ pub(super) struct EndpointSimulateArgs {
     pub calls: Option<usize>,
 }
 
-pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
     match verb {
-        Verb::Probe(args) => probed(ctx, args),
-        Verb::Simulate(args) => simulate(ctx, args),
+        Verb::Add(args) => endpoint_terms::add(ctx, args),
+        Verb::List => endpoint_terms::list(ctx),
+        Verb::Show(args) => endpoint_terms::show(ctx, &args),
+        Verb::Probe(args) => probed(ctx, &args),
+        Verb::Simulate(args) => simulate(ctx, &args),
+    }
+}
+
+/// Where a probe asks.
+struct ProbedPlace {
+    name: EndpointId,
+    url: BaseUrl,
+    dialect: Dialect,
+    auth: AuthForm,
+    key: Option<Secret>,
+}
+
+impl ProbedPlace {
+    /// The place that the command line names: a registered endpoint, or a URL.
+    fn of(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<Self, CliError> {
+        if let Some(id) = &args.endpoint {
+            let id = endpoint_terms::endpoint_id(id)?;
+            let (_, ledger, at) = home::view(ctx)?;
+            let endpoints = at.state(&ledger).fold::<Endpoints>();
+            return Self::registered(ctx, &endpoint_terms::found(endpoints, &id)?.said, args);
+        }
+        let url = args.url.as_deref().unwrap_or_default();
+        let key = key(ctx, args)?;
+        Ok(Self {
+            name: EndpointId::new("probed")
+                .map_err(|error| CliError::usage(error.to_string(), PROBE_HELP))?,
+            url: endpoint_terms::base_url(url, PROBE_HELP)?,
+            dialect: args.dialect,
+            auth: match key {
+                Some(_) => dialect::usual_auth(args.dialect),
+                None => AuthForm::None,
+            },
+            key,
+        })
+    }
+
+    /// A registered endpoint; its key comes from its variable, where no option names another place.
+    fn registered(
+        ctx: &Ctx<'_>,
+        said: &EndpointRegistered,
+        args: &ProbeArgs,
+    ) -> Result<Self, CliError> {
+        let only = said.model.as_ref().map(Text::as_str);
+        if let Some(only) = only.filter(|only| *only != args.model) {
+            let message = format!(
+                "{} is registered for the model {only} alone, not for {}",
+                said.endpoint, args.model
+            );
+            return Err(CliError::refused(
+                message,
+                terms::show_command(&said.endpoint),
+            ));
+        }
+        let usual = terms::key_variable(&said.endpoint);
+        let key = match key(ctx, args)? {
+            None if said.auth != AuthForm::None => {
+                let missing = || {
+                    let message = format!("the key of {}: {usual} is not set", said.endpoint);
+                    CliError::input(message, format!("export {usual}=…"))
+                };
+                let text = ctx.variable(&usual).ok_or_else(missing)?;
+                Some(Secret::new(text.trim().to_owned()))
+            }
+            key => key,
+        };
+        Ok(Self {
+            name: said.endpoint.clone(),
+            url: said.url.clone(),
+            dialect: said.dialect,
+            auth: said.auth,
+            key,
+        })
     }
 }
 
@@ -114,34 +219,21 @@ fn key(ctx: &Ctx<'_>, args: &ProbeArgs) -> Result<Option<Secret>, CliError> {
 }
 
 fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {
-    let wrong = || {
+    let place = ProbedPlace::of(ctx, args)?;
+    if !place.url.is_loopback() {
         let message = format!(
-            "--url {:?}: expected http:// or https://, a host in lower case and a path, such as http://127.0.0.1:8080/v1",
-            args.url
-        );
-        CliError::usage(message, PROBE_HELP)
-    };
-    let url = BaseUrl::new(args.url.trim_end_matches('/')).ok_or_else(wrong)?;
-    if !url.is_loopback() {
-        let message = format!(
-            "{url} is not on this machine: what a provider answers may cost money, and calls are not on record yet"
+            "{} is not on this machine: what a provider answers may cost money, and calls are not on record yet",
+            place.url
         );
         return Err(CliError::refused(message, SIMULATE_HELP));
     }
-    let form = args.dialect.parse::<Dialect>().map_err(|error| {
-        CliError::usage(format!("--dialect {:?}: {error}", args.dialect), PROBE_HELP)
-    })?;
-    let key = key(ctx, args)?;
-    let auth = match key {
-        Some(_) => dialect::usual_auth(form),
-        None => AuthForm::None,
-    };
+    let form = place.dialect;
     let connection = Connection {
-        auth,
-        key,
+        auth: place.auth,
+        key: place.key,
         proxy: None,
         timeouts: Timeouts::default(),
-        url: url.clone(),
+        url: place.url.clone(),
         headers: dialect::headers(form),
     };
     let opened = HttpDesk::open(&connection);
@@ -149,13 +241,11 @@ fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {
     let ambient = ctx.ambient();
     let seed = ambient.random::<8>()?;
     let jitter = SeedTree::of_number(u64::from_be_bytes(seed));
-    let name = EndpointId::new("probed")
-        .map_err(|error| CliError::usage(error.to_string(), PROBE_HELP))?;
     let stops = ports::interrupts()?;
     let mut progress = ctx.progress("asks");
     let findings = probe::probe(
         (&mut desk, dialect::wire(form)),
-        (&name, &args.model),
+        (&place.name, &args.model),
         (DispatchRules::default(), jitter),
         &|| ambient.now(),
         &mut |done, all| {
@@ -163,7 +253,7 @@ fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {
             !stops.came()
         },
     );
-    Ok(views::probed((&url, form, &args.model), &findings))
+    Ok(views::probed((&place.url, form, &args.model), &findings))
 }
 
 fn simulate(ctx: &mut Ctx<'_>, args: &EndpointSimulateArgs) -> Result<View, CliError> {

@@ -29,6 +29,7 @@ mod demo_story;
 mod deploy;
 mod doctor;
 mod endpoint;
+mod endpoint_terms;
 mod erase;
 mod error;
 mod estimate;
@@ -73,6 +74,7 @@ mod patch;
 mod plan;
 mod ports;
 mod prereg;
+mod price;
 mod prompt;
 mod prove;
 mod qualify;
@@ -218,10 +220,7 @@ enum Verb {
     #[command(after_help = "Example:\n  clover demo --dir demo")]
     Demo(demo::Args),
     /// Four questions, and the commands that lead to what you want to know
-    #[command(
-        after_help = "Without a terminal, --want and --have are needed; judges are one and you are alone by default.\n\n\
-                      Example:\n  clover guide --want best --have scores,labels --scores fresh_draws"
-    )]
+    #[command(after_help = guide::EXAMPLE)]
     Guide(guide::Args),
     /// Keys: who may sign what
     #[command(subcommand)]
@@ -258,17 +257,17 @@ enum Verb {
     #[command(after_help = "Example:\n  clover at 100 -- budget list")]
     At(at::Args),
     /// Estimate policies from files of judge-scored responses: exploratory, no ledger
-    #[command(
-        help_template = CLOSE,
-        after_help = "Example:\n  clover analyze fresh_draws --covariate response_length -o values.svg"
-    )]
+    #[command(help_template = CLOSE, after_help = analyze::EXAMPLE)]
     Analyze(analyze::Args),
     /// Judges: scores that are asked for once
     #[command(subcommand)]
     Judge(judge::Verb),
-    /// Models behind HTTP: what one can do, and a double to try it with
+    /// Models behind HTTP: where they are, what one can do, and a double to try it with
     #[command(subcommand)]
     Endpoint(endpoint::Verb),
+    /// What calls of models cost
+    #[command(subcommand)]
+    Price(price::Verb),
     /// Data with a known truth, for trials and planning
     #[command(subcommand)]
     Simulate(simulate::Verb),
@@ -493,7 +492,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::At(args) => at::run(ctx, args),
         Verb::Analyze(args) => analyze::run(ctx, &args),
         Verb::Judge(verb) => judge::run(ctx, &verb),
-        Verb::Endpoint(verb) => endpoint::run(ctx, &verb),
+        Verb::Endpoint(verb) => endpoint::run(ctx, verb),
+        Verb::Price(verb) => price::run(ctx, &verb),
         Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Estimate(args) => estimate::estimate(ctx, &args),
         Verb::Compare(args) => estimate::compare(ctx, &args),

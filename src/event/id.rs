@@ -160,6 +160,8 @@ text_ids! {
     PatchId;
     /// A policy (a model or system whose outputs are judged).
     PolicyId;
+    /// A table of prices of calls.
+    PriceTableId;
     /// A protocol by which people label, with its version.
     ProtocolId;
     /// Who gave a label.

@@ -14,6 +14,7 @@ pub mod decisions;
 pub mod deployments;
 pub mod designs;
 pub mod drifts;
+pub mod endpoints;
 pub mod experiments;
 pub mod gates;
 pub mod generators;
@@ -44,7 +45,7 @@ use clover_ledger::State;
 /// Folds, row models and rules that need recorded facts only. `workflow::RULEBOOK` adds the rules that
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
-    version: 27,
+    version: 28,
     newest_since: 27,
     folds: FOLDS,
     row_models: &[
@@ -72,6 +73,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &decisions::Predicate,
         &decisions::SealingRules,
         &releases::ApprovalRule,
+        &endpoints::EndpointRule,
         &batteries::BatteryRule,
         &reports::ReportRule,
     ],
@@ -143,6 +145,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "drifts",
         reads: drifts::READS,
         make: || Box::<drifts::Drifts>::default(),
+    },
+    FoldEntry {
+        name: "endpoints",
+        reads: endpoints::READS,
+        make: || Box::<endpoints::Endpoints>::default(),
     },
     FoldEntry {
         name: "experiments",

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::event::payload::calls::CallOutcome;
+use crate::event::calls::CallOutcome;
 use crate::event::payload::endpoint::Ability;
 use crate::event::payload::endpoint::BaseUrl;
 use crate::event::payload::endpoint::Dialect;

@@ -45,6 +45,7 @@ use crate::view::key;
 use crate::view::label;
 use crate::view::ledger_copy;
 use crate::view::manual;
+use crate::view::model_terms;
 use crate::view::ope;
 use crate::view::patch;
 use crate::view::plan;
@@ -137,7 +138,10 @@ shapes! {
     "deploy rollback": Stands | Bodies;
     "deploy status": deploy::DeploymentList;
     "doctor": surroundings::Checks;
+    "endpoint add": Stands | Bodies;
+    "endpoint list": model_terms::EndpointList;
     "endpoint probe": endpoint::EndpointProbe;
+    "endpoint show": model_terms::EndpointShown;
     "endpoint simulate": endpoint::DoubleEnded;
     "erase": StandsAnd<blob::ErasureFacts> | Bodies;
     "estimate": OnRecord<estimate::EstimatesFacts> | OnRecord<ope::OpeFacts>;
@@ -240,6 +244,9 @@ shapes! {
     "prereg plan seal": Stands | Bodies;
     "prereg show": prereg::record::ManifestShown;
     "prereg sign": StandsAnd<prereg::sign::SignedVersion> | BodiesAnd<prereg::sign::SignedVersion> | Bodies;
+    "price import": Stands | Bodies;
+    "price list": model_terms::PriceTableList;
+    "price show": model_terms::PriceTableShown;
     "prompt checkout": prompt::PromptFiles;
     "prompt commit": StandsAnd<prompt::PromptCommit> | Bodies;
     "prompt diff": rubric::RubricDiff;

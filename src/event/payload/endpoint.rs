@@ -45,7 +45,7 @@ macro_rules! words {
         }
     };
 }
-pub(super) use words;
+pub(crate) use words;
 
 words! {
     /// In which form a key is sent.
@@ -165,7 +165,8 @@ fn is_host(host: &str) -> bool {
     if let Some(six) = host.strip_prefix('[') {
         let six = six.strip_suffix(']').unwrap_or_default();
         let address = six.parse::<std::net::Ipv6Addr>();
-        return address.is_ok_and(|of| of.to_string() == six);
+        // One form alone: none that writes an address of version 4.
+        return !six.contains('.') && address.is_ok_and(|of| of.to_string() == six);
     }
     let is_label = |label: &str| {
         let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -228,6 +229,7 @@ mod tests {
             "http://127.1",
             "http://0x7f.0.0.1.9",
             "http://[::1",
+            "http://[::ffff:1.2.3.4]",
             "http://[0:0:0:0:0:0:0:1]",
         ] {
             assert!(BaseUrl::new(text).is_none(), "{text}");

@@ -7,7 +7,7 @@ mod gemini;
 mod openai_chat;
 mod openai_responses;
 
-use clover_event::payload::calls::TokenCounts;
+use clover_event::calls::TokenCounts;
 use clover_event::payload::endpoint::AuthForm;
 use clover_event::payload::endpoint::Dialect;
 use clover_num::Count;

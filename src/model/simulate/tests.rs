@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use clover_event::calls::AttemptClass;
+use clover_event::calls::CallOutcome;
 use clover_event::id::EndpointId;
-use clover_event::payload::calls::AttemptClass;
-use clover_event::payload::calls::CallOutcome;
 use clover_event::payload::endpoint::AuthForm;
 use clover_event::payload::endpoint::BaseUrl;
 use clover_event::payload::endpoint::Dialect;

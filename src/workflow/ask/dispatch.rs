@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
-use clover_event::payload::calls::ATTEMPTS_MAX;
-use clover_event::payload::calls::AttemptClass;
-use clover_event::payload::calls::CallAttempt;
-use clover_event::payload::calls::CallOutcome;
+use clover_event::calls::ATTEMPTS_MAX;
+use clover_event::calls::AttemptClass;
+use clover_event::calls::CallAttempt;
+use clover_event::calls::CallOutcome;
 use clover_num::Count;
 
 use crate::ask::Micros;

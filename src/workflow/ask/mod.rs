@@ -6,6 +6,7 @@
 pub mod breaker;
 pub mod dispatch;
 pub mod limit;
+pub mod prices;
 pub mod probe;
 pub mod reading;
 pub mod retry;

@@ -2,8 +2,8 @@
 //!
 //! At most 12 asks, all of texts that stand here. What each finds is said in [`EndpointAbilities`].
 
+use clover_event::calls::CallOutcome;
 use clover_event::id::EndpointId;
-use clover_event::payload::calls::CallOutcome;
 use clover_event::payload::endpoint::Ability;
 use clover_ground::seed::SeedTree;
 use clover_ground::time::Timestamp;

@@ -1,7 +1,7 @@
 //! What an answer says, whatever its dialect, and what the ask came to by it.
 
-use clover_event::payload::calls::CallOutcome;
-use clover_event::payload::calls::TokenCounts;
+use clover_event::calls::CallOutcome;
+use clover_event::calls::TokenCounts;
 use serde::Deserialize;
 
 use crate::ask::AnswerFormat;

@@ -1,6 +1,6 @@
 //! When an attempt is made again, and how long it waits: classes of what came back, Retry-After, backoff.
 
-use clover_event::payload::calls::AttemptClass;
+use clover_event::calls::AttemptClass;
 use clover_ground::time::Timestamp;
 
 use crate::ask::BrokenCause;

@@ -1,8 +1,8 @@
 //! Asks that are sent through a desk until each has come to something: what a desk hears, read and classed.
 
-use clover_event::payload::calls::AttemptClass;
-use clover_event::payload::calls::CallAttempt;
-use clover_event::payload::calls::CallOutcome;
+use clover_event::calls::AttemptClass;
+use clover_event::calls::CallAttempt;
+use clover_event::calls::CallOutcome;
 use clover_ground::seed::SeedTree;
 use clover_ground::time::Timestamp;
 use clover_num::Count;

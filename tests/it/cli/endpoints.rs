@@ -167,3 +167,118 @@ fn a_double_is_served_and_says_what_it_billed() {
         wrong.err
     );
 }
+
+const PRICES: &str = "provider,model,mode,input,output,cache_read,cache_write\n\
+                      example,m-1,live,0.25,2,0.025,\n";
+
+#[test]
+fn an_endpoint_is_registered_shown_and_probed_by_its_name() {
+    let mut desk = Desk::with_ledger();
+    let locked = double("", Some(CANARY));
+    let add = format!(
+        "endpoint add sim-1 --url http://{} --provider here --texts rows --texts synthetic --terms kept-here --model m-1 --free",
+        locked.address()
+    );
+    let dry = desk.ok(&format!("{add} --dry-run --json")).json();
+    assert_eq!(
+        desk.ok("endpoint list --json").json()["data"]["endpoints"],
+        json!([])
+    );
+    assert_eq!(dry["verdict"], "dry_run");
+    desk.ok(&add);
+    let shown = desk.ok("endpoint show sim-1 --json").json()["data"].clone();
+    assert_eq!(shown["classes"], json!(["rows", "synthetic"]));
+    assert_eq!(shown["key_variable"], "CLOVER_KEY_SIM_1");
+    assert_eq!(shown["auth"], "bearer");
+    let listed = desk.ok("endpoint list");
+    assert!(listed.out.contains("sim-1"), "{}", listed.out);
+    let without = desk.run("endpoint probe sim-1 --model m-1");
+    assert_eq!(without.code, 4, "{}", without.err);
+    assert!(without.err.contains("CLOVER_KEY_SIM_1"), "{}", without.err);
+    let other = desk.run("endpoint probe sim-1 --model m-2");
+    assert_eq!(other.code, 11, "{}", other.err);
+    desk.file("key", CANARY);
+    let path = desk.at.join("key");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let found = desk.ok("endpoint probe sim-1 --model m-1 --key-file key --json");
+    assert_eq!(abilities(&found.json()["data"])["json_schema"], "yes");
+    assert_eq!(desk.run("endpoint show nobody").code, 5);
+    assert_eq!(desk.run("endpoint probe nobody --model m-1").code, 5);
+    assert_eq!(
+        desk.ok(&format!("{add} --json")).json()["verdict"],
+        "already_recorded"
+    );
+    let twice = desk.run(&add.replace("kept-here", "sold"));
+    assert!(
+        twice.code == 11 && twice.err.contains("natural_key"),
+        "{}",
+        twice.err
+    );
+    desk.head();
+}
+
+#[test]
+fn an_endpoint_that_would_leak_is_refused_and_nothing_is_recorded() {
+    let mut desk = Desk::with_ledger();
+    let before = desk.head();
+    for more in [
+        "--url http://models.example.com/v1 --terms none --texts rows",
+        "--url http://localhost:8080 --terms none --texts rows",
+        "--url https://models.example.com/v1 --insecure --terms none --texts rows",
+        "--url https://models.example.com/v1 --texts rows",
+    ] {
+        let ran = desk.run(&format!("endpoint add out --provider example {more}"));
+        assert!(
+            ran.code == 11 && ran.err.contains("endpoint"),
+            "{more}: {}",
+            ran.err
+        );
+    }
+    for more in [
+        "--url https://models.example.com/v1",
+        "--url https://models.example.com/v1?key=1 --texts rows",
+        "--url https://models.example.com/v1 --texts everything",
+    ] {
+        let ran = desk.run(&format!("endpoint add out --provider example {more}"));
+        assert_eq!(ran.code, 2, "{more}: {}", ran.err);
+    }
+    assert_eq!(desk.head(), before);
+    desk.ok("endpoint add out --provider example --url http://10.0.0.1 --insecure --terms none --texts rows");
+    let shown = desk.ok("endpoint show out");
+    assert!(shown.out.contains("plain http"), "{}", shown.out);
+    assert_eq!(
+        desk.run("endpoint probe out --model m-1 --key-env HOME")
+            .code,
+        4
+    );
+}
+
+#[test]
+fn prices_are_registered_exactly_and_shown_in_dollars() {
+    let mut desk = Desk::with_ledger();
+    desk.file("prices.csv", PRICES);
+    let import = "price import prices.csv --name 2026-11 --as-of 2026-11-01 --source page";
+    desk.ok(import);
+    let shown = desk.ok("price show 2026-11 --json").json()["data"].clone();
+    assert_eq!(shown["as_of"], "2026-11-01T00:00:00.000000Z");
+    let row = json!({"provider": "example", "model": "m-1", "mode": "live", "input": 250_000,
+        "cache_read": 25_000, "cache_write": 250_000, "output": 2_000_000});
+    assert_eq!(shown["rows"], json!([row]));
+    let text = desk.ok("price show 2026-11").out;
+    assert!(
+        text.contains("0.025") && text.contains("dollars for a million"),
+        "{text}"
+    );
+    assert!(desk.ok("price list").out.contains("2026-11"));
+    desk.file("prices.csv", &PRICES.replace("0.25", "0.0000001"));
+    let ran = desk.run(&import.replace("2026-11 ", "2026-12 "));
+    assert!(
+        ran.code == 4 && ran.err.contains("six decimals"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(desk.run("price show 2026-12").code, 5);
+    let late = desk.run("price import prices.csv --name 2026-12 --as-of November --source page");
+    assert_eq!(late.code, 2, "{}", late.err);
+    desk.head();
+}

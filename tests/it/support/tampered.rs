@@ -121,6 +121,7 @@ pub fn written() -> Vec<Sample> {
     rows.extend(super::tampered_seen::all());
     rows.extend(super::tampered_rows::all());
     rows.extend(super::tampered_scales::all());
+    rows.extend(super::tampered_endpoints::all());
     rows
 }
 
