@@ -87,9 +87,10 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/registry.py           every rule once, in order
 
   audit/blobs.py              blobs in a folder or a bundle
-  audit/bundle.py             a bundle: a folder or an archive
-  audit/walk.py               each line is read, judged, folded, and made a leaf
+  audit/archive.py            the one form of ZIP archive that is read
   audit/checkpoints.py        signed notes against the tree
+  audit/bundle.py             a bundle: a folder or an archive, and what its files say of the log
+  audit/walk.py               each line is read, judged, folded, and made a leaf
   audit/questions.py          who signed what, plans, peeks, decisions
   audit/report.py             findings, what was not checked, the verdict
   audit/command_line.py       arguments, files, exit codes

@@ -88,7 +88,7 @@ fn folders_are_those_of_the_generator() {
     let samples = tampered::all();
     let names: BTreeSet<_> = samples.iter().map(|sample| sample.name).collect();
     assert_eq!(names.len(), samples.len(), "two samples share a name");
-    for sample in &samples {
+    for sample in samples {
         let folder = audits.join(sample.name);
         if std::env::var_os("UPDATE").is_some() {
             fs::remove_dir_all(&folder).ok();
@@ -223,7 +223,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
 fn demand(verify: impl Fn(&[Sample]) -> Vec<Outcome>) {
     let mut wrong = Vec::new();
     let samples = tampered::all();
-    let outcomes = verify(&samples);
+    let outcomes = verify(samples);
     assert_eq!(outcomes.len(), samples.len());
     for (sample, outcome) in samples.iter().zip(outcomes) {
         let expected = sample

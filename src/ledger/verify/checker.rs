@@ -94,6 +94,8 @@ pub(super) struct Checker<'a> {
     pub(super) out_of_hand: u64,
     /// Events that rest on what is on no record: nobody could ever compute them again.
     pub(super) unrecorded: u64,
+    /// Published reports, which replay alone writes again.
+    pub(super) reports: u64,
     /// Where the entries are a part of a log: what the walk has met of it.
     pub(super) part: Option<PartWalk>,
 }
@@ -145,6 +147,7 @@ impl<'a> Checker<'a> {
             undrawn: Vec::new(),
             out_of_hand: 0,
             unrecorded: 0,
+            reports: 0,
             part: None,
         })
     }
@@ -174,9 +177,11 @@ impl<'a> Checker<'a> {
     /// Takes the next entry.
     pub(super) fn take(&mut self, entry: EntryDigest) -> Result<(), VerifyError> {
         let leaf = entry.leaf;
-        if self.part.is_some() {
+        if self.options.tree_only {
+            self.count_part(&entry);
+        } else if self.part.is_some() {
             self.check_part(self.position, entry)?;
-        } else if !self.options.tree_only {
+        } else {
             self.check(self.position, entry)?;
         }
         self.take_leaf(leaf)
@@ -555,6 +560,7 @@ impl<'a> Checker<'a> {
             file.finish(&mut self)?;
             self.file = Some(file);
         }
+        self.check_kept();
         self.check_log_key();
         self.check_sets()?;
         self.remarks();

@@ -38,8 +38,6 @@ use crate::view::estimate::width::decisive;
 use crate::view::text::thousands;
 use crate::view::values;
 use crate::view::values::bracket;
-use crate::workflow::analyze::dataset::PromptGap;
-use crate::workflow::analyze::dataset::PromptGaps;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::drawn::Undrawn;
 use crate::workflow::estimate::form::Form;
@@ -221,7 +219,9 @@ impl Asked<'_> {
         obstacles.extend(self.unscored());
         obstacles.extend(self.labels(&rows));
         let mut remarks = self.answered();
-        remarks.extend(self.lacking(&gaps));
+        remarks.extend(values::lacking_prompts(&gaps, |policy| {
+            &self.found.analysis.policies[policy].name
+        }));
         for row in &rows {
             self.older_audit(row, &mut obstacles, &mut remarks);
         }
@@ -285,21 +285,6 @@ impl Asked<'_> {
             Some(answer::answered(name, answered.seq, answered.labels))
         });
         of.collect()
-    }
-
-    /// Prompts of which some policies have no score.
-    fn lacking(&self, gaps: &PromptGaps) -> Vec<String> {
-        let sentence = |(policy, gap): (usize, PromptGap)| {
-            values::lacking(&self.found.analysis.policies[policy].name, gap)
-        };
-        let lacking = gaps.largest().into_iter().map(sentence);
-        let name = |policy: usize| &self.found.analysis.policies[policy].name;
-        let uneven = gaps.uneven();
-        let uneven =
-            uneven.map(|((first, second), gap)| values::uneven(name(first), name(second), gap));
-        let disjoint = gaps.disjoint();
-        let disjoint = disjoint.map(|(first, second)| values::disjoint(name(first), name(second)));
-        disjoint.chain(lacking).chain(uneven).collect()
     }
 
     /// Policies that rest on entries of a compromised key.

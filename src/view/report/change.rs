@@ -2,10 +2,13 @@
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::PatchId;
+use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::release::PromptCommitted;
 use crate::ledger::LedgerError;
+use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
 use crate::projection::rubrics::RubricRegistration;
@@ -15,43 +18,15 @@ use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
+use crate::view::iterate::gates::CriterionNumber;
+use crate::view::iterate::gates::numbers;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::fact;
-use crate::view::report::picked::PickedTable;
 use crate::view::report::picked::day;
 use crate::view::report::picked::field;
-
-/// What the criteria said of the candidate.
-const CRITERIA: PickedTable = PickedTable {
-    key: "criteria",
-    title: "Criteria of the candidate",
-    kinds: &[Kind::GateEvaluated],
-    columns: &[
-        ("gate", "gate", "criterion"),
-        ("verdicts/recommended", "recommended", "recommended"),
-        ("verdicts/literal", "literal", "literal"),
-        ("thresholds/profile", "profile", "profile that binds"),
-        ("split", "split", "labels"),
-        ("inputs/rows", "rows", "rows"),
-    ],
-    plot: None,
-};
-/// Signatures of people.
-pub(super) const SIGNATURES: PickedTable = PickedTable {
-    key: "signatures",
-    title: "Signatures of people",
-    kinds: &[Kind::ApprovalGranted, Kind::ApprovalRefused],
-    columns: &[
-        ("printed_name", "name", "printed name"),
-        ("kind", "outcome", "what"),
-        ("meaning", "meaning", "meaning"),
-        ("day", "day", "signed on"),
-        ("comment", "comment", "comment"),
-    ],
-    plot: None,
-};
+use crate::workflow::predicate;
 
 /// The change record of a version.
 ///
@@ -109,7 +84,7 @@ pub fn document(
             Cell::text(said.patch.as_str()),
         ));
     }
-    out.parts = parts(&chronicle, commit, &own);
+    out.parts = parts(&chronicle, commit, (&own, source.state));
     source.finish(out)
 }
 
@@ -163,7 +138,7 @@ fn head(
 fn parts(
     chronicle: &Chronicle,
     commit: Option<&PromptCommitted>,
-    own: &[&Act<'_>],
+    (own, state): (&[&Act<'_>], &State),
 ) -> Vec<Chapter> {
     let mut changed = Chapter::new(
         "changed",
@@ -179,20 +154,67 @@ fn parts(
     let mut criteria = Chapter::new(
         "criteria",
         "What judged it",
-        "Criteria P0 to P10 of the candidate, on dev and on confirm: the profile that was registered binds.",
+        "Criteria P0 to P10 of the candidate, on dev and on confirm. The verdict is that of the profile which was registered.",
     );
     let ids = commit.map_or(&[][..], |said| &said.gates);
-    let table = CRITERIA.of(chronicle, |entry| ids.contains(&entry.event.id));
-    criteria.table_or(table, "no criterion judged this version");
+    criteria.table_or(judged(chronicle, ids), "no criterion judged this version");
     let mut signed = Chapter::new(
         "signatures",
         "Who signed for it",
-        "Each signature has the printed name, the date and the meaning that the person gave.",
+        "Each signature has the printed name, the date and the meaning that the person gave, and the holder of the key.",
     );
-    let seqs: Vec<u64> = own.iter().map(|act| act.entry.seq).collect();
-    let table = SIGNATURES.of(chronicle, |entry| seqs.contains(&entry.seq));
+    let table = course::signatures(own, state);
     signed.table_or(table, "nobody approved or refused it on record");
     vec![changed, criteria, signed]
+}
+
+/// What the criteria said of the candidate: a row for each number beside what it is held to.
+fn judged(chronicle: &Chronicle, ids: &[EventId]) -> Table {
+    let columns = [
+        ("gate", "criterion"),
+        ("asks", "asks"),
+        ("split", "on"),
+        ("number", "number"),
+        ("value", "value"),
+        ("held", "held to"),
+        ("verdict", "verdict"),
+    ];
+    let mut table = Table::new("criteria", "Criteria of the candidate", &columns);
+    let entries = chronicle.of(Kind::GateEvaluated);
+    for entry in entries.filter(|entry| ids.contains(&entry.event.id)) {
+        let Some(said) = entry.event.payload.said::<GateEvaluated>() else {
+            continue;
+        };
+        let head = [
+            Cell::text(said.gate.as_str()),
+            Cell::text(predicate::gate(said.gate).asks),
+            Cell::text(said.split.as_str()),
+        ];
+        let verdict = said.verdicts.under(said.thresholds.profile);
+        let mut numbers: Vec<[Cell; 3]> = numbers(said).into_iter().map(cells).collect();
+        if numbers.is_empty() {
+            numbers.push([Cell::Absent, Cell::Absent, Cell::Absent]);
+        }
+        for number in numbers {
+            let mut row = head.to_vec();
+            row.extend(number);
+            row.push(Cell::Verdict(verdict));
+            table.row(entry.seq, row);
+        }
+    }
+    table
+}
+
+fn cells(of: CriterionNumber) -> [Cell; 3] {
+    let held = match of.held.as_str() {
+        "" => Cell::Absent,
+        held => Cell::text(held),
+    };
+    [
+        Cell::text(of.name),
+        of.value.map_or(Cell::Absent, Cell::number),
+        held,
+    ]
 }
 
 fn proposed<'c>(chronicle: &'c Chronicle, patch: &PatchId) -> Option<&'c ChronicleEntry> {

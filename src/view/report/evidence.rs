@@ -10,7 +10,6 @@ use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::holder;
-use crate::view::report::change;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::experiment;
@@ -188,9 +187,15 @@ fn behind(source: &ReportSource<'_>, (chronicle, whole): (&Chronicle, &Chronicle
     let mut signed = Chapter::new(
         "signatures",
         "Signatures of people",
-        "Printed name, date and meaning, as each person signed them.",
+        "Printed name, date, time and meaning, as each person signed them, and the holder of the key.",
     );
-    let table = change::SIGNATURES.of(chronicle, |_| true);
+    let acts = course::acts(whole);
+    let all: Vec<&Act<'_>> = acts.iter().collect();
+    let mut table = course::signatures(&all, state);
+    let range = chronicle.from_seq..=chronicle.through_seq;
+    table
+        .rows
+        .retain(|row| row.events.iter().all(|seq| range.contains(seq)));
     signed.table_or(table, "no person approved or refused anything in the range");
     let mut people = Chapter::new(
         "people-and-keys",

@@ -95,14 +95,23 @@ pub fn document(
         || format!("Experiment {experiment} is open."),
         |seq| format!("Experiment {experiment} was closed at seq {seq}."),
     );
-    let head = DocumentHead {
-        answer: format!(
-            "{standing} Of {begun} things that were begun in it, {open} have no end on record."
+    let ends = match (begun, open) {
+        (0, _) => "Nothing was begun in it.".to_owned(),
+        (all, 0) => format!(
+            "All that was begun in it has an end on record: {}.",
+            items(all)
         ),
+        (all, open) => format!(
+            "{open} of {} that were begun in it have no end on record.",
+            items(all)
+        ),
+    };
+    let head = DocumentHead {
+        answer: format!("{standing} {ends}"),
         people: None,
         period: period(&chronicle),
         rest: vec![
-            "Asked is what was begun and what was reported, so that nothing is told by its successes alone.".to_owned(),
+            "This report counts what was begun beside what was reported: successes alone would mislead.".to_owned(),
             "Each row counts entries of the log, those that failed or were withdrawn too.".to_owned(),
             "Nothing is claimed of work that was never recorded in this ledger.".to_owned(),
         ],
@@ -328,9 +337,8 @@ fn confirm(chronicle: &Chronicle) -> Tally {
         begun: seqs_of(&sealed),
         ended: chronicle.count(Kind::ConfirmUnsealed),
         says: format!(
-            "confirm labels opened {} times, {} charges to budgets",
-            chronicle.count(Kind::ConfirmUnsealed),
-            chronicle.count(Kind::BudgetCharged)
+            "confirm labels opened {}",
+            times(chronicle.count(Kind::ConfirmUnsealed))
         ),
     }
 }
@@ -359,6 +367,20 @@ fn audits(chronicle: &Chronicle) -> Tally {
         begun: all.iter().map(|entry| entry.seq).collect(),
         ended: all.len() as u64,
         says: says.collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn items(count: usize) -> String {
+    match count {
+        1 => "1 item".to_owned(),
+        many => format!("{many} items"),
+    }
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        many => format!("{many} times"),
     }
 }
 

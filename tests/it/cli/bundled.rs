@@ -156,8 +156,11 @@ fn a_part_shows_an_experiment_and_proves_the_place_of_each_entry() {
     // Experiment `two`, its note, and the experiment that the desk began with.
     assert_eq!(withheld.count(), 3);
     assert!(!desk.at.join("part/ledger.jsonl").exists());
+    assert!(desk.at.join("part/reports").exists());
     desk.ok("export bundle -o notes --redact note.recorded");
     assert_eq!(holds(&mut desk, "notes"), root);
+    // A report quotes entries: none may tell what is withheld.
+    assert!(!desk.at.join("notes/reports").exists());
     desk.ok("export bundle -o bare.zip --redact blobs --redact 3");
     assert_eq!(holds(&mut desk, "bare.zip"), root);
 }
