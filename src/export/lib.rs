@@ -18,8 +18,8 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use clover_ground::ambient;
-use clover_ground::ambient::AmbientError;
 use clover_ground::ambient::NewFiles;
+use clover_ground::ambient::AmbientError;
 use clover_ground::digest::Digest;
 use clover_ground::note::SignedCheckpoint;
 use clover_ledger::Ledger;

@@ -151,7 +151,7 @@ shapes! {
     "experiment split": split::SplitFormed;
     "export": ledger_copy::ExportFacts | ledger_copy::BundleFacts;
     "exposure list": exposure::ExposedUnits;
-    "exposure open": Stands | Bodies;
+    "exposure open": StandsAnd<exposure::ExposedUnits> | Bodies;
     "family close": StandsAnd<family::Holds> | Bodies;
     "family list": family::FamilyList;
     "family open": Stands | Bodies;

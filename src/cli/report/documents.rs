@@ -25,7 +25,6 @@ use crate::report::document::Document;
 use crate::report::document::ReportKind;
 use crate::report::markdown;
 use crate::report::page;
-use crate::session::chronicle::Chronicle;
 use crate::view::View;
 use crate::view::report::change;
 use crate::view::report::documents;
@@ -247,31 +246,10 @@ pub(super) fn of_estimates(ctx: &mut Ctx<'_>, args: &OfExperimentArgs) -> Result
     current::check(state, &id, "the command")?;
     let source = whole(ctx, &ledger, &at);
     let chronicle = source.chronicle(Some(&id))?;
-    let said = said_of_newest(ctx, &id, &chronicle)?;
-    let document = estimated::document(&source, &id, &chronicle, said)?;
+    let said = answered::of_chronicle(ctx, &id, &chronicle)?;
+    let document = estimated::document(&source, &id, (&chronicle, &said))?;
     let command = format!("clover report estimate {}", shell::word(&id));
     answer(ctx, (&document, &args.out), &command, None)
-}
-
-/// The answer of `clover estimate` by the terms and rows of the newest recorded estimate, or why there is none.
-fn said_of_newest(
-    ctx: &mut Ctx<'_>,
-    experiment: &ExperimentId,
-    chronicle: &Chronicle,
-) -> Result<Result<String, String>, CliError> {
-    let Some(newest) = estimated::newest(chronicle) else {
-        return Ok(Err("no estimate is on record".to_owned()));
-    };
-    let (home, ledger) = home::open_to_read(ctx)?;
-    let through = newest.through_seq.value();
-    let found = answered::by_recorded(
-        (home, ledger),
-        experiment,
-        &newest.terms,
-        Some(through),
-        |shown| shown.facts(true).answer.answer.text,
-    );
-    Ok(found.map_err(|error| error.to_string()))
 }
 
 pub(super) fn of_experiment(ctx: &mut Ctx<'_>, args: &OfExperimentArgs) -> Result<View, CliError> {
@@ -280,7 +258,9 @@ pub(super) fn of_experiment(ctx: &mut Ctx<'_>, args: &OfExperimentArgs) -> Resul
     let id = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
     known(state, &id)?;
     let source = whole(ctx, &ledger, &at);
-    let document = experiment::document(&source, &id)?;
+    let chronicle = source.chronicle(Some(&id))?;
+    let said = answered::of_chronicle(ctx, &id, &chronicle)?;
+    let document = experiment::document(&source, &id, (&chronicle, &said))?;
     let command = format!("clover report experiment {}", shell::word(&id));
     answer(ctx, (&document, &args.out), &command, None)
 }

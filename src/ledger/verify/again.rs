@@ -1,5 +1,7 @@
 //! What is computed again from the entries before, under `--recompute`.
 
+use clover_event::Kind;
+
 use crate::error::LedgerError;
 use crate::fold::AtHand;
 use crate::fold::Breach;
@@ -23,6 +25,8 @@ impl Checker<'_> {
             self.out_of_hand += u64::from(again.any(|line| line.kinds.contains(&kind)));
             return Ok(());
         }
+        // A report is written from states of the past, which a walk over entries does not have.
+        self.reports += u64::from(kind == Kind::ReportPublished);
         let reader = self.file.as_ref().map(FileView::reader);
         let (kept, blobs) = (&self.kept, self.blobs);
         let history = || EarlierLog {
@@ -77,12 +81,18 @@ impl Checker<'_> {
             (self.out_of_hand, "whose inputs are not at hand"),
             (self.unrecorded, "whose inputs nobody recorded"),
         ];
-        both.into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, why)| {
-                let events = if count == 1 { "event" } else { "events" };
-                format!("recompute of {count} {events} {why}")
-            })
-            .collect()
+        let found = both.into_iter().filter(|(count, _)| *count > 0);
+        let found = found.map(|(count, why)| {
+            let events = if count == 1 { "event" } else { "events" };
+            format!("recompute of {count} {events} {why}")
+        });
+        let reports = match self.reports {
+            0 => None,
+            1 => Some("recompute of 1 report, which replay alone writes again".to_owned()),
+            count => Some(format!(
+                "recompute of {count} reports, which replay alone writes again"
+            )),
+        };
+        found.chain(reports).collect()
     }
 }

@@ -307,6 +307,7 @@ impl AnalysisShown<'_> {
             on_record: false,
             obstacles: &[],
             remarks: &self.lacking(),
+            void: &[],
             order_standing: OrderStanding::Asked,
         }
         .answer()

@@ -4,6 +4,7 @@ pub mod charts;
 mod claimed;
 mod contrasts;
 pub mod doubts;
+pub mod said;
 mod width;
 
 pub use contrasts::Contrasts;

@@ -7,7 +7,6 @@ use crate::event::id::ExperimentId;
 use crate::event::id::PatchId;
 use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::release::PromptCommitted;
-use crate::ledger::LedgerError;
 use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
@@ -16,12 +15,14 @@ use crate::report::document::Chapter;
 use crate::report::document::Document;
 use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
+use crate::session::SessionError;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
 use crate::view::iterate::gates::CriterionNumber;
 use crate::view::iterate::gates::numbers;
 use crate::view::report::course;
 use crate::view::report::course::Act;
+use crate::view::report::iteration;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::fact;
 use crate::view::report::picked::day;
@@ -31,12 +32,12 @@ use crate::workflow::predicate;
 /// The change record of a version.
 ///
 /// # Errors
-/// [`LedgerError`].
+/// [`SessionError`].
 pub fn document(
     source: &ReportSource<'_>,
     experiment: &ExperimentId,
     version: &RubricRegistration,
-) -> Result<Document, LedgerError> {
+) -> Result<Document, SessionError> {
     let chronicle = source.chronicle(Some(experiment))?;
     let acts = course::acts(&chronicle);
     let commit = chronicle.of(Kind::PromptCommitted).find_map(|entry| {
@@ -50,6 +51,15 @@ pub fn document(
     let own: Vec<&Act<'_>> = acts.iter().filter(|act| act.subject == subject).collect();
     let (since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) = own.iter().partition(|act| act.is_since);
     let mut head = head(experiment, version, commit.is_some(), &own);
+    let proposal = commit.and_then(|said| proposed(&chronicle, &said.patch));
+    if let Some(Payload::PatchProposed(said)) = proposal.map(|entry| &entry.event.payload) {
+        let answer = iteration::answer(source, &said.iteration)?;
+        if answer.may_be_claimed {
+            head.rest.insert(1, answer.text);
+        } else {
+            head.answer = format!("{} {}", answer.text, head.answer);
+        }
+    }
     head.separation
         .extend(course::separation(&subject, &own, source.state));
     head.separation.extend(course::policy(source.state));
@@ -85,7 +95,7 @@ pub fn document(
         ));
     }
     out.parts = parts(&chronicle, commit, (&own, source.state));
-    source.finish(out)
+    Ok(source.finish(out)?)
 }
 
 fn head(

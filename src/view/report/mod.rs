@@ -14,6 +14,7 @@ mod picked;
 pub mod requirements;
 pub mod retention;
 pub mod trail;
+pub mod values;
 
 use serde::Serialize;
 
@@ -54,7 +55,7 @@ impl GapShown {
     }
 
     fn sentence(&self) -> String {
-        let title = shown::words(self.part.title());
+        let title = shown::title(self.part.title());
         let (what, why) = (shown::words(&self.what), shown::words(&self.why));
         format!("not shown: {title}: {what} ({why})")
     }
@@ -223,7 +224,7 @@ pub fn summary(bundle: &Bundle, document: &Document) -> View {
 fn lacking(view: &mut View, bundle: &Bundle) {
     for part in &bundle.parts {
         for gap in &part.missing {
-            let title = shown::words(part.title);
+            let title = shown::title(part.title);
             let (what, why) = (shown::words(&gap.what), shown::words(&gap.why));
             view.sentence(format!("not shown: {title}: {what} ({why})"));
         }

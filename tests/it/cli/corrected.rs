@@ -122,6 +122,26 @@ fn a_comparison_follows_its_plan() {
     assert!(!outcomes.contains("differ"), "{outcomes}");
 }
 
+/// Given a comparison on record; when the same rows are compared by another correction; then nothing is recorded, and the refusal
+/// says in words that the first stands and how the other is seen.
+#[test]
+fn another_correction_of_the_same_rows_is_exploratory() {
+    let policies = [("a", 0..80, 0.44), ("b", 0..80, 0.5), ("c", 0..80, 0.6)];
+    let mut desk = doubts::desk("1", &policies);
+    desk.ok("compare --all");
+    let words = ["compare", "--all", "--correction", "bonferroni"];
+    desk.refused(
+        &words,
+        11,
+        &[
+            "compared on record at seq",
+            "by another correction: what was recorded first stands",
+            "next: the same command with --dry-run",
+        ],
+    );
+    desk.ok("compare --all --correction bonferroni --dry-run");
+}
+
 /// Four policies with labels of their own: three in an order, and one of other prompts, which is told apart from none.
 #[test]
 fn ranks_are_what_told_apart_pairs_leave() {
