@@ -17,6 +17,7 @@
 //! | 4 | [`ledger`] | the only writer: rules, append, checkpoints, pins, reads, verification |
 //! | 5 | [`projection`] | folds, row models and rules over recorded facts |
 //! | 6 | [`workflow`] | governed steps over all of the above, without files or terminal |
+//! | 7 | [`model`] | models behind HTTP: the desk that sends asks, dialects, and a double of an endpoint |
 //! | 7 | [`qualify`] | this build against numbers of respected implementations, slips of theirs included |
 //! | 8 | [`session`] | use cases: each takes a ledger, keys and consent, appends, and answers with a typed outcome |
 //! | 8 | [`report`] | drawings, and the reports of iterations |
@@ -130,6 +131,7 @@ pub use clover_event as event;
 pub use clover_export as export;
 pub use clover_ground as ground;
 pub use clover_ledger as ledger;
+pub use clover_model as model;
 pub use clover_num as num;
 pub use clover_projection as projection;
 pub use clover_qualify as qualify;

@@ -76,6 +76,7 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/prompt_judges.py      judges that are told what a patch changes
   rules/deployments.py        deployments, recalibrations, guardrails, rollbacks
   rules/generators.py         generators that learn from a frozen judge
+  rules/endpoints.py          endpoints of models, and where texts may go
   rules/batteries.py          batteries of attacks, and exploits
   rules/reports.py            reports, whole or with reasons
   rules/gates.py              orders that are drawn, gates that are opened or continued

@@ -45,6 +45,9 @@ use crate::workflow::import::tools::ToolTerms;
 
 /// What to type when the input is not right.
 const HELP: &str = "clover analyze --help";
+/// What stands below its options.
+pub(super) const EXAMPLE: &str =
+    "Example:\n  clover analyze fresh_draws --covariate response_length -o values.svg";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

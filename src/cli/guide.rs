@@ -24,6 +24,10 @@ use crate::view::guide::JudgeCount;
 use crate::view::guide::LabelledShare;
 use crate::workflow::import::Brings;
 
+/// What stands below its options.
+pub(super) const EXAMPLE: &str = "Without a terminal, --want and --have are needed; judges are one and you are alone by default.\n\n\
+Example:\n  clover guide --want best --have scores,labels --scores fresh_draws";
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// What you want: best, value, rubric or gate

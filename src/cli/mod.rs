@@ -28,6 +28,8 @@ mod demo;
 mod demo_story;
 mod deploy;
 mod doctor;
+mod endpoint;
+mod endpoint_terms;
 mod erase;
 mod error;
 mod estimate;
@@ -72,6 +74,7 @@ mod patch;
 mod plan;
 mod ports;
 mod prereg;
+mod price;
 mod prompt;
 mod prove;
 mod qualify;
@@ -217,10 +220,7 @@ enum Verb {
     #[command(after_help = "Example:\n  clover demo --dir demo")]
     Demo(demo::Args),
     /// Four questions, and the commands that lead to what you want to know
-    #[command(
-        after_help = "Without a terminal, --want and --have are needed; judges are one and you are alone by default.\n\n\
-                      Example:\n  clover guide --want best --have scores,labels --scores fresh_draws"
-    )]
+    #[command(after_help = guide::EXAMPLE)]
     Guide(guide::Args),
     /// Keys: who may sign what
     #[command(subcommand)]
@@ -257,14 +257,17 @@ enum Verb {
     #[command(after_help = "Example:\n  clover at 100 -- budget list")]
     At(at::Args),
     /// Estimate policies from files of judge-scored responses: exploratory, no ledger
-    #[command(
-        help_template = CLOSE,
-        after_help = "Example:\n  clover analyze fresh_draws --covariate response_length -o values.svg"
-    )]
+    #[command(help_template = CLOSE, after_help = analyze::EXAMPLE)]
     Analyze(analyze::Args),
     /// Judges: scores that are asked for once
     #[command(subcommand)]
     Judge(judge::Verb),
+    /// Models behind HTTP: where they are, what one can do, and a double to try it with
+    #[command(subcommand)]
+    Endpoint(endpoint::Verb),
+    /// What calls of models cost
+    #[command(subcommand)]
+    Price(price::Verb),
     /// Data with a known truth, for trials and planning
     #[command(subcommand)]
     Simulate(simulate::Verb),
@@ -287,14 +290,7 @@ enum Verb {
     #[command(subcommand)]
     Plan(plan::Verb),
     /// Compute decisions again from their recorded inputs, and compare
-    #[command(
-        after_help = "What an arbiter said is computed again from the entries before it: the same to the bit by the same\n\
-                      build, within 1e-9 by another. `clover schema` lists kind by kind who computes what again;\n\
-                      schema/REPLAY.md says from what. Exit 0: all the same. 3: something differs. 12, NOT CHECKED:\n\
-                      nothing differs, and something cannot be computed again, because an input was erased or is\n\
-                      not here, or nobody recorded it. What a person decided counts for neither.\n\n\
-                      Example:\n  clover replay --all\n  clover replay 4127 --explain"
-    )]
+    #[command(after_help = replay::HELP)]
     Replay(replay::Args),
     /// Run reference vectors with known answers on this machine
     #[command(after_help = "Example:\n  clover qualify --json")]
@@ -496,6 +492,8 @@ fn dispatch(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
         Verb::At(args) => at::run(ctx, args),
         Verb::Analyze(args) => analyze::run(ctx, &args),
         Verb::Judge(verb) => judge::run(ctx, &verb),
+        Verb::Endpoint(verb) => endpoint::run(ctx, verb),
+        Verb::Price(verb) => price::run(ctx, &verb),
         Verb::Simulate(verb) => simulate::run(ctx, &verb),
         Verb::Estimate(args) => estimate::estimate(ctx, &args),
         Verb::Compare(args) => estimate::compare(ctx, &args),

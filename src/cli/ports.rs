@@ -175,7 +175,7 @@ impl CliPorts<'_, '_> {
 }
 
 /// Signals to stop, for this program to see from here on.
-fn interrupts() -> Result<Interrupts, CliError> {
+pub(super) fn interrupts() -> Result<Interrupts, CliError> {
     Interrupts::begin().map_err(|error| {
         let message = format!("cannot take signals: {error}");
         CliError::new(Exit::Unexpected, "unexpected", message, "clover doctor")

@@ -16,6 +16,14 @@ use crate::workflow::recompute::Context;
 use crate::workflow::recompute::Elsewhere;
 use crate::workflow::recompute::RecomputeCache;
 
+/// What stands below its options.
+pub(super) const HELP: &str = "What an arbiter said is computed again from the entries before it: the same to the bit by the same\n\
+build, within 1e-9 by another. `clover schema` lists kind by kind who computes what again;\n\
+schema/REPLAY.md says from what. Exit 0: all the same. 3: something differs. 12, NOT CHECKED:\n\
+nothing differs, and something cannot be computed again, because an input was erased or is\n\
+not here, or nobody recorded it. What a person decided counts for neither.\n\n\
+Example:\n  clover replay --all\n  clover replay 4127 --explain";
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A position or an event id

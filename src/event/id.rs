@@ -132,6 +132,8 @@ text_ids! {
     ClassId;
     /// A label design.
     DesignId;
+    /// A model endpoint: where models are asked, and what may be sent there.
+    EndpointId;
     /// An environment: a policy, a time window, a domain.
     EnvironmentId;
     /// An experiment.
@@ -158,6 +160,8 @@ text_ids! {
     PatchId;
     /// A policy (a model or system whose outputs are judged).
     PolicyId;
+    /// A table of prices of calls.
+    PriceTableId;
     /// A protocol by which people label, with its version.
     ProtocolId;
     /// Who gave a label.

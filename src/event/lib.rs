@@ -5,6 +5,7 @@
 //! [`payload`]. Who may sign and in which order is judged in `ledger` and `projection`; nothing here
 //! reads a file or a database.
 
+pub mod calls;
 pub mod entry;
 pub mod field;
 pub mod header;

@@ -105,6 +105,8 @@ use crate::payload::label::LabelRevealed;
 use crate::payload::label::LabelScaleDeclared;
 use crate::payload::label::LabelSealed;
 use crate::payload::label::SealAccepted;
+use crate::payload::model_terms::EndpointRegistered;
+use crate::payload::model_terms::PriceTableRegistered;
 use crate::payload::ope::LogprobsChecked;
 use crate::payload::ope::OpeDiagnosed;
 use crate::payload::ope::OpeEstimated;
@@ -544,6 +546,8 @@ registry! {
         EnvironmentsTested   "environments.tested"  1  by Signers::Role(Arbiter),   Experiment,    unique [design, family];
         RegimeSelected       "regime.selected"      1  by Signers::Role(Arbiter),   Experiment,    repeatable;
         ScoreScaleDeclared   "score.scale_declared" 1  by Signers::Role(Scorer),    Experiment,    unique [judge];
+        EndpointRegistered   "endpoint.registered"  1  by Signers::Role(Registrar), Anywhere,      unique [endpoint];
+        PriceTableRegistered "price_table.registered" 1 by Signers::Role(Registrar), Anywhere,     unique [prices];
         // The next kind goes here.
     }
     retired {

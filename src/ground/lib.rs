@@ -22,6 +22,7 @@ pub mod process;
 #[cfg(feature = "schema")]
 mod schema;
 pub mod seal;
+pub mod secret;
 pub mod seed;
 pub mod shell;
 pub mod sign;

@@ -242,6 +242,9 @@ rules! {
     Generator "generator" next "clover generator list":
         "a run that froze something else than what ran, asked more than it registered, was validated on labels that are not younger than it or says something else than its numbers give, or was followed by another before it was rolled back (`GENERATOR.md`)"
         => "let the old policy answer; validate again in a new run";
+    Endpoint "endpoint" next "clover endpoint list":
+        "an endpoint of models takes plain http to another machine unsaid, or rows without terms (`ENDPOINTS.md`)"
+        => "see where texts would go, and ask whoever registered it; another name registers it anew";
     Verdict "verdict" next "clover iterate list":
         "a gate says something else than its own statistics and thresholds give (`PREDICATE.md`)"
         => "take the verdict that they give";

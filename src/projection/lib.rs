@@ -14,6 +14,7 @@ pub mod decisions;
 pub mod deployments;
 pub mod designs;
 pub mod drifts;
+pub mod endpoints;
 pub mod experiments;
 pub mod gates;
 pub mod generators;
@@ -73,6 +74,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &decisions::Predicate,
         &decisions::SealingRules,
         &releases::ApprovalRule,
+        &endpoints::EndpointRule,
         &batteries::BatteryRule,
         &reports::ReportRule,
     ],
@@ -144,6 +146,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "drifts",
         reads: drifts::READS,
         make: || Box::<drifts::Drifts>::default(),
+    },
+    FoldEntry {
+        name: "endpoints",
+        reads: endpoints::READS,
+        make: || Box::<endpoints::Endpoints>::default(),
     },
     FoldEntry {
         name: "experiments",

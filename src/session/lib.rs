@@ -17,6 +17,7 @@ pub mod chronicle;
 pub mod confirm;
 pub mod custody;
 pub mod deploy;
+pub mod endpoints;
 pub mod error;
 pub mod estimates;
 pub mod expiry;

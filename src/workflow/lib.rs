@@ -1,6 +1,7 @@
 //! Governed steps: what is computed from recorded facts, by rule, without files, terminal or SQL.
 
 pub mod analyze;
+pub mod ask;
 pub mod battery;
 pub mod bundle;
 pub mod dead;

@@ -26,6 +26,7 @@ use crate::support::tampered::Sample;
 use crate::support::tampered_chosen;
 use crate::support::tampered_claims;
 use crate::support::tampered_drifts;
+use crate::support::tampered_endpoints;
 use crate::support::tampered_environments;
 use crate::support::tampered_prompts;
 use crate::support::tampered_scales;
@@ -198,6 +199,7 @@ fn the_good_ledger_holds_every_kind_that_both_verifiers_know() {
         .chain(tampered_claims::all())
         .chain(tampered_prompts::all())
         .chain(tampered_scales::all())
+        .chain(tampered_endpoints::all())
     {
         items.extend(World::of(&lines_of(&sample)).items);
     }

@@ -285,6 +285,38 @@ fn fields(kind: Kind) -> Fields {
             must("spenders", roles().boxed()),
             must("unit", id().boxed()),
         ],
+        Kind::EndpointRegistered => vec![
+            must("auth", word(&["api_key", "bearer", "none"]).boxed()),
+            must(
+                "classes",
+                Just(json!(["aggregates", "rows", "synthetic"])).boxed(),
+            ),
+            must("dialect", word(&["anthropic", "openai_chat"]).boxed()),
+            must("endpoint", id().boxed()),
+            must("free", any::<bool>().prop_map(Value::from).boxed()),
+            must("insecure", any::<bool>().prop_map(Value::from).boxed()),
+            may("model", free_text().boxed()),
+            must("provider", free_text().boxed()),
+            may("terms", free_text().boxed()),
+            must(
+                "url",
+                word(&["https://api.example.com/v1", "http://[::1]:8080"]).boxed(),
+            ),
+        ],
+        Kind::PriceTableRegistered => vec![
+            must("as_of", time().boxed()),
+            must("prices", id().boxed()),
+            must(
+                "rows",
+                (count(0), count(0), free_text())
+                    .prop_map(|(input, output, model)| {
+                        json!([{"cache_read": input, "cache_write": input, "input": input, "mode": "live",
+                            "model": model, "output": output, "provider": "example"}])
+                    })
+                    .boxed(),
+            ),
+            must("source", free_text().boxed()),
+        ],
         Kind::BudgetCharged => vec![
             must("account", id().boxed()),
             must("amount", count(1).boxed()),

@@ -1,14 +1,14 @@
 """The registry of kinds: what the data of each must hold, who may sign it, and what may occur once."""
 
 from formats.fields import (
-    Optional, ROLES, boolean, choice, encoded, hex64, ident, integer, listing, number, one_of, origin,
+    Optional, ROLES, base_url, boolean, choice, encoded, hex64, ident, integer, listing, number, one_of, origin,
     probability, recipient, record, role_set, string, targets, text, timestamp, vkey)
 from events.shapes import (
     ANCHORS, ANCHOR_ROWS, APART, APPROVAL, AUDITED_SLICE, BETTOR, BLOB, CARD, CHARTED, CLAIM, CLASS,
     CLAUSES, CLUSTER_RULE, CODES, CORRECTION, COUNT, DRIFT_PLAN, ENDS, ENVIRONMENTS, EVIDENCE, FIGURES, GAMING, GRADES,
     GUARDRAILS, INCLUSION, ITERATION, KEY, LEAF_VALUE, LIVE, LOOK, MANIFEST, METHOD, MICRO, OBSTACLES, OPE_TERMS,
-    OUTCOMES, OVERLAP, PART, PARTS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION, SOURCE,
-    STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, THRESHOLDS, VERDICT, VERSIONS, WEALTH, WIDTH, share,
+    OUTCOMES, OVERLAP, PART, PARTS, PRICE_ROWS, PRIVATE, READABLE, READING, REPORT_PARTS, ROWS_DRAWN, ROWS_READ, SCALE, SCOPE, SEPARATION, SOURCE,
+    STANDING, STANDINGS, STATES, TAIL, TERMS, TEST, TEXT_CLASSES, THRESHOLDS, VERDICT, VERSIONS, WEALTH, WIDTH, share,
     source)
 
 
@@ -370,6 +370,13 @@ KINDS = {
         transport=ENVIRONMENTS, verdict=VERDICT, verdicts=record(battery=VERDICT, gain=VERDICT, transport=VERDICT)),
     ("generator.rolled_back", 1): Kind("releaser", "@ run", reason=text, restored=ident, run=ident,
                                        validation=Optional(hex64)),
+    ("endpoint.registered", 1): Kind(
+        "registrar", "endpoint", auth=one_of("api_key", "bearer", "none", "x_api_key", "x_goog_api_key"),
+        classes=TEXT_CLASSES, dialect=one_of("anthropic", "gemini", "openai_chat", "openai_responses"),
+        endpoint=ident, free=boolean, insecure=boolean, model=Optional(text), provider=text, terms=Optional(text),
+        url=base_url),
+    ("price_table.registered", 1): Kind("registrar", "prices", as_of=timestamp, prices=ident, rows=PRICE_ROWS,
+                                        source=text),
     ("report.published", 1): Kind(
         "arbiter", "@ bundle_hash iteration", assumptions_digest=hex64, build=text, bundle=BLOB, bundle_hash=hex64,
         gaps=listing(record(part=one_of(*REPORT_PARTS), what=text, why=text)), iteration=ident,

@@ -1,7 +1,7 @@
 """Objects and words that the data of several kinds of events share."""
 
 from formats.fields import (
-    Optional, boolean, choice, encoded, hex64, ident, integer, listing, media, number, one_of, probability,
+    Optional, boolean, choice, encoded, hex64, ident, in_order, integer, listing, media, number, one_of, probability,
     record, require, role_set, string, text, timestamp)
 
 MICRO = integer(-10 ** 12, 10 ** 12)
@@ -252,3 +252,8 @@ VERSIONS = record(anchors=Optional(ident), calibrator=hex64, judge=ident, model=
 APPROVAL = dict(comment=text, meaning=one_of("approve", "author", "responsibility", "review", "witness"),
                 printed_name=text, subject=hex64)
 JUDGE_PATH = "metric.judge_digest"    # what a deviation names when it says how drift is handled
+TEXT_CLASSES = in_order(one_of("aggregates", "rows", "synthetic"), str, "name")
+PRICE_ROWS = in_order(
+    record(cache_read=COUNT, cache_write=COUNT, input=COUNT, mode=one_of("batch", "live"), model=text, output=COUNT,
+           provider=text),
+    lambda row: (row["provider"], row["model"], row["mode"]), "provider, model and mode")

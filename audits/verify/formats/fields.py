@@ -5,6 +5,7 @@ A path is a `Path`, which also collects what is to be said of ids that are taken
 
 import base64
 import binascii
+import ipaddress
 import re
 import unicodedata
 
@@ -256,3 +257,64 @@ def nullable(kind):
 def b64(data):
     """Standard padded base64."""
     return base64.b64encode(data).decode("ascii")
+
+
+def in_order(kind, key, what):
+    """A list of one type, at least one, whose keys ascend."""
+    def check(value, path):
+        listing(kind)(value, path)
+        keys = [key(item) for item in value]
+        require(keys and all(a < b for a, b in zip(keys, keys[1:])), path,
+                "at least one, in order of %s, each once" % what, value)
+    return check
+
+
+HOST_LABEL = re.compile("[a-z0-9][a-z0-9-]*", re.ASCII)
+URL_PART = re.compile("[A-Za-z0-9._~-]+", re.ASCII)
+
+
+def split_url(url):
+    """(scheme, host, port or None, path) of a base URL, or None."""
+    match = re.fullmatch(r"(https?)://(\[[^\]/]*\]|[^/:\[\]]*)(?::([^/]*))?((?:/.*)?)", url, re.ASCII | re.DOTALL)
+    return match and match.groups()
+
+
+def is_address(host):
+    """Whether a host is an address of version 4 in its one form."""
+    parts = host.split(".")
+    return len(parts) == 4 and all(re.fullmatch("0|[1-9][0-9]{0,2}", part, re.ASCII) and int(part) < 256
+                                   for part in parts)
+
+
+def is_host(host):
+    if host.startswith("["):
+        if not re.fullmatch("[0-9a-f:]+", host[1:-1], re.ASCII):
+            return False
+        try:
+            address = ipaddress.IPv6Address(host[1:-1])
+        except ValueError:
+            return False
+        return address.ipv4_mapped is None and str(address) == host[1:-1]
+    labels = host.split(".")
+    if not all(HOST_LABEL.fullmatch(label) for label in labels):
+        return False
+    return is_address(host) or not re.fullmatch("[0-9]*", labels[-1], re.ASCII)
+
+
+def base_url(value, path):
+    """A base URL in normal form."""
+    parts = split_url(value) if isinstance(value, str) and len(value) <= 2000 else None
+    good = parts is not None and is_host(parts[1])
+    if good and parts[2] is not None:
+        usual = {"http": "80", "https": "443"}[parts[0]]
+        number = re.fullmatch("[1-9][0-9]{0,4}", parts[2], re.ASCII)
+        good = bool(number) and int(parts[2]) < 65536 and parts[2] != usual
+    if good and parts[3]:
+        good = all(URL_PART.fullmatch(part) and part not in (".", "..") for part in parts[3][1:].split("/"))
+    require(good, path, "a base URL in normal form", value)
+
+
+def is_loopback(url):
+    """Whether a base URL names an address of this machine; a name never is one."""
+    host = split_url(url)[1]
+    return host == "[::1]" or is_address(host) and host.startswith("127.")

@@ -5,7 +5,7 @@ and what to do about a finding.
 """
 
 from rules import (
-    acceptance, assumptions, batteries, custody, deployments, drift, entries, estimates, families, gates, generators,
+    acceptance, assumptions, batteries, custody, deployments, drift, endpoints, entries, estimates, families, gates, generators,
     grades, iterations, labels, looks, newest_entries, observations, patches, plans, prompt_judges, releases, reports, rubrics, sealing,
     verdicts)
 
@@ -81,6 +81,7 @@ RULES = (
     rule("guardrail", data=deployments.rule_guardrail),
     rule("rollback", data=deployments.rule_rollback),
     rule("generator", data=generators.rule_generator),
+    rule("endpoint", data=endpoints.rule_endpoint),
     rule("verdict", data=verdicts.rule_verdict),
     rule("battery", data=batteries.rule_battery),
     rule("report", data=reports.rule_report),

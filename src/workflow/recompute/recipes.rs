@@ -165,6 +165,8 @@ pub const fn way(kind: Kind) -> Way {
         | Kind::SubjectErased
         | Kind::BudgetOpened
         | Kind::BudgetCharged
+        | Kind::EndpointRegistered
+        | Kind::PriceTableRegistered
         | Kind::ExperimentRegistered
         | Kind::ExperimentClosed
         | Kind::ScoreRecorded

@@ -25,6 +25,7 @@ mod divergence;
 mod doubts;
 mod drafted;
 mod drawn;
+mod endpoints;
 mod environments;
 mod erased;
 mod estimate;

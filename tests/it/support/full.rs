@@ -33,6 +33,9 @@ use clover::event::payload::custody::RetentionSet;
 use clover::event::payload::custody::RulebookAdopted;
 use clover::event::payload::custody::Separation;
 use clover::event::payload::custody::SubjectErased;
+use clover::event::payload::endpoint::AuthForm;
+use clover::event::payload::endpoint::BaseUrl;
+use clover::event::payload::endpoint::Dialect;
 use clover::event::payload::experiment::ExperimentClosed;
 use clover::event::payload::experiment::ExperimentOutcome;
 use clover::event::payload::intake::DataIngested;
@@ -50,6 +53,11 @@ use clover::event::payload::label::LabelRevealed;
 use clover::event::payload::label::LabelScaleDeclared;
 use clover::event::payload::label::LabelSealed;
 use clover::event::payload::label::SealAccepted;
+use clover::event::payload::model_terms::EndpointRegistered;
+use clover::event::payload::model_terms::PriceMode;
+use clover::event::payload::model_terms::PriceRow;
+use clover::event::payload::model_terms::PriceTableRegistered;
+use clover::event::payload::model_terms::TextClass;
 use clover::event::payload::record::AuditAttested;
 use clover::event::payload::record::DataRead;
 use clover::event::payload::record::NoteRecorded;
@@ -379,6 +387,39 @@ fn scoring(test: &mut TestLedger) {
     test.ledger
         .append_with_blobs(&batch, &owner, &blobs)
         .unwrap();
+}
+
+/// An endpoint, and what calls cost there.
+fn models(test: &mut TestLedger) {
+    let endpoint = EndpointRegistered {
+        auth: AuthForm::Bearer,
+        classes: vec![TextClass::Rows],
+        dialect: Dialect::OpenaiChat,
+        endpoint: "main".parse().unwrap(),
+        free: false,
+        insecure: false,
+        model: Some(text("m-1")),
+        provider: text("example"),
+        terms: Some(text("keeps nothing")),
+        url: BaseUrl::new("https://api.example.com/v1").unwrap(),
+    };
+    let row = PriceRow {
+        cache_read: count(25_000),
+        cache_write: count(312_500),
+        input: count(250_000),
+        mode: PriceMode::Live,
+        model: text("m-1"),
+        output: count(2_000_000),
+        provider: text("example"),
+    };
+    let prices = PriceTableRegistered {
+        as_of: Timestamp::parse("2026-11-01T00:00:00.000000Z").unwrap(),
+        prices: "2026-11".parse().unwrap(),
+        rows: vec![row],
+        source: text("page of the provider"),
+    };
+    let batch = [Command::new(endpoint, None), Command::new(prices, None)];
+    test.append(&batch).unwrap();
 }
 
 fn records(test: &mut TestLedger) {
@@ -947,6 +988,7 @@ pub fn every_kind(test: &mut TestLedger) {
     intake(test, scored);
     estimates(test);
     records(test);
+    models(test);
     plans(test);
     environments(test);
     iterations(test);

@@ -29,6 +29,7 @@ pub mod tampered_claims;
 pub mod tampered_decisions;
 pub mod tampered_deployments;
 pub mod tampered_drifts;
+pub mod tampered_endpoints;
 pub mod tampered_environments;
 pub mod tampered_gated;
 pub mod tampered_gates;

@@ -1,0 +1,310 @@
+//! `clover endpoint`: what a model behind HTTP can do, and a double of an endpoint to try it with.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cli::ctx::Ctx;
+use crate::cli::endpoint_terms;
+use crate::cli::error::CliError;
+use crate::cli::home;
+use crate::cli::ports;
+use crate::event::id::EndpointId;
+use crate::event::id::Text;
+use crate::event::payload::endpoint::AuthForm;
+use crate::event::payload::endpoint::BaseUrl;
+use crate::event::payload::endpoint::Dialect;
+use crate::event::payload::model_terms::EndpointRegistered;
+use crate::ground::ambient;
+use crate::ground::secret::Secret;
+use crate::ground::seed::SeedTree;
+use crate::model::client::Connection;
+use crate::model::client::Timeouts;
+use crate::model::desk::HttpDesk;
+use crate::model::dialect;
+use crate::model::simulate::BilledCall;
+use crate::model::simulate::Double;
+use crate::model::simulate::DoubleOptions;
+use crate::model::simulate::Script;
+use crate::projection::endpoints::Endpoints;
+use crate::view::View;
+use crate::view::endpoint as views;
+use crate::view::model_terms as terms;
+use crate::workflow::ask::dispatch::DispatchRules;
+use crate::workflow::ask::probe;
+
+/// How often a double looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(20);
+const PROBE_HELP: &str = "clover endpoint probe --help";
+const SIMULATE_HELP: &str = "clover endpoint simulate --help";
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Verb {
+    /// Register an endpoint: where it is, and which texts may be sent there
+    #[command(
+        override_usage = "clover endpoint add <ID> --url <URL> --provider <TEXT> --texts <CLASS> [OPTIONS]",
+        after_help = "Example:\n  clover endpoint add sim --url http://127.0.0.1:8080 --provider here --texts rows --terms 'never leaves' --free"
+    )]
+    Add(endpoint_terms::EndpointAddArgs),
+    /// Endpoints that are registered
+    #[command(after_help = "Example:\n  clover endpoint list")]
+    List,
+    /// One endpoint, with the variable that its key comes from
+    #[command(after_help = "Example:\n  clover endpoint show sim")]
+    Show(endpoint_terms::EndpointShowArgs),
+    /// Ask a model on this machine what it can do: at most 12 asks of made-up texts
+    #[command(
+        override_usage = "clover endpoint probe <ID> --model <MODEL> [OPTIONS]\n       clover endpoint probe --url <URL> --model <MODEL> [OPTIONS]",
+        after_help = "Example:\n  clover endpoint probe --url http://127.0.0.1:11434/v1 --model llama3"
+    )]
+    Probe(ProbeArgs),
+    /// Serve a double of an endpoint here: seeded answers and scripted faults, no key, no money
+    #[command(after_help = "Example:\n  clover endpoint simulate --listen 127.0.0.1:8080 --seed 7")]
+    Simulate(EndpointSimulateArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ProbeArgs {
+    /// A registered endpoint on this machine
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "url",
+        conflicts_with_all = ["url", "dialect"]
+    )]
+    pub endpoint: Option<String>,
+    /// The base URL, on 127.0.0.0/8 or [::1]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// The model to ask for
+    #[arg(long, value_name = "MODEL")]
+    pub model: String,
+    /// The form of requests and answers
+    #[arg(
+        long,
+        value_name = "DIALECT",
+        default_value = "openai_chat",
+        help = "openai_chat, openai_responses, anthropic or gemini"
+    )]
+    pub dialect: Dialect,
+    /// The variable of the environment that holds the key
+    #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
+    pub key_env: Option<String>,
+    /// The file that holds the key, which nobody else may read
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct EndpointSimulateArgs {
+    /// Where it listens: an address of this machine alone
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// The seed of its answers
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    pub seed: u64,
+    /// Faults, one rule of JSON a line: schema/ENDPOINTS.md
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Where it writes what it billed, a line a request, when it ends
+    #[arg(long, value_name = "FILE")]
+    pub billed: Option<PathBuf>,
+    /// End after so many requests; without it, when it is interrupted
+    #[arg(long, value_name = "N")]
+    pub calls: Option<usize>,
+}
+
+pub(super) fn run(ctx: &mut Ctx<'_>, verb: Verb) -> Result<View, CliError> {
+    match verb {
+        Verb::Add(args) => endpoint_terms::add(ctx, args),
+        Verb::List => endpoint_terms::list(ctx),
+        Verb::Show(args) => endpoint_terms::show(ctx, &args),
+        Verb::Probe(args) => probed(ctx, &args),
+        Verb::Simulate(args) => simulate(ctx, &args),
+    }
+}
+
+/// Where a probe asks.
+struct ProbedPlace {
+    name: EndpointId,
+    url: BaseUrl,
+    dialect: Dialect,
+    auth: AuthForm,
+    key: Option<Secret>,
+}
+
+impl ProbedPlace {
+    /// The place that the command line names: a registered endpoint, or a URL.
+    fn of(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<Self, CliError> {
+        if let Some(id) = &args.endpoint {
+            let id = endpoint_terms::endpoint_id(id)?;
+            let (_, ledger, at) = home::view(ctx)?;
+            let endpoints = at.state(&ledger).fold::<Endpoints>();
+            return Self::registered(ctx, &endpoint_terms::found(endpoints, &id)?.said, args);
+        }
+        let url = args.url.as_deref().unwrap_or_default();
+        let key = key(ctx, args)?;
+        Ok(Self {
+            name: EndpointId::new("probed")
+                .map_err(|error| CliError::usage(error.to_string(), PROBE_HELP))?,
+            url: endpoint_terms::base_url(url, PROBE_HELP)?,
+            dialect: args.dialect,
+            auth: match key {
+                Some(_) => dialect::usual_auth(args.dialect),
+                None => AuthForm::None,
+            },
+            key,
+        })
+    }
+
+    /// A registered endpoint; its key comes from its variable, where no option names another place.
+    fn registered(
+        ctx: &Ctx<'_>,
+        said: &EndpointRegistered,
+        args: &ProbeArgs,
+    ) -> Result<Self, CliError> {
+        let only = said.model.as_ref().map(Text::as_str);
+        if let Some(only) = only.filter(|only| *only != args.model) {
+            let message = format!(
+                "{} is registered for the model {only} alone, not for {}",
+                said.endpoint, args.model
+            );
+            return Err(CliError::refused(
+                message,
+                terms::show_command(&said.endpoint),
+            ));
+        }
+        let usual = terms::key_variable(&said.endpoint);
+        let key = match key(ctx, args)? {
+            None if said.auth != AuthForm::None => {
+                let missing = || {
+                    let message = format!("the key of {}: {usual} is not set", said.endpoint);
+                    CliError::input(message, format!("export {usual}=…"))
+                };
+                let text = ctx.variable(&usual).ok_or_else(missing)?;
+                Some(Secret::new(text.trim().to_owned()))
+            }
+            key => key,
+        };
+        Ok(Self {
+            name: said.endpoint.clone(),
+            url: said.url.clone(),
+            dialect: said.dialect,
+            auth: said.auth,
+            key,
+        })
+    }
+}
+
+/// The key of an endpoint; none where no option names one.
+fn key(ctx: &Ctx<'_>, args: &ProbeArgs) -> Result<Option<Secret>, CliError> {
+    let text = match (&args.key_env, &args.key_file) {
+        (None, None) => return Ok(None),
+        (Some(name), _) => {
+            let missing = || {
+                let message = format!("--key-env {name}: the variable is not set");
+                CliError::input(message, format!("export {name}=…"))
+            };
+            ctx.variable(name).ok_or_else(missing)?.to_owned()
+        }
+        (None, Some(path)) => {
+            let bytes = ambient::read_secret(&ctx.path(path))?;
+            let wrong = |_| {
+                let message = format!("--key-file {}: it is no text", path.display());
+                CliError::input(message, PROBE_HELP)
+            };
+            String::from_utf8(bytes).map_err(wrong)?
+        }
+    };
+    Ok(Some(Secret::new(text.trim().to_owned())))
+}
+
+fn probed(ctx: &mut Ctx<'_>, args: &ProbeArgs) -> Result<View, CliError> {
+    let place = ProbedPlace::of(ctx, args)?;
+    if !place.url.is_loopback() {
+        let message = format!(
+            "{} is not on this machine: what a provider answers may cost money, and calls are not on record yet",
+            place.url
+        );
+        return Err(CliError::refused(message, SIMULATE_HELP));
+    }
+    let form = place.dialect;
+    let connection = Connection {
+        auth: place.auth,
+        key: place.key,
+        proxy: None,
+        timeouts: Timeouts::default(),
+        url: place.url.clone(),
+        headers: dialect::headers(form),
+    };
+    let opened = HttpDesk::open(&connection);
+    let mut desk = opened.map_err(|error| CliError::input(error.to_string(), PROBE_HELP))?;
+    let ambient = ctx.ambient();
+    let seed = ambient.random::<8>()?;
+    let jitter = SeedTree::of_number(u64::from_be_bytes(seed));
+    let stops = ports::interrupts()?;
+    let mut progress = ctx.progress("asks");
+    let findings = probe::probe(
+        (&mut desk, dialect::wire(form)),
+        (&place.name, &args.model),
+        (DispatchRules::default(), jitter),
+        &|| ambient.now(),
+        &mut |done, all| {
+            progress.at(done, all);
+            !stops.came()
+        },
+    );
+    Ok(views::probed((&place.url, form, &args.model), &findings))
+}
+
+fn simulate(ctx: &mut Ctx<'_>, args: &EndpointSimulateArgs) -> Result<View, CliError> {
+    let script = match &args.script {
+        None => Script::default(),
+        Some(path) => {
+            let bytes = ctx.read(path)?;
+            let text = String::from_utf8_lossy(&bytes);
+            Script::parse(&text).map_err(|error| {
+                CliError::input(format!("{}: {error}", path.display()), SIMULATE_HELP)
+            })?
+        }
+    };
+    let options = DoubleOptions {
+        listen: Some(args.listen),
+        seed: args.seed,
+        script,
+        key: None,
+    };
+    let started = Double::start(options);
+    let double = started.map_err(|error| {
+        let message = format!("--listen {}: {error}", args.listen);
+        CliError::usage(message, SIMULATE_HELP)
+    })?;
+    let url = format!("http://{}", double.address());
+    ctx.note(&format!("listening on {url}"));
+    ctx.note(&format!(
+        "next: clover endpoint probe --url {url} --model m-1"
+    ));
+    let stops = ports::interrupts()?;
+    let is_done = |double: &Double| {
+        args.calls
+            .is_some_and(|calls| double.billed().len() >= calls)
+    };
+    while !stops.came() && !is_done(&double) {
+        ambient::sleep(LOOK);
+    }
+    let billed = double.ended();
+    let file = match &args.billed {
+        None => None,
+        Some(path) => {
+            let lines = billed
+                .iter()
+                .map(|call| serde_json::json!(call).to_string() + "\n");
+            let text: String = lines.collect();
+            ambient::replace(&ctx.path(path), text.as_bytes(), false)?;
+            Some(path.display().to_string())
+        }
+    };
+    let sum = |of: fn(&BilledCall) -> u64| billed.iter().map(of).fold(0, u64::saturating_add);
+    let tokens = (sum(|call| call.input), sum(|call| call.output));
+    let sums = (billed.len() as u64, tokens.0, tokens.1);
+    Ok(views::double_ended(url, sums, file))
+}

@@ -1,0 +1,101 @@
+//! Messages of Anthropic: `POST /v1/messages`. It has no seed and no log-probabilities.
+
+use clover_workflow::ask::ModelAsk;
+use clover_workflow::ask::Speaker;
+use clover_workflow::ask::WireForm;
+use clover_workflow::ask::reading::ReplyReading;
+use clover_workflow::ask::reading::StopCause;
+use serde::Deserialize;
+use serde_json::Map;
+use serde_json::json;
+
+/// The dialect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Anthropic;
+
+#[derive(Debug, Deserialize)]
+struct MessageBody {
+    model: Option<String>,
+    stop_reason: Option<String>,
+    content: Vec<MessagePart>,
+    usage: Option<MessageUsage>,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessagePart {
+    text: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageUsage {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+impl WireForm for Anthropic {
+    fn has_logprobs(&self) -> bool {
+        false
+    }
+
+    fn has_seed(&self) -> bool {
+        false
+    }
+
+    fn request(&self, ask: &ModelAsk) -> (String, Vec<u8>) {
+        let mut body = Map::new();
+        body.insert("model".to_owned(), json!(ask.model));
+        let system = super::said(ask, Speaker::System);
+        if !system.is_empty() {
+            body.insert("system".to_owned(), json!(system));
+        }
+        let user = json!([{"role": "user", "content": super::said(ask, Speaker::User)}]);
+        body.insert("messages".to_owned(), user);
+        let limit = json!(ask.decoding.max_output_tokens);
+        body.insert("max_tokens".to_owned(), limit);
+        if let Some(micro) = ask.decoding.temperature_micro {
+            body.insert("temperature".to_owned(), super::temperature(micro));
+        }
+        if let Some(schema) = super::schema(&ask.format) {
+            let format = json!({"type": "json_schema", "schema": schema});
+            body.insert("output_config".to_owned(), json!({"format": format}));
+        }
+        ("/v1/messages".to_owned(), super::bytes(body))
+    }
+
+    fn read(&self, body: &[u8]) -> Option<ReplyReading> {
+        let body: MessageBody = serde_json::from_slice(body).ok()?;
+        let stop = match body.stop_reason.as_deref() {
+            Some("end_turn" | "stop_sequence") => StopCause::Done,
+            Some("max_tokens") => StopCause::Limit,
+            Some("refusal") => StopCause::Refusal,
+            _ => StopCause::Other,
+        };
+        let usage = body.usage.as_ref();
+        let says_cache = usage.is_some_and(|of| of.cache_read_input_tokens.is_some());
+        let tokens = body.usage.map(|of| {
+            let read = of.cache_read_input_tokens.unwrap_or(0);
+            let written = of.cache_creation_input_tokens.unwrap_or(0);
+            // Its input counts neither what was read from a cache nor what was written to one.
+            let input = of.input_tokens.saturating_add(read).saturating_add(written);
+            super::tokens([input, read, written], [of.output_tokens, 0], None)
+        });
+        let texts = body.content.iter().filter_map(|part| part.text.as_deref());
+        Some(ReplyReading {
+            text: texts.collect(),
+            model: body.model,
+            fingerprint: None,
+            finish: body.stop_reason,
+            stop,
+            tokens: tokens.map(|(tokens, _)| tokens),
+            tokens_fit: true,
+            says_cache,
+            logprobs: Vec::new(),
+        })
+    }
+
+    fn complaint(&self, body: &[u8]) -> String {
+        super::complaint(body)
+    }
+}

@@ -1,0 +1,199 @@
+//! `generateContent` of Gemini: `POST /v1beta/models/MODEL:generateContent`. The key never stands in the address.
+
+use clover_workflow::ask::AnswerFormat;
+use clover_workflow::ask::ModelAsk;
+use clover_workflow::ask::Speaker;
+use clover_workflow::ask::WireForm;
+use clover_workflow::ask::reading::ReplyReading;
+use clover_workflow::ask::reading::StopCause;
+use clover_workflow::ask::reading::TokenMass;
+use serde::Deserialize;
+use serde_json::Map;
+use serde_json::Value;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::ALTERNATIVES;
+
+/// The dialect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gemini;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContentBody {
+    model_version: Option<String>,
+    #[serde(default)]
+    candidates: Vec<Candidate>,
+    prompt_feedback: Option<Feedback>,
+    usage_metadata: Option<ContentUsage>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback {
+    block_reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    content: Option<CandidateContent>,
+    finish_reason: Option<String>,
+    logprobs_result: Option<LogprobsResult>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CandidateContent {
+    #[serde(default)]
+    parts: Vec<CandidatePart>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CandidatePart {
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LogprobsResult {
+    #[serde(default)]
+    top_candidates: Vec<TopCandidates>,
+}
+
+#[derive(Debug, Deserialize)]
+struct TopCandidates {
+    #[serde(default)]
+    candidates: Vec<TopCandidate>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TopCandidate {
+    token: String,
+    log_probability: Box<RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContentUsage {
+    prompt_token_count: u64,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+    total_token_count: Option<u64>,
+}
+
+impl WireForm for Gemini {
+    fn has_logprobs(&self) -> bool {
+        true
+    }
+
+    fn has_seed(&self) -> bool {
+        true
+    }
+
+    fn request(&self, ask: &ModelAsk) -> (String, Vec<u8>) {
+        let text = |text: String| json!({"parts": [{"text": text}]});
+        let mut body = Map::new();
+        let system = super::said(ask, Speaker::System);
+        if !system.is_empty() {
+            body.insert("systemInstruction".to_owned(), text(system));
+        }
+        let user = json!({"role": "user", "parts": [{"text": super::said(ask, Speaker::User)}]});
+        body.insert("contents".to_owned(), json!([user]));
+        let mut how = Map::new();
+        let limit = json!(ask.decoding.max_output_tokens);
+        how.insert("maxOutputTokens".to_owned(), limit);
+        if let Some(micro) = ask.decoding.temperature_micro {
+            how.insert("temperature".to_owned(), super::temperature(micro));
+        }
+        if let Some(seed) = ask.decoding.seed {
+            how.insert("seed".to_owned(), json!(seed));
+        }
+        if let Some(schema) = super::schema(&ask.format) {
+            how.insert("responseMimeType".to_owned(), json!("application/json"));
+            how.insert("responseJsonSchema".to_owned(), schema);
+        }
+        if ask.format == AnswerFormat::Logprobs {
+            how.insert("responseLogprobs".to_owned(), json!(true));
+            how.insert("logprobs".to_owned(), json!(ALTERNATIVES));
+        }
+        body.insert("generationConfig".to_owned(), Value::Object(how));
+        // A model's name stands in the path: what is not plain there is escaped.
+        let model = ask.model.bytes().map(|byte| {
+            if byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        });
+        let path = format!(
+            "/v1beta/models/{}:generateContent",
+            model.collect::<String>()
+        );
+        (path, super::bytes(body))
+    }
+
+    fn read(&self, body: &[u8]) -> Option<ReplyReading> {
+        let body: ContentBody = serde_json::from_slice(body).ok()?;
+        let blocked = body.prompt_feedback.and_then(|of| of.block_reason);
+        let candidate = body.candidates.into_iter().next();
+        if candidate.is_none() && blocked.is_none() {
+            return None;
+        }
+        let finish = candidate.as_ref().and_then(|of| of.finish_reason.clone());
+        let finish = blocked.clone().or(finish);
+        let stop = match finish.as_deref() {
+            _ if blocked.is_some() => StopCause::Filter,
+            Some("STOP") => StopCause::Done,
+            Some("MAX_TOKENS") => StopCause::Limit,
+            Some("SAFETY" | "PROHIBITED_CONTENT" | "BLOCKLIST" | "RECITATION") => StopCause::Filter,
+            _ => StopCause::Other,
+        };
+        let usage = body.usage_metadata.as_ref();
+        let says_cache = usage.is_some_and(|of| of.cached_content_token_count.is_some());
+        let tokens = body.usage_metadata.map(|of| {
+            let read = of.cached_content_token_count.unwrap_or(0);
+            let thoughts = of.thoughts_token_count.unwrap_or(0);
+            let output = of.candidates_token_count.unwrap_or(0);
+            let output = output.saturating_add(thoughts);
+            let input = [of.prompt_token_count, read, 0];
+            super::tokens(input, [output, thoughts], of.total_token_count)
+        });
+        let (content, logprobs) = match candidate {
+            Some(of) => (of.content, of.logprobs_result),
+            None => (None, None),
+        };
+        let parts = content.map(|of| of.parts).unwrap_or_default();
+        let spoken = parts.iter().filter(|part| !part.thought);
+        let texts = spoken.filter_map(|part| part.text.as_deref());
+        let given = logprobs.map(|of| of.top_candidates).unwrap_or_default();
+        Some(ReplyReading {
+            text: texts.collect(),
+            model: body.model_version,
+            fingerprint: None,
+            finish,
+            stop,
+            tokens: tokens.map(|(tokens, _)| tokens),
+            tokens_fit: tokens.is_none_or(|(_, fit)| fit),
+            says_cache,
+            logprobs: given.iter().map(masses).collect(),
+        })
+    }
+
+    fn complaint(&self, body: &[u8]) -> String {
+        super::complaint(body)
+    }
+}
+
+fn masses(of: &TopCandidates) -> Vec<TokenMass> {
+    let all = of.candidates.iter();
+    let mass = all.map(|of| TokenMass {
+        token: of.token.clone(),
+        logprob_micro: super::logprob_micro(&of.log_probability),
+    });
+    mass.collect()
+}

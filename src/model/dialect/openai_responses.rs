@@ -1,0 +1,177 @@
+//! Responses of OpenAI: `POST /responses`. Nothing is stored there.
+
+use clover_workflow::ask::AnswerFormat;
+use clover_workflow::ask::ModelAsk;
+use clover_workflow::ask::Speaker;
+use clover_workflow::ask::WireForm;
+use clover_workflow::ask::reading::ReplyReading;
+use clover_workflow::ask::reading::StopCause;
+use clover_workflow::ask::reading::TokenMass;
+use serde::Deserialize;
+use serde_json::Map;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::ALTERNATIVES;
+
+/// The dialect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenaiResponses;
+
+#[derive(Debug, Deserialize)]
+struct ResponseBody {
+    model: Option<String>,
+    status: Option<String>,
+    incomplete_details: Option<Incomplete>,
+    output: Vec<OutputItem>,
+    usage: Option<ResponseUsage>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Incomplete {
+    reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OutputItem {
+    #[serde(default)]
+    content: Vec<OutputPart>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OutputPart {
+    text: Option<String>,
+    refusal: Option<String>,
+    #[serde(default)]
+    logprobs: Vec<OutputToken>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OutputToken {
+    token: String,
+    logprob: Box<RawValue>,
+    #[serde(default)]
+    top_logprobs: Vec<OutputAlternative>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OutputAlternative {
+    token: String,
+    logprob: Box<RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ResponseUsage {
+    input_tokens: u64,
+    output_tokens: u64,
+    total_tokens: Option<u64>,
+    input_tokens_details: Option<ResponseInput>,
+    output_tokens_details: Option<ResponseOutput>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ResponseInput {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ResponseOutput {
+    reasoning_tokens: Option<u64>,
+}
+
+impl WireForm for OpenaiResponses {
+    fn has_logprobs(&self) -> bool {
+        true
+    }
+
+    fn has_seed(&self) -> bool {
+        false
+    }
+
+    fn request(&self, ask: &ModelAsk) -> (String, Vec<u8>) {
+        let mut body = Map::new();
+        body.insert("model".to_owned(), json!(ask.model));
+        let instructions = super::said(ask, Speaker::System);
+        if !instructions.is_empty() {
+            body.insert("instructions".to_owned(), json!(instructions));
+        }
+        body.insert("input".to_owned(), json!(super::said(ask, Speaker::User)));
+        body.insert("store".to_owned(), json!(false));
+        let limit = json!(ask.decoding.max_output_tokens);
+        body.insert("max_output_tokens".to_owned(), limit);
+        if let Some(micro) = ask.decoding.temperature_micro {
+            body.insert("temperature".to_owned(), super::temperature(micro));
+        }
+        if let Some(schema) = super::schema(&ask.format) {
+            let format = json!({
+                "type": "json_schema", "name": "answer", "strict": true, "schema": schema,
+            });
+            body.insert("text".to_owned(), json!({"format": format}));
+        }
+        if ask.format == AnswerFormat::Logprobs {
+            let include = json!(["message.output_text.logprobs"]);
+            body.insert("include".to_owned(), include);
+            body.insert("top_logprobs".to_owned(), json!(ALTERNATIVES));
+        }
+        ("/responses".to_owned(), super::bytes(body))
+    }
+
+    fn read(&self, body: &[u8]) -> Option<ReplyReading> {
+        let body: ResponseBody = serde_json::from_slice(body).ok()?;
+        let parts: Vec<_> = body.output.into_iter().flat_map(|of| of.content).collect();
+        let refused = parts.iter().any(|part| part.refusal.is_some());
+        let reason = body.incomplete_details.and_then(|of| of.reason);
+        let stop = match (body.status.as_deref(), reason.as_deref()) {
+            _ if refused => StopCause::Refusal,
+            (_, Some("max_output_tokens")) => StopCause::Limit,
+            (_, Some("content_filter")) => StopCause::Filter,
+            (Some("completed"), _) => StopCause::Done,
+            _ => StopCause::Other,
+        };
+        let usage = body.usage.as_ref();
+        let says_cache = usage.is_some_and(|of| {
+            let details = of.input_tokens_details.as_ref();
+            details.is_some_and(|of| of.cached_tokens.is_some())
+        });
+        let tokens = body.usage.map(|of| {
+            let input = of.input_tokens_details.as_ref();
+            let read = input.and_then(|of| of.cached_tokens).unwrap_or(0);
+            let written = input.and_then(|of| of.cache_write_tokens).unwrap_or(0);
+            let output = of.output_tokens_details.as_ref();
+            let reasoning = output.and_then(|of| of.reasoning_tokens).unwrap_or(0);
+            let input = [of.input_tokens, read, written];
+            super::tokens(input, [of.output_tokens, reasoning], of.total_tokens)
+        });
+        let texts = parts.iter().filter_map(|part| part.text.as_deref());
+        let text = texts.collect();
+        let given = parts.iter().flat_map(|part| &part.logprobs);
+        Some(ReplyReading {
+            model: body.model,
+            fingerprint: None,
+            finish: reason.or(body.status),
+            stop,
+            text,
+            tokens: tokens.map(|(tokens, _)| tokens),
+            tokens_fit: tokens.is_none_or(|(_, fit)| fit),
+            says_cache,
+            logprobs: given.map(masses).collect(),
+        })
+    }
+
+    fn complaint(&self, body: &[u8]) -> String {
+        super::complaint(body)
+    }
+}
+
+fn masses(token: &OutputToken) -> Vec<TokenMass> {
+    let mass = |token: &str, logprob: &RawValue| TokenMass {
+        token: token.to_owned(),
+        logprob_micro: super::logprob_micro(logprob),
+    };
+    if token.top_logprobs.is_empty() {
+        return vec![mass(&token.token, &token.logprob)];
+    }
+    let all = token.top_logprobs.iter();
+    all.map(|of| mass(&of.token, &of.logprob)).collect()
+}

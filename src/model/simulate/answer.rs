@@ -1,0 +1,250 @@
+//! What a double answers: by its seed and the request, and without a seed in the request also by how often it was asked.
+
+use clover_event::payload::endpoint::Dialect;
+use clover_ground::digest::Digest;
+use clover_ground::seed::SeedTree;
+use serde_json::Value;
+use serde_json::json;
+
+use super::VERSION_SUFFIX;
+use super::script::Fault;
+use super::script::SaidUsage;
+
+/// Words that free answers are made of.
+const WORDS: [&str; 8] = [
+    "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron",
+];
+/// Words of a free answer.
+const WORDS_SAID: u64 = 6;
+/// Bytes of a token, as the double counts them.
+const TOKEN_BYTES: usize = 4;
+
+/// What a request asks for, whatever its dialect.
+#[derive(Clone, Debug)]
+struct WantedAnswer {
+    choices: Vec<String>,
+    limit: u64,
+    logprobs: bool,
+    model: String,
+    seed: Option<u64>,
+    warm: bool,
+}
+
+/// An answer with what it bills.
+#[derive(Clone, Debug)]
+pub(super) struct SimulatedAnswer {
+    pub(super) body: String,
+    pub(super) model: String,
+    pub(super) input: u64,
+    pub(super) output: u64,
+}
+
+/// The dialect of a path; `None` where there is none.
+pub(super) fn dialect_of(path: &str) -> Option<Dialect> {
+    let path = path.split('?').next().unwrap_or_default();
+    match path {
+        path if path.ends_with("/chat/completions") => Some(Dialect::OpenaiChat),
+        path if path.ends_with("/responses") => Some(Dialect::OpenaiResponses),
+        path if path.ends_with("/messages") => Some(Dialect::Anthropic),
+        path if path.ends_with(":generateContent") => Some(Dialect::Gemini),
+        _ => None,
+    }
+}
+
+fn wanted(dialect: Dialect, path: &str, body: &Value, ignored: &[String]) -> WantedAnswer {
+    let follows = |name: &str| !ignored.iter().any(|of| of == name);
+    let config = &body["generationConfig"];
+    let (schema, limit, seed, temperature, logprobs) = match dialect {
+        Dialect::OpenaiChat => (
+            &body["response_format"]["json_schema"]["schema"],
+            body.get("max_completion_tokens").or(body.get("max_tokens")),
+            &body["seed"],
+            &body["temperature"],
+            body["logprobs"] == json!(true),
+        ),
+        Dialect::OpenaiResponses => (
+            &body["text"]["format"]["schema"],
+            body.get("max_output_tokens"),
+            &Value::Null,
+            &body["temperature"],
+            body["include"].is_array(),
+        ),
+        Dialect::Anthropic => (
+            &body["output_config"]["format"]["schema"],
+            body.get("max_tokens"),
+            &Value::Null,
+            &body["temperature"],
+            false,
+        ),
+        Dialect::Gemini => (
+            &config["responseJsonSchema"],
+            config.get("maxOutputTokens"),
+            &config["seed"],
+            &config["temperature"],
+            config["responseLogprobs"] == json!(true),
+        ),
+    };
+    let choices = schema["properties"]["choice"]["enum"].as_array();
+    let choices = choices.into_iter().flatten().filter_map(Value::as_str);
+    let in_path = path
+        .rsplit('/')
+        .next()
+        .and_then(|name| name.strip_suffix(":generateContent"));
+    let model = body["model"].as_str().or(in_path).unwrap_or("model");
+    WantedAnswer {
+        choices: choices
+            .filter(|_| follows("json_schema"))
+            .map(str::to_owned)
+            .collect(),
+        limit: limit
+            .and_then(Value::as_u64)
+            .filter(|_| follows("limit"))
+            .unwrap_or(u64::MAX),
+        logprobs: logprobs && follows("logprobs"),
+        model: model.to_owned(),
+        seed: seed.as_u64().filter(|_| follows("seed")),
+        warm: temperature.as_f64().is_none_or(|of| of > 0.0) && follows("temperature"),
+    }
+}
+
+/// The answer to a request that was asked `asked` times before.
+pub(super) fn answer(
+    (dialect, path): (Dialect, &str),
+    body: &Value,
+    (seed, asked): (u64, u64),
+    fault: &Fault,
+) -> SimulatedAnswer {
+    let wanted = wanted(dialect, path, body, &fault.ignore);
+    let digest = Digest::sha256(body.to_string().as_bytes());
+    let mut tree = SeedTree::of_number(seed).child(&digest.to_hex());
+    if wanted.warm && wanted.seed.is_none() {
+        tree = tree.child(&asked.to_string());
+    }
+    let drawn = tree.seed();
+    let number = |at: usize| usize::from(drawn[at % drawn.len()]);
+    let words: Vec<&str> = match wanted.choices.len() {
+        0 => (0..WORDS_SAID.min(wanted.limit))
+            .zip(0..)
+            .map(|(_, at)| WORDS[number(at) % WORDS.len()])
+            .collect(),
+        _ => Vec::new(),
+    };
+    let (text, cut) = match wanted.choices.len() {
+        0 => (words.join(" "), wanted.limit < WORDS_SAID),
+        some => {
+            let choice = &wanted.choices[number(0) % some];
+            (json!({"choice": choice}).to_string(), false)
+        }
+    };
+    let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(TOKEN_BYTES)).unwrap_or(u64::MAX);
+    let input = tokens(body.to_string().len());
+    let output = if words.is_empty() {
+        tokens(text.len())
+    } else {
+        words.len() as u64
+    };
+    let suffix = VERSION_SUFFIX;
+    let model = fault.model.clone();
+    let model = model.unwrap_or_else(|| format!("{}{suffix}", wanted.model));
+    let said = match fault.usage {
+        None => Some([input, output]),
+        Some(SaidUsage::Absent) => None,
+        Some(SaidUsage::Huge) => Some([1_u64 << 40, output]),
+    };
+    let logprobs = wanted.logprobs.then_some(words.as_slice());
+    let written = BodyWriter {
+        model: &model,
+        text: &text,
+        cut,
+        said,
+        logprobs,
+    };
+    SimulatedAnswer {
+        body: written.body(dialect).to_string(),
+        model,
+        input,
+        output,
+    }
+}
+
+/// What is written, whatever its dialect.
+#[derive(Clone, Copy)]
+struct BodyWriter<'a> {
+    model: &'a str,
+    text: &'a str,
+    cut: bool,
+    said: Option<[u64; 2]>,
+    logprobs: Option<&'a [&'a str]>,
+}
+
+impl BodyWriter<'_> {
+    fn stop(&self, limit: &str, done: &str) -> String {
+        if self.cut { limit } else { done }.to_owned()
+    }
+
+    /// Half the mass for the word that is said, a quarter for another.
+    fn masses(&self) -> Vec<Value> {
+        let words = self.logprobs.unwrap_or_default().iter();
+        let each = words.map(|word| {
+            json!({"token": word, "logprob": -0.693_147, "top_logprobs": [
+                {"token": word, "logprob": -0.693_147}, {"token": "iris", "logprob": -1.386_294}]})
+        });
+        each.collect()
+    }
+
+    fn usage(&self, [input, output]: [&str; 2], total: Option<&str>) -> Value {
+        let Some([said_input, said_output]) = self.said else {
+            return Value::Null;
+        };
+        let mut of = json!({input: said_input, output: said_output});
+        if let Some(total) = total {
+            of[total] = json!(said_input + said_output);
+        }
+        of
+    }
+
+    fn body(&self, dialect: Dialect) -> Value {
+        match dialect {
+            Dialect::OpenaiChat => json!({
+                "id": "chatcmpl-1", "object": "chat.completion", "model": self.model,
+                "system_fingerprint": "fp_double",
+                "choices": [{"index": 0, "finish_reason": self.stop("length", "stop"),
+                    "message": {"role": "assistant", "content": self.text, "refusal": null},
+                    "logprobs": self.logprobs.map(|_| json!({"content": self.masses()}))}],
+                "usage": self.usage(["prompt_tokens", "completion_tokens"], Some("total_tokens")),
+            }),
+            Dialect::OpenaiResponses => json!({
+                "id": "resp_1", "object": "response", "model": self.model,
+                "status": self.stop("incomplete", "completed"),
+                "incomplete_details": self.cut.then(|| json!({"reason": "max_output_tokens"})),
+                "output": [{"type": "message", "content": [
+                    {"type": "output_text", "text": self.text, "logprobs": self.masses()}]}],
+                "usage": self.usage(["input_tokens", "output_tokens"], Some("total_tokens")),
+            }),
+            Dialect::Anthropic => json!({
+                "id": "msg_1", "type": "message", "model": self.model,
+                "stop_reason": self.stop("max_tokens", "end_turn"),
+                "content": [{"type": "text", "text": self.text}],
+                "usage": self.usage(["input_tokens", "output_tokens"], None),
+            }),
+            Dialect::Gemini => self.gemini(),
+        }
+    }
+
+    fn gemini(&self) -> Value {
+        let words = self.logprobs.map(|words| {
+            let each = words
+                .iter()
+                .map(|word| json!({"candidates": [{"token": word, "logProbability": -0.693_147}]}));
+            json!({"topCandidates": each.collect::<Vec<_>>()})
+        });
+        let names = ["promptTokenCount", "candidatesTokenCount"];
+        json!({
+            "modelVersion": self.model,
+            "candidates": [{"finishReason": self.stop("MAX_TOKENS", "STOP"),
+                "content": {"role": "model", "parts": [{"text": self.text}]},
+                "logprobsResult": words}],
+            "usageMetadata": self.usage(names, Some("totalTokenCount")),
+        })
+    }
+}
