@@ -90,7 +90,7 @@ pub fn written() -> &'static [Sample] {
 }
 
 /// Who makes samples, in the order in which they are listed.
-const MAKERS: [fn() -> Vec<Sample>; 28] = [
+const MAKERS: [fn() -> Vec<Sample>; 29] = [
     of_lines,
     super::tampered_iterations::all,
     super::tampered_gates::all,
@@ -119,6 +119,7 @@ const MAKERS: [fn() -> Vec<Sample>; 28] = [
     super::tampered_seen::all,
     super::tampered_rows::all,
     super::tampered_scales::all,
+    super::tampered_tainted::all,
 ];
 
 /// Samples around single lines, and around a pre-registered gate.
@@ -1462,10 +1463,12 @@ pub fn documents(sample: &Sample) -> BTreeMap<&'static str, String> {
         None => (
             "pass",
             match super::computed::found_again(sample.name) {
-                None if sample.name == super::computed::HIDES => {
-                    "**Must be found:** nothing by a verifier, for neither writes reports. `clover replay`, on a ledger that \
-                     holds these entries, says that `report.published` differs: `assumptions_digest`."
-                        .to_owned()
+                None if super::computed::is_hiding(sample.name) => {
+                    let path = super::computed::differing(sample.name);
+                    format!(
+                        "**Must be found:** nothing by a verifier, for neither writes reports. `clover replay`, on a ledger that \
+                         holds these entries, says that `report.published` differs: `{path}`."
+                    )
                 }
                 None => "**Must be found:** nothing. The verdict is `VERIFIED`.".to_owned(),
                 Some(rule) => format!(
