@@ -120,6 +120,7 @@ const MAKERS: [fn() -> Vec<Sample>; 29] = [
     super::tampered_rows::all,
     super::tampered_endpoints::all,
     super::tampered_scales::all,
+    super::tampered_tainted::all,
 ];
 
 /// Samples around single lines, and around a pre-registered gate.
@@ -1463,10 +1464,12 @@ pub fn documents(sample: &Sample) -> BTreeMap<&'static str, String> {
         None => (
             "pass",
             match super::computed::found_again(sample.name) {
-                None if sample.name == super::computed::HIDES => {
-                    "**Must be found:** nothing by a verifier, for neither writes reports. `clover replay`, on a ledger that \
-                     holds these entries, says that `report.published` differs: `assumptions_digest`."
-                        .to_owned()
+                None if super::computed::is_hiding(sample.name) => {
+                    let path = super::computed::differing(sample.name);
+                    format!(
+                        "**Must be found:** nothing by a verifier, for neither writes reports. `clover replay`, on a ledger that \
+                         holds these entries, says that `report.published` differs: `{path}`."
+                    )
                 }
                 None => "**Must be found:** nothing. The verdict is `VERIFIED`.".to_owned(),
                 Some(rule) => format!(
