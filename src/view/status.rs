@@ -177,6 +177,22 @@ pub fn status(state: &State, beside: Surroundings, failing: &[Standing], now: Ti
         let rows = rows.map(|of| format!("{} {}", of.table, thousands(of.rows)));
         pairs.push(("rows", rows.collect::<Vec<_>>().join(" · ")));
     }
+    pairs.extend(doubts(&facts, state));
+    view.pairs(pairs);
+    if !facts.experiments.is_empty() {
+        view.gap();
+        experiment::table(&mut view, &facts.experiments);
+    }
+    if !facts.budgets.is_empty() {
+        view.gap();
+        budget::table(&mut view, &facts.budgets);
+    }
+    view.checkpoint = Some((facts.size, facts.root));
+    view
+}
+
+/// What stands against what is recorded: assumptions that fail, tainted reads, dates that have passed.
+fn doubts(facts: &Status, state: &State) -> Vec<(&'static str, String)> {
     let failing = facts.failing.iter().map(|of| match &of.experiment {
         Some(experiment) => format!("{} fail in {experiment}", of.code),
         None => format!("{} fail", of.code),
@@ -192,22 +208,10 @@ pub fn status(state: &State, beside: Surroundings, failing: &[Standing], now: Ti
         ("access", access::taint_lines(state)),
         ("overdue", overdue.collect()),
     ];
-    for (name, lines) in lines {
-        if !lines.is_empty() {
-            pairs.push((name, lines.join(" · ")));
-        }
-    }
-    view.pairs(pairs);
-    if !facts.experiments.is_empty() {
-        view.gap();
-        experiment::table(&mut view, &facts.experiments);
-    }
-    if !facts.budgets.is_empty() {
-        view.gap();
-        budget::table(&mut view, &facts.budgets);
-    }
-    view.checkpoint = Some((facts.size, facts.root));
-    view
+    let found = lines.into_iter().filter(|(_, lines)| !lines.is_empty());
+    found
+        .map(|(name, lines): (_, Vec<String>)| (name, lines.join(" · ")))
+        .collect()
 }
 
 /// The policy in words.

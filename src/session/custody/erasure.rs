@@ -46,6 +46,9 @@ pub enum Erasure {
 ///
 /// # Errors
 /// [`LedgerError`].
+///
+/// # Panics
+/// Never: nothing is a text.
 pub fn erased_at(ledger: &Ledger, subject: &Digest) -> Result<Option<u64>, LedgerError> {
     let like = SubjectErased {
         basis: Text::new("").expect("BUG: nothing is a text"),
