@@ -119,7 +119,8 @@ fn labels_from_1_to_5_and_a_judge_from_0_to_100_reach_a_verdict() {
     let report = one_line(&report);
     // It begins with what `iterate show` answers, which names the criteria that nobody ran.
     let answer = shown["data"]["answer"]["text"].as_str().unwrap();
-    let run = "it passed every criterion that was run on the confirm labels; P6 was not (NOT CHECKED).";
+    let run =
+        "it passed every criterion that was run on the confirm labels; P6 was not (NOT CHECKED).";
     assert!(answer.contains(run), "{answer}");
     let head = format!("<p class=\"lead\"><strong>{answer}");
     assert!(report.contains(&head), "{answer}");

@@ -572,6 +572,7 @@ fn an_erasure_that_leaves_the_key_is_refused_and_found() {
 
     let said = SubjectErased {
         basis: support::text("art 17"),
+        requester: None,
         subject: Digest::from_hex(subject).unwrap(),
     };
     let (_, seq) = release::said(&mut desk, "cem", &said.into(), false);
