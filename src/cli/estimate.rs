@@ -511,8 +511,7 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
     let recorded = if is_shown_alone(ctx, &args.terms.fit, &found) {
         None
     } else {
-        let recorded = append(ctx, &mut read, &found, events);
-        Some(recorded.map_err(compared_before)?)
+        Some(append(ctx, &mut read, &found, events)?)
     };
     Ok(shown.view(recorded, unrecorded(ctx, &found)))
 }
@@ -593,7 +592,8 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
     let recorded = if is_shown_alone(ctx, &args.terms.fit, &found) {
         None
     } else {
-        Some(append(ctx, &mut read, &found, events)?)
+        let recorded = append(ctx, &mut read, &found, events);
+        Some(recorded.map_err(compared_before)?)
     };
     Ok(shown.view(recorded, unrecorded(ctx, &found)))
 }

@@ -290,11 +290,7 @@ fn a_report_that_hides_what_was_found_is_another_when_it_is_written_again() {
     for (name, path) in [
         ("good-decision", None),
         ("good-report", None),
-        (computed::HIDES, Some(computed::differing(computed::HIDES))),
-        (
-            computed::HIDES_KIN,
-            Some(computed::differing(computed::HIDES_KIN)),
-        ),
+        (computed::HIDES, Some(computed::DIFFERING)),
     ] {
         let sample = samples.iter().find(|sample| sample.name == name).unwrap();
         let again = computed_reports::written_again(&sample.case);

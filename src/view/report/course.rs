@@ -26,6 +26,9 @@ use crate::view::word;
 /// Characters of what somebody said that a row shows.
 const SAID_MAX: usize = 160;
 
+/// Characters of a key id in a table: enough to tell keys apart, and the trail has the whole.
+const KEY_SHOWN: usize = 16;
+
 /// What somebody did about a patch, or about all of them.
 #[derive(Clone, Debug)]
 pub(super) struct Act<'c> {
@@ -226,7 +229,7 @@ fn live(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         ),
         Payload::KeyCompromised(said) => (
             "declared compromised",
-            format!("key {}", said.key_id),
+            format!("key {}…", &said.key_id.to_string()[..KEY_SHOWN]),
             format!(
                 "its entries are not relied on from seq {} on",
                 said.since_seq

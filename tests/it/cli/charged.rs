@@ -101,7 +101,7 @@ fn labels_are_charged_and_never_beyond_what_is_left() {
 #[test]
 fn labels_that_are_refused_cost_nothing_and_leave_nothing() {
     let mut desk = Desk::new();
-    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler");
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler --custodian cem");
     desk.ok("experiment register arena --title Arena --purpose testing");
     desk.ok("label design new calib --purpose calibrate --probability 1");
     desk.ok("label design new probes --purpose audit --probability 0.1");

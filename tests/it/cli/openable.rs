@@ -69,7 +69,11 @@ fn labels_that_were_sealed_once_others_could_be_read_are_missing() {
     let mut desk = desk();
     labels(&mut desk, (0..ROWS).filter(|at| at % 2 == 0));
     desk.ok("import labels labels.csv --design calib");
-    // Confirm is chosen by whoever has seen labels.
-    desk.ok("experiment split arena --seed 1 --hashed");
+    // Nobody who has seen labels of a cluster puts it into confirm.
+    desk.refused(
+        &["experiment", "split", "arena", "--seed", "1", "--hashed"],
+        11,
+        &["no open label of a confirm cluster"],
+    );
     assert_eq!(misses(&mut desk), [true, true]);
 }

@@ -360,7 +360,7 @@ fn reported(desk: &mut Desk) {
         csv.starts_with("seq,recorded_at,kind,experiment,holder,roles,author,event,leaf,says\r\n")
     );
     let words = ["report", "change", "exp-1@1.1", "-o", "change.csv"];
-    desk.refused(&words, 2, &["only a trail is written as CSV"]);
+    desk.refused(&words, 2, &["only a trail and dates are written as CSV"]);
     let words = ["report", "trail", "--from", "9", "--to", "3"];
     desk.refused(
         &words,

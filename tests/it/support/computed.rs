@@ -84,35 +84,13 @@ pub const COMPUTED: &[&str] = &[
 /// A sample whose report is not the one that its rulebook asks for: who writes it again finds that.
 pub const HIDES: &str = "report-hides-what-p6-found";
 
-/// The same of what a judge shares with a policy.
-pub const HIDES_KIN: &str = "report-hides-what-judges-share";
-
-/// Whether a sample publishes a report that its rulebook does not ask for.
-pub fn is_hiding(name: &str) -> bool {
-    [HIDES, HIDES_KIN].contains(&name)
-}
-
-/// Where such a report first differs from the one that is written again.
-pub fn differing(name: &str) -> &'static str {
-    if name == HIDES {
-        "assumptions_digest"
-    } else {
-        "bundle.blake3"
-    }
-}
-
-/// Whose report a sample publishes in place of its own: that of a history under the rulebook before.
-fn given(name: &str) -> Option<World> {
-    match name {
-        HIDES => Some(tampered_picked::reported(20)),
-        HIDES_KIN => Some(tampered_picked::reported_of_kin(22)),
-        _ => None,
-    }
-}
+/// Where that report first differs from the one that is written again.
+pub const DIFFERING: &str = "assumptions_digest";
 
 /// Samples under a rulebook that did not ask, where the numbers themselves say what is wrong.
 const FOUND_AGAIN: &[&str] = &[
     "environment-left-out-unasked",
+    "judges-compared-by-tainted-labels-unasked",
     "rescored-from-old-answers-unasked",
 ];
 
@@ -123,7 +101,7 @@ pub fn mend(samples: &mut [Sample]) {
         let known = known();
         let known: Vec<&[u8]> = known.iter().map(Vec::as_slice).collect();
         let of = samples.iter();
-        let of = of.filter(|sample| COMPUTED.contains(&sample.name) || is_hiding(sample.name));
+        let of = of.filter(|sample| COMPUTED.contains(&sample.name) || sample.name == HIDES);
         let each = of.map(|sample| {
             let lines = sample.case.ledger.split(|byte| *byte == b'\n');
             let lines: Vec<Vec<u8>> = lines
@@ -131,8 +109,8 @@ pub fn mend(samples: &mut [Sample]) {
                 .map(<[u8]>::to_vec)
                 .collect();
             let mut computed = told(&World::of(&lines), &known);
-            if let Some(other) = given(sample.name) {
-                computed.report_as(&told(&other, &known));
+            if sample.name == HIDES {
+                computed.report_as(&told(&tampered_picked::reported(20), &known));
             }
             let forged = Sample::forged(sample.name, sample.done, &computed.world, sample.first);
             let case = Case {

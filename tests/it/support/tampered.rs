@@ -1464,8 +1464,8 @@ pub fn documents(sample: &Sample) -> BTreeMap<&'static str, String> {
         None => (
             "pass",
             match super::computed::found_again(sample.name) {
-                None if super::computed::is_hiding(sample.name) => {
-                    let path = super::computed::differing(sample.name);
+                None if sample.name == super::computed::HIDES => {
+                    let path = super::computed::DIFFERING;
                     format!(
                         "**Must be found:** nothing by a verifier, for neither writes reports. `clover replay`, on a ledger that \
                          holds these entries, says that `report.published` differs: `{path}`."

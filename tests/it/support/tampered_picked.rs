@@ -96,26 +96,9 @@ pub fn reported(rulebook: u64) -> World {
     world
 }
 
-/// The same of a judge whose model is a policy that it judges.
-pub fn reported_of_kin(rulebook: u64) -> World {
-    let mut world = reported(rulebook);
-    let judge = world
-        .items
-        .iter_mut()
-        .find(|item| item.body["kind"] == "judge.registered");
-    judge.unwrap().body["data"]["model"] = "tuned".into();
-    world
-}
-
 /// Every sample of this family.
 pub fn all() -> Vec<Sample> {
     let mut rows = vec![
-        sample(
-            computed::HIDES_KIN,
-            "A judge is a policy that it judges, and a report says of judges what it said before rulebook 23: nothing of that.",
-            &reported_of_kin(23),
-            None,
-        ),
         sample(
             "good-report",
             "Nothing. A report says of assumptions what criterion P6 found, as rulebook 21 asks.",
