@@ -44,7 +44,11 @@ impl FolderNames {
 fn digested(name: &str) -> String {
     let mut out = escaped(name);
     let digest = Digest::blake3(name.as_bytes()).to_hex();
-    out.truncate(out.floor_char_boundary(LEN_MAX - DIGEST_OPEN.len() - 16));
+    let mut end = out.len().min(LEN_MAX - DIGEST_OPEN.len() - 16);
+    while !out.is_char_boundary(end) {
+        end -= 1;
+    }
+    out.truncate(end);
     // Not within an escape.
     let cut = out.rfind('%').filter(|at| out.len() - at < 3);
     out.truncate(cut.unwrap_or(out.len()));

@@ -20,15 +20,15 @@ use crate::source::CHECKPOINTS;
 
 /// What was expected of a file, and what was found.
 type Disagreement = (String, String);
+/// Checkpoints, each by the name of its line; and lines that are none.
+type KeptCheckpoints = (Vec<(String, SignedCheckpoint)>, Vec<Disagreement>);
 
 impl OpenBundle {
     /// The checkpoints beside the entries, each by the name of its line; and lines that are none.
     ///
     /// # Errors
     /// [`BundleError`] where they cannot be read.
-    pub fn kept(
-        &mut self,
-    ) -> Result<(Vec<(String, SignedCheckpoint)>, Vec<Disagreement>), BundleError> {
+    pub fn kept(&mut self) -> Result<KeptCheckpoints, BundleError> {
         let (mut kept, mut broken) = (Vec::new(), Vec::new());
         if !self.has(CHECKPOINTS) {
             broken.push((CHECKPOINTS.to_owned(), "no such file".to_owned()));

@@ -32,10 +32,10 @@ impl Checker<'_> {
             let said = kept.checkpoint();
             let leaves = usize::try_from(said.size).ok();
             let more = leaves.and_then(|size| self.walked.get(grown..size));
-            for leaf in more.unwrap_or_default() {
+            for leaf in more.into_iter().flatten() {
                 tree.push(*leaf);
+                grown += 1;
             }
-            grown += more.map_or(0, <[_]>::len);
             let problem = if more.is_none() {
                 let expected = format!("a size of at most {}", self.position);
                 Some((expected, format!("size {}", said.size)))
@@ -73,11 +73,10 @@ impl Checker<'_> {
         FilesBeside {
             keys: keys.map(|(id, key)| (*id, key.public_key.0)).collect(),
             log_key: log_key.and_then(|key| key.key().public_key().try_into().ok()),
-            experiments: self
-                .part
-                .as_mut()
-                .map(|part| std::mem::take(&mut part.experiments))
-                .unwrap_or_default(),
+            experiments: match &mut self.part {
+                Some(part) => std::mem::take(&mut part.experiments),
+                None => BTreeSet::new(),
+            },
         }
     }
 }

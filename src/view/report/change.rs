@@ -127,7 +127,7 @@ fn head(
         )
     });
     let rest = vec![
-        "Asked is who proposed, reviewed, approved, committed and deployed this change, and what came of it.".to_owned(),
+        "This record says who proposed, reviewed, approved, committed and deployed the change, and what came of it.".to_owned(),
         if is_committed {
             "It rests on the criteria and signatures below.".to_owned()
         } else {

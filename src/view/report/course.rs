@@ -229,7 +229,7 @@ fn live(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         ),
         Payload::KeyCompromised(said) => (
             "declared compromised",
-            format!("key {}…", &said.key_id.to_string()[..KEY_SHOWN]),
+            key_named(&said.key_id),
             format!(
                 "its entries are not relied on from seq {} on",
                 said.since_seq
@@ -237,6 +237,12 @@ fn live(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         ),
         _ => return None,
     })
+}
+
+/// A key by the first characters of its id.
+pub(super) fn key_named(id: &KeyId) -> String {
+    let id = id.to_string();
+    format!("key {}…", id.chars().take(KEY_SHOWN).collect::<String>())
 }
 
 /// A signature of a person: printed name, meaning, and what was said.
@@ -341,12 +347,11 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
         ));
     }
     if !by.contains_key("approved") {
-        text.push_str(
-            match LATE.iter().any(|(_, verb, _)| by.contains_key(verb)) {
-                true => " Nobody approved it before it was committed.",
-                false => " Nobody approved it.",
-            },
-        );
+        text.push_str(if LATE.iter().any(|(_, verb, _)| by.contains_key(verb)) {
+            " Nobody approved it before it was committed."
+        } else {
+            " Nobody approved it."
+        });
     }
     Some(Remark { events, text })
 }

@@ -136,7 +136,7 @@ pub fn document(
         people: None,
         period: period(&chronicle),
         rest: vec![
-            "Asked is which report or command gives what a framework asks of records, and what none gives.".to_owned(),
+            "This report says which report or command gives what a framework asks of records, and what none gives.".to_owned(),
             "A row is our reading of a text, and the text binds. Evidence is never the whole of what it asks.".to_owned(),
         ],
         separation: course::policy(source.state).into_iter().collect(),

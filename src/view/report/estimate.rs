@@ -100,7 +100,7 @@ fn put(part: &mut Chapter, tables: Vec<Table>, what: &str, why: &str) {
 /// What was asked, on what it rests, and what is not claimed.
 fn rest(chronicle: &Chronicle) -> Vec<String> {
     vec![
-        "Asked was what each policy is worth on the scale of labels, by scores of a judge that labels of people calibrate."
+        "This report says what each policy is worth on the scale of labels, by a judge that labels of people calibrate."
             .to_owned(),
         format!(
             "On record are {}, {} and {}.",
@@ -208,7 +208,7 @@ fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
             ),
             Payload::KeyCompromised(said) => (
                 "declared compromised",
-                format!("key {}", said.key_id),
+                course::key_named(&said.key_id),
                 said.reason.as_str().to_owned(),
             ),
             _ => return None,

@@ -49,7 +49,7 @@ pub fn document(
         people: None,
         period: period(&chronicle),
         rest: vec![
-            "Asked is what entries of the ledger support a requirement. Whether it is met is for people to judge, with the text itself at hand."
+            "This report lists the entries that support each requirement. People judge whether it is met, with the text itself at hand."
                 .to_owned(),
             "Evidence for a requirement is not the whole of what it asks.".to_owned(),
         ],

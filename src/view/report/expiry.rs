@@ -109,7 +109,7 @@ pub fn document(
         people: None,
         period: format!("As of entry {} and {now}.", source.through_seq),
         rest: vec![
-            "Asked is what expires when, what is overdue, and what then holds.".to_owned(),
+            "This report says what expires when, what is overdue, and what then holds.".to_owned(),
             before,
             "A date is what an entry says, or the day of the oldest entry and the days of a class."
                 .to_owned(),

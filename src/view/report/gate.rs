@@ -324,27 +324,36 @@ fn acts<'c>(chronicle: &'c Chronicle, id: &ManifestId, facts: &GateFacts) -> Vec
             ),
             Payload::KeyCompromised(said) => (
                 "declared compromised",
-                format!("key {}: {}", said.key_id, said.reason.as_str()),
+                format!(
+                    "{}: {}",
+                    course::key_named(&said.key_id),
+                    said.reason.as_str()
+                ),
             ),
             _ => return None,
         })
     };
-    let entries = chronicle.entries.iter();
-    let found = entries.filter_map(|entry| {
-        let (verb, said) = step(entry)?;
-        let is_step = matches!(
-            entry.event.kind(),
-            Kind::PromotionIssued | Kind::GateEstimated
-        );
-        Some(Act {
-            entry,
-            verb,
-            subject: id.to_string(),
-            said,
-            is_since: entry.seq > decided && !is_step,
-        })
-    });
-    found.collect()
+    let each = chronicle.entries.iter();
+    let each = each.filter_map(|entry| Some((entry, step(entry)?)));
+    each.map(|(entry, (verb, said))| act(entry, (verb, said), (id, decided)))
+        .collect()
+}
+
+/// What was done, and whether it came of the decision at `decided`.
+fn act<'c>(
+    entry: &'c ChronicleEntry,
+    (verb, said): (&'static str, String),
+    (id, decided): (&ManifestId, u64),
+) -> Act<'c> {
+    let kind = entry.event.kind();
+    let is_step = matches!(kind, Kind::PromotionIssued | Kind::GateEstimated);
+    Act {
+        entry,
+        verb,
+        subject: id.to_string(),
+        said,
+        is_since: entry.seq > decided && !is_step,
+    }
 }
 
 fn plan(chronicle: &Chronicle, id: &ManifestId, page: &Page<'_>) -> Chapter {

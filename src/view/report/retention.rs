@@ -45,7 +45,7 @@ pub fn document(source: &ReportSource<'_>) -> Result<Document, LedgerError> {
         people: None,
         period: period(&chronicle),
         rest: vec![
-            "Asked is what is kept for how long, what was erased, on which basis, and what is due.".to_owned(),
+            "This report says what is kept for how long, what was erased, on which basis, and what is due.".to_owned(),
             "Erasing destroys the key of a subject's texts in this ledger; entries, digests and numbers stay.".to_owned(),
             "Nothing is claimed of copies, backups and exports outside of this ledger.".to_owned(),
         ],

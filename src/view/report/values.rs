@@ -21,6 +21,7 @@ use crate::projection::bundle::Cell;
 use crate::projection::bundle::Plot;
 use crate::projection::bundle::Table;
 use crate::session::chronicle::Chronicle;
+use crate::session::chronicle::ChronicleEntry;
 use crate::view::estimate::said;
 use crate::view::estimate::said::SaidValue;
 use crate::view::estimate::said::SaidValues;
@@ -339,24 +340,9 @@ fn pair_now(all: &[AnsweredValues], said: &ContrastRecorded) -> (bool, String) {
     }
 }
 
-/// Every difference that was recorded. `newest` leaves out those that a newer one of the same pair replaced.
-pub(super) fn differences(
-    chronicle: &Chronicle,
-    all: &[AnsweredValues],
-    is_newest: bool,
-) -> Vec<Table> {
-    let columns = [
-        ("first", "first"),
-        ("second", "second"),
-        ("result", "result"),
-        ("difference", "first less second"),
-        ("interval", "interval"),
-        ("p", "p"),
-        ("p_adjusted", "p, corrected"),
-        ("of", "of"),
-        ("through_seq", "read through"),
-    ];
-    let said = |entry: &'_ crate::session::chronicle::ChronicleEntry| {
+/// The recorded differences with their places; of those of the same pair and terms the newest alone, where that is asked for.
+fn recorded_differences(chronicle: &Chronicle, is_newest: bool) -> Vec<(u64, ContrastRecorded)> {
+    let said = |entry: &ChronicleEntry| {
         let said: Option<&ContrastRecorded> = entry.event.payload.said();
         said.cloned().map(|said| (entry.seq, said))
     };
@@ -376,6 +362,27 @@ pub(super) fn differences(
         let last: BTreeMap<_, u64> = rows.iter().map(|(seq, of)| (key(of), *seq)).collect();
         rows.retain(|(seq, of)| last.get(&key(of)) == Some(seq));
     }
+    rows
+}
+
+/// Every difference that was recorded. `newest` leaves out those that a newer one of the same pair replaced.
+pub(super) fn differences(
+    chronicle: &Chronicle,
+    all: &[AnsweredValues],
+    is_newest: bool,
+) -> Vec<Table> {
+    let columns = [
+        ("first", "first"),
+        ("second", "second"),
+        ("result", "result"),
+        ("difference", "first less second"),
+        ("interval", "interval"),
+        ("p", "p"),
+        ("p_adjusted", "p, corrected"),
+        ("of", "of"),
+        ("through_seq", "read through"),
+    ];
+    let rows = recorded_differences(chronicle, is_newest);
     let mut tables: Vec<(String, Table)> = Vec::new();
     for (seq, of) in rows {
         let scale = scale_and_level(&of.terms);

@@ -70,6 +70,7 @@ impl LabelRates {
     }
 
     /// As the rulebook in force counts what is missing.
+    #[must_use]
     pub fn as_asked(mut self, state: &State) -> Self {
         self.misses_confirm = !state.asks(Question::OpenableRows);
         self

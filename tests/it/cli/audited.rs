@@ -155,22 +155,19 @@ fn reported(desk: &mut Desk, said: &Value) {
         let of = policy(said, row["policy"].as_str().unwrap());
         let shown = ["level", "unchecked"].map(|name| &of[name]);
         let shown = shown.into_iter().find(|level| level.is_object());
-        match shown {
-            Some(level) => {
-                assert_eq!(row["estimate"], level["estimate"], "{row}\n{of}");
-                let wide = &level["conservative_interval"];
-                let wide = if wide.is_null() {
-                    &level["interval"]
-                } else {
-                    wide
-                };
-                assert_eq!(row["interval"]["low"], wide[0], "{row}\n{of}");
-            }
+        if let Some(level) = shown {
+            assert_eq!(row["estimate"], level["estimate"], "{row}\n{of}");
+            let wide = &level["conservative_interval"];
+            let wide = if wide.is_null() {
+                &level["interval"]
+            } else {
+                wide
+            };
+            assert_eq!(row["interval"]["low"], wide[0], "{row}\n{of}");
+        } else {
             // What `estimate` withholds stands in no report.
-            None => {
-                assert_eq!(row["estimate"], "withheld", "{row}\n{of}");
-                assert!(row["interval"].is_null(), "{row}");
-            }
+            assert_eq!(row["estimate"], "withheld", "{row}\n{of}");
+            assert!(row["interval"].is_null(), "{row}");
         }
         let claimable = said["answer"]["claimable"].as_array().unwrap();
         assert_eq!(

@@ -81,7 +81,14 @@ fn a_bundle_is_checked_as_one_file_and_as_a_folder() {
     desk.file("text", "a text that a note names");
     let blob = desk.ok("blob put text").out;
     let note = format!("{{\"blob\":{},\"text\":\"a note\"}}", blob.trim());
-    desk.ok_words(&["record", "note.recorded", "--experiment", "exp-1", "--data", &note]);
+    desk.ok_words(&[
+        "record",
+        "note.recorded",
+        "--experiment",
+        "exp-1",
+        "--data",
+        &note,
+    ]);
     desk.ok("export bundle -o audit.clover");
     desk.ok("export bundle -o audit");
     let root = holds(&mut desk, "audit.clover");

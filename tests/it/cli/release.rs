@@ -377,7 +377,7 @@ fn approved_late(desk: &mut Desk) {
     let change = drawn(desk, "report change exp-1@1.1");
     let separation = change.json["head"]["separation"][0]["text"].as_str();
     let separation = separation.unwrap();
-    let said = "approved by paul and petra, committed by owner, deployed by owner, approved AFTER it was deployed by bea";
+    let said = "approved by paul and petra, committed by Ada, deployed by Ada, approved AFTER it was deployed by bea";
     assert!(separation.contains(said), "{separation}");
     let rows = change.json["parts"][2]["tables"][0]["rows"].as_array();
     let late = rows.unwrap().last().unwrap();
