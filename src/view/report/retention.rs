@@ -38,9 +38,15 @@ pub fn document(source: &ReportSource<'_>) -> Result<Document, LedgerError> {
     let erased = chronicle.count(Kind::SubjectErased);
     let head = DocumentHead {
         answer: format!(
-            "{}, and {}.",
-            counted(set, "word on how long a class is kept is on record", "words on how long classes are kept are on record"),
-            counted(erased, "subject was erased", "subjects were erased"),
+            "{} {}.",
+            match set {
+                0 => "No retention period has been set.".to_owned(),
+                set => format!("{} on record.", counted(set, "retention period is", "retention periods are")),
+            },
+            match erased {
+                0 => "No subject was erased".to_owned(),
+                erased => counted(erased, "subject was erased", "subjects were erased"),
+            },
         ),
         people: None,
         period: period(&chronicle),
