@@ -76,7 +76,11 @@ fn the_correction_is_not_chosen_after_the_fact() {
     let data = desk.replayed("");
     let found = data["outcomes"].to_string();
     assert!(!found.contains("differ"), "{found}");
-    desk.refused(&["compare", "--all"], 11, &["on the same rows and by another correction"]);
+    desk.refused(
+        &["compare", "--all"],
+        11,
+        &["on the same rows and by another correction"],
+    );
 }
 
 /// A plan that says how policies are compared and estimated.
