@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::Parser;
+
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
@@ -11,7 +13,9 @@ use crate::cli::home;
 use crate::cli::intake_files;
 use crate::cli::intake_verbs::GivenRows;
 use crate::ground::ambient;
+use crate::ground::shell;
 use crate::projection::tallies::Tallies;
+use crate::session::Home;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::guide;
@@ -51,18 +55,105 @@ pub(super) struct Args {
     /// File or folder of rows labelled to test the calibrator [else held out of --labels]
     #[arg(long, value_name = "PATH")]
     pub probes: Option<String>,
-    /// Folder of prompts and responses
-    #[arg(long, value_name = "DIR", default_value = "rows")]
-    pub texts: String,
-    /// The judge's program
-    #[arg(long, value_name = "COMMAND", default_value = "python3 judge.py")]
-    pub program: String,
+    /// Folder of prompts and responses [default: rows]
+    #[arg(long, value_name = "DIR")]
+    pub texts: Option<String>,
+    /// The judge's program [default: "python3 judge.py"]
+    #[arg(long, value_name = "COMMAND")]
+    pub program: Option<String>,
     /// Name of the experiment [default: the one on record, else exp-1]
     #[arg(long, value_name = "ID")]
     pub experiment: Option<String>,
-    /// Who you are
-    #[arg(long, value_name = "NAME", default_value = "Ada")]
-    pub holder: String,
+    /// Who you are [default: Ada]
+    #[arg(long, value_name = "NAME")]
+    pub holder: Option<String>,
+}
+
+/// Options of the guide as they are kept beside a ledger.
+#[derive(Debug, clap::Parser)]
+#[command(no_binary_name = true)]
+struct KeptAnswers {
+    #[command(flatten)]
+    args: Args,
+}
+
+impl Args {
+    /// The options that give these answers, each joined to its value.
+    fn words(&self) -> Vec<String> {
+        let have = self.have.as_ref().map(|have| {
+            let each: Vec<_> = have.iter().map(crate::view::word).collect();
+            each.join(",")
+        });
+        let named = [
+            ("want", self.want.as_ref().map(crate::view::word)),
+            ("have", have),
+            ("judges", self.judges.as_ref().map(crate::view::word)),
+            ("with", self.company.as_ref().map(crate::view::word)),
+            ("labels", self.labels.clone()),
+            ("probes", self.probes.clone()),
+            ("texts", self.texts.clone()),
+            ("program", self.program.clone()),
+            ("experiment", self.experiment.clone()),
+            ("holder", self.holder.clone()),
+        ];
+        let scores = self.scores.iter().map(|path| format!("--scores={path}"));
+        let named = named
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
+        named.chain(scores).collect()
+    }
+
+    /// These answers, and those of before where none is given now.
+    fn or(self, before: Self) -> Self {
+        Self {
+            want: self.want.or(before.want),
+            have: self.have.or(before.have),
+            judges: self.judges.or(before.judges),
+            company: self.company.or(before.company),
+            scores: if self.scores.is_empty() {
+                before.scores
+            } else {
+                self.scores
+            },
+            labels: self.labels.or(before.labels),
+            probes: self.probes.or(before.probes),
+            texts: self.texts.or(before.texts),
+            program: self.program.or(before.program),
+            experiment: self.experiment.or(before.experiment),
+            holder: self.holder.or(before.holder),
+        }
+    }
+}
+
+/// What was answered beside this ledger before, where there is one; a person is told of it.
+fn remembered(ctx: &mut Ctx<'_>, home: Option<&Home>, args: Args) -> Result<Args, CliError> {
+    let Some(home) = home else {
+        return Ok(args);
+    };
+    let words = home.remembered_answers()?;
+    if words.is_empty() {
+        return Ok(args);
+    }
+    let Ok(before) = KeptAnswers::try_parse_from(&words) else {
+        let path = home.guide_path();
+        ctx.warn(format!(
+            "{}: answers of before cannot be read and are left out",
+            path.display()
+        ));
+        return Ok(args);
+    };
+    let given = args.words();
+    let args = args.or(before.args);
+    let taken: Vec<_> = args
+        .words()
+        .into_iter()
+        .filter(|word| !given.contains(word))
+        .map(|word| shell::word(&word).to_string())
+        .collect();
+    if !taken.is_empty() {
+        ctx.note(&format!("as answered before: {}", taken.join(" ")));
+    }
+    Ok(args)
 }
 
 /// A command that answers all four questions, with what is wanted where that was said.
@@ -140,9 +231,28 @@ fn share(scores: &[GivenRows], texts: &GivenRows, labels: &GivenRows) -> Option<
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
+    let opened = match home::open_to_read(ctx) {
+        Ok(opened) => Some(opened),
+        Err(error) if error.exit == Exit::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let home = opened.as_ref().map(|(home, _)| home);
+    let args = remembered(ctx, home, args)?;
+    let args = asked(ctx, args)?;
+    if let Some(home) = home {
+        home.remember_answers(&args.words())?;
+    }
+    let case = case(ctx, args)?;
+    let state = opened.as_ref().map(|(_, ledger)| ledger.state());
+    Ok(guide::guide(&case, state))
+}
+
+/// The four questions, of which those are asked that have no answer.
+fn asked(ctx: &mut Ctx<'_>, mut args: Args) -> Result<Args, CliError> {
     let next = answered(args.want);
     let question = "What do you have? scores, labels, texts, separated by commas.";
     let have = given(ctx, args.have, (question, "--have", &next), have, None)?;
+    args.have = Some(have);
     let question = "One judge or several? one, several.";
     let judges = given(
         ctx,
@@ -151,6 +261,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
         JudgeCount::from_str,
         Some(JudgeCount::One),
     )?;
+    args.judges = Some(judges);
     let wants =
         GuideAim::ALL.map(|want| format!("{}: {}", crate::view::word(&want), want.meaning()));
     let question = format!("What do you want to know? {}.", wants.join("; "));
@@ -161,6 +272,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
         GuideAim::from_str,
         None,
     )?;
+    args.want = Some(want);
     let question = "Alone or with colleagues? alone, colleagues.";
     let company = given(
         ctx,
@@ -169,10 +281,16 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
         Company::from_str,
         Some(Company::Alone),
     )?;
+    args.company = Some(company);
+    Ok(args)
+}
+
+/// The case that the answers make, with what can be read of the files that they name.
+fn case(ctx: &mut Ctx<'_>, args: Args) -> Result<GuideCase, CliError> {
     let scores: Vec<_> = args.scores.iter().map(|path| read(ctx, path)).collect();
     let labels = args.labels.as_ref().map(|path| read(ctx, path));
     let probes = args.probes.as_ref().map(|path| read(ctx, path));
-    let texts = read(ctx, &args.texts);
+    let texts = read(ctx, args.texts.as_deref().unwrap_or("rows"));
     let recorded = on_record(ctx, args.experiment.as_deref());
     let (experiment, judged) = match recorded {
         Some((experiment, judged)) => (Some(experiment), judged),
@@ -182,8 +300,10 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
     let names = GuideNames {
         experiment: experiment.unwrap_or_else(|| "exp-1".to_owned()),
         judges: judged,
-        holder: args.holder,
-        judge: args.program,
+        holder: args.holder.unwrap_or_else(|| "Ada".to_owned()),
+        judge: args
+            .program
+            .unwrap_or_else(|| "python3 judge.py".to_owned()),
         share: labels
             .as_ref()
             .and_then(|labels| share(&scores, &texts, labels)),
@@ -193,18 +313,17 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
         apart: texts.apart(),
         texts: texts.file(Brings::Texts),
     };
-    let case = GuideCase {
-        want,
-        have: have.into_iter().collect::<BTreeSet<_>>(),
-        judges,
-        company,
-        names,
+    let missing = |option: &str| {
+        let message = format!("{option} is not given");
+        CliError::usage(message, answered(None))
     };
-    match home::open_to_read(ctx) {
-        Ok((_, ledger)) => Ok(guide::guide(&case, Some(ledger.state()))),
-        Err(error) if error.exit == Exit::NotFound => Ok(guide::guide(&case, None)),
-        Err(error) => Err(error),
-    }
+    Ok(GuideCase {
+        want: args.want.ok_or_else(|| missing("--want"))?,
+        have: args.have.into_iter().flatten().collect::<BTreeSet<_>>(),
+        judges: args.judges.unwrap_or(JudgeCount::One),
+        company: args.company.unwrap_or(Company::Alone),
+        names,
+    })
 }
 
 #[cfg(test)]

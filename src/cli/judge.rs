@@ -58,7 +58,7 @@ pub(super) enum Verb {
 /// Who judges what.
 #[derive(Debug, clap::Args)]
 pub(super) struct JudgeArgs {
-    /// The judge's name
+    /// The judge's name; builtin is the stand-in for trials
     #[arg(long, value_name = "ID")]
     pub judge: String,
     /// Rows with prompts and responses; default those that `import rows` took in

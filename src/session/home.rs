@@ -125,6 +125,43 @@ impl Home {
         Ok(())
     }
 
+    /// Where the answers to the guide's questions are kept.
+    pub fn guide_path(&self) -> PathBuf {
+        self.folder.join("guide")
+    }
+
+    /// What [`Home::remember_answers`] kept: options of `clover guide`, word by word.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn remembered_answers(&self) -> Result<Vec<String>, SessionError> {
+        let path = self.guide_path();
+        if !ambient::exists(&path)? {
+            return Ok(Vec::new());
+        }
+        let bytes = ambient::read(&path)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text.lines().map(ToOwned::to_owned).collect())
+    }
+
+    /// Keeps the answers to the guide's questions, as the options that give them. They decide nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn remember_answers(&self, words: &[String]) -> Result<(), SessionError> {
+        let mut lines = String::new();
+        // A word with a line break would be read as two: such an answer is asked for again.
+        for word in words.iter().filter(|word| !word.contains('\n')) {
+            lines.push_str(word);
+            lines.push('\n');
+        }
+        Ok(ambient::replace(
+            &self.guide_path(),
+            lines.as_bytes(),
+            false,
+        )?)
+    }
+
     /// Where it is kept which folder this copy is synced with.
     fn shared_path(&self) -> PathBuf {
         self.folder.join("shared")

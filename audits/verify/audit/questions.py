@@ -14,6 +14,10 @@ COMPUTED = {
     "order.drawn": "the order, from its checkpoint",
     "promotion.issued": "the grade",
 }
+# Decisions that another role than the arbiter signs, and kinds that a rule holds and nobody computes (schema/REPLAY.md).
+OF_OTHER_ROLES = frozenset(("battery.evaluated", "confirm.unsealed", "gate.continued", "guardrail.checked",
+                            "judge.drift_checked", "scores.recomputed"))
+HELD = frozenset(("gate.observed", "plan.revealed", "plan.sealed", "regime.selected"))
 # Fields of an event that lets somebody see an outcome: whose outcome, and who was given it.
 PEEKS = {
     "confirm.looked": ("iteration", None),
@@ -74,8 +78,9 @@ class Questions:
             named = [name for name, record in state.manifests.items() if record.version(of)]
             of = named[0] if named else of
         account, purpose = self.charges.get(entry.data.get("charge"), (None, None))
+        paid = entry.data.get("charge") if account else None
         seen = {"kind": entry.kind, "of": of, "by": entry.author, "reader": entry.data[reader] if reader else None,
-                "purpose": entry.data.get("purpose", purpose), "account": account,
+                "purpose": entry.data.get("purpose", purpose), "account": account, "charge": paid,
                 "given": entry.data.get("outcome", "allowed") == "allowed"}
         if self.peeks and self.peeks[-1][0] == seen:
             self.peeks[-1][1].add(entry.position)
@@ -98,11 +103,11 @@ class Questions:
             kinds.setdefault(kind, []).append(tally)
         decided = []
         for kind, tallies in sorted(kinds.items()):
-            if kind in COMPUTED or role_of(kind) == "arbiter":
+            if kind in HELD or kind in OF_OTHER_ROLES or role_of(kind) == "arbiter":
                 decided.append({"kind": kind, "events": sum(tally.events for tally in tallies),
                                 "first_seq": min(tally.first for tally in tallies),
                                 "last_seq": max(tally.last for tally in tallies),
-                                "computed_again": COMPUTED.get(kind)})
+                                "check": "rule" if kind in HELD else "again", "computed_again": COMPUTED.get(kind)})
         return decided
 
     def answers(self, state, asked):
@@ -212,17 +217,20 @@ def peeks_in_words(rows):
     given = [row["kind"] for row in rows if row["given"]]
     kinds = ["%d %s" % (given.count(kind), kind) for kind in sorted(set(given))]
     refused = len(rows) - len(given)
-    charged = sum(row["account"] is not None for row in rows)
-    return "%d: %s; %d charged to an account%s" % (len(given), few(kinds), charged,
-                                                   "; %d refused" % refused if refused else "")
+    # One charge may open labels of several policies, at several places of the log.
+    charges = len({row["charge"] for row in rows if row["charge"] is not None})
+    return "%d: %s; paid by %s%s" % (len(given), few(kinds), count(charges, "charge", "charges"),
+                                     "; %d refused" % refused if refused else "")
 
 
 def decisions_in_words(rows):
     if not rows:
         return "nothing was decided yet"
-    again = sum(row["events"] for row in rows if row["computed_again"])
-    rest = sum(row["events"] for row in rows if not row["computed_again"])
-    return "%d computed again here, %d not (`clover replay --all` computes most of them)" % (again, rest)
+    again = sum(row["events"] for row in rows if row["check"] == "again")
+    here = sum(row["events"] for row in rows if row["computed_again"] and row["check"] == "again")
+    rule = sum(row["events"] for row in rows if row["check"] == "rule")
+    return "%d can be computed again (%d were, here; `clover replay --all` computes all), %d judged by rules" % (
+        again, here, rule)
 
 
 def as_page(answers, not_claimed):

@@ -200,7 +200,8 @@ impl<'t> ParquetTable<'t> {
             Value::from(event.id.to_string()),
         ];
         let mut columns = self.columns.iter_mut();
-        for (column, value) in columns.by_ref().zip(&head) {
+        // The values come first: a column that was asked for beyond them would be lost.
+        for (value, column) in head.iter().zip(columns.by_ref()) {
             column.put(Some(value));
         }
         if self.table.columns.is_empty() {

@@ -12,6 +12,7 @@ use crate::view::answer::BestPolicy;
 use crate::view::estimate::Estimates;
 use crate::view::estimate::claim;
 use crate::view::estimate::contrasts;
+use crate::view::values;
 use crate::view::values::Ends;
 
 /// What stands in place of a claim where a value rests on entries of a compromised key.
@@ -43,6 +44,8 @@ pub struct SaidValue {
     pub interval: Option<Ends>,
     /// The compromised key that it rests on.
     pub tainted_by: Option<KeyId>,
+    /// Its place among the policies that have one: the best and the worst that it may be, as `2` or `1-3`.
+    pub rank: Option<String>,
 }
 
 /// A difference as it is shown.
@@ -120,7 +123,8 @@ impl Estimates<'_> {
                 " The rows now give {names} another value than the one on record: `clover estimate` records it."
             ));
         }
-        let values = self.rows.iter().map(|(policy, row)| {
+        let ranks = self.ranks();
+        let values = self.rows.iter().zip(ranks).map(|((policy, row), rank)| {
             let tainted_by = self.found.tainted.get(policy).copied();
             let named = |name: &String| name == row.policy.as_str();
             SaidValue {
@@ -129,6 +133,7 @@ impl Estimates<'_> {
                 may_be_claimed: answer.claimable.iter().any(named),
                 interval: self.decisive(*policy, row),
                 tainted_by,
+                rank: rank.map(|of| values::rank(Some(of))),
                 row: row.clone(),
             }
         });
@@ -150,6 +155,11 @@ pub fn span(of: Option<ScaleEnds>) -> f64 {
     of.map_or(1.0, |ends| {
         (ends.high_micro.value() - ends.low_micro.value()) as f64 / 1e6
     })
+}
+
+/// An interval on the scale of 0 to 1, as it is on a scale of this span.
+pub fn scaled(of: IntervalEnds, span: f64) -> Option<(Finite, Finite)> {
+    finite(Ends([of.low.value() * span, of.high.value() * span]))
 }
 
 /// Both ends of an interval, where they are numbers.

@@ -13,6 +13,7 @@ use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::view::report::course;
 use crate::view::report::course::Act;
+use crate::view::report::environments;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::fact;
@@ -162,7 +163,12 @@ fn parts(chronicle: &Chronicle, all: &[AnsweredValues]) -> Vec<Chapter> {
         "What turned scores into labels.",
     );
     fits.table_or(values::calibrators(chronicle), "none is on record");
-    vec![first, order, audits, fits]
+    let environments = environments::chapter(chronicle);
+    [first, order, audits]
+        .into_iter()
+        .chain(environments)
+        .chain([fits])
+        .collect()
 }
 
 fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {

@@ -5,6 +5,7 @@ pub mod change;
 mod course;
 pub mod coverage;
 pub mod documents;
+mod environments;
 pub mod erasure;
 pub mod estimate;
 pub mod evidence;

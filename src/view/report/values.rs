@@ -136,12 +136,13 @@ fn beside(terms: &EstimateTerms) -> String {
 }
 
 /// Columns of values.
-const VALUES: [(&str, &str); 9] = [
+const VALUES: [(&str, &str); 10] = [
     ("policy", "policy"),
     ("standing", "claim"),
     ("estimate", "value"),
     ("interval", "interval"),
     ("claimable", "may be claimed"),
+    ("rank", "rank"),
     ("labels", "own labels"),
     ("rows", "rows"),
     ("prompts", "prompts"),
@@ -208,6 +209,7 @@ fn said_cells(now: &SaidValue) -> Vec<Cell> {
         value,
         ends,
         Cell::Flag(now.may_be_claimed),
+        Cell::maybe(now.rank.as_deref(), Cell::text),
     ];
     cells.extend(counts(row));
     cells
@@ -221,6 +223,7 @@ fn unsaid_cells(row: &EstimateRecorded) -> Vec<Cell> {
         Cell::text(WITHHELD),
         Cell::Absent,
         Cell::Flag(false),
+        Cell::Absent,
     ];
     cells.extend(counts(row));
     cells
@@ -493,6 +496,8 @@ pub(super) fn calibrators(chronicle: &Chronicle) -> Table {
         ("clusters", "prompts"),
         ("scale", "scale of labels"),
         ("oof_rmse", "error out of fold, on that scale"),
+        ("slope_low", "slope in the lowest tenth of scores"),
+        ("slope_high", "slope in the highest"),
         ("digest", "digest"),
         ("through_seq", "read through"),
     ];
@@ -513,6 +518,8 @@ pub(super) fn calibrators(chronicle: &Chronicle) -> Table {
             said.clusters.into(),
             Cell::text(words),
             Cell::number(said.oof_rmse.value() * said::span(scale)),
+            Cell::maybe(said.slope_low, Cell::from),
+            Cell::maybe(said.slope_high, Cell::from),
             Cell::Digest(said.calibrator),
             said.through_seq.into(),
         ];

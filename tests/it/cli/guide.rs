@@ -131,6 +131,30 @@ fn questions_are_asked_at_a_terminal_and_flags_answer_them_elsewhere() {
 }
 
 #[test]
+fn answers_are_remembered_beside_a_ledger_until_another_is_given() {
+    let mut desk = Desk::with_ledger();
+    let first = desk
+        .ok("guide --want gate --have scores --judges several --scores runs.jsonl --holder Bea");
+    let again = desk.ok("guide");
+    assert_eq!(again.out, first.out);
+    says(
+        &again,
+        &[
+            "note: as answered before: --want=gate --have=scores --judges=several --with=alone --holder=Bea --scores=runs.jsonl",
+        ],
+    );
+    let other = desk.ok("guide --want best --json");
+    assert_eq!(other.json()["data"]["want"], "best");
+    assert_eq!(other.json()["data"]["judges"], "several");
+    assert_eq!(desk.ok("guide --json").json()["data"]["want"], "best");
+    let kept = desk.path(".clover/guide");
+    std::fs::write(&kept, "--want=gold\n").unwrap();
+    let ran = desk.run("guide --want best --have scores");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    says(&ran, &["answers of before cannot be read and are left out"]);
+}
+
+#[test]
 fn ids_are_listed_for_the_completion_of_shells() {
     let mut desk = Desk::with_ledger();
     desk.ok("experiment register exp-2 --title Two --purpose testing");

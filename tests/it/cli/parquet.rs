@@ -13,11 +13,12 @@ import json, os, sys
 import pyarrow.parquet as pq
 out = {}
 for name in sorted(os.listdir(sys.argv[1])):
-    table = pq.read_table(os.path.join(sys.argv[1], name))
+    path = os.path.join(sys.argv[1], name)
+    table = pq.read_table(path)
     rows = table.to_pylist()
     for row in rows:
         row["recorded_at"] = row["recorded_at"].isoformat()
-    checkpoint = json.loads(table.schema.metadata[b"clover.checkpoint"])
+    checkpoint = json.loads(pq.read_metadata(path).metadata[b"clover.checkpoint"])
     columns = {field.name: str(field.type) for field in table.schema}
     out[name] = {"checkpoint": checkpoint, "columns": columns, "rows": rows}
 print(json.dumps(out))
