@@ -140,7 +140,7 @@ fn answers_are_remembered_beside_a_ledger_until_another_is_given() {
     says(
         &again,
         &[
-            "note: as answered before: --want=gate --have=scores --judges=several --with=alone --holder=Bea --scores=runs.jsonl",
+            "as answered before: --want=gate --have=scores --judges=several --with=alone --holder=Bea --scores=runs.jsonl",
         ],
     );
     let other = desk.ok("guide --want best --json");
