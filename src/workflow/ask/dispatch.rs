@@ -25,6 +25,8 @@ const PATIENCE_USUAL: Micros = 900 * SECOND;
 const RETRY_WINDOW: usize = 200;
 /// Answers that are no JSON, in a row, that stop a run.
 const FOREIGN_MAX: u32 = 3;
+/// Attempts that reached nobody, in a row, that stop a run which never had an answer.
+const UNREACHED_MAX: u32 = 8;
 
 /// How a run sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,10 +66,17 @@ pub enum StopReason {
         /// How long.
         wait: Micros,
     },
+    /// The endpoint fails for longer than patience lasts.
+    Outage {
+        /// How long.
+        lasted: Micros,
+    },
     /// The quota is used up.
     Quota,
     /// The URL is wrong.
     Redirected,
+    /// Nobody answers at the URL, and nobody ever did.
+    Unreachable,
 }
 
 /// What is to be done next.
@@ -131,6 +140,9 @@ pub struct Dispatch {
     open: BTreeMap<u64, AskState>,
     recent: VecDeque<bool>,
     foreign: u32,
+    unreached: u32,
+    was_reached: bool,
+    fails_since: Option<Micros>,
     stopped: Option<StopReason>,
 }
 
@@ -145,6 +157,9 @@ impl Dispatch {
             open: BTreeMap::new(),
             recent: VecDeque::new(),
             foreign: 0,
+            unreached: 0,
+            was_reached: false,
+            fails_since: None,
             stopped: None,
         }
     }
@@ -237,6 +252,7 @@ impl Dispatch {
             0
         };
         let well = matches!(class, AttemptClass::Ok | AttemptClass::Rejected);
+        self.reached(class, well, now);
         // A 429 closes the gate; it is no failure of the endpoint.
         if class != AttemptClass::Limited {
             self.breaker.ended(well, now);
@@ -261,6 +277,28 @@ impl Dispatch {
             _ => {}
         }
         self.again(place, asked, end, now)
+    }
+
+    /// Counts what reached nobody and how long nothing went well, and stops what waits in vain.
+    fn reached(&mut self, class: AttemptClass, well: bool, now: Micros) {
+        if class == AttemptClass::Unreachable {
+            self.unreached += 1;
+        } else {
+            self.unreached = 0;
+            self.was_reached = true;
+        }
+        if !self.was_reached && self.unreached >= UNREACHED_MAX {
+            self.stop(StopReason::Unreachable);
+        }
+        // Being limited is no failure: the endpoint says how long to wait.
+        if well || class == AttemptClass::Limited {
+            self.fails_since = None;
+            return;
+        }
+        let lasted = now.saturating_sub(*self.fails_since.get_or_insert(now));
+        if lasted > self.rules.patience {
+            self.stop(StopReason::Outage { lasted });
+        }
     }
 
     fn again(
