@@ -45,6 +45,18 @@ impl From<JudgingError> for CliError {
                 Self::input(message, "clover judge run --judge llm -- python3 judge.py")
             }
             JudgingError::NoTexts { .. } => Self::input(message, HELP),
+            JudgingError::NoEndpoint(_) => Self::not_found(message, "clover endpoint list"),
+            JudgingError::UnknownAccount(_) => Self::not_found(message, "clover budget list"),
+            JudgingError::NoAccount => Self::usage(message, "the same command with --account ID"),
+            JudgingError::Unpriced { .. } => Self::refused(message, "clover price import --help"),
+            JudgingError::NoSpender { .. } => Self::refused(message, "clover budget list"),
+            JudgingError::NeedsYes { .. } => Self::usage(message, "the same command with --yes"),
+            JudgingError::Overlong { .. } => Self::input(message, "clover judge ask --help"),
+            JudgingError::NoCall { .. } => Self::integrity("damaged", message, "clover verify"),
+            JudgingError::OtherRows { .. } => Self::refused(
+                message,
+                "the same command with the rows that it was opened with",
+            ),
             JudgingError::NotRegistered { .. } => {
                 Self::not_found(message, "clover judge run --judge ID --rows PATH")
             }

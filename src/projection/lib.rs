@@ -30,6 +30,7 @@ pub mod releases;
 pub mod reports;
 pub mod rows;
 pub mod rubrics;
+pub mod runs;
 pub mod said;
 pub mod seals;
 pub mod splits;
@@ -74,6 +75,7 @@ pub const RULEBOOK: Rulebook = Rulebook {
         &decisions::SealingRules,
         &releases::ApprovalRule,
         &endpoints::EndpointRule,
+        &runs::rules::RunRules,
         &batteries::BatteryRule,
         &reports::ReportRule,
     ],
@@ -205,6 +207,11 @@ const FOLDS: &[FoldEntry] = &[
         name: "rubrics",
         reads: rubrics::READS,
         make: || Box::<rubrics::Rubrics>::default(),
+    },
+    FoldEntry {
+        name: "runs",
+        reads: runs::READS,
+        make: || Box::<runs::ModelRuns>::default(),
     },
     FoldEntry {
         name: "said",

@@ -9,6 +9,8 @@ pub mod drift;
 pub mod error;
 pub mod history;
 pub mod judging;
+pub mod live;
+mod live_record;
 pub mod registration;
 pub mod scores;
 pub mod scoring;

@@ -5,6 +5,7 @@
 
 pub mod breaker;
 pub mod dispatch;
+pub mod judged;
 pub mod limit;
 pub mod prices;
 pub mod probe;

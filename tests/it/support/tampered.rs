@@ -122,6 +122,7 @@ pub fn written() -> Vec<Sample> {
     rows.extend(super::tampered_rows::all());
     rows.extend(super::tampered_scales::all());
     rows.extend(super::tampered_endpoints::all());
+    rows.extend(super::tampered_runs::all());
     rows
 }
 
