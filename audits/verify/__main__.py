@@ -57,13 +57,13 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
 
   rules/entries.py            place, clock, kind, signature, numbers, references, blobs
   rules/custody.py            keys, roles, experiments, budgets
+  rules/newest_entries.py     through which entry an arbiter reads, and on whose entries a claim rests
   rules/labels.py             labels, seals, splits, scores
   rules/betting.py            the test of a gate, computed again
   rules/manifests.py          a manifest by itself, and what an amendment changes
   rules/plans.py              registration, countersignature, exposure, sealed plans
   rules/assumptions.py        releases to readers, protocols, waivers, conflicts
   rules/missing_prompts.py    which prompts the sides of a comparison have scores of
-  rules/newest_entries.py     through which entry an arbiter reads, and on whose entries a claim rests
   rules/obstacles.py          why an audit passes nothing, whatever its numbers are
   rules/estimates.py          calibrators, estimates, comparisons, audits of transport
   rules/drift.py              drift of judges, and gates that it makes stale
@@ -89,9 +89,10 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   rules/registry.py           every rule once, in order
 
   audit/blobs.py              blobs in a folder or a bundle
-  audit/bundle.py             a bundle: a folder or an archive
-  audit/walk.py               each line is read, judged, folded, and made a leaf
+  audit/archive.py            the one form of ZIP archive that is read
   audit/checkpoints.py        signed notes against the tree
+  audit/bundle.py             a bundle: a folder or an archive, and what its files say of the log
+  audit/walk.py               each line is read, judged, folded, and made a leaf
   audit/questions.py          who signed what, plans, peeks, decisions
   audit/report.py             findings, what was not checked, the verdict
   audit/command_line.py       arguments, files, exit codes

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
+use crate::cli::intake_verbs::GivenRows;
 use crate::cli::replicating;
 use crate::cli::replicating::WeightProgress;
 use crate::ground::ambient;
@@ -264,6 +265,16 @@ fn parsed(name: &str, bytes: &[u8], fields: &FieldNames) -> Result<Responses, Cl
     if let Some(tool) = Tool::of(FileForm::of(bytes)) {
         let text = of_tool(tool, name, bytes)?;
         return read::responses(name, &text, fields).map_err(|error| unreadable(&error));
+    }
+    let form = FileForm::of(bytes);
+    if matches!(form, FileForm::Csv | FileForm::Separated(_)) {
+        let message = format!(
+            "{name}: expected JSON Lines, as `analyze` reads without a ledger, found {}",
+            form.name()
+        );
+        let given = GivenRows::of(name, vec![(PathBuf::from(name), bytes.to_vec())]);
+        let next = given.file(Brings::Scores).command("");
+        return Err(CliError::input(message, next));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n');

@@ -233,7 +233,12 @@ impl<'w> Ctx<'w> {
         }
         if !self.can_ask() {
             let message = format!("{question}: nobody is there to confirm it");
-            return Err(CliError::usage(message, format!("{again} --yes")));
+            // Options stand before the words of a program.
+            let next = match again.split_once(" -- ") {
+                Some((before, program)) => format!("{before} --yes -- {program}"),
+                None => format!("{again} --yes"),
+            };
+            return Err(CliError::usage(message, next));
         }
         let prompt = format!("{} [y/N] ", ui::escape(question));
         self.err(&prompt);

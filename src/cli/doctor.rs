@@ -14,6 +14,7 @@ use crate::ground::shell;
 use crate::ledger::Ledger;
 use crate::ledger::rules::CLOCK_TOLERANCE_SECONDS;
 use crate::session::Home;
+use crate::session::custody::erasure;
 use crate::session::keys::files;
 use crate::session::stage;
 use crate::store;
@@ -155,6 +156,7 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<DoctorCheck>) -> Resul
     clock(ctx, &ledger, checks);
     log_key(home, &ledger, checks);
     pin(&ledger, checks);
+    erased(home, &ledger, checks)?;
     let (found, seen) = match ledger.store().integrity()?.into_iter().next() {
         None => (
             CheckResult::Good,
@@ -166,6 +168,18 @@ fn files(ctx: &mut Ctx<'_>, home: &Home, checks: &mut Vec<DoctorCheck>) -> Resul
         }
     };
     checks.push(("file", found, seen));
+    Ok(())
+}
+
+/// Texts that are on record as erased, and can be read here.
+fn erased(home: &Home, ledger: &Ledger, checks: &mut Vec<DoctorCheck>) -> Result<(), CliError> {
+    for (seq, subject) in erasure::still_readable(home, ledger)? {
+        let seen = format!(
+            "recorded as erased at seq {seq}, text still readable here: clover erase {subject} --basis 'as recorded' --yes",
+            subject = shell::word(&subject)
+        );
+        checks.push(("erased", CheckResult::Bad, seen));
+    }
     Ok(())
 }
 

@@ -73,7 +73,7 @@ pub(super) struct ProbeArgs {
         conflicts_with_all = ["url", "dialect"]
     )]
     pub endpoint: Option<String>,
-    /// The base URL, on 127.0.0.0/8 or [::1]
+    /// The base URL, on 127.0.0.0/8 or `[::1]`
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
     /// The model to ask for

@@ -8,6 +8,7 @@ use crate::cli::home;
 use crate::cli::key;
 use crate::cli::ports;
 use crate::cli::submit;
+use crate::event::payload::custody::SubjectErased;
 use crate::ground::shell;
 use crate::session::SessionError;
 use crate::session::custody::CustodyError;
@@ -23,6 +24,9 @@ pub(super) struct Args {
     /// On which ground
     #[arg(long, value_name = "TEXT")]
     pub basis: String,
+    /// Who asked: a handle that names no person, since entries are never erased
+    #[arg(long, value_name = "TEXT")]
+    pub requester: Option<String>,
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
@@ -38,14 +42,24 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         return Err(ports::first_on_record());
     }
     let basis = key::text("basis", &args.basis)?;
-    let again = format!(
+    let requester = args.requester.as_deref();
+    let requester = requester.map(|text| key::text("requester", text));
+    let mut again = format!(
         "clover erase {subject} --basis {}",
         shell::quoted(&args.basis),
         subject = shell::word(&subject)
     );
+    if let Some(text) = &args.requester {
+        again.push_str(&format!(" --requester {}", shell::quoted(text)));
+    }
+    let asked = SubjectErased {
+        basis,
+        requester: requester.transpose()?,
+        subject,
+    };
     let intent = submit::intent(args.dry_run);
     let mut ports = ctx.ports().with_consent(args.yes, again.as_str());
-    let erased = erasure::erase(&mut ports, &home, &mut ledger, (subject, basis), intent);
+    let erased = erasure::erase(&mut ports, &home, &mut ledger, asked, intent);
     let erased = erased.map_err(|error| match error {
         SessionError::Custody(CustodyError::KeyRemains(error)) => {
             CliError::from(error).with_next(format!("{again} --yes"))

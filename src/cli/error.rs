@@ -394,7 +394,9 @@ impl From<BundleError> for CliError {
     fn from(error: BundleError) -> Self {
         match error {
             BundleError::Ambient(error) => error.into(),
-            other @ (BundleError::Archive { .. } | BundleError::File { .. }) => {
+            other @ (BundleError::Archive { .. }
+            | BundleError::Form { .. }
+            | BundleError::File { .. }) => {
                 Self::input(other.to_string(), "clover export bundle -o FILE")
             }
         }

@@ -516,6 +516,20 @@ pub(super) fn estimate(ctx: &mut Ctx<'_>, args: &EstimateEstimateArgs) -> Result
     Ok(shown.view(recorded, unrecorded(ctx, &found)))
 }
 
+/// A comparison of rows that are on record by another correction: what was recorded first stands.
+fn compared_before(error: CliError) -> CliError {
+    if error.data["rule"] != "natural_key" {
+        return error;
+    }
+    let message = format!(
+        "these policies are compared on record at seq {}, on the same rows and by another correction: what was recorded first stands, and another choice is exploratory",
+        error.data["in_the_way"]
+    );
+    let mut said = CliError::refused(message, "the same command with --dry-run");
+    said.data = error.data;
+    said
+}
+
 /// Writes a drawing, when one is asked for.
 fn plot(
     ctx: &mut Ctx<'_>,
@@ -578,7 +592,8 @@ pub(super) fn compare(ctx: &mut Ctx<'_>, args: &EstimateCompareArgs) -> Result<V
     let recorded = if is_shown_alone(ctx, &args.terms.fit, &found) {
         None
     } else {
-        Some(append(ctx, &mut read, &found, events)?)
+        let recorded = append(ctx, &mut read, &found, events);
+        Some(recorded.map_err(compared_before)?)
     };
     Ok(shown.view(recorded, unrecorded(ctx, &found)))
 }

@@ -1,4 +1,4 @@
-//! Every example of help, README and the walkthrough is a command that the parser takes.
+//! Every example of help, README, the list of commands and the walkthrough is a command that the parser takes.
 
 use super::command;
 use super::tests::walk;
@@ -64,6 +64,7 @@ fn every_example_is_a_command() {
     assert!(seen > 150, "{seen}");
     for (name, page) in [
         ("README.md", include_str!("../../README.md")),
+        ("COMMANDS.md", include_str!("../../schema/COMMANDS.md")),
         (
             "WALKTHROUGH.md",
             include_str!("../../schema/WALKTHROUGH.md"),

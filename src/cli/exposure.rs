@@ -76,5 +76,11 @@ fn open(ctx: &mut Ctx<'_>, args: &ExposureOpenArgs) -> Result<View, CliError> {
         ),
     };
     let answer = submit::asked_gate_step(ctx, &mut ledger, &submission, args.dry_run, &consent)?;
-    Ok(exposures::opened(answer, &id, &submission.terms))
+    // What is open now is what the judge scores next.
+    let units = if args.dry_run {
+        Vec::new()
+    } else {
+        exposure::list(&ledger, ledger.state(), &id)?
+    };
+    Ok(exposures::opened(answer, (&id, units), &submission.terms))
 }

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::cli::ctx::Ctx;
+use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
 use crate::cli::intake_files;
 use crate::cli::intake_verbs::GivenRows;
 use crate::ground::ambient;
+use crate::projection::tallies::Tallies;
 use crate::view::Exit;
 use crate::view::View;
 use crate::view::guide;
@@ -55,21 +57,38 @@ pub(super) struct Args {
     /// The judge's program
     #[arg(long, value_name = "COMMAND", default_value = "python3 judge.py")]
     pub program: String,
-    /// Name of the experiment
-    #[arg(long, value_name = "ID", default_value = "exp-1")]
-    pub experiment: String,
+    /// Name of the experiment [default: the one on record, else exp-1]
+    #[arg(long, value_name = "ID")]
+    pub experiment: Option<String>,
     /// Who you are
     #[arg(long, value_name = "NAME", default_value = "Ada")]
     pub holder: String,
 }
 
-const NEXT: &str = "clover guide --want best --have scores,labels --judges one --with alone";
+/// A command that answers all four questions, with what is wanted where that was said.
+fn answered(want: Option<GuideAim>) -> String {
+    let want = crate::view::word(&want.unwrap_or(GuideAim::Best));
+    format!("clover guide --want {want} --have scores,labels --judges one --with alone")
+}
+
+/// What the ledger here has names for: the experiment, and the judges that scored in it.
+fn on_record(ctx: &mut Ctx<'_>, named: Option<&str>) -> Option<(String, Vec<String>)> {
+    let (home, ledger) = home::open_to_read(ctx).ok()?;
+    let state = ledger.state();
+    let experiment = current::experiment(ctx, &home, state, named).ok()?;
+    let judges = state.fold::<Tallies>().scores.get(&experiment);
+    let judges = judges.into_iter().flat_map(|of| of.keys());
+    Some((
+        experiment.to_string(),
+        judges.map(ToString::to_string).collect(),
+    ))
+}
 
 /// What was given, else what a person answers, else what stands for those who are not there.
 fn given<T>(
     ctx: &mut Ctx<'_>,
     given: Option<T>,
-    (question, option): (&str, &str),
+    (question, option, next): (&str, &str, &str),
     read: impl FnOnce(&str) -> Result<T, String>,
     else_so: Option<T>,
 ) -> Result<T, CliError> {
@@ -77,11 +96,11 @@ fn given<T>(
         return Ok(given);
     }
     match (ctx.ask(question)?, else_so) {
-        (Some(answer), _) => read(&answer).map_err(|expected| CliError::usage(expected, NEXT)),
+        (Some(answer), _) => read(&answer).map_err(|expected| CliError::usage(expected, next)),
         (None, Some(found)) => Ok(found),
         (None, None) => {
             let message = format!("{option} is not given, and nobody is there to say it");
-            Err(CliError::usage(message, NEXT))
+            Err(CliError::usage(message, next))
         }
     }
 }
@@ -121,13 +140,14 @@ fn share(scores: &[GivenRows], texts: &GivenRows, labels: &GivenRows) -> Option<
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
+    let next = answered(args.want);
     let question = "What do you have? scores, labels, texts, separated by commas.";
-    let have = given(ctx, args.have, (question, "--have"), have, None)?;
+    let have = given(ctx, args.have, (question, "--have", &next), have, None)?;
     let question = "One judge or several? one, several.";
     let judges = given(
         ctx,
         args.judges,
-        (question, "--judges"),
+        (question, "--judges", &next),
         JudgeCount::from_str,
         Some(JudgeCount::One),
     )?;
@@ -137,7 +157,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
     let want = given(
         ctx,
         args.want,
-        (&question, "--want"),
+        (&question, "--want", &next),
         GuideAim::from_str,
         None,
     )?;
@@ -145,7 +165,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
     let company = given(
         ctx,
         args.company,
-        (question, "--with"),
+        (question, "--with", &next),
         Company::from_str,
         Some(Company::Alone),
     )?;
@@ -153,8 +173,15 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: Args) -> Result<View, CliError> {
     let labels = args.labels.as_ref().map(|path| read(ctx, path));
     let probes = args.probes.as_ref().map(|path| read(ctx, path));
     let texts = read(ctx, &args.texts);
+    let recorded = on_record(ctx, args.experiment.as_deref());
+    let (experiment, judged) = match recorded {
+        Some((experiment, judged)) => (Some(experiment), judged),
+        None => (None, Vec::new()),
+    };
+    let experiment = args.experiment.or(experiment);
     let names = GuideNames {
-        experiment: args.experiment,
+        experiment: experiment.unwrap_or_else(|| "exp-1".to_owned()),
+        judges: judged,
         holder: args.holder,
         judge: args.program,
         share: labels
@@ -221,6 +248,7 @@ mod tests {
                             company,
                             names: GuideNames {
                                 experiment: "exp 1".to_owned(),
+                                judges: Vec::new(),
                                 holder: "Ada of Lab".to_owned(),
                                 judge: "python3 judge.py".to_owned(),
                                 scores: vec![GuideFile::unread("cje", "my scores")],

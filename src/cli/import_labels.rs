@@ -115,7 +115,16 @@ pub(super) fn take(
     let (home, mut ledger) = intake::open(ctx, &common)?;
     let named = common.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
-    let mut request = intake::request(experiment, &common, ImportFormat::Csv, ledger.state())?;
+    let request = intake::request(experiment, &common, ImportFormat::Csv, ledger.state());
+    // A file that is none of labels is said before a design that it would not need.
+    let mut request = match request {
+        Err(error) => {
+            let bytes = ctx.read(&args.file)?;
+            let of = (args.file.as_path(), bytes.as_slice());
+            return Err(intake_forms::of_another_verb(of, (verb, &common)).unwrap_or(error));
+        }
+        Ok(request) => request,
+    };
     if args.rater.is_none()
         && let Some(own) = wallet::labeler(ctx, ledger.state())
     {
@@ -156,7 +165,7 @@ pub(super) fn take(
         request.to = Some(wallet::resolve(ctx, ledger.state(), named)?);
     }
     let ports = &mut ctx.ports().with_seals(args.yes);
-    session::import(ports, &mut ledger, &request, &plan)?;
+    session::import(ports, &mut ledger, &request, (&plan, &rows.file))?;
     Ok(facts.recorded(&ledger))
 }
 

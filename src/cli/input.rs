@@ -81,12 +81,17 @@ pub(super) fn command(text: &[u8]) -> Result<Command, Fault> {
         serde_json::from_str(text).map_err(|error| fault(text, 0, &error.to_string()))?;
     let data = line.data.get();
     let start = data.as_ptr() as usize - text.as_ptr() as usize;
-    let kind = kind(&line.kind).map_err(|message| Fault {
+    let of_kind = |message| Fault {
         line: 1,
         column: 0,
         field: "kind".to_owned(),
         message,
-    })?;
+    };
+    let kind = kind(&line.kind).map_err(of_kind)?;
+    if kind == Kind::SubjectErased {
+        let next = "clover erase SUBJECT --basis TEXT";
+        return Err(of_kind(format!("{ERASED}: {next}")));
+    }
     let payload = decode(kind, data).map_err(|message| within(text, start, &message))?;
     Ok(Command {
         payload,
@@ -134,12 +139,50 @@ pub(super) fn kind(text: &str) -> Result<Kind, String> {
     })
 }
 
+/// Why nobody writes the event of an erasure by hand.
+pub(super) const ERASED: &str = "subject.erased alone leaves the key of the texts, and they stay readable; clover erase destroys it too";
+
+/// How a type begins to say that a text is no time.
+const NO_TIME: &str = "expected a UTC time such as ";
+
+/// A payload; a time may stand as a day or without decimals, as in plans.
 fn decode(kind: Kind, data: &str) -> Result<Payload, String> {
-    match registry::decode(kind.as_str(), kind.version(), data) {
-        Ok((payload, _)) => Ok(payload),
-        Err(PayloadError::Schema { error, .. }) => Err(error),
-        Err(error @ PayloadError::Kind { .. }) => Err(error.to_string()),
+    let mut data = Cow::Borrowed(data);
+    loop {
+        // Each turn writes one time in the one form that is signed, and none twice.
+        let error = match registry::decode(kind.as_str(), kind.version(), &data) {
+            Ok((payload, _)) => return Ok(payload),
+            Err(PayloadError::Schema { error, .. }) => error,
+            Err(error @ PayloadError::Kind { .. }) => return Err(error.to_string()),
+        };
+        match in_full(&data, &error) {
+            Some(restated) => data = Cow::Owned(restated),
+            None => {
+                return Err(error.replacen(
+                    NO_TIME,
+                    "expected a UTC time such as 2026-11-20 or ",
+                    1,
+                ));
+            }
+        }
     }
+}
+
+/// The data with the time that was refused written to the microsecond; `None` where what was refused is no time.
+fn in_full(data: &str, error: &str) -> Option<String> {
+    let (message, line, column) = place(error);
+    let found = message.strip_prefix(NO_TIME)?.rsplit_once("found ")?.1;
+    let text: String = serde_json::from_str(found).ok()?;
+    let time = Timestamp::parse_written(&text).filter(|_| Timestamp::parse(&text).is_none())?;
+    let before: usize = data
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let end = (before + column + 1).min(data.len());
+    let start = data.get(..end)?.rfind(found)?;
+    let (head, tail) = (&data[..start], &data[start + found.len()..]);
+    Some(format!("{head}\"{time}\"{tail}"))
 }
 
 /// Splits the parser's ` at line L column C` off a message.
@@ -265,6 +308,31 @@ mod tests {
     fn fails(text: &str) -> (usize, usize, String, String) {
         let fault = command(text.as_bytes()).unwrap_err();
         (fault.line, fault.column, fault.field, fault.message)
+    }
+
+    #[test]
+    fn a_day_stands_for_the_time_at_which_it_begins() {
+        let hex = "0".repeat(64);
+        // A text beside it that reads the same stays as it is, before and after.
+        let before = |day: &str| {
+            format!(
+                r#"{{"document":"{hex}","sdp_version":"2026-01-01","effective_at":"{day}","target":"Y"}}"#
+            )
+        };
+        let after = |day: &str| {
+            format!(
+                r#"{{"document":"{hex}","effective_at":"{day}","sdp_version":"2026-01-01","target":"Y"}}"#
+            )
+        };
+        let of = |text: String| payload(Kind::SdpVersionRegistered, text.as_bytes());
+        let full = of(before("2026-01-01T00:00:00.000000Z")).unwrap();
+        for day in ["2026-01-01", "2026-01-01T00:00:00Z"] {
+            assert_eq!(of(before(day)).unwrap(), full);
+            assert_eq!(of(after(day)).unwrap(), full);
+        }
+        let wrong = of(before("tomorrow")).unwrap_err();
+        let said = "expected a UTC time such as 2026-11-20 or 2026-";
+        assert!(wrong.message.contains(said), "{}", wrong.message);
     }
 
     #[test]

@@ -198,7 +198,24 @@ pub(super) fn csv(ctx: &mut Ctx<'_>, args: &CsvArgs) -> Result<View, CliError> {
 
 pub(super) type Parse<'a> = &'a dyn Fn(&Path, &[u8], How<'_>) -> Result<ImportRows, ImportError>;
 
+/// Takes in files with scores; what helps is said of the verb that was typed.
 pub(super) fn run(
+    ctx: &mut Ctx<'_>,
+    of: (&ImportArgs, &str),
+    (format, verb): (ImportFormat, intake_forms::Verb),
+    paths: (&[PathBuf], &[PathBuf]),
+    parse: Parse<'_>,
+) -> Result<View, CliError> {
+    take(ctx, of, (format, verb), paths, parse).map_err(|error| {
+        if error.next == HELP {
+            error.with_next(intake_forms::help(verb))
+        } else {
+            error
+        }
+    })
+}
+
+fn take(
     ctx: &mut Ctx<'_>,
     (common, own): (&ImportArgs, &str),
     (format, verb): (ImportFormat, intake_forms::Verb),
@@ -337,13 +354,16 @@ pub(super) fn read(
         .collect();
     let asked = fields?;
     let fields = [asked.as_slice(), wanted.beside].concat();
+    // Of rows whose texts are taken in alone, scores and labels are left out, whatever their scale.
+    let all = Micro::new(-Micro::MAX).zip(Micro::new(Micro::MAX));
+    let all = all.filter(|_| wanted.brings == Brings::Texts);
     let how = How {
         policy: policy.as_ref(),
         logprobs: false,
         fields: &fields,
         brings: wanted.brings,
-        scale: scale("scale", &common.scale)?,
-        label_scale: wanted.label_scale,
+        scale: all.map_or_else(|| scale("scale", &common.scale), Ok)?,
+        label_scale: all.or(wanted.label_scale),
         name_prompt: &name_prompt,
     };
     let contents = paths.iter().map(|path| ctx.read(path));

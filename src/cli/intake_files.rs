@@ -9,6 +9,7 @@ use crate::cli::intake::HELP;
 use crate::cli::intake::name;
 use crate::cli::intake::scale;
 use crate::cli::intake::wrong;
+use crate::cli::intake_verbs::GivenRows;
 use crate::event::id::FieldId;
 use crate::event::id::PolicyId;
 use crate::export::file_name;
@@ -18,6 +19,7 @@ use crate::workflow::import;
 use crate::workflow::import::Brings;
 use crate::workflow::import::How;
 use crate::workflow::import::ImportRow;
+use crate::workflow::import::form::FileForm;
 
 /// Files, with folders as the `.jsonl` files in them.
 pub(super) fn unfolded(ctx: &Ctx<'_>, given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
@@ -78,6 +80,7 @@ pub(super) fn rows(
             name_prompt: &name_prompt,
         };
         let bytes = ctx.read(&path)?;
+        of_rows(&path, &bytes, how.brings)?;
         let rows = import::cje::rows(&path.display().to_string(), &bytes, how);
         files.push(rows.map_err(|error| wrong(&error))?);
     }
@@ -85,6 +88,29 @@ pub(super) fn rows(
     import::fields_there(&files, &fields).map_err(|error| wrong(&error))?;
     let rows = files.into_iter().flat_map(|file| file.rows);
     Ok(rows.map(|row| ImportRow { label: None, ..row }).collect())
+}
+
+/// Refuses a file that is no JSON Lines of rows, with the command that takes it in before it is judged.
+fn of_rows(path: &Path, bytes: &[u8], brings: Brings) -> Result<(), CliError> {
+    let form = FileForm::of(bytes);
+    if matches!(
+        form,
+        FileForm::JsonLines | FileForm::Empty | FileForm::Other
+    ) {
+        return Ok(());
+    }
+    let shown = path.display().to_string();
+    let message = format!(
+        "{shown}: expected JSON Lines, as `--rows` reads, found {}",
+        form.name()
+    );
+    let given = GivenRows::of(&shown, vec![(path.to_owned(), bytes.to_vec())]);
+    let taken = given.file(brings).command("");
+    let next = match brings {
+        Brings::Texts => format!("{taken}; then the same command without --rows"),
+        Brings::Scores | Brings::Labels => taken,
+    };
+    Err(CliError::input(message, next))
 }
 
 /// The name of a prompt that has no id.

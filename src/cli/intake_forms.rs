@@ -146,6 +146,33 @@ impl Verb {
     }
 }
 
+/// A file that another verb reads, with the command that takes it.
+pub(super) fn of_another_verb(
+    (path, bytes): (&Path, &[u8]),
+    (verb, common): (Verb, &ImportArgs),
+) -> Option<CliError> {
+    let form = FileForm::of(bytes);
+    // One column has no comma: that is a header all the same.
+    let is_column = verb == Verb::Csv && form == FileForm::Other;
+    if verb.reads(form) || is_column {
+        return None;
+    }
+    let message = format!(
+        "{}: expected {}, as `import {}` reads, found {}",
+        path.display(),
+        verb.expected(),
+        verb.name(),
+        form.name()
+    );
+    let message = if verb == Verb::Labels && intake_verbs::has_scores_alone(form) {
+        format!("{message}: these are scores of a judge, and labels come from people")
+    } else {
+        message
+    };
+    let next = intake_verbs::elsewhere(form, (path, bytes), (verb, common));
+    Some(CliError::input(message, next))
+}
+
 /// A file that cannot be read, with the command that would take what was given; `again` reads it all in another way.
 pub(super) fn wrong(
     error: &ImportError,
@@ -155,26 +182,7 @@ pub(super) fn wrong(
     how: How<'_>,
 ) -> CliError {
     let verb = wanted.verb;
-    let form = FileForm::of(bytes);
-    // One column has no comma: that is a header all the same.
-    let is_column = verb == Verb::Csv && form == FileForm::Other;
-    if !verb.reads(form) && !is_column {
-        let message = format!(
-            "{}: expected {}, as `import {}` reads, found {}",
-            error.file,
-            verb.expected(),
-            verb.name(),
-            form.name()
-        );
-        let message = if verb == Verb::Labels && intake_verbs::has_scores_alone(form) {
-            format!("{message}: these are scores of a judge, and labels come from people")
-        } else {
-            message
-        };
-        let failed = CliError::input(
-            message,
-            intake_verbs::elsewhere(form, (path, bytes), (verb, common)),
-        );
+    if let Some(failed) = of_another_verb((path, bytes), (verb, common)) {
         return with_place(failed, error);
     }
     let is_missing = error.what.contains("found none; there are ");

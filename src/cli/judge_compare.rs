@@ -41,12 +41,16 @@ fn judge(text: &str) -> Result<JudgeId, CliError> {
         .map_err(|error| CliError::usage(format!("judge {text:?}: {error}"), HELP))
 }
 
-/// Assumptions about the label and either judge that fail, a sentence each.
+/// A key whose entries it rests on, and assumptions about the label and either judge that fail, a sentence each.
 fn failing(state: &State, experiment: &ExperimentId, of: &Comparison) -> Vec<String> {
     let of_judge = |judge| ClaimBasis::of(state, experiment, judge);
     let both = [of_judge(&of.said.first), of_judge(&of.said.second)];
     let all = both.iter().flat_map(ClaimBasis::failing);
+    let tainted = of.tainted.map(|key| {
+        format!("It rests on labels or scores of key {key} from its compromise on: label or score anew under a live key.")
+    });
     all.cloned()
+        .chain(tainted)
         .collect::<BTreeSet<String>>()
         .into_iter()
         .collect()
@@ -70,7 +74,9 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let named = args.experiment.as_deref();
     let experiment = current::experiment(ctx, &home, ledger.state(), named)?;
     let mut found = agreement::compare(&ledger, ledger.state(), &experiment, judges)?;
-    if found.said.plan.is_some() || args.exploratory {
+    if found.tainted.is_some() && found.seq.is_none() {
+        ctx.note("not recorded: it rests on entries of a compromised key");
+    } else if found.said.plan.is_some() || args.exploratory {
         agreement::record(&mut ctx.ports(), &mut ledger, &experiment, &mut found)?;
     } else if found.seq.is_none() {
         ctx.note("not recorded: no plan stands behind it; --exploratory records it as exploratory");

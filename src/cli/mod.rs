@@ -363,7 +363,7 @@ enum Verb {
     #[command(subcommand)]
     Campaign(campaign::Verb),
     /// Reports of what was decided
-    #[command(subcommand)]
+    #[command(subcommand, after_help = report::FRAMEWORKS)]
     Report(report::Verb),
     /// Families of tests that share one error rate
     #[command(subcommand)]

@@ -8,6 +8,8 @@ use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
 use crate::cli::home;
+use crate::cli::iterate::program;
+use crate::cli::iterate::program::Program;
 use crate::cli::key;
 use crate::cli::objective;
 use crate::cli::review;
@@ -279,6 +281,14 @@ fn check(ctx: &mut Ctx<'_>, args: &PatchCheckArgs, leaves: bool) -> Result<View,
             patch.id, asking.judge
         );
         return Err(CliError::usage(message, "the same command with -- COMMAND"));
+    }
+    if let Some(asking) = &asking {
+        let program = Program {
+            command: args.command.clone(),
+            ..Program::default()
+        };
+        program::digest(ctx, &program.command)?;
+        program::same_files(ctx, &asking.registered, &program)?;
     }
     let place = (args.file.as_path(), Some(name.as_str()));
     let of = (&patch, &checked);

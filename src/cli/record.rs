@@ -13,6 +13,7 @@ use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
+use crate::event::payload::custody::SubjectErased;
 use crate::event::registry::Signers;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
@@ -89,6 +90,9 @@ pub(super) fn command(ctx: &mut Ctx<'_>, args: &EventArgs) -> Result<Command, Cl
     let kind = input::kind(&args.kind)
         .map_err(|message| CliError::input(format!("kind: {message}"), "clover schema"))?;
     let payload = payload(ctx, kind, &args.data)?;
+    if let Payload::SubjectErased(said) = &payload {
+        return Err(without_its_key(said));
+    }
     Ok(Command {
         payload,
         experiment: args.experiment.as_deref().map(experiment_id).transpose()?,
@@ -99,6 +103,18 @@ pub(super) fn command(ctx: &mut Ctx<'_>, args: &EventArgs) -> Result<Command, Cl
             .collect::<Result<_, _>>()?,
         at: args.at.as_deref().map(time).transpose()?,
     })
+}
+
+/// The event of an erasure alone leaves the key, and with it the texts.
+fn without_its_key(said: &SubjectErased) -> CliError {
+    let (subject, basis) = (
+        shell::word(&said.subject),
+        shell::quoted(said.basis.as_str()),
+    );
+    CliError::refused(
+        input::ERASED,
+        format!("clover erase {subject} --basis {basis}"),
+    )
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {

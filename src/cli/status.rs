@@ -11,6 +11,7 @@ use crate::event::Kind;
 use crate::ledger::Ledger;
 use crate::ledger::State;
 use crate::projection::tallies::Tallies;
+use crate::session::expiry;
 use crate::store::Table;
 use crate::view::View;
 use crate::view::status;
@@ -21,6 +22,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
     let (home, ledger, at) = home::view(ctx)?;
     let state = at.state(&ledger);
     let head = state.keyring.recorded_at;
+    let now = budget::now(ctx, &ledger, state);
     let (pin, pin_size) = pin(&ledger, state.size)?;
     let beside = Surroundings {
         database: home.database().display().to_string(),
@@ -29,8 +31,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>) -> Result<View, CliError> {
         pin,
         pin_size,
         rows: rows(state),
+        dates: expiry::list(&ledger, state, now)?,
     };
-    let now = budget::now(ctx, &ledger, state);
     Ok(status::status(state, beside, &assume::failing(state), now))
 }
 

@@ -464,10 +464,9 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         audit::audit(gathered, &read.terms, &ask).map_err(|error| estimate::refused(&error))?;
     let environments = untested.test((state, &read.experiment), &found)?;
     if tested.is_empty() && environments.is_empty() {
-        let why = found.analysis.calibration.as_ref().err();
-        return Err(match why {
-            Some(why) => no_calibrator(&why.to_string()),
-            None => transport_probes::unscored(&design),
+        return Err(match &found.analysis.calibration {
+            Err(why) => no_calibrator(&why.to_string()),
+            Ok(_) => transport_probes::unscored(&design),
         });
     }
     let basis = ClaimBasis::of(state, &read.experiment, &read.terms.judge);
@@ -477,6 +476,7 @@ fn audited(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         ends: found.analysis.output_scale.ends(),
         usual: drifts::usual::usual_margin(state, &read.experiment, read.terms.label_scale),
         environments,
+        tainted: transport_probes::tainted(state, place, &found, &tested),
         tested,
         terms: &terms,
         basis: &basis,

@@ -20,6 +20,7 @@ use crate::projection::audits::obstacles;
 use crate::projection::audits::obstacles::ProbedFit;
 use crate::projection::designs::Designs;
 use crate::projection::drifts;
+use crate::projection::tainted;
 use crate::session::estimates::Estimation;
 use crate::view::transport::Audits;
 use crate::workflow::estimate::compute::Found;
@@ -180,4 +181,27 @@ pub(super) fn unscored(design: &DesignId) -> CliError {
         "no probe of {design} had a score before its label could be read: there is nothing to audit; score rows first, and label others under a new design"
     );
     CliError::refused(message, "clover label design new --help")
+}
+
+/// Audits whose probes, labels, scores or fit a compromised key signed, from its compromise on; a sentence each.
+pub(super) fn tainted(
+    state: &State,
+    (experiment, design): (&ExperimentId, &DesignId),
+    found: &Found,
+    tested: &[TransportTested],
+) -> Vec<String> {
+    let calibrator = found.digest();
+    let by = |of: &TransportTested| {
+        let rows = (&of.terms.judge, &of.policy);
+        let probed = tainted::probed(state, experiment, (design, &of.policy));
+        probed.or_else(|| tainted::claimed(state, experiment, rows, calibrator.as_ref()))
+    };
+    let all = tested.iter().filter_map(|of| Some((of, by(of)?)));
+    all.map(|(of, key)| {
+        format!(
+            "The audit of {} rests on entries of key {key} from its compromise on: nothing is claimed by it.",
+            of.policy
+        )
+    })
+    .collect()
 }

@@ -2,10 +2,9 @@
 //!
 //! A line gives the variant, the kind's text, its newest payload version, who may sign, whether it belongs to an
 //! experiment, and its natural key; then the fields that name its iteration (`in`), its gate (`of`) and the rows that
-//! it was computed from (`from`), where it has them. To add a kind: its struct in `payload/<family>.rs`, its
-//! line here, and its reader (`READS` and `apply` of a fold or row model, or `projection::LEDGER_ONLY`).
-//! To raise a version: keep the old struct as `…V1`, raise the number, add a line under `retired` and one
-//! `From<…V1>`.
+//! it was computed from (`from`), where it has them. To add a kind: its struct in `payload/<family>.rs`, its line here, and its
+//! reader (`READS` and `apply` of a fold or row model, or `projection::LEDGER_ONLY`). To raise a version: keep the old struct
+//! as `…V1`, raise the number, add a line under `retired` and one `From<…V1>`.
 
 use std::fmt;
 use std::str::FromStr;

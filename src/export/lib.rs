@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 use clover_ground::ambient;
 use clover_ground::ambient::AmbientError;
+use clover_ground::ambient::NewFiles;
 use clover_ground::digest::Digest;
 use clover_ground::note::SignedCheckpoint;
 use clover_ledger::Ledger;
@@ -161,20 +162,24 @@ fn beside(ledger: &Ledger, folder: &Path, size: u64, blobs: bool) -> Result<u64,
     let folder = folder.join(source::BLOBS);
     ambient::create_dirs(&folder)?;
     let mut count = 0;
+    let mut files = NewFiles::in_folder(&folder, 0o644);
     let write = |digest: Digest, bytes: &[u8]| -> Result<(), Stop> {
         if Digest::blake3(bytes) != digest {
             let found = format!("blob {digest} has bytes of another digest");
             return Err(LedgerError::Integrity { seq: 0, found }.into());
         }
-        let path = folder.join(digest.to_hex());
-        if !ambient::exists(&path).map_err(|error| Stop(error.into()))? {
-            ambient::write_new(&path, bytes, 0o644).map_err(|error| Stop(error.into()))?;
+        let name = digest.to_hex();
+        if !ambient::exists(&folder.join(&name)).map_err(|error| Stop(error.into()))? {
+            files
+                .add(&name, bytes)
+                .map_err(|error| Stop(error.into()))?;
         }
         count += 1;
         Ok(())
     };
     let result = ledger.store().reader().blobs(write);
     result.map_err(|Stop(error)| error)?;
+    files.finish()?;
     Ok(count)
 }
 

@@ -14,6 +14,7 @@ use std::io::BufReader;
 use std::io::Read;
 use std::io::Write as _;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -43,12 +44,18 @@ fn is_own(name: &OsStr) -> bool {
 
 /// Whether a program is there to be started in a folder: a path of a file, or a name that a folder of `PATH` has.
 pub fn is_there(program: &str, folder: &Path) -> bool {
+    found(program, folder).is_some()
+}
+
+/// The file that a program's name stands for: where it has a slash itself, else in the folders of `PATH`.
+pub fn found(program: &str, folder: &Path) -> Option<PathBuf> {
     if program.contains('/') {
-        return ambient::is_file(&folder.join(program));
+        return Some(folder.join(program)).filter(|path| ambient::is_file(path));
     }
     let path = std::env::vars_os().find(|(name, _)| name == "PATH");
     let path = path.map_or_else(|| "/bin:/usr/bin".into(), |(_, path)| path);
-    std::env::split_paths(&path).any(|of| ambient::is_file(&folder.join(of).join(program)))
+    let mut files = std::env::split_paths(&path).map(|of| folder.join(of).join(program));
+    files.find(|path| ambient::is_file(path))
 }
 
 /// What was heard.

@@ -39,6 +39,7 @@ mod under;
 pub use append::AppendedEvent;
 pub use append::Command;
 pub use append::SignedEvent;
+pub use append::UnmetDemand;
 pub use catch_up::States;
 pub use claim::blobs as named_blobs;
 pub use codes::Code;

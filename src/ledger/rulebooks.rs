@@ -16,7 +16,7 @@ use crate::rule_names::RuleName;
 pub const UNNAMED: u32 = 17;
 
 /// The newest rulebook that this program knows.
-pub const NEWEST: u32 = 24;
+pub const NEWEST: u32 = 25;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident $name:literal since $since:literal rule $rule:ident: $words:literal;)*) => {
@@ -297,6 +297,18 @@ questions! {
     /// By how many prompts a failed audit is answered.
     AnsweredPrompts "answered_prompts" since 24 rule Transport:
         "a fit answers a failed audit by labels of as many new prompts of its policy as the audit had";
+    /// What audits are worth that entries of a compromised key passed.
+    TaintedAudits "tainted_audits" since 25 rule Transport:
+        "an estimate claims nothing, and a comparison tells nothing apart, after a pass whose probes or result a compromised key signed, from its compromise on";
+    /// What entries of a compromised key are worth in a comparison of judges.
+    TaintedJudges "tainted_judges" since 25 rule Judge:
+        "a comparison of judges names no better one by labels or scores of a compromised key, from its compromise on";
+    /// Which splits keep rows from audits.
+    FormedConfirm "formed_confirm" since 25 rule Transport:
+        "confirm keeps from an audit only clusters of splits that were formed before the first label could be read";
+    /// Which labels of a policy can be missing.
+    OpenableRows "openable_rows" since 25 rule Judge:
+        "a comparison of judges misses no label of a cluster that was listed for confirm before the first label could be read";
 }
 
 /// A rulebook with the entry after which it judges.

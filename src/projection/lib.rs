@@ -34,6 +34,7 @@ pub mod runs;
 pub mod said;
 pub mod seals;
 pub mod splits;
+pub mod tainted;
 pub mod tallies;
 pub mod timely;
 pub mod trail;
@@ -47,7 +48,7 @@ use clover_ledger::State;
 /// recompute; that one opens and verifies ledgers.
 pub const RULEBOOK: Rulebook = Rulebook {
     version: 28,
-    newest_since: 27,
+    newest_since: 28,
     folds: FOLDS,
     row_models: &[
         &rows::LabelRows,

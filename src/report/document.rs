@@ -16,6 +16,8 @@ use clover_projection::bundle::Table;
 use serde::Serialize;
 use serde::Serializer;
 
+use crate::shown;
+
 macro_rules! report_kinds {
     ($($kind:ident $word:literal $of:literal;)*) => {
         /// What a report is about.
@@ -45,13 +47,21 @@ macro_rules! report_kinds {
 report_kinds! {
     AnnexIv    "annex-iv"   "Evidence for Annex IV of the AI Act";
     Change     "change"     "Change record of a prompt";
+    Coverage   "coverage"   "What frameworks ask, and what answers";
+    Erasure    "erasure"    "Certificate of an erasure";
     Estimate   "estimate"   "Report of estimates";
     Experiment "experiment" "Report of an experiment";
+    Expiry     "expiry"     "What expires when";
     Gate       "gate"       "Report of a gate";
+    Gdpr       "gdpr"       "Evidence for the GDPR";
+    Iso23894   "iso23894"   "Evidence for ISO/IEC 23894";
+    Iso42001   "iso42001"   "Evidence for ISO/IEC 42001";
     Iteration  "iteration"  "Report of an iteration";
     Part11     "part11"     "Evidence for 21 CFR Part 11";
+    Pccp       "pccp"       "Evidence for a change control plan of the FDA";
     Retention  "retention"  "Retention and erasure";
     Soc2       "soc2"       "Evidence for SOC 2";
+    Sr262      "sr26-2"     "Evidence for SR 26-2";
     Tevv       "tevv"       "Evidence for NIST AI RMF, Measure";
     Trail      "trail"      "Trail of entries";
 }
@@ -167,8 +177,8 @@ impl From<&Section> for Chapter {
             listings: of.listings.clone(),
             missing: of.missing.clone(),
             key: of.part.as_str(),
-            tables: of.tables.clone(),
-            title: of.title.to_owned(),
+            tables: of.tables.iter().map(shown::table).collect(),
+            title: shown::title(of.title),
         }
     }
 }
@@ -232,11 +242,23 @@ pub struct CitedEntry {
     pub seq: u64,
 }
 
+/// The log as a report read it: whoever holds a signed checkpoint of this size can compare the root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReadCheckpoint {
+    /// Its Merkle root, in Base64 as in checkpoints.
+    pub root: String,
+    /// Its entries.
+    pub size: u64,
+}
+
 /// A report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Document {
     /// Parts behind the report: what it is made of.
     pub appendices: Vec<Chapter>,
+    /// The log at its last entry; absent where nothing but a bundle was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<ReadCheckpoint>,
     /// The entries that it rests on, by position.
     pub entries: Vec<CitedEntry>,
     /// What it is about, beside its head.
@@ -251,6 +273,8 @@ pub struct Document {
     pub limits: Vec<String>,
     /// Its parts.
     pub parts: Vec<Chapter>,
+    /// The program that drew it; empty where nothing but a bundle was read.
+    pub program: &'static str,
     /// What it is.
     #[serde(rename = "report")]
     pub kind: ReportKind,
@@ -265,6 +289,7 @@ impl Document {
     pub fn new(kind: ReportKind, title: impl Into<String>, head: DocumentHead) -> Self {
         Self {
             appendices: Vec::new(),
+            checkpoint: None,
             entries: Vec::new(),
             facts: Vec::new(),
             from_seq: 0,
@@ -272,10 +297,20 @@ impl Document {
             ledger: String::new(),
             limits: LIMITS.map(str::to_owned).to_vec(),
             parts: Vec::new(),
+            program: "",
             kind,
             through_seq: 0,
             title: title.into(),
         }
+    }
+
+    /// Which program drew it from which log, in words; `None` where nothing but a bundle was read.
+    pub(crate) fn drawn(&self) -> Option<String> {
+        let ReadCheckpoint { root, size } = self.checkpoint.as_ref()?;
+        Some(format!(
+            "Drawn by {} from the log of size {size} with root {root}.",
+            self.program
+        ))
     }
 
     /// Parts and appendices.

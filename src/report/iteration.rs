@@ -14,6 +14,7 @@ use crate::document::Document;
 use crate::document::DocumentHead;
 use crate::document::ReportKind;
 use crate::lead;
+use crate::shown;
 
 /// The document of a bundle. Who did what and what happened since is not in it: that is read beside it.
 pub fn document(bundle: &Bundle) -> Document {
@@ -78,7 +79,7 @@ fn summary(bundle: &Bundle) -> Vec<Chapter> {
         let facts = part.facts.iter().filter(|fact| shown.contains(&fact.key));
         decided.facts = facts.cloned().collect();
         let tables = part.tables.iter().filter(|table| table.key == "candidates");
-        decided.tables = tables.cloned().collect();
+        decided.tables = tables.map(shown::table).collect();
     }
     let mut criteria = Chapter::new(
         "glance",
@@ -87,7 +88,8 @@ fn summary(bundle: &Bundle) -> Vec<Chapter> {
     );
     let gates = bundle.part(ReportPart::Gates);
     let tables = gates.into_iter().flat_map(|part| &part.tables);
-    criteria.tables = tables.filter(|table| is_matrix(table)).cloned().collect();
+    let tables = tables.filter(|table| is_matrix(table));
+    criteria.tables = tables.map(shown::table).collect();
     let mut lacking = Chapter::new(
         "not-covered",
         "Not covered",
@@ -95,7 +97,10 @@ fn summary(bundle: &Bundle) -> Vec<Chapter> {
     );
     for part in &bundle.parts {
         for gap in &part.missing {
-            lacking.lacks(format!("{}: {}", part.title, gap.what), gap.why.clone());
+            lacking.lacks(
+                format!("{}: {}", shown::title(part.title), gap.what),
+                gap.why.clone(),
+            );
         }
     }
     let all = [decided, criteria, lacking];

@@ -139,8 +139,7 @@ fn people(bundle: &Bundle) -> String {
 
 /// What the report of a bundle begins with.
 pub fn lead(bundle: &Bundle) -> ReportLead {
-    let asked =
-        "Asked was whether a patch of the rubric makes the judge err less on labels of people.";
+    let asked = "The question was whether a patch of the rubric makes the judge err less on labels of people.";
     ReportLead {
         decided: decided(bundle),
         rest: vec![asked.to_owned(), evidence(bundle), not_claimed(bundle)],

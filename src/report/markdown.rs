@@ -105,6 +105,9 @@ pub fn markdown(document: &Document) -> String {
         document.through_seq
     );
     put(&mut out, &wrapped(&line, ""));
+    if let Some(drawn) = document.drawn() {
+        put(&mut out, &wrapped(&drawn, ""));
+    }
     put(&mut out, "");
     facts(&mut out, &document.facts);
     course(&mut out, document);
@@ -163,7 +166,7 @@ fn facts(out: &mut String, all: &[Fact]) {
 fn entries(out: &mut String, document: &Document) {
     put(out, "\n## Entries\n");
     let line = "The signed entries that this report rests on, each with the first digits of its id: `clover show N` has \
-                the rest.";
+                the rest. A cell that ends in … is cut: the same command has the whole of its entry.";
     put(out, &wrapped(line, ""));
     put(out, "");
     let heads = ["entry", "kind", "recorded at", "signed by", "id"].map(str::to_owned);

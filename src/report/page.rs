@@ -25,8 +25,8 @@ pub const STYLE: &str = include_str!("style.css");
 const WORDY: usize = 24;
 /// Entries that a row names before it says how many more there are.
 const REFS: usize = 4;
-/// Characters of a row from which a table is wider than a phone, a tablet, a desk.
-const WIDE: [(usize, &str); 3] = [(112, "w3"), (66, "w2"), (28, "w1")];
+/// Characters of a row from which a table is wider than any screen, a small desk, a tablet, a phone.
+const WIDE: [(usize, &str); 4] = [(150, "w4"), (112, "w3"), (66, "w2"), (28, "w1")];
 /// Characters of a heading before it takes a second line.
 const HEAD: usize = 16;
 /// Characters of a cell of a matrix.
@@ -148,11 +148,15 @@ impl Page {
             self.fact(fact);
         }
         self.put(&format!(
-            "<dt>Ledger</dt><dd>{}</dd>\n<dt>Entries read</dt><dd>{} to {}</dd>\n</dl>\n</header>",
+            "<dt>Ledger</dt><dd>{}</dd>\n<dt>Entries read</dt><dd>{} to {}</dd>",
             escaped(&document.ledger),
             shown::thousands(document.from_seq),
             shown::thousands(document.through_seq),
         ));
+        if let Some(drawn) = document.drawn() {
+            self.put(&format!("<dt>Drawn</dt><dd>{}</dd>", escaped(&drawn)));
+        }
+        self.put("</dl>\n</header>");
     }
 
     /// Who did what, and what came of it.
@@ -376,7 +380,8 @@ impl Page {
         self.put(
             "<section id=\"entries\" aria-labelledby=\"entries-title\">\n<h2 id=\"entries-title\">Entries</h2>\n\
              <p class=\"about\">The signed entries that this report rests on. The id is the SHA-256 of the entry's body, the leaf \
-             its hash in the tree: <code>clover prove</code> writes the path from it to a checkpoint.</p>\n\
+             its hash in the tree: <code>clover prove</code> writes the path from it to a checkpoint. \
+             A cell that ends in … is cut: <code>clover show N</code> has the whole of its entry.</p>\n\
              <p class=\"hint w3\">More columns: scroll sideways.</p><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"entries-caption\">\n<table>\n\
              <caption id=\"entries-caption\">Entries by position</caption>\n<thead><tr><th scope=\"col\" class=\"n\">entry</th>\
              <th scope=\"col\">kind</th><th scope=\"col\">recorded at</th><th scope=\"col\">signed by</th>\

@@ -2,6 +2,7 @@
 
 use clover_event::payload::Verdict;
 use clover_projection::bundle::Cell;
+use clover_projection::bundle::Table;
 use clover_projection::bundle::TableRow;
 
 /// Most digits after the point.
@@ -21,11 +22,6 @@ pub fn word(verdict: Verdict) -> &'static str {
 
 /// Fixed words of a bundle in the words of today: P0 to P10 are criteria, which bundles call gates.
 pub fn words(text: &str) -> String {
-    match text {
-        "Gates" => return "Criteria".to_owned(),
-        "gate" => return "criterion".to_owned(),
-        _ => {}
-    }
     let mut text = text
         .replace("gate P", "criterion P")
         .replace("not_checked", "NOT CHECKED");
@@ -40,12 +36,29 @@ pub fn words(text: &str) -> String {
     text
 }
 
+/// The title of a part of a bundle: its gates are criteria.
+pub fn title(text: &str) -> String {
+    match text {
+        "Gates" => "Criteria".to_owned(),
+        text => words(text),
+    }
+}
+
+/// A table of a bundle with heads in the words of today.
+pub fn table(of: &Table) -> Table {
+    let mut of = of.clone();
+    for column in of.columns.iter_mut().filter(|column| column.head == "gate") {
+        column.head = "criterion";
+    }
+    of
+}
+
 /// The reason of an end as it was recorded, in words: where patches were accepted it is their number.
 pub fn reason(recorded: &str) -> String {
     match recorded.strip_suffix(" accepted") {
-        Some("1") => "one patch passed every criterion on confirm".to_owned(),
+        Some("1") => "one patch passed every criterion that was run on confirm".to_owned(),
         Some(count) if count.parse::<u64>().is_ok() => {
-            format!("{count} patches passed every criterion on confirm")
+            format!("{count} patches passed every criterion that was run on confirm")
         }
         _ => recorded.to_owned(),
     }
@@ -151,7 +164,7 @@ mod tests {
         assert_eq!(words("a gateway"), "a gateway");
         assert_eq!(
             reason("2 accepted"),
-            "2 patches passed every criterion on confirm"
+            "2 patches passed every criterion that was run on confirm"
         );
         assert_eq!(reason("nobody accepted"), "nobody accepted");
     }

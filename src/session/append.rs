@@ -1,6 +1,7 @@
 //! Appending what use cases say, and the same without appending.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::Draft;
 use clover_event::Event;
@@ -12,9 +13,11 @@ use clover_ground::sign::Signed;
 use clover_ground::sign::Signer;
 use clover_ground::time::Timestamp;
 use clover_ledger::AppendedEvent;
+use clover_ledger::Breach;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::ProposedEvent;
+use clover_ledger::UnmetDemand;
 use clover_ledger::rules;
 
 use crate::error::SessionError;
@@ -264,25 +267,79 @@ pub fn permitted(ledger: &Ledger, command: &Command, signer: &Signer) -> Result<
     check(ledger, draft, EventId(Digest::sha256(b"")))
 }
 
-fn check(ledger: &Ledger, draft: Draft, id: EventId) -> Result<(), SessionError> {
+/// Events that are held against the rules at once.
+const AT_ONCE: usize = 4_096;
+
+/// As [`permitted`], of commands that are to be appended one after the other, and against what earlier entries have in their
+/// way. `given` is what is to be appended before them gives; what they give is put beside it.
+///
+/// # Errors
+/// When the log cannot be read.
+pub(crate) fn unmet(
+    ledger: &Ledger,
+    commands: &[(&Command, &Signer)],
+    given: &mut BTreeSet<Digest>,
+) -> Result<Option<UnmetDemand>, SessionError> {
+    let (seq, recorded_at) = (ledger.size(), now(ledger));
+    for (at, part) in commands.chunks(AT_ONCE).enumerate() {
+        let drafts = part.iter().map(|(command, signer)| {
+            let draft = draft(ledger, command, signer, next_author_seq(ledger, signer));
+            event(draft, EventId(Digest::sha256(b"")))
+        });
+        let drafted: Vec<Event> = drafts.collect();
+        let events = drafted.iter().map(|event| ProposedEvent {
+            seq,
+            recorded_at,
+            event,
+        });
+        let events: Vec<_> = events.collect();
+        let mut each = events.iter().enumerate();
+        let refused = each.find_map(|(index, event)| Some((index, breach(ledger, event)?)));
+        let end = refused.as_ref().map_or(events.len(), |(index, _)| *index);
+        let found = ledger.unmet(&events[..end], given)?;
+        let found = found.or(refused.map(|(index, breach)| UnmetDemand {
+            index,
+            breach,
+            in_the_way: None,
+        }));
+        if let Some(found) = found {
+            return Ok(Some(UnmetDemand {
+                index: at * AT_ONCE + found.index,
+                ..found
+            }));
+        }
+    }
+    Ok(None)
+}
+
+fn event(draft: Draft, id: EventId) -> Event {
     let v = draft.payload.kind().version();
-    let event = Event {
+    Event {
         id,
         header: draft.header,
         payload: draft.payload,
         v,
-    };
+    }
+}
+
+/// The first rule that says no by the state at the head.
+fn breach(ledger: &Ledger, candidate: &ProposedEvent<'_>) -> Option<Breach> {
+    let mut breaches = Vec::new();
+    rules::custody(ledger.state(), candidate, &mut breaches);
+    for rule in ledger.state().rulebook().every_rule() {
+        rule.check(ledger.state(), candidate, &mut breaches);
+    }
+    breaches.into_iter().next()
+}
+
+fn check(ledger: &Ledger, draft: Draft, id: EventId) -> Result<(), SessionError> {
+    let event = event(draft, id);
     let candidate = ProposedEvent {
         seq: ledger.size(),
         recorded_at: now(ledger),
         event: &event,
     };
-    let mut breaches = Vec::new();
-    rules::custody(ledger.state(), &candidate, &mut breaches);
-    for rule in ledger.state().rulebook().every_rule() {
-        rule.check(ledger.state(), &candidate, &mut breaches);
-    }
-    match breaches.into_iter().next() {
+    match breach(ledger, &candidate) {
         Some(breach) => Err(breach.into()),
         None => Ok(()),
     }

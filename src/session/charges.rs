@@ -7,6 +7,7 @@ use clover_event::id::AccountId;
 use clover_event::id::EventId;
 use clover_event::id::JudgeId;
 use clover_event::id::Text;
+use clover_event::payload::Role;
 use clover_event::payload::budget::BudgetCharged;
 use clover_event::payload::scoring::JudgePort;
 use clover_ground::sign::Signer;
@@ -41,6 +42,16 @@ fn account(ledger: &Ledger, unit: &str, amount: u64) -> Option<(AccountId, Accou
     let mine = accounts.filter(|(_, account)| account.unit.as_str() == unit);
     let first = mine.min_by_key(|(_, of)| (of.left(now) < amount, of.opened_seq));
     first.map(|(id, account)| (id.clone(), account.clone()))
+}
+
+/// Who signs for an account: calls of a judge are charged by whoever answers for its scores, where that one may spend.
+fn seat(account: &Account) -> Seat {
+    let is_of_scorer = account.spenders.contains(Role::Scorer);
+    if account.unit.as_str() == JUDGE_CALL && is_of_scorer {
+        Seat::Scorer
+    } else {
+        Seat::Runner
+    }
 }
 
 /// Who pays for what is used, and who signs that.
@@ -82,7 +93,7 @@ impl Payer {
         let Some((id, account)) = account.filter(|_| amount > 0) else {
             return Ok(None);
         };
-        let need = KeyNeed::charge(Seat::Runner, Some(&account.spenders));
+        let need = KeyNeed::charge(seat(&account), Some(&account.spenders));
         let payer = Self {
             account: id,
             purpose: purpose.to_owned(),
@@ -114,6 +125,11 @@ impl Payer {
     /// [`SessionError`]; then nothing was charged.
     pub(crate) fn pay(&self, ledger: &mut Ledger, amount: u64) -> Result<(), SessionError> {
         self.pay_for(ledger, amount, &self.purpose).map(drop)
+    }
+
+    /// The charge of what is about to be used, to be appended with it.
+    pub(crate) fn charge(&self, amount: u64) -> (Command, &Signer) {
+        (self.command(amount, &self.purpose), &self.signer)
     }
 
     /// Charges it for a purpose of its own.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use clover_event::Event;
 use clover_event::Kind;
+use clover_event::Payload;
 use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_ground::digest::Digest;
@@ -70,6 +71,8 @@ pub struct KindTally {
 /// What the log says in a range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chronicle {
+    /// Charges that entries of the range name as what paid for them, each with the first entry that does.
+    pub charged: BTreeMap<EventId, u64>,
     /// Entries that say something by themselves, in order.
     pub entries: Vec<ChronicleEntry>,
     /// When the ledger took the first and the last entry of the range.
@@ -111,6 +114,7 @@ impl Chronicle {
     /// [`LedgerError`].
     pub fn read(ledger: &Ledger, scope: ChronicleScope<'_>) -> Result<Self, LedgerError> {
         let mut found = Self {
+            charged: BTreeMap::new(),
             entries: Vec::new(),
             period: None,
             from_seq: scope.from_seq,
@@ -139,6 +143,9 @@ impl Chronicle {
         let tally = self.tallies.entry(kind).or_insert(first);
         tally.count += 1;
         tally.last_seq = seq;
+        if let Some(charge) = paid_by(&read.event.payload) {
+            self.charged.entry(charge).or_insert(seq);
+        }
         if !BULK.contains(&kind) {
             self.entries.push(ChronicleEntry {
                 leaf: leaf(&read),
@@ -163,6 +170,16 @@ impl Chronicle {
     /// The entry of an event.
     pub fn by_id(&self, id: EventId) -> Option<&ChronicleEntry> {
         self.entries.iter().find(|entry| entry.event.id == id)
+    }
+}
+
+/// The charge that an entry names.
+fn paid_by(payload: &Payload) -> Option<EventId> {
+    match payload {
+        Payload::LabelRevealed(said) => Some(said.charge),
+        Payload::ConfirmUnsealed(said) => Some(said.charge),
+        Payload::TransportTested(said) => said.charge,
+        _ => None,
     }
 }
 

@@ -14,9 +14,9 @@ use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::rulebooks::Question;
 use clover_projection::audits::Audits;
-use clover_projection::newest;
 use clover_projection::said;
 use clover_projection::said::LateField;
+use clover_projection::tainted;
 use clover_workflow::analyze::AnalyzeError;
 use clover_workflow::estimate::compute;
 use clover_workflow::estimate::compute::Found;
@@ -198,7 +198,12 @@ impl Estimation {
         let (state, calibrator) = (self.ledger.state(), found.digest());
         for policy in 0..found.analysis.policies.len() {
             let of = (&found.terms.judge, &found.name(policy));
-            let by = newest::tainted(state, &self.experiment, of, calibrator.as_ref());
+            let by = tainted::claimed(state, &self.experiment, of, calibrator.as_ref());
+            let scope = found.terms.environment.as_ref();
+            let by = by.or_else(|| {
+                let audited = tainted::audited(state, &self.experiment, of, scope);
+                audited.map(|(_, key)| key)
+            });
             if let Some(key) = by {
                 found.tainted.insert(policy, key);
             }

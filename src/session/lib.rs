@@ -20,6 +20,7 @@ pub mod deploy;
 pub mod endpoints;
 pub mod error;
 pub mod estimates;
+pub mod expiry;
 pub mod follow;
 pub mod founding;
 pub mod gate;

@@ -13,6 +13,7 @@ use clover_store::Vault;
 use clover_workflow::analyze::read;
 use clover_workflow::estimate::rows::Covariates;
 
+use crate::custody::erasure;
 use crate::error::SessionError;
 use crate::home::Home;
 
@@ -50,6 +51,15 @@ impl<'l> Texts<'l> {
 }
 
 impl Texts<'_> {
+    /// Why a subject has no key here: it was erased, or its vault is elsewhere.
+    fn without_key(&self, subject: &Digest) -> String {
+        match erasure::erased_at(self.ledger, subject) {
+            Ok(Some(seq)) => format!("its text is withheld under erasure #{seq}"),
+            Ok(None) => "the key of its text is gone or not at hand".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
     /// A private text.
     ///
     /// # Errors
@@ -60,7 +70,7 @@ impl Texts<'_> {
             .map_err(|error| error.to_string())?
             .ok_or("its blob is missing")?;
         let Some(key) = self.key(&private.subject)? else {
-            return Err("the key of its text is gone or not at hand".to_owned());
+            return Err(self.without_key(&private.subject));
         };
         let opened = seal::decrypt_blob(key, &stored).map_err(|error| error.to_string())?;
         let text = std::str::from_utf8(&opened.plaintext).map_err(|error| error.to_string())?;

@@ -78,6 +78,8 @@ pub enum Standing {
     Environment,
     /// There are too few labels for a calibrator.
     Uncalibrated,
+    /// It rests on entries of a compromised key.
+    Void,
 }
 
 /// Whether an order of policies may be claimed.
@@ -95,7 +97,7 @@ impl Standing {
     /// Why a value may not be claimed, after the name of the policy.
     fn reason(self, many: bool) -> &'static str {
         match (self, many) {
-            (Self::Claimable, _) => "",
+            (Self::Claimable | Self::Void, _) => "",
             (Self::Unchecked, false) => "was not checked (only labels of others calibrate it)",
             (Self::Unchecked, true) => "were not checked (only labels of others calibrate them)",
             (Self::Inconclusive, false) => {
@@ -152,6 +154,8 @@ pub struct Question<'a> {
     pub on_record: bool,
     /// What stands against every claim, a sentence each.
     pub obstacles: &'a [String],
+    /// Values that are void, a sentence for each reason: an answer begins with them, and nothing is claimed beside them.
+    pub void: &'a [String],
     /// What a reader must know of single values or of their order, a sentence each.
     pub remarks: &'a [String],
     /// Whether an order may be claimed.
@@ -173,8 +177,9 @@ impl Question<'_> {
             .filter(|&at| !is_beaten(at))
             .collect();
         let found = self.found(&claimable, &best);
-        let may_be_claimed = self.on_record && self.obstacles.is_empty() && !best.is_empty();
-        let mut parts = vec![found];
+        let may_be_claimed = self.on_record && self.is_open() && !best.is_empty();
+        let mut parts = self.void.to_vec();
+        parts.push(found);
         parts.extend(self.reasons());
         parts.extend(self.remarks.iter().cloned());
         parts.extend(self.obstacles.iter().cloned());
@@ -189,7 +194,7 @@ impl Question<'_> {
         let name = |at: usize| self.policies[at].name.clone();
         let is_said = claimable.len() > 1 && self.order_standing == OrderStanding::Asked
             || self.policies.len() == 1;
-        let is_open = self.obstacles.is_empty();
+        let is_open = self.is_open();
         BestPolicy {
             answer: Answer {
                 text: parts.join(" "),
@@ -206,6 +211,11 @@ impl Question<'_> {
                 .map(name)
                 .collect(),
         }
+    }
+
+    /// Whether nothing stands against every claim.
+    fn is_open(&self) -> bool {
+        self.obstacles.is_empty() && self.void.is_empty()
     }
 
     /// Which of the policies whose values may be claimed is best, in a sentence.
@@ -246,10 +256,12 @@ impl Question<'_> {
     fn claim(&self, best: &[usize], claimable: usize) -> &'static str {
         match (self.on_record, best.len(), claimable) {
             (false, ..) => UNRECORDED,
-            _ if !self.obstacles.is_empty() => UNCLAIMED,
+            _ if !self.is_open() => UNCLAIMED,
             (true, 0, _) => UNCLAIMED,
             (true, 1, 1) if self.policies.len() > 1 => "Only that value may be claimed.",
-            (true, _, all) if all > 1 && self.order_standing == OrderStanding::Unrecorded => {
+            (true, several, all)
+                if all > several && self.order_standing == OrderStanding::Unrecorded =>
+            {
                 "The values may be claimed; an order of them may be once compare has recorded it."
             }
             (true, _, all)
@@ -298,7 +310,7 @@ impl Question<'_> {
         reasons.dedup();
         let reasons = reasons
             .into_iter()
-            .filter(|standing| *standing != Standing::Claimable);
+            .filter(|standing| !matches!(standing, Standing::Claimable | Standing::Void));
         let sentences = reasons.map(|standing| {
             let of = self.policies.iter().filter(|of| of.standing == standing);
             let of: Vec<&str> = of.map(|of| of.name.as_str()).collect();
@@ -382,6 +394,7 @@ mod tests {
             on_record: true,
             obstacles: &[],
             remarks: &[],
+            void: &[],
             order_standing: OrderStanding::Asked,
         }
         .answer()
@@ -439,6 +452,7 @@ mod tests {
             on_record: true,
             obstacles: &["The judge contradicted itself.".to_owned()],
             remarks: &[],
+            void: &[],
             order_standing: OrderStanding::Asked,
         }
         .answer();
@@ -471,6 +485,7 @@ mod tests {
                 on_record: true,
                 obstacles: &[],
                 remarks: &[],
+                void: &[],
                 order_standing: standing,
             }
             .answer();

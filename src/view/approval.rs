@@ -7,6 +7,7 @@ use crate::ground::shell;
 use crate::ledger::State;
 use crate::projection::releases::APPROVALS_MIN;
 use crate::projection::releases::Acceptance;
+use crate::projection::releases::Releases;
 use crate::view::View;
 use crate::view::appended;
 use crate::workflow::prompts;
@@ -44,10 +45,21 @@ pub fn given(view: View, state: &State, experiment: &ExperimentId, of: &Acceptan
     let is_enough = more.two_key.is_empty() || of.approvals().len() >= APPROVALS_MIN;
     let patch = &of.patch;
     view.line(format!(
-        "{patch} has {} approvals; {needed}",
-        more.approvals
+        "{patch} has {}; {needed}",
+        match more.approvals {
+            1 => "1 approval".to_owned(),
+            many => format!("{many} approvals"),
+        }
     ));
     let patch = shell::word(patch);
+    let releases = state.fold::<Releases>();
+    if let Some(commit) = releases.committed(experiment, of.id) {
+        view.sentence(format!(
+            "This word comes after the commit at seq {}: reports say so, and it is no part of what led there.",
+            commit.seq
+        ));
+        return view;
+    }
     if is_enough && of.refused().is_none() {
         return view.with_next(format!("clover prompt commit {patch}"));
     }

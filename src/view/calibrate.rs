@@ -172,10 +172,17 @@ fn range([low, high]: [f64; 2]) -> String {
     format!("{low} to {high}")
 }
 
+/// Whether labels may as well not rise with what is predicted of them.
+fn says_nothing(of: CalibrationSlope) -> bool {
+    of.interval.0[0] <= 0.0
+}
+
 /// A slope, with what it means.
 fn slope(of: CalibrationSlope) -> String {
     let Ends([low, high]) = of.interval;
-    let meaning = if high < 1.0 {
+    let meaning = if low <= 0.0 {
+        "0 is within: they say nothing of labels"
+    } else if high < 1.0 {
         "below 1: its predictions lie too far apart"
     } else if low > 1.0 {
         "above 1: its predictions lie too close together"
@@ -230,6 +237,11 @@ pub fn show(loaded: &RefittedCalibrator) -> View {
         ),
         ("slope", facts.slope.map_or("none".to_owned(), slope)),
     ]);
+    if facts.slope.is_none_or(says_nothing) {
+        view.sentence(
+            "Nothing shows that labels rise with these calibrated scores: the judge adds little to the labels.",
+        );
+    }
     if facts.curve.is_empty() {
         let names = facts.covariates.join(", ");
         view.sentence(format!(

@@ -95,7 +95,7 @@ fn exit(findings: &ProbeFindings) -> Exit {
 }
 
 /// What each thing that a plan can ask for was found to be.
-fn abilities(of: &EndpointAbilities) -> Vec<AbilityRow> {
+fn abilities(of: EndpointAbilities) -> Vec<AbilityRow> {
     let rows = [
         (
             "json_schema",
@@ -139,7 +139,7 @@ pub fn probed((url, dialect, model): (&BaseUrl, Dialect, &str), findings: &Probe
         model: model.to_owned(),
         models_returned: findings.models.clone(),
         fingerprints: findings.fingerprints.clone(),
-        abilities: abilities(&findings.abilities),
+        abilities: abilities(findings.abilities),
         calls: calls.collect(),
         left: findings.left,
         stopped: findings.stopped.map(stopped),

@@ -4,9 +4,14 @@ use serde::Serialize;
 
 use crate::event::id::ItemId;
 use crate::event::id::ManifestId;
+use crate::ground::shell;
 use crate::session::gate::exposure::ExposureTerms;
 use crate::view::View;
+use crate::view::appended;
 use crate::view::gate::observe_all;
+
+/// Units that an answer names; `exposure list` names all of them, one a line.
+const SHOWN: usize = 100;
 
 /// The exposed units of a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +56,21 @@ pub fn question(gate: &ManifestId, of: &ExposureTerms) -> String {
 }
 
 /// Adds to the view of an exposure that it is the last one, where it is.
-pub fn opened(mut view: View, gate: &ManifestId, terms: &ExposureTerms) -> View {
+pub fn opened(
+    view: View,
+    (gate, units): (&ManifestId, Vec<ItemId>),
+    terms: &ExposureTerms,
+) -> View {
+    let is_dry = view.verdict == "dry_run";
+    let mut view = if is_dry {
+        view
+    } else {
+        let line = listed(&units, gate);
+        let gate = gate.clone();
+        let mut view = appended::and(view, &ExposedUnits { gate, units });
+        view.sentence(line);
+        view
+    };
     let ExposureTerms {
         cap,
         closed,
@@ -59,11 +78,25 @@ pub fn opened(mut view: View, gate: &ManifestId, terms: &ExposureTerms) -> View 
         ..
     } = terms;
     if *is_last {
-        let is_dry = view.verdict == "dry_run";
         let word = if is_dry { "would be" } else { "was" };
         view.line(format!(
             "this {word} exposure {cap} of {cap} (data.exposure_cap): the other {closed} units stay closed for good"
         ));
     }
     view.with_next(observe_all(gate))
+}
+
+/// The line of units that are open, as many as one reads.
+fn listed(units: &[ItemId], gate: &ManifestId) -> String {
+    let shown: Vec<_> = units.iter().take(SHOWN).map(ItemId::as_str).collect();
+    let more = if units.len() > SHOWN {
+        format!(
+            " and {} more: clover exposure list {}",
+            units.len() - SHOWN,
+            shell::word(gate)
+        )
+    } else {
+        String::new()
+    };
+    format!("units open, in their order: {}{more}", shown.join(", "))
 }

@@ -133,7 +133,14 @@ pub struct BundleFacts {
     pub without: Vec<String>,
     /// Reports in it.
     pub reports: Vec<String>,
+    /// Files in it.
+    pub files: u64,
+    /// Whether it is one file, an archive.
+    pub is_one_file: bool,
 }
+
+/// Files of an archive up to which Python starts the program in it.
+const PYTHON_FILES_MAX: u64 = 65_535;
 
 /// A bundle that was written.
 pub fn bundled(facts: &BundleFacts, root: String) -> View {
@@ -158,6 +165,16 @@ pub fn bundled(facts: &BundleFacts, root: String) -> View {
     });
     if facts.withheld > 0 {
         view.sentence("Of a part, rules are not checked: they take the whole log.");
+        if facts.reports.is_empty() && facts.blobs == 0 {
+            view.sentence("No report and no blob is in it: both quote entries, and could tell what is withheld.");
+        }
+    }
+    if facts.is_one_file && facts.files > PYTHON_FILES_MAX {
+        let count = thousands(facts.files);
+        let path = shell::word(path);
+        view.line(format!(
+            "note: Python cannot start an archive of {count} files itself: python3 audits/verify {path}"
+        ));
     }
     for blob in &facts.without {
         view.line(format!(

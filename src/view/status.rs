@@ -7,6 +7,8 @@ use crate::event::payload::custody::Separation;
 use crate::ground::time::Timestamp;
 use crate::ledger::State;
 use crate::projection::assumptions::Standing;
+use crate::session::expiry::DatedThing;
+use crate::session::expiry::ExpiryList;
 use crate::view::View;
 use crate::view::access;
 use crate::view::access::TaintRow;
@@ -76,6 +78,36 @@ pub struct Status {
     pub failing: Vec<FailingRow>,
     /// Experiments that a read has tainted.
     pub tainted: Vec<TaintRow>,
+    /// What is past its date, the earliest first.
+    pub overdue: Vec<OverdueRow>,
+}
+
+/// Something that is past its date.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OverdueRow {
+    /// Its date.
+    pub at: Timestamp,
+    /// What it is, such as `waiver` or `sealed labels`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Its experiment; `null` where it is of the whole ledger.
+    pub experiment: Option<ExperimentId>,
+    /// The entry that says so.
+    pub seq: Option<u64>,
+}
+
+impl OverdueRow {
+    fn of(thing: &DatedThing) -> Self {
+        Self {
+            at: thing.at,
+            kind: thing.kind.as_str(),
+            name: thing.name.clone(),
+            experiment: thing.experiment.clone(),
+            seq: thing.events.first().copied(),
+        }
+    }
 }
 
 /// What only the caller knows: files, and the ledger beside its state.
@@ -93,6 +125,8 @@ pub struct Surroundings {
     pub pin_size: Option<u64>,
     /// Rows of the database.
     pub rows: Vec<TableRows>,
+    /// What has a date.
+    pub dates: ExpiryList,
 }
 
 /// What stands in a ledger; `now` says which quarter counts.
@@ -124,6 +158,7 @@ pub fn status(state: &State, beside: Surroundings, failing: &[Standing], now: Ti
             failing.collect()
         },
         tainted: access::taints(state),
+        overdue: beside.dates.overdue(now).map(OverdueRow::of).collect(),
     };
     let mut view = View::of(&facts);
     let KeyCounts { live, ended } = facts.keys;
@@ -142,16 +177,7 @@ pub fn status(state: &State, beside: Surroundings, failing: &[Standing], now: Ti
         let rows = rows.map(|of| format!("{} {}", of.table, thousands(of.rows)));
         pairs.push(("rows", rows.collect::<Vec<_>>().join(" · ")));
     }
-    let failing = facts.failing.iter().map(|of| match &of.experiment {
-        Some(experiment) => format!("{} fail in {experiment}", of.code),
-        None => format!("{} fail", of.code),
-    });
-    let failing: Vec<_> = failing.collect();
-    for (name, lines) in [("assumed", failing), ("access", access::taint_lines(state))] {
-        if !lines.is_empty() {
-            pairs.push((name, lines.join(" · ")));
-        }
-    }
+    pairs.extend(doubts(&facts, state));
     view.pairs(pairs);
     if !facts.experiments.is_empty() {
         view.gap();
@@ -163,6 +189,29 @@ pub fn status(state: &State, beside: Surroundings, failing: &[Standing], now: Ti
     }
     view.checkpoint = Some((facts.size, facts.root));
     view
+}
+
+/// What stands against what is recorded: assumptions that fail, tainted reads, dates that have passed.
+fn doubts(facts: &Status, state: &State) -> Vec<(&'static str, String)> {
+    let failing = facts.failing.iter().map(|of| match &of.experiment {
+        Some(experiment) => format!("{} fail in {experiment}", of.code),
+        None => format!("{} fail", of.code),
+    });
+    let failing: Vec<_> = failing.collect();
+    let overdue = facts.overdue.iter();
+    let overdue = overdue.map(|of| {
+        let day: String = of.at.to_string().chars().take("2026-11-20".len()).collect();
+        format!("{} {} since {day}", of.kind, of.name)
+    });
+    let lines = [
+        ("assumed", failing),
+        ("access", access::taint_lines(state)),
+        ("overdue", overdue.collect()),
+    ];
+    let found = lines.into_iter().filter(|(_, lines)| !lines.is_empty());
+    found
+        .map(|(name, lines): (_, Vec<String>)| (name, lines.join(" · ")))
+        .collect()
 }
 
 /// The policy in words.

@@ -19,6 +19,7 @@ use crate::view::appended::Stands;
 use crate::workflow::analyze::Calibration;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::dataset::PromptGap;
+use crate::workflow::analyze::dataset::PromptGaps;
 use crate::workflow::estimate::shares::ChosenLabels;
 
 /// Low and high end of an interval, in label units.
@@ -96,7 +97,7 @@ pub struct OnRecord<T> {
 }
 
 /// What is said of a policy that has no score for some prompts.
-pub fn lacking(policy: &str, gap: PromptGap) -> String {
+fn lacking(policy: &str, gap: PromptGap) -> String {
     format!(
         "{policy} has no score for {} of {} prompts: it is above or below another only where the worst scores there would \
          not change that.",
@@ -105,11 +106,22 @@ pub fn lacking(policy: &str, gap: PromptGap) -> String {
 }
 
 /// What is said of two policies that have scores of no prompt in common.
-pub fn disjoint(first: &str, second: &str) -> String {
+fn disjoint(first: &str, second: &str) -> String {
     format!(
         "{first} and {second} have scores of 0 prompts in common, so neither is above the other: which prompts each has may be \
          all that sets them apart. Score both on the same prompts."
     )
+}
+
+/// What is said of prompts that some policies have scores of and others not, a sentence each.
+pub fn lacking_prompts<'n>(gaps: &PromptGaps, name: impl Fn(usize) -> &'n str) -> Vec<String> {
+    let none = gaps.disjoint();
+    let none = none.map(|(first, second)| disjoint(name(first), name(second)));
+    let some = gaps.largest().into_iter();
+    let some = some.map(|(policy, gap)| lacking(name(policy), gap));
+    let drawn = gaps.uneven();
+    let drawn = drawn.map(|((first, second), gap)| uneven(name(first), name(second), gap));
+    none.chain(some).chain(drawn).collect()
 }
 
 /// What is said of rows that do not count.
@@ -144,7 +156,7 @@ pub fn beyond_the_draw(of: &ChosenLabels) -> String {
 }
 
 /// What is said of two policies of which one has more draws, against the other, on some prompts than on the rest.
-pub fn uneven(first: &str, second: &str, gap: PromptGap) -> String {
+fn uneven(first: &str, second: &str, gap: PromptGap) -> String {
     format!(
         "{first} and {second} are not told apart: their draws are uneven on {} of {} prompts, and a mean over rows weighs \
          those prompts more on one side. Score as many draws of each.",

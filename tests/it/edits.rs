@@ -168,8 +168,9 @@ struct Sample {
 }
 
 fn samples() -> Vec<Sample> {
-    let mut good = tampered::written();
-    good.retain(|sample| sample.name.starts_with("good"));
+    let good = tampered::written().iter();
+    let good = good.filter(|sample| sample.name.starts_with("good"));
+    let mut good: Vec<_> = good.collect();
     good.sort_by_key(|sample| sample.name);
     let good = good.into_iter().map(|sample| {
         let mut lines: Vec<_> = sample

@@ -36,3 +36,4 @@ mod support;
 mod tamper;
 mod tidy;
 mod words;
+mod worked;

@@ -145,7 +145,7 @@ fn a_report_begins_in_plain_words() {
     let first = said.split("\n## ").next().unwrap();
     let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "Asked was whether a patch of the rubric makes the judge err less",
+        "The question was whether a patch of the rubric makes the judge err less",
         "Accepted patch is len-cite-guard-003.",
         "confirm labels were unsealed once, for one peek.",
         "Nothing is claimed of other rows, judges or times",

@@ -8,7 +8,16 @@ const WORDS_MAX: usize = 30;
 /// Pages by name, with their text.
 fn pages() -> Vec<(String, String)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let mut paths = vec![root.join("README.md")];
+    let mut paths = vec![root.join("README.md"), root.join("audits/README.md")];
+    let worked = std::fs::read_dir(root.join("audits/worked")).unwrap();
+    let worked = worked.map(|entry| entry.unwrap().path());
+    paths.extend(worked.map(|path| {
+        if path.is_dir() {
+            path.join("README.md")
+        } else {
+            path
+        }
+    }));
     let schema = std::fs::read_dir(root.join("schema")).unwrap();
     paths.extend(
         schema

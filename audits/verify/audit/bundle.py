@@ -1,19 +1,28 @@
 """A bundle (`schema/EXPORTS.md`): a folder or a ZIP archive, of which nothing is unpacked."""
 
+import base64
 import hashlib
 import json
 import os
 import re
-import zipfile
-from collections import Counter
 
-from formats.limits import NotALedger
+from formats.fields import b64
+from formats.limits import NotALedger, Refused, SPKI
+from events.kinds import KINDS
+from audit.archive import Archive, is_plain
 from audit.blobs import Folder
+from audit.checkpoints import Checkpoint, log_key_problem
 
 LINES, PART, CONTENTS, SUMS = "ledger.jsonl", "entries.jsonl", "bundle.json", "SHA256SUMS"
-SMALL_MAX = 64 << 20
+CHECKPOINTS = "checkpoints.jsonl"
+SMALL_MAX, PEM_MAX = 64 << 20, 1 << 12
 # Bytes that one byte of an archive may become, of a file above a megabyte: deflate gives 1,032 at most.
 RATIO_MAX, RATIO_FROM = 200, 1 << 20
+# Kinds that say who may sign what, by which rules, and whose checkpoints count: none of them is withheld.
+CUSTODY = ("ledger.created", "key.added", "key.retired", "key.compromised", "policy.adopted", "log_key.rotated",
+           "rulebook.adopted")
+FIELDS = {"blobs": int, "bundle": int, "experiment": (str, type(None)), "origin": str, "redacted": list, "reports": list,
+          "root": str, "size": int, "without": list, "withheld": int}
 
 
 class Bundle:
@@ -21,93 +30,130 @@ class Bundle:
 
     def __init__(self, path):
         self.path = path
-        self.archive = None if os.path.isdir(path) else zipfile.ZipFile(path)
+        self.archive = None if os.path.isdir(path) else Archive(path)
         self.folder = Folder(path)
 
     @staticmethod
     def at(path):
         """The bundle at a path; None where there is something else."""
         if os.path.isdir(path):
-            return Bundle(path) if os.path.isfile(os.path.join(path, CONTENTS)) else None
+            return Bundle(path) if os.path.lexists(os.path.join(path, CONTENTS)) else None
+        if not os.path.isfile(path):
+            return None
         try:
             with open(path, "rb") as file:
                 is_archive = file.read(4) == b"PK\x03\x04"
         except OSError:
             return None
-        if not is_archive:
-            return None
-        try:
-            return Bundle(path)
-        except zipfile.BadZipFile as error:
-            raise NotALedger("%s: %s" % (path, error)) from None
+        return Bundle(path) if is_archive else None
 
     def names(self):
-        """Names of its files, each as often as it is there."""
+        """(names of its files, names of what is neither file nor folder); links are not followed."""
         if self.archive:
-            return [item.filename for item in self.archive.infolist() if not item.is_dir()]
-        found = []
-        for folder, _, files in os.walk(self.path):
-            found += [os.path.relpath(os.path.join(folder, name), self.path) for name in files]
-        return found
+            return sorted(self.archive.members), []
+        found, others = [], []
+        for folder, folders, files in os.walk(self.path):
+            for name in folders + files:
+                path = os.path.join(folder, name)
+                own = os.path.relpath(path, self.path)
+                if os.path.islink(path) or not (os.path.isfile(path) or os.path.isdir(path)):
+                    others.append(own)
+                elif os.path.isfile(path):
+                    found.append(own)
+        return sorted(found), sorted(others)
+
+    def has(self, name):
+        """Whether it has a file of this name; a link is none, wherever it leads."""
+        if self.archive:
+            return name in self.archive.members
+        place = self.path
+        for part in name.split("/"):
+            place = os.path.join(place, part)
+            if os.path.islink(place):
+                return False
+        return os.path.isfile(place)
 
     def size(self, name):
         """Bytes of a file; None where there is none."""
-        if self.archive is None:
-            return self.folder.size(name)
-        return self.archive.getinfo(name).file_size if name in self.archive.NameToInfo else None
+        if not self.has(name):
+            return None
+        return self.archive.members[name].size if self.archive else self.folder.size(name)
 
     def open(self, name):
         """A file as a stream; refused where its name leads out of the bundle, or where it swells without measure."""
-        if name.startswith("/") or any(part in ("", ".", "..") for part in name.split("/")):
+        if not is_plain(name):
             raise NotALedger("%s: a name outside of the bundle" % name)
+        if not self.has(name):
+            raise NotALedger("%s: no such file, or a link or a pipe in its place" % name)
         if self.archive is None:
             return self.folder.open(name)
-        item = self.archive.getinfo(name)
-        if item.file_size > RATIO_FROM and item.file_size // max(1, item.compress_size) > RATIO_MAX:
-            raise NotALedger("%s: %d bytes out of %d: not read" % (name, item.file_size, item.compress_size))
-        return self.archive.open(item)
+        item = self.archive.members[name]
+        if item.size > RATIO_FROM and item.size // max(1, item.pressed) > RATIO_MAX:
+            raise NotALedger("%s: %d bytes out of %d: not read" % (name, item.size, item.pressed))
+        return self.archive.open(name)
 
-    def small(self, name):
+    def small(self, name, most=SMALL_MAX):
         """The bytes of a file that is no larger than it should be."""
-        if self.size(name) is None:
-            raise NotALedger("%s: no %s in it" % (self.path, name))
         with self.open(name) as file:
-            data = file.read(SMALL_MAX + 1)
-        if len(data) > SMALL_MAX:
-            raise NotALedger("%s: more than %d bytes" % (name, SMALL_MAX))
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise NotALedger("%s: more than %d bytes" % (name, most))
         return data
 
     def contents(self):
-        """What it says that it holds."""
+        """What it says that it holds, of which there is one spelling."""
+        data = self.small(CONTENTS)
         try:
-            said = json.loads(self.small(CONTENTS).decode("utf-8"))
-            redacted = said["redacted"]
-            if said["bundle"] != 1 or not isinstance(redacted, list):
-                raise ValueError("another format of bundles")
-        except (ValueError, KeyError, TypeError) as error:
+            said = json.loads(data.decode("utf-8"))
+            if not isinstance(said, dict) or set(said) != set(FIELDS):
+                raise ValueError("expected the fields %s" % ", ".join(sorted(FIELDS)))
+            for name, kind in FIELDS.items():
+                value = said[name]
+                texts = value if isinstance(value, list) else []
+                if not isinstance(value, kind) or isinstance(value, bool) or not all(isinstance(t, str) for t in texts):
+                    raise ValueError("another type of %s" % name)
+                if kind is int and not 0 <= value < 2 ** 64:
+                    raise ValueError("%s in 0..2^64" % name)
+            if said["bundle"] != 1:
+                raise ValueError("bundle format %d, expected 1" % said["bundle"])
+            own = json.dumps({name: said[name] for name in FIELDS}, indent=2, ensure_ascii=False) + "\n"
+            if own.encode("utf-8") != data:
+                raise ValueError("another spelling than that of clover")
+        except (ValueError, RecursionError) as error:
             raise NotALedger("%s: %s" % (CONTENTS, error)) from None
-        return redacted
+        return said
 
     def is_part(self):
         """Whether it holds a part of a log; it holds the whole one or a part, never both."""
-        part, whole = self.size(PART) is not None, self.size(LINES) is not None
+        part, whole = self.has(PART), self.has(LINES)
         if part == whole:
             raise NotALedger("expected one of %s and %s" % (LINES, PART))
         return part
 
+    def sums(self):
+        """The list of digests: one line of each file, in the order of their names."""
+        try:
+            text = self.small(SUMS).decode("utf-8")
+        except ValueError:
+            raise NotALedger("%s: other bytes than UTF-8" % SUMS) from None
+        if not text.endswith("\n"):
+            raise NotALedger("%s: no newline at its end" % SUMS)
+        listed, last = {}, b""
+        for line in text[:-1].split("\n"):
+            match = re.fullmatch("([0-9a-f]{64})  (.+)", line, re.ASCII | re.DOTALL)
+            if not match or not is_plain(match.group(2)):
+                raise NotALedger("%s: expected a digest, two spaces, a name" % SUMS)
+            name = match.group(2)
+            if name.encode("utf-8") <= last:
+                raise NotALedger("%s: expected each name once, in order" % SUMS)
+            listed[name], last = match.group(1), name.encode("utf-8")
+        return listed
+
     def broken_files(self):
         """(expected, found) of files that are not as the list of digests says."""
-        names, listed, broken = self.names(), {}, []
-        for line in self.small(SUMS).decode("utf-8", "replace").splitlines():
-            match = re.fullmatch("([0-9a-f]{64})  (.+)", line)
-            if not match:
-                raise NotALedger("%s: expected a digest, two spaces, a name" % SUMS)
-            listed[match.group(2)] = match.group(1)
-        for name, count in sorted(Counter(names).items()):
-            if count > 1:
-                broken.append(("one file of each name", name))
-            if name != SUMS and name not in listed:
-                broken.append(("only files that %s names" % SUMS, name))
+        (names, others), listed = self.names(), self.sums()
+        broken = [("files and folders alone, no links or pipes", name) for name in others]
+        broken += [("only files that %s names" % SUMS, name) for name in names if name != SUMS and name not in listed]
         for name, digest in sorted(listed.items()):
             found = self.digest(name)
             if found != digest:
@@ -116,13 +162,103 @@ class Bundle:
 
     def digest(self, name):
         """The SHA-256 of a file in hex, or why there is none."""
-        if self.size(name) is None:
+        if not self.has(name):
             return "no such file"
         sha = hashlib.sha256()
         try:
             with self.open(name) as file:
                 for block in iter(lambda: file.read(1 << 20), b""):
                     sha.update(block)
-        except (NotALedger, OSError, zipfile.BadZipFile) as error:
+        except (NotALedger, OSError) as error:
             return str(error)
         return sha.hexdigest()
+
+    def disagreements(self, state, report):
+        """(expected, found) where checkpoints, keys and contents do not agree with the log."""
+        return self.other_checkpoints(state) + self.other_keys(state) + self.other_contents(state, report)
+
+    def other_checkpoints(self, state):
+        """Lines of `checkpoints.jsonl` that are no checkpoint of this log."""
+        if not self.has(CHECKPOINTS):
+            return [(CHECKPOINTS, "no such file")]
+        *lines, last = self.small(CHECKPOINTS).split(b"\n")
+        found, size = [("%s: a newline at its end" % CHECKPOINTS, "none")] if last else [], -1
+        for number, line in enumerate(lines, 1):
+            name = "%s line %d" % (CHECKPOINTS, number)
+            note = Checkpoint(name, note_of(line))
+            try:
+                note.read()
+            except Refused:
+                found.append(("%s: a signed checkpoint" % name, "another line"))
+                continue
+            if note.size <= size:
+                found.append(("%s: a size above that of the line before" % name, "size %d" % note.size))
+                continue
+            size = note.size
+            if size > state.tree.size:
+                problem = "a size of at most %d" % state.tree.size, "size %d" % size
+            elif state.tree.root(size) != note.root:
+                problem = "root %s at size %d" % (b64(state.tree.root(size)), size), b64(note.root)
+            elif note.origin != state.origin:
+                problem = "origin %s" % state.origin, note.origin
+            else:
+                problem = log_key_problem(state, note)
+            if problem:
+                found.append(("%s: %s" % (name, problem[0]), problem[1]))
+        return found
+
+    def other_keys(self, state):
+        """Files of keys that are not those of the log."""
+        keys = {"keys/%s.pem" % key_id: pem(key.public) for key_id, key in state.keys.items()}
+        if state.log_keys:
+            keys["keys/log.pem"] = pem(state.log_keys[-1][1][2])
+        found = []
+        for name, expected in sorted(keys.items()):
+            if not self.has(name) or self.small(name, PEM_MAX) != expected:
+                found.append(("%s with the key that the log names" % name, "another file, or none"))
+        others = [name for name in self.names()[0] if name.startswith("keys/") and name not in keys]
+        return found + [("keys of the log alone", name) for name in others]
+
+    def other_contents(self, state, report):
+        """What `bundle.json` says of the log and the log does not."""
+        said, found = self.contents(), []
+        log = {"origin": state.origin, "size": state.tree.size, "root": b64(state.tree.root(state.tree.size)),
+               "withheld": report.withheld or 0}
+        found += [("%s %s in bundle.json" % (name, value), said[name]) for name, value in log.items() if said[name] != value]
+        if said["experiment"] is not None:
+            found += [("entries of %s, as bundle.json says" % said["experiment"], "one of %s" % name)
+                      for name in sorted(report.shown - {said["experiment"]})[:1]]
+        names = self.names()[0]
+        blobs = sum(name.startswith("blobs/") for name in names)
+        if blobs != said["blobs"]:
+            found.append(("%d blobs, as bundle.json says" % said["blobs"], "%d" % blobs))
+        reports = [name[len("reports/"):] for name in names if name.startswith("reports/")]
+        if sorted(reports) != sorted(said["reports"]):
+            found.append(("the reports that bundle.json names", "%d reports" % len(reports)))
+        known = {kind for kind, _ in KINDS} - set(CUSTODY)
+        for text in said["redacted"]:
+            is_seq = re.fullmatch("0|[1-9][0-9]{0,19}", text, re.ASCII) and int(text) < 2 ** 64
+            if text != "blobs" and text not in known and not is_seq:
+                found.append(("what was left out in bundle.json: kinds, positions, or blobs", text))
+                break
+        is_cut = said["experiment"] is not None or any(text != "blobs" for text in said["redacted"])
+        if is_cut != (report.withheld is not None):
+            found.append(("%s in bundle.json" % ("a whole log" if is_cut else "a part"), "the other"))
+        return found
+
+
+def pem(public):
+    """A public key as PEM (RFC 7468)."""
+    der = base64.b64encode(SPKI + public).decode("ascii")
+    return ("-----BEGIN PUBLIC KEY-----\n%s\n-----END PUBLIC KEY-----\n" % der).encode("ascii")
+
+
+def note_of(line):
+    """The note that a line of checkpoints holds; nothing where it has another spelling."""
+    try:
+        note = json.loads(line.decode("utf-8"))["note"]
+        if json.dumps({"note": note}, separators=(",", ":"), ensure_ascii=False).encode("utf-8") == line:
+            return note.encode("utf-8")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    return b""

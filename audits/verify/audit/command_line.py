@@ -3,7 +3,6 @@
 import argparse
 import os
 import sys
-import zipfile
 
 from formats.limits import NOTE_MAX, NotALedger, show
 from formats.fields import parse_vkey
@@ -43,7 +42,7 @@ def arguments(argv):
         options.is_part = options.bundle.is_part()
         if options.is_part and options.ask:
             parser.error("a part of a log answers no questions: they take the whole of it")
-        options.checkpoint, options.blobs = "checkpoint", "blobs" not in options.bundle.contents()
+        options.checkpoint, options.blobs = "checkpoint", "blobs" not in options.bundle.contents()["redacted"]
         return options
     if os.path.isdir(options.ledger):
         beside = os.path.join(options.ledger, "checkpoint")
@@ -72,7 +71,7 @@ def run(argv):
                 report.withheld = walk_part(file, state, report)
             else:
                 walk(file, state, report, questions)
-        for expected, found in bundle.broken_files():
+        for expected, found in bundle.broken_files() + bundle.disagreements(state, report):
             report.add(state.tree.size, "bundle", expected, found)
     else:
         state = State(Blobs(Folder(options.blobs)) if options.blobs else None)
@@ -95,7 +94,7 @@ def main(argv):
         return run(argv)
     except FileNotFoundError as error:
         problem, code = "%s: no such file or folder" % error.filename, 5
-    except (NotALedger, OSError, zipfile.BadZipFile) as error:
+    except (NotALedger, OSError) as error:
         problem, code = str(error), 4
     sys.stderr.write("verify: %s\n" % show(problem))
     return code

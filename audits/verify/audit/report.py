@@ -16,6 +16,7 @@ class Report:
     def __init__(self):
         self.findings, self.notes, self.not_checked, self.tainted = [], [], [], []
         self.withheld = None                      # of a part of a log: entries of which only the leaf is at hand
+        self.shown, self.names_blobs = set(), False     # of a part: experiments of entries shown; whether one names a blob
 
     def add(self, seq, rule, expected, found):
         self.findings.append((seq, RANK[rule], rule, show(expected), show(found)))
@@ -26,8 +27,9 @@ def conclude(state, report, options, checkpoints):
     for key_id, since in sorted(state.compromised.items()):
         report.tainted += [seq for seq in state.seqs_of.get(key_id, ()) if seq >= since]
     report.tainted.sort()
+    is_part = report.withheld is not None
     judge_identity(state, report, options.log_key, checkpoints, options.against)
-    report.not_checked += [] if options.blobs else ["blobs"]
+    report.not_checked += [] if options.blobs or is_part and not report.names_blobs else ["blobs"]
     if not options.checkpoint:
         report.not_checked.append("checkpoint")
     elif checkpoints[0].size is not None and checkpoints[0].size < state.tree.size:
@@ -39,8 +41,9 @@ def conclude(state, report, options, checkpoints):
     if state.newer:
         report.not_checked.append("the normal form of ids newer than Unicode 13.0 at seq %s"
                                   % ", ".join(map(str, state.newer)))
-    report.not_checked += ["kept checkpoints", "database"]
-    report.not_checked.append("recompute" if report.withheld is None else "rules that take the whole history")
+    report.not_checked += [] if options.bundle else ["kept checkpoints", "database"]
+    report.not_checked += (["rules that take the whole history"] if is_part else []) + ["recompute"]
+    report.not_checked += ["whether an entry withheld adds or ends a key"] if report.withheld else []
     if state.origin is not None:
         report.notes.append("policy %s" % ("strict" if state.strict else "solo: every derived claim is self-governed"))
     end = state.last_recorded[0] if state.last_recorded else 0

@@ -2,12 +2,16 @@
 
 import hashlib
 import json
+import re
+from array import array
 
 from formats.limits import LINE_MAX, NotALedger, PAYLOAD_TYPE, Refused
 from events.entry import Entry
 from history.folds import apply, track
 from rules.registry import (
-    BARS_FOLDING, DATA_RULES, HEADER_RULES, KIND_RULES, LINE_RULES, PART_RULES, SCHEMA_RULES)
+    BARS_FOLDING, BLOB_RULES, CUSTODY_RULES, DATA_RULES, HEADER_RULES, KIND_RULES, LINE_RULES, PART_DATA_RULES, PART_RULES,
+    SCHEMA_RULES)
+from audit.bundle import CUSTODY
 
 
 def judge_line(state, report, questions, position, line):
@@ -119,9 +123,6 @@ def walk(file, state, report, questions=None):
         raise NotALedger("the file is empty" if state.tree.size == 0 else "no line is an entry line")
 
 
-KEYS = ("ledger.created", "key.added", "key.retired", "key.compromised", "log_key.rotated")
-
-
 def judge_shown(state, report, position, line):
     """Judge an entry of a part by itself, and take what it says of keys."""
     try:
@@ -138,20 +139,30 @@ def judge_shown(state, report, position, line):
     broken = judge(state, report, entry, PART_RULES)
     if not broken & {"key", "signature"}:
         state.signers.add(entry.author)
-    if entry.decoded and not broken and entry.kind in KEYS:
-        apply(state, entry)
+    if entry.experiment is not None:
+        report.shown.add(entry.experiment)
+    is_custody = entry.kind in CUSTODY
+    if entry.decoded:
+        report.names_blobs = report.names_blobs or bool(entry.blobs())
+        broken |= judge(state, report, entry, CUSTODY_RULES if is_custody else PART_DATA_RULES)
+        judge(state, report, entry, BLOB_RULES)
+        if is_custody and not broken:
+            apply(state, entry)
+    state.seqs_of.setdefault(entry.author, array("Q")).append(position)
     state.ids.add(entry.id)
 
 
+# Of what is withheld there is one spelling.
+WITHHELD = re.compile(rb'\{"withheld":\{(?:"id":"([0-9a-f]{64})",)?"leaf":"([0-9a-f]{64})","seq":(0|[1-9][0-9]{0,19})\}\}')
+
+
 def read_withheld(line):
-    """(position, id, leaf hash) of a line that says what is withheld; None of any other."""
-    if line is None or not line.startswith(b'{"withheld":'):
+    """(position, id or None, leaf hash) of a line that says what is withheld; None of any other."""
+    match = WITHHELD.fullmatch(line or b"")
+    if not match or int(match.group(3)) >= 2 ** 64:
         return None
-    try:
-        said = json.loads(line.decode("utf-8"))["withheld"]
-        return said["seq"], bytes.fromhex(said["id"]), bytes.fromhex(said["leaf"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+    event, leaf, seq = match.groups()
+    return int(seq), event and bytes.fromhex(event.decode("ascii")), bytes.fromhex(leaf.decode("ascii"))
 
 
 def walk_part(file, state, report):
@@ -159,12 +170,15 @@ def walk_part(file, state, report):
     count = 0
     for position, (line, leaf) in enumerate(read_lines(file)):
         withheld = read_withheld(line)
-        if withheld and len(withheld[1]) == len(withheld[2]) == 32:
+        if withheld:
             count += 1
             seq, event, leaf = withheld
             if seq != position:
                 report.add(position, "seq", "seq %d" % position, "seq %s" % seq)
-            state.ids.add(event)
+            if position == 0:
+                report.add(position, "genesis", "ledger.created at seq 0", "an entry that is withheld")
+            if event:
+                state.ids.add(event)
         elif line is None:
             report.add(position, "line_format", "a line of at most %d bytes" % LINE_MAX, "a longer one")
         else:

@@ -34,7 +34,7 @@ KINDS = {
     ("budget.opened", 1): Kind("registrar", "account", account=ident, amount=integer(1),
                                period=one_of("once", "quarter"), purpose=text, spenders=role_set, unit=ident),
     ("budget.charged", 1): Kind("", None, account=ident, amount=integer(1), **{"for": text}),
-    ("subject.erased", 1): Kind("custodian", "subject", basis=text, subject=hex64),
+    ("subject.erased", 1): Kind("custodian", "subject", basis=text, requester=Optional(text), subject=hex64),
     ("retention.set", 1): Kind("owner", None, basis=text, days=integer(1), **{"class": ident}),
     ("review.recorded", 1): Kind("auditor", None, findings=text, from_seq=integer(), through_seq=integer(),
                                  outcome=one_of("accepted", "disputed", "noted"), patch=Optional(ident)),

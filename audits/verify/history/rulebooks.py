@@ -3,7 +3,7 @@
 `QUESTIONS` has each question that not all of them ask, with the first that does.
 """
 
-RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 24
+RULEBOOK_UNNAMED, RULEBOOK_NEWEST = 17, 25
 QUESTIONS = {
     "confirm_rows": 18, "sealed_before": 18, "peek_account": 18, "one_order": 18, "deviation_signers": 18,
     "beacon_place": 18, "scored_in_order": 18, "finite_claims": 18, "one_family": 18, "known_outcomes": 18,
@@ -28,6 +28,8 @@ QUESTIONS = {
     "own_prompt": 24, "rendered_prompt": 24, "both_answers": 24, "reads_before": 24,
     "newest_read": 24, "confirmed_rows": 24, "inside_probes": 24, "declared_margin": 24, "tainted_claims": 24,
     "answered_breach": 24, "answered_prompts": 24,
+    "tainted_audits": 25, "tainted_judges": 25, "formed_confirm": 25,
+    "openable_rows": 25,
 }
 
 

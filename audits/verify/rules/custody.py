@@ -20,6 +20,11 @@ def rule_role(state, e):
         return "one of the roles " + ", ".join(sorted(needed)), "roles " + ", ".join(sorted(key.roles))
 
 
+def part_role(state, e):
+    """As `rule_role`, of an entry whose neighbours are withheld: the account that a charge names may be one of them."""
+    return None if e.kind == "budget.charged" else rule_role(state, e)
+
+
 def conflict(roles):
     """The first two roles that one holder may not have together."""
     return next((pair for pair in CONFLICTS if pair[0] in roles and pair[1] in roles), None)

@@ -55,7 +55,7 @@ def rule_transport(state, e):
         if failed and e.data["told_apart"]:
             return "nothing told apart after the failed audit at seq %d" % failed["seq"], "told apart"
         problem = contrast_claims(state, e) if state.asks("checked_claims") else None
-        problem = problem or (tainted_problem(state, e) if state.asks("tainted_claims") else None)
+        problem = problem or tainted_problem(state, e)
         return problem or (missing_problem(state, e) if state.asks("missing_prompts") else None)
     if e.kind == "ope.diagnosed" and e.experiment is not None:
         return direct_claim(state, e) if state.asks("checked_claims") else None
@@ -77,7 +77,7 @@ def rule_transport(state, e):
     if standing and standing["state"] == "fail" and e.data["claim"] != "refused":
         return "claim refused after the failed audit at seq %d" % standing["seq"], e.data["claim"]
     problem = estimate_claims(state, e) if state.asks("checked_claims") else None
-    return problem or (tainted_problem(state, e) if state.asks("tainted_claims") else None)
+    return problem or tainted_problem(state, e)
 
 
 def probe_problem(state, e):

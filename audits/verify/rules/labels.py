@@ -9,6 +9,7 @@ from formats.fields import b64, micros
 from events.shapes import GAP_MIN, PARTS, REPLAYED_MIN
 from history.records import draw_of_row, row_of_draw
 from history.labels import matching_seals, seals_of
+from rules.newest_entries import tainted_judges_problem
 
 
 def rule_seal(state, e):
@@ -266,6 +267,7 @@ def rule_compared(state, e):
     if not 1 <= data["items"] <= data["rows"]:
         return "1 to %d items, as there are rows" % data["rows"], str(data["items"])
     problem = doubts_problem(state, e) if state.asks("doubted_judges") else None
+    problem = problem or (tainted_judges_problem(state, e) if state.asks("tainted_judges") else None)
     problem = problem or compared_problem(data, pair, state.asks("doubted_judges"))
     return problem or ("plan" in data and comparison_plan_problem(state, e, pair)) or None
 

@@ -1,5 +1,7 @@
 """Through which entry an arbiter reads, and whose entries a claim rests on (`schema/ESTIMATES.md`, `schema/KEYS.md`)."""
 
+from history.environments import scope_key
+
 COMPUTED = ("calibrator.fitted", "contrast.recorded", "coverage.checked", "environments.tested", "estimate.recorded",
             "judge.compared", "judge.drift_checked", "ope.diagnosed", "ope.estimated",
             "oua.estimated", "plan.recorded", "transport.tested")
@@ -34,13 +36,31 @@ def rule_newest(state, e):
 
 def tainted_problem(state, e):
     """An estimate that rests on entries of a compromised key claims nothing, and a comparison tells nothing apart."""
-    of, data = state.entries(e.experiment), e.data
+    data = e.data
     for policy in (data[name] for name in ("policy", "first", "second") if name in data):
-        key = of.tainted(state, data["terms"]["judge"], policy, data.get("calibrator"))
-        if key and data.get("claim", "refused") != "refused":
-            return "claim refused of %s: it rests on entries of key %s from its compromise on" % (policy, key), data["claim"]
-        if key and data.get("told_apart"):
-            return "nothing told apart: %s rests on entries of key %s from its compromise on" % (policy, key), "told apart"
+        why = tainted_words(state, e, policy)
+        if why and data.get("claim", "refused") != "refused":
+            return "claim refused: %s %s" % (policy, why), "claim %s" % data["claim"]
+        if why and data.get("told_apart"):
+            return "nothing told apart: %s %s" % (policy, why), "told apart"
+
+
+def tainted_words(state, e, policy):
+    """What a claim of a policy rests on that is tainted, as the rulebook in force asks, or None."""
+    of, judge = state.entries(e.experiment), e.data["terms"]["judge"]
+    key = of.tainted(state, judge, policy, e.data.get("calibrator")) if state.asks("tainted_claims") else None
+    if key:
+        return "rests on entries of key %s from its compromise on" % key
+    scope = scope_key(e.data["terms"].get("environment"))
+    found = of.tainted_audit(state, judge, policy, scope) if state.asks("tainted_audits") else None
+    return "passed its audit at seq %d by entries of key %s from its compromise on" % found if found else None
+
+
+def tainted_judges_problem(state, e):
+    """A comparison of judges that rests on entries of a compromised key names no better one."""
+    key = state.entries(e.experiment).tainted_judges(state, (e.data["first"], e.data["second"]))
+    if key and "better" in e.data:
+        return "no better judge: it rests on entries of key %s from its compromise on" % key, "a better judge"
 
 
 def rule_prompts(state, e):

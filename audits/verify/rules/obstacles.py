@@ -53,7 +53,8 @@ def obstacles(state, e, policy, labels):
     rows, rate = rows.get(judge, 0), min(state.inclusions[e.experiment, data["design"]], 1_000_000)
     left = max(rows - calibrated, 0)
     if state.asks("confirmed_rows"):
-        left = max(left - state.entries(e.experiment).kept_for_confirm(policy, data["design"], judge, rows), 0)
+        formed = state.asks("formed_confirm")
+        left = max(left - state.entries(e.experiment).kept_for_confirm(policy, data["design"], judge, rows, formed), 0)
     else:
         left = outside_confirm(state, e.experiment, left)
     if not scope:

@@ -113,6 +113,11 @@ def asked_of(part):
 LINE_RULES, KIND_RULES, SCHEMA_RULES = asked_of("line"), asked_of("kind"), asked_of("schema")
 HEADER_RULES, DATA_RULES = asked_of("header"), asked_of("data")
 # Of an entry whose neighbours are withheld.
-PART_RULES = tuple(asked for asked in HEADER_RULES if asked[0] in ("ledger", "keyid", "key", "signature", "seen")) + (
-    ("refs", entries.part_refs),)
+PART_RULES = tuple(asked for asked in HEADER_RULES if asked[0] in (
+    "ledger", "keyid", "key", "signature", "seen", "genesis")) + (("refs", entries.part_refs),)
+# Of such an entry's data: roles; of those that move keys and policy, their effect too; and blobs.
+PART_DATA_RULES = (("role", custody.part_role),)
+CUSTODY_RULES = tuple(asked for asked in DATA_RULES if asked[0] in (
+    "schema", "role", "separation", "possession", "last_owner", "target", "rulebook"))
+BLOB_RULES = tuple(asked for asked in DATA_RULES if asked[0] == "blob")
 BARS_FOLDING = frozenset(("signature", "key", "role"))

@@ -85,7 +85,9 @@ fn answered(
         return Ok(answer);
     };
     let opened = home::open_to_read(ctx)?;
-    let said = answered::by_recorded(opened, &experiment, &last.terms, None, |shown| {
+    let policies: Vec<PolicyId> = newest.keys().cloned().collect();
+    let of = (&last.terms, policies.as_slice());
+    let said = answered::by_recorded(opened, &experiment, of, None, |shown| {
         let (text, claimed) = shown.claimed();
         answer.text = text;
         let percent = values::percent(shown.found.analysis.alpha);
@@ -106,9 +108,7 @@ fn take(
     (row, interval, percent): (&EstimateRecorded, Option<Ends>, &str),
 ) {
     let known = newest.get(&row.policy);
-    let same = known.filter(|(_, _, said)| {
-        (said.estimate, said.interval, said.claim) == (row.estimate, row.interval, row.claim)
-    });
+    let same = known.filter(|(_, _, said)| answered::is_same(said, row));
     let Some((seq, event, _)) = same else {
         answer.text.push_str(&format!(
             " The value of {} on record is another: `clover estimate` records this one.",

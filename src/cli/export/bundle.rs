@@ -1,5 +1,6 @@
 //! `clover export bundle`: all that an auditor takes away, in one file or folder.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::cli::ctx::Ctx;
@@ -8,12 +9,14 @@ use crate::cli::error::CliError;
 use crate::cli::export::Args;
 use crate::cli::home;
 use crate::cli::record;
+use crate::cli::report::answered;
 use crate::cli::show;
 use crate::event::Kind;
 use crate::event::id::ExperimentId;
+use crate::export::bundle;
 use crate::export::bundle::BundleRequest;
 use crate::export::bundle::Redaction;
-use crate::export::file_name;
+use crate::export::file_name::FolderNames;
 use crate::ground::digest::Digest;
 use crate::ground::shell;
 use crate::ledger::Ledger;
@@ -21,6 +24,7 @@ use crate::ledger::State;
 use crate::projection::experiments::Experiments;
 use crate::projection::gates::Gates;
 use crate::projection::iterations::Iterations;
+use crate::projection::tallies::Tallies;
 use crate::report::document::Document;
 use crate::report::page;
 use crate::session::reports;
@@ -30,6 +34,7 @@ use crate::view::report::experiment;
 use crate::view::report::gate;
 use crate::view::report::iteration;
 use crate::view::report::made::ReportSource;
+use crate::view::report::retention;
 
 /// The name of the format.
 pub(super) const NAME: &str = "bundle";
@@ -56,11 +61,18 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     for text in &args.redact {
         redactions.push(redaction(ctx, &ledger, text)?);
     }
-    if args.no_blobs {
-        redactions.push(Redaction::Blobs);
-    }
+    redactions.extend(args.no_blobs.then_some(Redaction::Blobs));
     let checkpoint = ledger.head_checkpoint()?;
-    let reports = reports(&ledger, state, experiment.as_ref())?;
+    // Reports and blobs quote entries, so that one of them would tell what is withheld.
+    let is_quoted = |of: &Redaction| !matches!(of, Redaction::Blobs);
+    let reports = if redactions.iter().any(is_quoted) {
+        if !redactions.contains(&Redaction::Blobs) {
+            redactions.push(Redaction::Blobs);
+        }
+        Vec::new()
+    } else {
+        reports(ctx, (&ledger, state), experiment.as_ref())?
+    };
     let request = BundleRequest {
         ledger: &ledger,
         checkpoint: &checkpoint,
@@ -70,7 +82,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     };
     let path = ctx.path(&args.out);
     let mut progress = ctx.progress("bundled");
-    let contents = request.write(&path, &mut |done, all| progress.at(done, all))?;
+    let (contents, files) = request.write(&path, &mut |done, all| progress.at(done, all))?;
     drop(progress);
     let next = format!("clover verify {}", shell::word(&path.display()));
     let facts = ledger_copy::BundleFacts {
@@ -82,6 +94,8 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         blobs: contents.blobs,
         without: contents.without,
         reports: contents.reports,
+        files,
+        is_one_file: bundle::is_archive_name(&path),
     };
     Ok(ledger_copy::bundled(&facts, contents.root).with_next(next))
 }
@@ -105,16 +119,16 @@ fn redaction(ctx: &Ctx<'_>, ledger: &Ledger, text: &str) -> Result<Redaction, Cl
     };
     if !Redaction::may_withhold(kind) {
         return refuse(format!(
-            "--redact {text}: {kind} cannot be withheld: no signature could be checked without it"
+            "--redact {text}: {kind} cannot be withheld: nobody could check who may sign without it"
         ));
     }
     Ok(redaction)
 }
 
-/// Reports of iterations, of gates and of experiments as pages; of iterations the bytes too of which digests are signed.
+/// Reports of iterations, of gates and of experiments as pages, and of retention where texts were erased; of iterations the bytes too of which digests are signed.
 fn reports(
-    ledger: &Ledger,
-    state: &State,
+    ctx: &mut Ctx<'_>,
+    (ledger, state): (&Ledger, &State),
     experiment: Option<&ExperimentId>,
 ) -> Result<Vec<(String, Vec<u8>)>, CliError> {
     let through = ledger.size().saturating_sub(1);
@@ -126,20 +140,21 @@ fn reports(
     };
     let is_meant = |id: &ExperimentId| experiment.is_none_or(|of| of == id);
     let mut files = Vec::new();
-    let mut page = |kind: &str, id: &str, document: &Document| {
-        let name = file_name::encode(id);
+    let mut names: BTreeMap<&str, FolderNames> = BTreeMap::new();
+    let mut page = |kind: &'static str, id: &str, document: &Document| {
+        let name = names.entry(kind).or_default().encode(id);
         files.push((
             format!("{kind}-{name}.html"),
             page::html(document).into_bytes(),
         ));
+        name
     };
     for id in state.fold::<Experiments>().by_id.keys() {
         if is_meant(id) {
-            page(
-                "experiment",
-                id.as_str(),
-                &experiment::document(&source, id)?,
-            );
+            let chronicle = source.chronicle(Some(id))?;
+            let said = answered::of_chronicle(ctx, id, &chronicle)?;
+            let document = experiment::document(&source, id, (&chronicle, &said))?;
+            page("experiment", id.as_str(), &document);
         }
     }
     for (id, of) in &state.fold::<Gates>().by_id {
@@ -147,16 +162,18 @@ fn reports(
             page("gate", id.as_str(), &gate::document(&source, id)?);
         }
     }
+    if experiment.is_none() && state.fold::<Tallies>().of_kind(Kind::SubjectErased) > 0 {
+        page("retention", "ledger", &retention::document(&source)?);
+    }
     let mut bundles = Vec::new();
     for (id, it) in &state.fold::<Iterations>().by_id {
         if is_meant(&it.experiment) {
             let bundle = reports::gathered(ledger, state, (&it.experiment, id), through)?;
-            page(
+            let name = page(
                 "iteration",
                 id.as_str(),
                 &iteration::document(&source, &bundle)?,
             );
-            let name = file_name::encode(id.as_str());
             bundles.push((format!("iteration-{name}.json"), bundle.to_bytes()));
         }
     }

@@ -27,6 +27,11 @@ fn of_family(error: &GateError, message: String) -> CliError {
     }
 }
 
+/// A gate that needs more work.
+fn undecided(message: String, next: String) -> CliError {
+    CliError::new(Exit::Inconclusive, "need_more_work", message, next)
+}
+
 impl From<GateError> for CliError {
     fn from(error: GateError) -> Self {
         let message = error.to_string();
@@ -56,9 +61,10 @@ impl From<GateError> for CliError {
             | GateError::NoFamily(_)
             | GateError::NoOpenFamily
             | GateError::SeveralFamilies(_) => of_family(&error, message),
+            // What has observed nothing cannot be looked at either.
+            GateError::NoLook { gate, n: 0 } => undecided(message, command("gate show", &gate)),
             GateError::NoLook { gate, .. } | GateError::Undecided { gate, .. } => {
-                let (exit, word) = (Exit::Inconclusive, "need_more_work");
-                Self::new(exit, word, message, command("gate look", &gate))
+                undecided(message, command("gate look", &gate))
             }
             GateError::NoManifest(_) => Self::not_found(message, "clover prereg sign FILE"),
             GateError::NoPromotion(_) => {

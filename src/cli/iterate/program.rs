@@ -55,8 +55,21 @@ fn missing(ctx: &Ctx<'_>, command: &[String]) -> Option<String> {
     found.map(|(_, word)| word.clone())
 }
 
-/// The digest of the files among the words of a command, in their order: the program as it is now. `None` where no word
-/// is a file, as where a program is found by its name alone.
+/// Programs that run others: what they are told says who the judge is, and another version of one is the same judge.
+const RUNNERS: &[&str] = &[
+    "awk", "bash", "bun", "conda", "curl", "dash", "deno", "docker", "env", "java", "julia", "lua",
+    "nice", "node", "npx", "octave", "perl", "php", "podman", "poetry", "python", "r", "rscript",
+    "ruby", "sed", "sh", "ssh", "sudo", "timeout", "uv", "uvx", "zsh",
+];
+
+/// Whether a word names a program that runs others, whatever its version: `python3.12` too.
+fn is_runner(program: &str) -> bool {
+    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    RUNNERS.contains(&name.to_lowercase().as_str())
+}
+
+/// The digest of the files among the words of a command, in their order: the program as it is now. Where no word is a file,
+/// it is that of the file which `PATH` has for the program, unless that one runs others. `None` where there is none.
 ///
 /// # Errors
 /// A program or a script that is not there: a judge must not be known by a program that nobody has.
@@ -86,11 +99,17 @@ pub(in crate::cli) fn digest(
             files.extend_from_slice(Digest::sha256(&ambient::read(&path)?).as_bytes());
         }
     }
+    let program = command
+        .first()
+        .filter(|of| files.is_empty() && !is_runner(of));
+    if let Some(path) = program.and_then(|of| process::found(of, ctx.folder())) {
+        files.extend_from_slice(Digest::sha256(&ambient::read(&path)?).as_bytes());
+    }
     Ok((!files.is_empty()).then(|| Digest::sha256(&files)))
 }
 
 /// Refuses a program whose files are not those that the judge was registered with.
-fn same_files(
+pub(in crate::cli) fn same_files(
     ctx: &mut Ctx<'_>,
     judge: &JudgeRegistered,
     program: &Program,
@@ -137,6 +156,29 @@ pub(in crate::cli) fn port(
                 let message = format!("judge {} is a program: say how it is started", judge.judge);
                 CliError::usage(message, "the same command with -- COMMAND")
             })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_run_others_are_known_in_any_version() {
+        for program in [
+            "python",
+            "python3",
+            "python3.12",
+            "node",
+            "Rscript",
+            "bash",
+            "perl5.38",
+        ] {
+            assert!(is_runner(program), "{program}");
+        }
+        for program in ["myjudge", "judge2", "pythonic", "score.py"] {
+            assert!(!is_runner(program), "{program}");
         }
     }
 }

@@ -60,7 +60,14 @@ impl StepOptions<'_> {
     fn ports<'c, 'w>(&self, ctx: &'c mut Ctx<'w>, bench: &Bench) -> CliPorts<'c, 'w> {
         let mut ports = ctx.ports().with_scorer(self.scorer);
         if let Some(confirm) = self.confirm {
-            let again = format!("clover iterate confirm {}", shell::word(&bench.id));
+            let command = self.program.iter().flat_map(|of| &of.command);
+            let words: Vec<_> = command.map(shell::word).collect();
+            let asked = if words.is_empty() {
+                String::new()
+            } else {
+                format!(" -- {}", words.join(" "))
+            };
+            let again = format!("clover iterate confirm {}{asked}", shell::word(&bench.id));
             ports = ports
                 .with_custodian(confirm.custodian.as_ref())
                 .with_identity(confirm.identity.as_deref())

@@ -1,6 +1,7 @@
 //! Refusals about private content, reads, erasure and the rulebook.
 
 use crate::cli::error::CliError;
+use crate::ground::shell;
 use crate::session::custody::CustodyError;
 use crate::session::custody::release::Class;
 use crate::view::Exit;
@@ -32,6 +33,17 @@ impl From<CustodyError> for CliError {
                 Self::new(Exit::Unexpected, "unexpected", message, "clover doctor")
             }
             CustodyError::KeyRemains(error) => error.into(),
+            CustodyError::KeyStands { subject, basis, .. } => Self::refused(
+                message,
+                format!(
+                    "clover erase {} --basis {} --yes",
+                    shell::word(&subject),
+                    shell::quoted(basis.as_str())
+                ),
+            ),
+            CustodyError::NotErased { .. } => {
+                Self::refused(message, "clover log --kind subject.erased")
+            }
             CustodyError::NoBlob(_) | CustodyError::Unknown(_) => {
                 Self::not_found(message, "clover blob list")
             }

@@ -1,29 +1,38 @@
 //! What `clover estimate` says by the terms of a recorded estimate, for reports and extracts.
 
+use crate::cli::ctx::Ctx;
 use crate::cli::error::CliError;
 use crate::cli::estimate;
+use crate::cli::home;
 use crate::event::id::ExperimentId;
+use crate::event::id::PolicyId;
+use crate::event::payload::estimate::EstimateRecorded;
 use crate::event::payload::estimate::EstimateTerms;
 use crate::event::payload::estimate::FamilyCorrection;
 use crate::ledger::Ledger;
 use crate::projection::manifests::estimated;
+use crate::session::chronicle::Chronicle;
 use crate::session::estimates::Estimation;
 use crate::session::home::Home;
 use crate::stats::direct::ClusterWeights;
 use crate::view::estimate::Estimates;
 use crate::view::estimate::doubts::ClaimBasis;
+use crate::view::report::values::AnsweredValues;
+use crate::view::report::values::NewestValues;
+use crate::view::report::values::newest;
 use crate::workflow::estimate::compute;
 use crate::workflow::estimate::form::Form;
 use crate::workflow::estimate::terms;
 
-/// Estimates by the terms of a recorded one, over the rows that stood through an entry, or over all of them, as `show` reads them.
+/// Estimates of policies that are on record, by the terms of a recorded one, over the rows that stood through an entry, or over
+/// all of them, as `show` reads them. Policies that rest on entries of a compromised key are marked.
 ///
 /// # Errors
 /// [`CliError`] where rows cannot be read or give no estimates.
 pub(in crate::cli) fn by_recorded<T>(
     (home, ledger): (Home, Ledger),
     experiment: &ExperimentId,
-    recorded: &EstimateTerms,
+    (recorded, policies): (&EstimateTerms, &[PolicyId]),
     through: Option<u64>,
     show: impl FnOnce(&Estimates<'_>) -> T,
 ) -> Result<T, CliError> {
@@ -39,8 +48,12 @@ pub(in crate::cli) fn by_recorded<T>(
     let weights = recorded.bootstrap.as_ref().map(terms::weights);
     let weights = weights.as_ref().map(|of| of as &dyn ClusterWeights);
     let found = compute::compute(gathered, read.terms.clone(), &[], None, weights);
-    let found = found.map_err(|error| estimate::refused(&error))?;
-    let places: Vec<usize> = (0..found.analysis.policies.len()).collect();
+    let mut found = found.map_err(|error| estimate::refused(&error))?;
+    read.taint(&mut found);
+    let all = 0..found.analysis.policies.len();
+    let places: Vec<usize> = all
+        .filter(|at| policies.contains(&found.name(*at)))
+        .collect();
     let rows = places.iter();
     let rows: Vec<_> = rows
         .map(|&policy| (policy, found.estimate(experiment, policy, Form::NEWEST)))
@@ -61,4 +74,36 @@ pub(in crate::cli) fn by_recorded<T>(
         sliced: None,
         basis: &basis,
     }))
+}
+
+/// Whether a value says what another does.
+pub(in crate::cli) fn is_same(one: &EstimateRecorded, other: &EstimateRecorded) -> bool {
+    (one.estimate, one.interval, one.claim) == (other.estimate, other.interval, other.claim)
+}
+
+/// What `clover estimate` and `clover compare` say of every recorded value of an experiment now: an answer for each judge and
+/// environment, the one that was recorded last first.
+///
+/// # Errors
+/// [`CliError`] where the ledger cannot be opened.
+pub(in crate::cli) fn of_chronicle(
+    ctx: &mut Ctx<'_>,
+    experiment: &ExperimentId,
+    chronicle: &Chronicle,
+) -> Result<Vec<AnsweredValues>, CliError> {
+    let mut all = Vec::new();
+    for of in newest(chronicle) {
+        let opened = home::open_to_read(ctx)?;
+        let policies: Vec<PolicyId> = of.by_policy.keys().cloned().collect();
+        let NewestValues { by_policy, terms } = &of;
+        let said = by_recorded(opened, experiment, (terms, &policies), ctx.as_of, |shown| {
+            shown.said(|row| {
+                let known = by_policy.get(&row.policy);
+                known.is_some_and(|(_, said)| is_same(said, row))
+            })
+        });
+        let said = said.map_err(|error| error.to_string());
+        all.push(AnsweredValues { newest: of, said });
+    }
+    Ok(all)
 }

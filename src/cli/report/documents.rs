@@ -4,6 +4,8 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use crate::cli::at;
+use crate::cli::blob;
+use crate::cli::budget;
 use crate::cli::ctx::Ctx;
 use crate::cli::current;
 use crate::cli::error::CliError;
@@ -25,13 +27,19 @@ use crate::report::document::Document;
 use crate::report::document::ReportKind;
 use crate::report::markdown;
 use crate::report::page;
-use crate::session::chronicle::Chronicle;
+use crate::session::custody::erased;
+use crate::session::expiry as dated;
+use crate::session::expiry::ExpiryList;
 use crate::view::View;
 use crate::view::report::change;
+use crate::view::report::coverage;
 use crate::view::report::documents;
+use crate::view::report::erasure;
 use crate::view::report::estimate as estimated;
 use crate::view::report::evidence;
 use crate::view::report::experiment;
+use crate::view::report::expiry;
+use crate::view::report::expiry::ExpiryScope;
 use crate::view::report::gate;
 use crate::view::report::made::ReportSource;
 use crate::view::report::retention;
@@ -47,7 +55,7 @@ pub(in crate::cli) enum DocumentFormat {
     Md,
     /// Canonical JSON of the same
     Json,
-    /// One entry a row: of a trail alone
+    /// One row a line: of a trail and of dates alone
     Csv,
 }
 
@@ -101,6 +109,24 @@ pub(in crate::cli) struct ReportChangeArgs {
     /// As in arena@1.1; without a version, the one in force
     #[arg(value_name = "EXPERIMENT[@VERSION]")]
     pub prompt: String,
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ReportErasureArgs {
+    /// The subject, or the position or id of its subject.erased; else the newest
+    #[arg(value_name = "SUBJECT|SEQ|ID")]
+    pub named: Option<String>,
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ReportExpiryArgs {
+    /// Only what is before this day or time
+    #[arg(long, value_name = "DATE")]
+    pub before: Option<String>,
     #[command(flatten)]
     pub out: OutArgs,
 }
@@ -166,7 +192,7 @@ impl DocumentFormat {
             Self::Md => Ok(markdown::markdown(document).into_bytes()),
             Self::Json => Ok(document.to_bytes()),
             Self::Csv => Err(CliError::usage(
-                "only a trail is written as CSV",
+                "only a trail and dates are written as CSV",
                 "clover report trail -o trail.csv",
             )),
         }
@@ -247,31 +273,10 @@ pub(super) fn of_estimates(ctx: &mut Ctx<'_>, args: &OfExperimentArgs) -> Result
     current::check(state, &id, "the command")?;
     let source = whole(ctx, &ledger, &at);
     let chronicle = source.chronicle(Some(&id))?;
-    let said = said_of_newest(ctx, &id, &chronicle)?;
-    let document = estimated::document(&source, &id, &chronicle, said)?;
+    let said = answered::of_chronicle(ctx, &id, &chronicle)?;
+    let document = estimated::document(&source, &id, (&chronicle, &said))?;
     let command = format!("clover report estimate {}", shell::word(&id));
     answer(ctx, (&document, &args.out), &command, None)
-}
-
-/// The answer of `clover estimate` by the terms and rows of the newest recorded estimate, or why there is none.
-fn said_of_newest(
-    ctx: &mut Ctx<'_>,
-    experiment: &ExperimentId,
-    chronicle: &Chronicle,
-) -> Result<Result<String, String>, CliError> {
-    let Some(newest) = estimated::newest(chronicle) else {
-        return Ok(Err("no estimate is on record".to_owned()));
-    };
-    let (home, ledger) = home::open_to_read(ctx)?;
-    let through = newest.through_seq.value();
-    let found = answered::by_recorded(
-        (home, ledger),
-        experiment,
-        &newest.terms,
-        Some(through),
-        |shown| shown.facts(true).answer.answer.text,
-    );
-    Ok(found.map_err(|error| error.to_string()))
 }
 
 pub(super) fn of_experiment(ctx: &mut Ctx<'_>, args: &OfExperimentArgs) -> Result<View, CliError> {
@@ -280,7 +285,9 @@ pub(super) fn of_experiment(ctx: &mut Ctx<'_>, args: &OfExperimentArgs) -> Resul
     let id = current::experiment(ctx, &home, state, args.experiment.as_deref())?;
     known(state, &id)?;
     let source = whole(ctx, &ledger, &at);
-    let document = experiment::document(&source, &id)?;
+    let chronicle = source.chronicle(Some(&id))?;
+    let said = answered::of_chronicle(ctx, &id, &chronicle)?;
+    let document = experiment::document(&source, &id, (&chronicle, &said))?;
     let command = format!("clover report experiment {}", shell::word(&id));
     answer(ctx, (&document, &args.out), &command, None)
 }
@@ -304,6 +311,53 @@ pub(super) fn of_change(ctx: &mut Ctx<'_>, args: &ReportChangeArgs) -> Result<Vi
     let document = change::document(&source, &experiment, version)?;
     let command = format!("clover report change {}", shell::word(&args.prompt));
     answer(ctx, (&document, &args.out), &command, None)
+}
+
+pub(super) fn of_erasure(ctx: &mut Ctx<'_>, args: &ReportErasureArgs) -> Result<View, CliError> {
+    let named = match args.named.as_deref() {
+        None => (None, None),
+        Some(text) => match text.parse::<u64>() {
+            Ok(seq) => (None, Some(seq)),
+            Err(_) => (Some(blob::digest("subject", text)?), None),
+        },
+    };
+    let (home, ledger, at) = home::view(ctx)?;
+    let source = whole(ctx, &ledger, &at);
+    let erasure = erased::named(&ledger, named, source.through_seq)?;
+    let story = erased::story(&home, &ledger, &erasure, source.through_seq)?;
+    let document = erasure::document(&source, &story)?;
+    let command = format!("clover report erasure {}", story.seq);
+    answer(ctx, (&document, &args.out), &command, None)
+}
+
+pub(super) fn of_expiry(ctx: &mut Ctx<'_>, args: &ReportExpiryArgs) -> Result<View, CliError> {
+    let before = args.before.as_deref().map(record::time).transpose()?;
+    let (_, ledger, at) = home::view(ctx)?;
+    let source = whole(ctx, &ledger, &at);
+    let now = budget::now(ctx, &ledger, source.state);
+    let list = dated::list(&ledger, source.state, now)?;
+    let scope = ExpiryScope { before, now };
+    let csv = match args.out.format()? {
+        Some(DocumentFormat::Csv) => Some(dates(&list, scope)),
+        _ => None,
+    };
+    let document = expiry::document(&source, &list, scope)?;
+    answer(ctx, (&document, &args.out), "clover report expiry", csv)
+}
+
+/// Dates as CSV: one a row, with the entry that says it.
+fn dates(list: &ExpiryList, scope: ExpiryScope) -> Vec<u8> {
+    let mut columns = expiry::COLUMNS.map(|(key, _)| key).to_vec();
+    columns.push("seq");
+    let mut out = CsvText::new(&columns);
+    for of in scope.of(list) {
+        let words = expiry::words(of, scope.now);
+        let seq = of.events.first().map_or(String::new(), u64::to_string);
+        let mut row: Vec<&str> = words.iter().map(String::as_str).collect();
+        row.push(&seq);
+        out.row(&row);
+    }
+    out.into_bytes()
 }
 
 pub(super) fn of_trail(ctx: &mut Ctx<'_>, args: &ReportTrailArgs) -> Result<View, CliError> {
@@ -394,6 +448,7 @@ pub(super) fn of_evidence(
         known(source.state, id)?;
     }
     let document = match kind {
+        ReportKind::Coverage => coverage::document(&source, experiment.as_ref())?,
         ReportKind::Retention => retention::document(&source)?,
         _ => evidence::document(&source, kind, experiment.as_ref())?,
     };

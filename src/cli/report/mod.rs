@@ -13,6 +13,8 @@ use crate::cli::home;
 use crate::cli::report::documents::EvidenceArgs;
 use crate::cli::report::documents::OfExperimentArgs;
 use crate::cli::report::documents::ReportChangeArgs;
+use crate::cli::report::documents::ReportErasureArgs;
+use crate::cli::report::documents::ReportExpiryArgs;
 use crate::cli::report::documents::ReportGateArgs;
 use crate::cli::report::documents::ReportTrailArgs;
 use crate::cli::show;
@@ -41,41 +43,93 @@ use crate::view::report as view;
 use crate::view::report::iteration;
 use crate::view::report::made::ReportSource;
 
+/// Reports of evidence, each a verb of its own: on one line, so that a screen shows the others too.
+pub(super) const FRAMEWORKS: &str =
+    "Evidence for a framework: annex-iv gdpr iso23894 iso42001 part11 pccp soc2 sr26-2 tevv";
+
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Verb {
     /// Evidence for Annex IV of the AI Act: each requirement, or why it is not covered
     #[command(
+        hide = true,
         after_help = "Example:\n  clover report annex-iv --experiment arena -o annex-iv.html"
     )]
     AnnexIv(EvidenceArgs),
-    /// The change record of a prompt: who proposed, approved, deployed it, and what came of it
+    /// The change record of a prompt: who proposed, approved, deployed it, what came of it
     #[command(after_help = "Example:\n  clover report change arena@1.1 -o change.html")]
     Change(ReportChangeArgs),
+    /// What frameworks ask of records, and which report or command answers; what none does
+    #[command(after_help = "Example:\n  clover report coverage -o coverage.html")]
+    Coverage(EvidenceArgs),
+    /// The certificate of an erasure: what was erased, what remains, what it touches
+    #[command(after_help = "Example:\n  clover report erasure -o certificate.html")]
+    Erasure(ReportErasureArgs),
     /// Values of policies, their differences and audits, and every earlier value
     #[command(after_help = "Example:\n  clover report estimate arena -o values.html")]
     Estimate(OfExperimentArgs),
     /// All of one experiment: what was begun, and what came of it
     #[command(after_help = "Example:\n  clover report experiment arena -o arena.html")]
     Experiment(OfExperimentArgs),
+    /// What expires when: classes of retention, waivers, promotions, sealed labels; overdue first
+    #[command(after_help = "Example:\n  clover report expiry --before 2027-01-01 -o expiry.csv")]
+    Expiry(ReportExpiryArgs),
     /// One gate: its plan, its looks, its decision, and who stood behind it
     #[command(after_help = "Example:\n  clover report gate gate-1 -o gate.html")]
     Gate(ReportGateArgs),
+    /// Evidence for the GDPR
+    #[command(
+        hide = true,
+        after_help = "Example:\n  clover report gdpr -o gdpr.html"
+    )]
+    Gdpr(EvidenceArgs),
+    /// Evidence for ISO/IEC 23894, with an extract for a risk register
+    #[command(
+        hide = true,
+        after_help = "Example:\n  clover report iso23894 -o iso23894.html"
+    )]
+    Iso23894(EvidenceArgs),
+    /// Evidence for ISO/IEC 42001, an index for the statement of applicability
+    #[command(
+        hide = true,
+        after_help = "Example:\n  clover report iso42001 -o iso42001.html"
+    )]
+    Iso42001(EvidenceArgs),
     /// Everything about one iteration, each number with its entry; missing parts are named
     #[command(after_help = "Example:\n  clover report iteration it-1 -o report.html")]
     Iteration(IterationArgs),
     /// Evidence for 21 CFR Part 11 and EU GMP Annex 11
-    #[command(after_help = "Example:\n  clover report part11 -o part11.html")]
+    #[command(
+        hide = true,
+        after_help = "Example:\n  clover report part11 -o part11.html"
+    )]
     Part11(EvidenceArgs),
+    /// Evidence for a change control plan of the FDA: families of patches, protocol, outcomes
+    #[command(
+        hide = true,
+        after_help = "Example:\n  clover report pccp --experiment arena -o pccp.html"
+    )]
+    Pccp(EvidenceArgs),
     /// What is kept and for how long, what was erased, and what is due
     #[command(after_help = "Example:\n  clover report retention -o retention.html")]
     Retention(EvidenceArgs),
     /// Evidence for SOC 2, of a window
     #[command(
+        hide = true,
         after_help = "Example:\n  clover report soc2 --from 2026-11-01 --to 2026-11-30 -o soc2.html"
     )]
     Soc2(EvidenceArgs),
+    /// Evidence for SR 26-2, with an inventory of judges and calibrators
+    #[command(
+        hide = true,
+        name = "sr26-2",
+        after_help = "Example:\n  clover report sr26-2 -o sr26-2.html"
+    )]
+    Sr262(EvidenceArgs),
     /// Evidence for the NIST AI RMF: testing, evaluation, verification and validation
-    #[command(after_help = "Example:\n  clover report tevv --experiment arena -o tevv.html")]
+    #[command(
+        hide = true,
+        after_help = "Example:\n  clover report tevv --experiment arena -o tevv.html"
+    )]
     Tevv(EvidenceArgs),
     /// Entries in their order, decoded: as a page, or as CSV
     #[command(
@@ -141,8 +195,16 @@ pub(super) fn run(ctx: &mut Ctx<'_>, verb: &Verb) -> Result<View, CliError> {
         Verb::Iteration(args) => iteration(ctx, args),
         Verb::AnnexIv(args) => documents::of_evidence(ctx, ReportKind::AnnexIv, args),
         Verb::Change(args) => documents::of_change(ctx, args),
+        Verb::Coverage(args) => documents::of_evidence(ctx, ReportKind::Coverage, args),
+        Verb::Gdpr(args) => documents::of_evidence(ctx, ReportKind::Gdpr, args),
+        Verb::Iso23894(args) => documents::of_evidence(ctx, ReportKind::Iso23894, args),
+        Verb::Iso42001(args) => documents::of_evidence(ctx, ReportKind::Iso42001, args),
+        Verb::Pccp(args) => documents::of_evidence(ctx, ReportKind::Pccp, args),
+        Verb::Sr262(args) => documents::of_evidence(ctx, ReportKind::Sr262, args),
+        Verb::Erasure(args) => documents::of_erasure(ctx, args),
         Verb::Estimate(args) => documents::of_estimates(ctx, args),
         Verb::Experiment(args) => documents::of_experiment(ctx, args),
+        Verb::Expiry(args) => documents::of_expiry(ctx, args),
         Verb::Gate(args) => documents::of_gate(ctx, args),
         Verb::Part11(args) => documents::of_evidence(ctx, ReportKind::Part11, args),
         Verb::Retention(args) => documents::of_evidence(ctx, ReportKind::Retention, args),
@@ -356,4 +418,19 @@ fn show(ctx: &mut Ctx<'_>, args: &ReportShowArgs) -> Result<View, CliError> {
         None => None,
     };
     Ok(view::show(read.stored.seq, said, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::report::requirements;
+
+    #[test]
+    fn help_names_every_framework() {
+        let named: Vec<_> = FRAMEWORKS.split(' ').skip(4).collect();
+        let kinds = ReportKind::ALL.iter();
+        let with = kinds.filter(|kind| requirements::of(**kind).next().is_some());
+        let words: Vec<_> = with.map(|kind| kind.as_str()).collect();
+        assert_eq!(named, words);
+    }
 }

@@ -42,6 +42,8 @@ pub(super) fn check(
         verify::pinned(ctx, &origin)?
     };
     options.since = verify::since(ctx, args, pin.as_ref())?;
+    let (kept, mut broken) = bundle.kept()?;
+    options.kept = kept;
     if let Some(pin) = pin {
         options.against.push(("the pin".to_owned(), pin));
     }
@@ -67,7 +69,9 @@ pub(super) fn check(
     };
     drop(progress);
     let mut report = report?;
-    report.add_bundle_findings(bundle.broken_files()?);
+    broken.extend(bundle.broken_files()?);
+    broken.extend(bundle.disagreements(&contents, &report)?);
+    report.add_bundle_findings(broken);
     verify::vouch(ctx, args, Some(&origin), &mut report)?;
     Ok(report)
 }

@@ -115,6 +115,7 @@ fn options(ctx: &mut Ctx<'_>, args: &Args) -> Result<VerifyOptions, CliError> {
     let mut options = VerifyOptions {
         against: Vec::new(),
         unreadable: Vec::new(),
+        kept: Vec::new(),
         log_key: args.log_key.as_deref().map(log_key).transpose()?,
         recompute: args.recompute,
         signatures: if args.fast {

@@ -209,6 +209,14 @@ pub struct LogKeyRotated {
 pub struct SubjectErased {
     /// On which ground.
     pub basis: Text,
+    /// Who asked for it, by a handle that names no person: an entry is never erased.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Text"))]
+    pub requester: Option<Text>,
     /// The subject.
     pub subject: Digest,
 }

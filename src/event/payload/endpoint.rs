@@ -153,7 +153,7 @@ impl BaseUrl {
         self.0.starts_with("http://")
     }
 
-    /// Whether its host is an address of this machine: 127.0.0.0/8 or ::1. A name never is.
+    /// Whether its host is an address of this machine: 127.0.0.0/8 or `::1`. A name never is.
     pub fn is_loopback(&self) -> bool {
         let host = self.parts().map_or("", |(_, host, ..)| host);
         let four = host.parse::<std::net::Ipv4Addr>();

@@ -3,6 +3,8 @@
 //!
 //! The same ledger and the same request give the same bytes.
 
+mod agreed;
+mod archive;
 mod material;
 mod open;
 mod readme;
@@ -15,7 +17,9 @@ use std::path::Path;
 
 use clover_event::Kind;
 use clover_event::Payload;
+use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
+use clover_ground::ambient;
 use clover_ground::digest::Digest;
 use clover_ground::note::SignedCheckpoint;
 use clover_ground::sign::PublicKey;
@@ -56,12 +60,10 @@ pub enum Redaction {
 }
 
 impl Redaction {
-    /// Kinds without which nothing of a log can be checked.
-    const NEEDED: [Kind; 3] = [Kind::LedgerCreated, Kind::KeyAdded, Kind::LogKeyRotated];
-
-    /// Whether the entry may be withheld: nothing can be checked without the keys of the log and of its authors.
+    /// Whether the entry may be withheld: nothing can be checked without the keys of the log and of its authors, without what
+    /// ended them, and without the policy and rulebook that judged them.
     pub fn may_withhold(kind: Kind) -> bool {
-        !Self::NEEDED.contains(&kind)
+        !clover_ledger::verify::CUSTODY.contains(&kind)
     }
 }
 
@@ -105,6 +107,15 @@ pub struct BundleContents {
     pub withheld: u64,
 }
 
+impl BundleContents {
+    /// Its one spelling.
+    fn to_bytes(&self) -> Result<Vec<u8>, std::io::Error> {
+        let mut json = serde_json::to_vec_pretty(self)?;
+        json.push(b'\n');
+        Ok(json)
+    }
+}
+
 impl BundleRequest<'_> {
     fn is_part(&self) -> bool {
         let of_entries = |redaction: &Redaction| *redaction != Redaction::Blobs;
@@ -125,7 +136,7 @@ impl BundleRequest<'_> {
     }
 
     /// Writes it as one file where the name ends in `.clover` or `.zip`, else as a folder. It stands under its name only when
-    /// it is whole.
+    /// it is whole. Answers with what is in it, and in how many files.
     ///
     /// # Errors
     /// [`ExportError::Occupied`] where something stands there, and others.
@@ -133,17 +144,26 @@ impl BundleRequest<'_> {
         &self,
         path: &Path,
         progress: Progress<'_>,
-    ) -> Result<BundleContents, ExportError> {
+    ) -> Result<(BundleContents, u64), ExportError> {
         let is_file = is_archive_name(path);
+        if is_file && ambient::is_dir(path) {
+            // An empty folder takes the files of a bundle, not one file.
+            return Err(ExportError::Occupied(path.to_owned()));
+        }
         stage::whole(path, |stage| {
             self.fill(Sink::new(stage, is_file)?, progress)
         })
     }
 
-    fn fill(&self, mut sink: Sink, progress: Progress<'_>) -> Result<BundleContents, ExportError> {
+    fn fill(
+        &self,
+        mut sink: Sink,
+        progress: Progress<'_>,
+    ) -> Result<(BundleContents, u64), ExportError> {
         let head = self.checkpoint.checkpoint();
         let mut shown = ShownEntries::default();
         let name = if self.is_part() { PART } else { LINES };
+        shown.named = self.named()?;
         sink.file(name, |out| self.entries(out, &mut shown, progress))?;
         sink.bytes("checkpoint", &self.checkpoint.encode())?;
         let notes = crate::kept_checkpoints(self.ledger, head.size)?;
@@ -177,11 +197,26 @@ impl BundleRequest<'_> {
             "README.md",
             readme::text(&contents, &shown.kinds).as_bytes(),
         )?;
-        let mut json = serde_json::to_vec_pretty(&contents).map_err(std::io::Error::from)?;
-        json.push(b'\n');
-        sink.bytes(CONTENTS, &json)?;
-        sink.finish()?;
-        Ok(contents)
+        sink.bytes(CONTENTS, &contents.to_bytes()?)?;
+        let files = sink.finish()?;
+        Ok((contents, files))
+    }
+
+    /// Ids that entries shown refer to, where some are withheld.
+    fn named(&self) -> Result<BTreeSet<EventId>, ExportError> {
+        let mut named = BTreeSet::new();
+        if self.is_part() {
+            let size = self.checkpoint.checkpoint().size;
+            let read = self.ledger.entries(0, size, |read| {
+                let event = &read.event;
+                if self.is_shown(read.stored.seq, event.kind(), event.experiment()) {
+                    named.extend(event.header.refs.iter().copied());
+                }
+                Ok(())
+            });
+            read.map_err(|Stop(error)| error)?;
+        }
+        Ok(named)
     }
 
     fn entries(
@@ -200,7 +235,7 @@ impl BundleRequest<'_> {
                 shown.take(event.kind(), &event.payload, &stored.body);
             } else {
                 let withheld = WithheldEntry {
-                    id: event.id,
+                    id: Some(event.id).filter(|id| shown.named.contains(id)),
                     leaf: clover_ground::merkle::leaf_hash(&line),
                     seq: stored.seq,
                 };
@@ -261,7 +296,11 @@ impl Redaction {
 /// Whether a bundle of this name is one file.
 pub fn is_archive_name(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
-    matches!(ending, Some("clover" | "zip"))
+    ending.is_some_and(|ending| {
+        ["clover", "zip"]
+            .iter()
+            .any(|one| ending.eq_ignore_ascii_case(one))
+    })
 }
 
 /// What the entries shown say of the rest of a bundle.
@@ -270,6 +309,8 @@ struct ShownEntries {
     /// Public keys in PEM, by key id; that of the log is `log`, the newest one.
     keys: BTreeMap<String, String>,
     blobs: BTreeSet<Digest>,
+    /// Ids that they refer to.
+    named: BTreeSet<EventId>,
     kinds: BTreeMap<&'static str, u64>,
     withheld: u64,
 }

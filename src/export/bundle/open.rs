@@ -6,9 +6,6 @@ use std::io;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::io::Read;
-use std::io::Seek;
-use std::io::SeekFrom;
-use std::path::Component;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -25,19 +22,20 @@ use super::CONTENTS;
 use super::LINES;
 use super::PART;
 use super::SUMS;
+use super::archive;
+use super::archive::ExactReader;
 use crate::source::BLOBS;
 
 /// How an archive begins.
 const ARCHIVE_OPEN: &[u8] = b"PK\x03\x04";
-/// How an entry of an archive's directory begins, and its bytes before the name (APPNOTE 4.3.12).
-const HEAD_OPEN: &[u8] = b"PK\x01\x02";
-const HEAD_LEN: usize = 46;
 /// Bytes that a list of digests, a checkpoint or a description may have.
-const SMALL_MAX: u64 = 64 << 20;
+pub(super) const SMALL_MAX: u64 = 64 << 20;
+/// Bytes that the file of a key may have.
+pub(super) const PEM_MAX: u64 = 1 << 12;
 /// Bytes of a file of an archive that one byte of the archive may become; deflate gives 1,032 at most, entries and pages 10.
-const RATIO_MAX: u64 = 200;
+pub(super) const RATIO_MAX: u64 = 200;
 /// Bytes of a file below which its ratio says nothing.
-const RATIO_FROM: u64 = 1 << 20;
+pub(super) const RATIO_FROM: u64 = 1 << 20;
 /// Bytes of a blob that is read.
 const BLOB_MAX: u64 = 1 << 30;
 
@@ -55,6 +53,14 @@ pub enum BundleError {
         /// Why.
         source: ZipError,
     },
+    /// The archive has another form than the one that is read.
+    #[error("{}: {source}", .path.display())]
+    Form {
+        /// The archive.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: io::Error,
+    },
     /// A file of it cannot be used.
     #[error("{} in {}: {found}", .name, .path.display())]
     File {
@@ -69,7 +75,11 @@ pub enum BundleError {
 
 enum BundleForm {
     Folder,
-    Archive(ZipArchive<Box<dyn ReadPlaces>>),
+    /// An archive, with the places of its files.
+    Archive(
+        Box<ZipArchive<Box<dyn ReadPlaces>>>,
+        BTreeMap<String, usize>,
+    ),
 }
 
 /// A bundle.
@@ -85,7 +95,7 @@ impl OpenBundle {
     /// [`BundleError`] where it is one that cannot be read.
     pub fn open(path: &Path) -> Result<Option<Self>, BundleError> {
         let place = if ambient::is_dir(path) {
-            if !ambient::exists(&path.join(CONTENTS))? {
+            if !ambient::is_taken(&path.join(CONTENTS)) {
                 return Ok(None);
             }
             BundleForm::Folder
@@ -96,11 +106,17 @@ impl OpenBundle {
             if head != ARCHIVE_OPEN {
                 return Ok(None);
             }
-            let archive = ZipArchive::new(ambient::places(path)?);
-            BundleForm::Archive(archive.map_err(|source| BundleError::Archive {
+            let names = archive::names(ambient::places(path)?.as_mut());
+            let names = names.map_err(|source| BundleError::Form {
                 path: path.to_owned(),
                 source,
-            })?)
+            })?;
+            let archive = ZipArchive::new(ambient::places(path)?);
+            let archive = archive.map_err(|source| BundleError::Archive {
+                path: path.to_owned(),
+                source,
+            })?;
+            BundleForm::Archive(Box::new(archive), names.into_iter().zip(0..).collect())
         };
         Ok(Some(Self {
             path: path.to_owned(),
@@ -121,70 +137,77 @@ impl OpenBundle {
         }
     }
 
-    /// Names of its files, without folders.
-    fn names(&self) -> Result<BTreeSet<String>, BundleError> {
+    /// Names of its files, without folders; and of what is in a folder and is neither file nor folder.
+    pub(super) fn names(&self) -> Result<(BTreeSet<String>, Vec<String>), BundleError> {
+        let (mut found, mut others) = (BTreeSet::new(), Vec::new());
         match &self.place {
-            BundleForm::Archive(archive) => {
-                let mut found = BTreeSet::new();
-                for name in archive.file_names() {
-                    let name = name.map_err(|error| Self::wrong(&self.path, "", &error))?;
-                    if !name.ends_with('/') {
-                        found.insert(name.into_owned());
-                    }
-                }
-                Ok(found)
-            }
+            BundleForm::Archive(_, names) => found.extend(names.keys().cloned()),
             BundleForm::Folder => {
-                let (mut found, mut folders) = (BTreeSet::new(), vec![self.path.clone()]);
+                let mut folders = vec![self.path.clone()];
                 while let Some(folder) = folders.pop() {
                     for path in ambient::list(&folder)? {
-                        if ambient::is_dir(&path) {
+                        let Ok(name) = path.strip_prefix(&self.path) else {
+                            continue;
+                        };
+                        let name = name.to_string_lossy().into_owned();
+                        if ambient::is_link(&path) {
+                            others.push(name);
+                        } else if ambient::is_dir(&path) {
                             folders.push(path);
-                        } else if let Ok(name) = path.strip_prefix(&self.path) {
-                            found.insert(name.to_string_lossy().into_owned());
+                        } else if ambient::is_file(&path) {
+                            found.insert(name);
+                        } else {
+                            others.push(name);
                         }
                     }
                 }
-                Ok(found)
             }
         }
+        others.sort();
+        Ok((found, others))
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Whether it has a file of this name; a link is none, wherever it leads.
+    pub(super) fn has(&self, name: &str) -> bool {
         match &self.place {
-            BundleForm::Archive(archive) => archive.index_for_name(name).is_some(),
-            BundleForm::Folder => ambient::is_file(&self.path.join(name)),
+            BundleForm::Archive(_, names) => names.contains_key(name),
+            BundleForm::Folder => {
+                let inside = Path::new(name).ancestors();
+                let is_linked = inside
+                    .filter(|part| !part.as_os_str().is_empty())
+                    .any(|part| ambient::is_link(&self.path.join(part)));
+                !is_linked && ambient::is_file(&self.path.join(name))
+            }
         }
     }
 
     /// Opens a file of it; of an archive no more is read than the archive says, and none that swells without measure.
     fn reader(&mut self, name: &str) -> Result<Box<dyn BufRead + Send + '_>, BundleError> {
-        let is_inside = Path::new(name)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        if !is_inside {
-            return Err(Self::wrong(
-                &self.path,
-                name,
-                &"a name outside of the bundle",
-            ));
+        if !archive::is_plain(name) {
+            let found = "a name outside of the bundle";
+            return Err(Self::wrong(&self.path, name, &found));
+        }
+        if !self.has(name) {
+            let found = "no such file, or a link or a pipe in its place";
+            return Err(Self::wrong(&self.path, name, &found));
         }
         match &mut self.place {
             BundleForm::Folder => Ok(ambient::reader(&self.path.join(name))?),
-            BundleForm::Archive(archive) => {
-                let file = archive.by_name(name);
+            BundleForm::Archive(archive, names) => {
+                let file = archive.by_index(names.get(name).copied().unwrap_or(usize::MAX));
                 let file = file.map_err(|error| Self::wrong(&self.path, name, &error))?;
-                let (size, pressed) = (file.size(), file.compressed_size());
-                if size > RATIO_FROM && size / pressed.max(1) > RATIO_MAX {
-                    let found = format!("{size} bytes out of {pressed}: not read");
+                let (left, pressed) = (file.size(), file.compressed_size());
+                if left > RATIO_FROM && left / pressed.max(1) > RATIO_MAX {
+                    let found = format!("{left} bytes out of {pressed}: not read");
                     return Err(Self::wrong(&self.path, name, &found));
                 }
-                Ok(Box::new(BufReader::with_capacity(1 << 16, file.take(size))))
+                let file = ExactReader { inner: file, left };
+                Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
             }
         }
     }
 
-    fn small(&mut self, name: &str, max: u64) -> Result<Vec<u8>, BundleError> {
+    pub(super) fn small(&mut self, name: &str, max: u64) -> Result<Vec<u8>, BundleError> {
         let mut bytes = Vec::new();
         let read = self.reader(name)?.take(max + 1).read_to_end(&mut bytes);
         read.map_err(|error| Self::wrong(&self.path, name, &error))?;
@@ -205,6 +228,11 @@ impl OpenBundle {
             .map_err(|error| Self::wrong(&self.path, CONTENTS, &error))?;
         if said.bundle != 1 {
             let found = format!("bundle format {}, expected 1", said.bundle);
+            return Err(Self::wrong(&self.path, CONTENTS, &found));
+        }
+        // Of one object there is one spelling, so that no two programs read it differently.
+        if said.to_bytes().ok().as_ref() != Some(&bytes) {
+            let found = "another spelling than that of clover";
             return Err(Self::wrong(&self.path, CONTENTS, &found));
         }
         Ok(said)
@@ -269,10 +297,14 @@ impl OpenBundle {
     pub fn broken_files(&mut self) -> Result<Vec<(String, String)>, BundleError> {
         let listed = self.sums()?;
         let mut broken = Vec::new();
-        for name in self.twins()? {
-            broken.push(("one file of each name".to_owned(), name));
+        let (names, others) = self.names()?;
+        for name in others {
+            broken.push((
+                "files and folders alone, no links or pipes".to_owned(),
+                name,
+            ));
         }
-        for name in self.names()? {
+        for name in names {
             if name != SUMS && !listed.contains_key(&name) {
                 let expected = format!("only files that {SUMS} names");
                 broken.push((expected, name));
@@ -296,46 +328,29 @@ impl OpenBundle {
         Ok(broken)
     }
 
-    /// Names that an archive gives to more than one file: programs differ in which of them they read.
-    fn twins(&self) -> Result<Vec<String>, BundleError> {
-        let BundleForm::Archive(archive) = &self.place else {
-            return Ok(Vec::new());
-        };
-        let wrong = |error: io::Error| Self::wrong(&self.path, "", &error);
-        let mut file = ambient::places(&self.path)?;
-        let start = SeekFrom::Start(archive.central_directory_start());
-        file.seek(start).map_err(wrong)?;
-        let mut file = BufReader::new(file);
-        let (mut met, mut twins) = (BTreeSet::new(), Vec::new());
-        loop {
-            let mut head = [0; HEAD_LEN];
-            let read = file.by_ref().take(HEAD_LEN as u64).read_exact(&mut head);
-            if read.is_err() || !head.starts_with(HEAD_OPEN) {
-                return Ok(twins);
-            }
-            let length = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
-            let mut name = Vec::new();
-            let read = file.by_ref().take(length(28)).read_to_end(&mut name);
-            read.map_err(wrong)?;
-            let mut rest = file.by_ref().take(length(30) + length(32));
-            io::copy(&mut rest, &mut io::sink()).map_err(wrong)?;
-            let name = String::from_utf8_lossy(&name).into_owned();
-            if !met.insert(name.clone()) {
-                twins.push(name);
-            }
-        }
-    }
-
+    /// The list of digests: one line of each file, in the order of their names.
     fn sums(&mut self) -> Result<BTreeMap<String, Digest>, BundleError> {
         let bytes = self.small(SUMS, SMALL_MAX)?;
-        let mut listed = BTreeMap::new();
-        for (number, line) in (1..).zip(String::from_utf8_lossy(&bytes).lines()) {
+        let wrong = |found: &str| Self::wrong(&self.path, SUMS, &found);
+        let text = String::from_utf8(bytes).map_err(|_| wrong("other bytes than UTF-8"))?;
+        let lines = text
+            .strip_suffix('\n')
+            .ok_or_else(|| wrong("no newline at its end"))?;
+        let mut listed: BTreeMap<String, Digest> = BTreeMap::new();
+        for (number, line) in (1..).zip(lines.split('\n')) {
             let parts = line.split_once("  ");
             let parsed = parts.and_then(|(hex, name)| Some((name, Digest::from_hex(hex)?)));
-            let Some((name, digest)) = parsed else {
+            let Some((name, digest)) = parsed.filter(|(name, _)| archive::is_plain(name)) else {
                 let found = format!("line {number}: expected a digest, two spaces, a name");
-                return Err(Self::wrong(&self.path, SUMS, &found));
+                return Err(wrong(&found));
             };
+            if listed
+                .last_key_value()
+                .is_some_and(|(last, _)| last.as_str() >= name)
+            {
+                let found = format!("line {number}: expected each name once, in order");
+                return Err(wrong(&found));
+            }
             listed.insert(name.to_owned(), digest);
         }
         Ok(listed)

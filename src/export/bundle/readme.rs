@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use clover_event::Kind;
+
 use super::BundleContents;
 use super::LINES;
 use super::PART;
@@ -28,7 +30,7 @@ pub(super) fn text(contents: &BundleContents, kinds: &BTreeMap<&'static str, u64
     }
     if contents.withheld > 0 {
         line(format!(
-            "- Withheld: {} entries. Of each its place, its leaf hash and the id of its event are shown.",
+            "- Withheld: {} entries. Of each its place and its leaf hash are shown, and its id where an entry shown names it.",
             contents.withheld
         ));
     }
@@ -42,6 +44,9 @@ pub(super) fn text(contents: &BundleContents, kinds: &BTreeMap<&'static str, u64
         "- Blobs: {}. Private texts among them are encrypted; no key is in the bundle.",
         contents.blobs
     ));
+    if let Some(erased) = kinds.get(Kind::SubjectErased.as_str()) {
+        line(format!("- Erased subjects: {erased}. {ERASED}"));
+    }
     for blob in &contents.without {
         line(format!(
             "- Not in the ledger, hence not here: blob `{blob}`."
@@ -64,20 +69,25 @@ pub(super) fn text(contents: &BundleContents, kinds: &BTreeMap<&'static str, u64
     page
 }
 
+const ERASED: &str = "Nobody can read texts under their keys: what reads them cannot be computed again. In a bundle of the whole \
+    log `reports/retention-ledger.html` names it, one by one; in a ledger `clover report erasure` does.";
+
 const CHECK: &str = "
 ## Check it
 
 An archive is checked as it is; `unzip FILE -d bundle` makes a folder of it. Each way ends in `VERIFIED` or `FAILED`.
 
     clover verify FILE                  # with Clover; needs no ledger and no key
-    python3 FILE                        # with Python alone: the program inside of the archive
+    python3 FILE                        # with Python alone, up to 65,535 files: the program inside of the archive
+    python3 FILE --summary              # and who signed what, which plans, which peeks, which decisions
     python3 bundle/verify.py            # the same, of a folder
-    sh bundle/verify.sh                 # with sha256sum and openssl alone: tree, checkpoint, signatures
+    sh bundle/verify.sh                 # with sha256sum and openssl alone: tree, checkpoint, keys, signatures
 
 The programs in a bundle come from whoever made it. Who fears that, takes `audits/verify` from Clover itself:
 
-    python3 audits/verify FILE --log-key VKEY
+    python3 audits/verify FILE --log-key VKEY --against CHECKPOINT
 
+`clover verify` and the Python programs take both options. `--against` is a checkpoint that you kept from an earlier visit.
 `--log-key` is the verifier key of the log, learnt from elsewhere. Without it a whole ledger could be forged with keys of its own.
 ";
 
@@ -93,6 +103,7 @@ const PROVED_OF_PART: &str = "## What it proves
 - Each entry shown was signed by the key that it names, and its bytes are as they were signed.
 - Each entry shown stands at its place in the log under the signed checkpoint.
 - It does not prove that the rules were kept: that takes the whole log. It does not prove what is withheld.
+- It does not prove that a key was live when it signed: an entry that is withheld may have ended it.
 ";
 
 const NOT_PROVED: &str = "## What it does not prove

@@ -1,6 +1,7 @@
 //! Where the files of a bundle go: a folder, or one archive (ZIP). Either lists their digests in the end.
 
 use std::collections::BTreeMap;
+use std::io::Cursor;
 use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ use zip::write::SimpleFileOptions;
 use zip::write::StreamWriter;
 
 use super::SUMS;
+use super::open::RATIO_FROM;
+use super::open::RATIO_MAX;
 use crate::ExportError;
 
 /// The mode of a file, and that of a program.
@@ -53,23 +56,30 @@ impl Sink {
         name: &str,
         fill: impl FnOnce(&mut dyn Write) -> Result<T, ExportError>,
     ) -> Result<T, ExportError> {
-        self.entry(name, MODES[0], fill)
+        self.entry(name, (MODES[0], CompressionMethod::Deflated), fill)
     }
 
-    /// A file of these bytes.
+    /// A file of these bytes. An archive holds them as they are, where pressed they would swell without measure.
     pub(super) fn bytes(&mut self, name: &str, bytes: &[u8]) -> Result<(), ExportError> {
-        self.file(name, |out| Ok(out.write_all(bytes)?))
+        let is_archive = matches!(self.place, SinkTarget::Archive(_));
+        let method = if is_archive && swells(bytes)? {
+            CompressionMethod::Stored
+        } else {
+            CompressionMethod::Deflated
+        };
+        self.entry(name, (MODES[0], method), |out| Ok(out.write_all(bytes)?))
     }
 
     /// A program of these bytes.
     pub(super) fn program(&mut self, name: &str, bytes: &[u8]) -> Result<(), ExportError> {
-        self.entry(name, MODES[1], |out| Ok(out.write_all(bytes)?))
+        let form = (MODES[1], CompressionMethod::Deflated);
+        self.entry(name, form, |out| Ok(out.write_all(bytes)?))
     }
 
     fn entry<T>(
         &mut self,
         name: &str,
-        mode: u32,
+        (mode, method): (u32, CompressionMethod),
         fill: impl FnOnce(&mut dyn Write) -> Result<T, ExportError>,
     ) -> Result<T, ExportError> {
         // Python runs programs of an archive whose sizes stand in 32 bits alone; only entries may be more.
@@ -87,13 +97,7 @@ impl Sink {
                 (said, out.finish().0)
             }
             SinkTarget::Archive(archive) => {
-                // One date for all: the same ledger gives the same bytes.
-                let options = SimpleFileOptions::default()
-                    .compression_method(CompressionMethod::Deflated)
-                    .compression_level(Some(PRESSING))
-                    .last_modified_time(DateTime::default())
-                    .large_file(is_large)
-                    .unix_permissions(mode);
+                let options = options(method).large_file(is_large).unix_permissions(mode);
                 archive.start_file(name, options)?;
                 let mut out = HashingWriter::new(archive);
                 let said = fill(&mut out)?;
@@ -104,8 +108,8 @@ impl Sink {
         Ok(said)
     }
 
-    /// Lists the digests, and ends.
-    pub(super) fn finish(mut self) -> Result<(), ExportError> {
+    /// Lists the digests, and ends; answers with how many files there are.
+    pub(super) fn finish(mut self) -> Result<u64, ExportError> {
         let sums = std::mem::take(&mut self.sums);
         self.file(SUMS, |out| {
             for (name, digest) in &sums {
@@ -116,6 +120,29 @@ impl Sink {
         if let SinkTarget::Archive(archive) = self.place {
             archive.finish()?.into_inner().flush()?;
         }
-        Ok(())
+        Ok(sums.len() as u64 + 1)
     }
+}
+
+/// How a member is written. One date for all: the same ledger gives the same bytes.
+fn options(method: CompressionMethod) -> SimpleFileOptions {
+    let pressed = (method == CompressionMethod::Deflated).then_some(PRESSING);
+    SimpleFileOptions::default()
+        .compression_method(method)
+        .compression_level(pressed)
+        .last_modified_time(DateTime::default())
+}
+
+/// Whether bytes, pressed, would swell so much when they are read that verifiers would not read them.
+fn swells(bytes: &[u8]) -> Result<bool, ExportError> {
+    let size = bytes.len() as u64;
+    if size <= RATIO_FROM {
+        return Ok(false);
+    }
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    archive.start_file("pressed", options(CompressionMethod::Deflated))?;
+    archive.write_all(bytes)?;
+    // Its heads count too; what is near the limit is stored.
+    let pressed = archive.finish()?.into_inner().len() as u64;
+    Ok(size / pressed.max(1) >= RATIO_MAX / 2)
 }

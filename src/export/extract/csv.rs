@@ -31,16 +31,18 @@ const HEAD: [(&str, &str); 6] = [
 const MICRO: &str = "_micro";
 
 /// A table: a file, the kinds whose events are its rows, and what of them its columns hold.
-struct CsvTable {
-    file: &'static str,
-    kinds: &'static [Kind],
+pub(super) struct CsvTable {
+    /// The file.
+    pub file: &'static str,
+    /// The kinds of events that are its rows.
+    pub kinds: &'static [Kind],
     /// Names in the data of events, `/` between levels. Amounts in millionths become decimals under a name without
     /// `_micro`. Without any the column `data` holds all.
-    columns: &'static [&'static str],
+    pub columns: &'static [&'static str],
 }
 
 /// Every table. The next one goes here.
-const TABLES: &[CsvTable] = &[
+pub(super) const TABLES: &[CsvTable] = &[
     CsvTable {
         file: "events.csv",
         kinds: Kind::ALL,
@@ -257,6 +259,11 @@ const TABLES: &[CsvTable] = &[
         ],
     },
     CsvTable {
+        file: "budgets.csv",
+        kinds: &[Kind::BudgetOpened],
+        columns: &["account", "unit", "amount", "period", "purpose"],
+    },
+    CsvTable {
         file: "charges.csv",
         kinds: &[Kind::BudgetCharged],
         columns: &["account", "amount", "for"],
@@ -404,7 +411,7 @@ impl CsvText {
 }
 
 /// Names and datatypes of the columns of a table, in order.
-fn columns(table: &CsvTable) -> impl Iterator<Item = (String, &'static str)> {
+pub(super) fn columns(table: &CsvTable) -> impl Iterator<Item = (String, &'static str)> {
     let own: Vec<(String, &str)> = match table.columns {
         [] => vec![("data".to_owned(), "json")],
         some => some

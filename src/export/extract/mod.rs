@@ -12,6 +12,8 @@ mod dsse;
 mod inspect;
 mod intoto;
 mod junit;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod prov;
 mod spdx;
 
@@ -103,6 +105,12 @@ pub static EXTRACTS: &[ExtractFormat] = &[
         "csv",
         "tables: events, scores, labels, estimates, decisions",
         csv::write,
+    ),
+    #[cfg(feature = "parquet")]
+    folder(
+        "parquet",
+        "the tables of csv as Apache Parquet",
+        parquet::write,
     ),
     folder(
         "inspect",

@@ -43,6 +43,11 @@ pub fn is_taken(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
+/// Whether a symbolic link stands at `path`, wherever it leads.
+pub fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_symlink())
+}
+
 /// What stands at `path` when it is no regular file; links are followed. `None` also where nothing stands.
 pub fn irregular(path: &Path) -> Option<&'static str> {
     let kind = fs::metadata(path).ok()?.file_type();

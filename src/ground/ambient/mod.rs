@@ -10,6 +10,7 @@
 )]
 
 mod files;
+mod many;
 
 use std::fmt;
 use std::io;
@@ -42,6 +43,7 @@ pub use files::exists;
 pub use files::irregular;
 pub use files::is_dir;
 pub use files::is_file;
+pub use files::is_link;
 pub use files::is_taken;
 pub use files::list;
 pub use files::lock;
@@ -64,6 +66,7 @@ pub use files::temporary_folder;
 pub use files::unfinished;
 pub use files::write_new;
 pub use files::writer;
+pub use many::NewFiles;
 
 /// What can go wrong at the door.
 #[derive(Debug, thiserror::Error)]

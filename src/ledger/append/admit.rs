@@ -511,7 +511,7 @@ fn measured(batch: &[EventFacts], stored: &Measurements, seq: u64, digest: &Dige
     said.filter(|(of, _)| of == digest).map(|(_, value)| value)
 }
 
-fn judge_fact(
+pub(super) fn judge_fact(
     giver: impl Fn(&Digest) -> Option<u64>,
     seq: u64,
     fact: &Fact,

@@ -6,8 +6,11 @@
 
 mod admit;
 mod plan;
+mod unmet;
 mod wording;
 mod write;
+
+pub use unmet::UnmetDemand;
 
 pub(super) use plan::find;
 pub(super) use wording::agree_breach;

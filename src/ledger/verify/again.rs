@@ -1,5 +1,7 @@
 //! What is computed again from the entries before, under `--recompute`.
 
+use clover_event::Kind;
+
 use crate::error::LedgerError;
 use crate::fold::AtHand;
 use crate::fold::Breach;
@@ -18,11 +20,18 @@ impl Checker<'_> {
         breaches: &mut Vec<Breach>,
     ) -> Result<(), VerifyError> {
         let kind = candidate.event.kind();
+        if kind == Kind::SubjectErased {
+            self.erasures.add(candidate.seq);
+        }
         if !self.options.recompute {
             let mut again = self.state.rulebook().again.iter();
-            self.out_of_hand += u64::from(again.any(|line| line.kinds.contains(&kind)));
+            if again.any(|line| line.kinds.contains(&kind)) {
+                self.out_of_hand.add(candidate.seq);
+            }
             return Ok(());
         }
+        // A report is written from states of the past, which a walk over entries does not have.
+        self.reports += u64::from(kind == Kind::ReportPublished);
         let reader = self.file.as_ref().map(FileView::reader);
         let (kept, blobs) = (&self.kept, self.blobs);
         let history = || EarlierLog {
@@ -41,7 +50,7 @@ impl Checker<'_> {
         })?;
         match at_hand {
             AtHand::Yes => {}
-            AtHand::Private | AtHand::Gone(_) => self.out_of_hand += 1,
+            AtHand::Private | AtHand::Gone(_) => self.out_of_hand.add(candidate.seq),
             AtHand::Unrecorded => self.unrecorded += 1,
         }
         if reader.is_none() && self.is_read_again(candidate) {
@@ -74,15 +83,58 @@ impl Checker<'_> {
             return vec!["recompute".to_owned()];
         }
         let both = [
-            (self.out_of_hand, "whose inputs are not at hand"),
+            (self.out_of_hand.count, "whose inputs are not at hand"),
             (self.unrecorded, "whose inputs nobody recorded"),
         ];
-        both.into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, why)| {
-                let events = if count == 1 { "event" } else { "events" };
-                format!("recompute of {count} {events} {why}")
-            })
-            .collect()
+        let counts = both.into_iter().filter(|(count, _)| *count > 0);
+        let counts = counts.map(|(count, why)| {
+            let events = if count == 1 { "event" } else { "events" };
+            format!("recompute of {count} {events} {why}")
+        });
+        let mut lines: Vec<String> = counts.collect();
+        if let Some(first) = lines.first_mut().filter(|_| self.out_of_hand.count > 0) {
+            first.push_str(&format!(" (seq {})", self.out_of_hand.words()));
+            if self.erasures.count > 0 {
+                let erasures = self.erasures.words();
+                first.push_str(&format!("; texts are withheld under erasure #{erasures}"));
+            }
+        }
+        lines.extend(match self.reports {
+            0 => None,
+            1 => Some("recompute of 1 report, which replay alone writes again".to_owned()),
+            count => Some(format!(
+                "recompute of {count} reports, which replay alone writes again"
+            )),
+        });
+        lines
+    }
+}
+
+/// Positions that are listed before the rest is counted.
+const LISTED: usize = 12;
+
+/// Entries of one sort: how many, and the first of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ListedEntries {
+    /// How many.
+    pub count: u64,
+    first: Vec<u64>,
+}
+
+impl ListedEntries {
+    fn add(&mut self, seq: u64) {
+        self.count += 1;
+        if self.first.len() < LISTED {
+            self.first.push(seq);
+        }
+    }
+
+    /// Their positions in words.
+    fn words(&self) -> String {
+        let first: Vec<_> = self.first.iter().map(u64::to_string).collect();
+        match self.count.saturating_sub(self.first.len() as u64) {
+            0 => first.join(", "),
+            more => format!("{} and {more} more", first.join(", ")),
+        }
     }
 }

@@ -33,6 +33,7 @@ use crate::state::State;
 use crate::verify::BlobSource;
 use crate::verify::VerifyError;
 use crate::verify::VerifyOptions;
+use crate::verify::again::ListedEntries;
 use crate::verify::file::FileView;
 use crate::verify::part::PartWalk;
 use crate::verify::report::Divergent;
@@ -91,9 +92,13 @@ pub(super) struct Checker<'a> {
     /// Entries after which a checkpoint is still to be drawn.
     pub(super) undrawn: Vec<u64>,
     /// Entries that nobody here can compute again.
-    pub(super) out_of_hand: u64,
+    pub(super) out_of_hand: ListedEntries,
+    /// Erasures of subjects, whose texts nobody can read.
+    pub(super) erasures: ListedEntries,
     /// Events that rest on what is on no record: nobody could ever compute them again.
     pub(super) unrecorded: u64,
+    /// Published reports, which replay alone writes again.
+    pub(super) reports: u64,
     /// Where the entries are a part of a log: what the walk has met of it.
     pub(super) part: Option<PartWalk>,
 }
@@ -143,8 +148,10 @@ impl<'a> Checker<'a> {
             computing: RuleComputation::default(),
             kept: Vec::new(),
             undrawn: Vec::new(),
-            out_of_hand: 0,
+            out_of_hand: ListedEntries::default(),
+            erasures: ListedEntries::default(),
             unrecorded: 0,
+            reports: 0,
             part: None,
         })
     }
@@ -174,9 +181,11 @@ impl<'a> Checker<'a> {
     /// Takes the next entry.
     pub(super) fn take(&mut self, entry: EntryDigest) -> Result<(), VerifyError> {
         let leaf = entry.leaf;
-        if self.part.is_some() {
+        if self.options.tree_only {
+            self.count_part(&entry);
+        } else if self.part.is_some() {
             self.check_part(self.position, entry)?;
-        } else if !self.options.tree_only {
+        } else {
             self.check(self.position, entry)?;
         }
         self.take_leaf(leaf)
@@ -555,6 +564,7 @@ impl<'a> Checker<'a> {
             file.finish(&mut self)?;
             self.file = Some(file);
         }
+        self.check_kept();
         self.check_log_key();
         self.check_sets()?;
         self.remarks();

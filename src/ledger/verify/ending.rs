@@ -52,15 +52,20 @@ impl Checker<'_> {
         if !self.identity {
             self.not_checked.push("identity".to_owned());
         }
-        if self.part.is_some() {
+        if let Some(part) = &self.part {
             let what = "rules that take the whole history".to_owned();
-            self.not_checked.push(what);
+            self.not_checked.extend([what, "recompute".to_owned()]);
+            if part.withheld() > 0 {
+                let what = "whether an entry withheld adds or ends a key".to_owned();
+                self.not_checked.push(what);
+            }
         } else {
             self.not_checked.extend(self.not_computed());
         }
     }
 
-    pub(super) fn into_report(self, events: u64) -> Report {
+    pub(super) fn into_report(mut self, events: u64) -> Report {
+        let beside = self.beside();
         let keyring = &self.state.keyring;
         let tainted = keyring.keys.iter().filter_map(|(key, record)| {
             let end = record.end.as_ref()?;
@@ -83,6 +88,7 @@ impl Checker<'_> {
             withheld: self.part.as_ref().map_or(0, PartWalk::withheld),
             signers: self.signers.len() as u64,
             root: self.tiler.root(),
+            beside,
             findings,
             findings_total,
             first,
@@ -90,7 +96,7 @@ impl Checker<'_> {
                 .divergence
                 .filter(|word| *word != Divergent::Forked || !self.own_root_broken),
             not_checked: self.not_checked,
-            not_recomputed: self.out_of_hand + self.unrecorded,
+            not_recomputed: self.out_of_hand.count + self.unrecorded,
             since: self.options.since_size(),
             signatures: match (self.options.tree_only, self.options.signatures) {
                 (true, _) => "not_checked",

@@ -5,6 +5,7 @@
 //! externally. The rules are those that checked the append. Nothing stops at the first finding.
 
 mod again;
+mod beside;
 mod checker;
 mod ending;
 mod entries;
@@ -34,6 +35,8 @@ use clover_store::StoreError;
 
 use crate::fold::Rulebook;
 
+pub use beside::FilesBeside;
+pub use part::CUSTODY;
 pub use part::WithheldEntry;
 pub use part::verify_part;
 pub use report::Divergent;
@@ -61,6 +64,8 @@ pub struct VerifyOptions {
     pub against: Vec<(String, SignedCheckpoint)>,
     /// Checkpoints that could not be read, by name, with what is wrong: findings, whatever else is found.
     pub unreadable: Vec<(String, String)>,
+    /// Checkpoints that came beside the lines of a bundle, by name, in the order of their sizes.
+    pub kept: Vec<(String, SignedCheckpoint)>,
     /// The log key that the ledger must have, or have had.
     pub log_key: Option<VerifierKey>,
     /// Re-run recomputing rules too.

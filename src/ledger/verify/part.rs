@@ -1,20 +1,27 @@
 //! A part of a log: some entries, and of every other one its leaf and its id. The tree over all leaves is whole, so each entry
 //! that is shown is proved to stand at its place under the checkpoint. Rules need the whole history and are not asked.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use clover_event::Kind;
 use clover_event::id::EventId;
+use clover_event::id::ExperimentId;
 use clover_ground::ambient::Ambient;
 use clover_ground::digest::Digest;
+use clover_ground::time::Timestamp;
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::claim::Body;
 use crate::claim::Claim;
+use crate::fold::Breach;
 use crate::fold::Fact;
+use crate::fold::ProposedEvent;
 use crate::fold::Rulebook;
 use crate::rule_names::RuleName;
 use crate::rules;
+use crate::signers;
 use crate::verify::EntryLines;
 use crate::verify::Progress;
 use crate::verify::VerifyError;
@@ -28,12 +35,25 @@ use crate::verify::work::Raw;
 /// What a line that begins so says is of an entry that is withheld; no entry line does.
 const WITHHELD_OPEN: &[u8] = b"{\"withheld\":";
 
+/// Kinds that say who may sign what, by which rules, and whose checkpoints count: no entry shown could be judged without them.
+pub const CUSTODY: [Kind; 7] = [
+    Kind::LedgerCreated,
+    Kind::KeyAdded,
+    Kind::KeyRetired,
+    Kind::KeyCompromised,
+    Kind::PolicyAdopted,
+    Kind::LogKeyRotated,
+    Kind::RulebookAdopted,
+];
+
 /// What is shown of an entry that is withheld: `{"withheld":{"id":"…","leaf":"…","seq":7}}`, digests in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WithheldEntry {
-    /// The id of its event. The leaf proves it only to whoever has the line.
-    pub id: EventId,
+    /// The id of its event, where an entry shown names it: whoever guesses a body can try it against the id. The leaf proves it
+    /// only to whoever has the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<EventId>,
     /// Its leaf hash.
     pub leaf: Digest,
     /// Its position.
@@ -56,13 +76,15 @@ impl WithheldEntry {
         serde_json::to_writer(out, &WithheldLine { withheld: self })
     }
 
-    /// What a line says is withheld; `None` of any other line.
+    /// What a line says is withheld; `None` of any other line, and of another spelling of it.
     fn parse(line: &[u8]) -> Option<Self> {
         if !line.starts_with(WITHHELD_OPEN) {
             return None;
         }
-        let line: WithheldLine = serde_json::from_slice(line).ok()?;
-        Some(line.withheld)
+        let said: WithheldLine = serde_json::from_slice(line).ok()?;
+        let mut own = Vec::with_capacity(line.len());
+        said.withheld.write_line(&mut own).ok()?;
+        (own == line).then_some(said.withheld)
     }
 }
 
@@ -70,6 +92,8 @@ impl WithheldEntry {
 #[derive(Default)]
 pub(super) struct PartWalk {
     withheld: u64,
+    /// Experiments of the entries that are shown.
+    pub(super) experiments: BTreeSet<ExperimentId>,
 }
 
 impl PartWalk {
@@ -103,18 +127,39 @@ pub fn verify_part(
 }
 
 impl Checker<'_> {
+    /// Counts an entry of a part of which nothing but the leaf is asked.
+    pub(super) fn count_part(&mut self, entry: &EntryDigest) {
+        if let (Some(part), Some(_)) = (&mut self.part, entry.withheld) {
+            part.withheld += 1;
+        }
+    }
+
+    /// Takes what is said of an entry that is withheld.
+    fn check_withheld(&mut self, seq: u64, withheld: WithheldEntry) -> Result<(), VerifyError> {
+        if withheld.seq != seq {
+            let (expected, found) = (seq.to_string(), withheld.seq.to_string());
+            self.findings.add(seq, RuleName::Seq, expected, found);
+        }
+        if seq == 0 {
+            let expected = "ledger.created at seq 0";
+            self.findings.add(
+                seq,
+                RuleName::Genesis,
+                expected,
+                "an entry that is withheld",
+            );
+        }
+        match withheld.id {
+            Some(EventId(digest)) => self.give(seq, &[Fact::Id { digest, said: 0 }]),
+            None => Ok(()),
+        }
+    }
+
     /// Checks an entry of a part by itself, and takes what it says of keys.
     pub(super) fn check_part(&mut self, seq: u64, entry: EntryDigest) -> Result<(), VerifyError> {
+        self.count_part(&entry);
         if let Some(withheld) = entry.withheld {
-            if withheld.seq != seq {
-                let (expected, found) = (seq.to_string(), withheld.seq.to_string());
-                self.findings.add(seq, RuleName::Seq, expected, found);
-            }
-            if let Some(part) = &mut self.part {
-                part.withheld += 1;
-            }
-            let (digest, said) = (withheld.id.0, 0);
-            return self.give(seq, &[Fact::Id { digest, said }]);
+            return self.check_withheld(seq, withheld);
         }
         let envelope = match entry.envelope {
             Ok(envelope) => envelope,
@@ -136,15 +181,25 @@ impl Checker<'_> {
             }
         };
         self.signers.insert(said.header().author);
+        if let (Some(part), Some(experiment)) = (&mut self.part, &said.header().experiment) {
+            part.experiments.insert(experiment.clone());
+        }
         let claim = Claim::new(seq, envelope.recorded_at, envelope.keyid, &said);
         let mut breaches = Vec::new();
         rules::stated(&self.state, &claim, &mut breaches);
         self.check_signature(&claim, entry.signature, &mut breaches);
-        if let Some(seen) = claim.header.seen
-            && (1..=seq).contains(&seen.size.value())
-        {
-            self.check_seen_root(seq, seen, &mut breaches)?;
+        match claim.header.seen {
+            None if seq == 0 => {}
+            Some(seen) if (1..=seq).contains(&seen.size.value()) => {
+                self.check_seen_root(seq, seen, &mut breaches)?;
+            }
+            _ => breaches.push(Breach::new(
+                RuleName::Seen,
+                "a checkpoint before this entry",
+                "another, or none",
+            )),
         }
+        self.judge_shown(seq, envelope.recorded_at, &said, &mut breaches);
         let is_signed = breaches.is_empty();
         for breach in breaches {
             self.findings.breach(seq, breach);
@@ -159,5 +214,30 @@ impl Checker<'_> {
         self.state
             .apply_counters(seq, envelope.recorded_at, said.header());
         Ok(())
+    }
+
+    /// What can be asked of an entry that is shown: roles, of those that move keys and policy their effect too, and its place.
+    fn judge_shown(
+        &self,
+        seq: u64,
+        recorded_at: Timestamp,
+        said: &Body,
+        breaches: &mut Vec<Breach>,
+    ) {
+        let Body::Event(event) = said else {
+            breaches.extend(rules::opening(seq, said.kind()));
+            return;
+        };
+        let proposed = ProposedEvent {
+            seq,
+            recorded_at,
+            event,
+        };
+        if CUSTODY.contains(&event.kind()) {
+            rules::custody(&self.state, &proposed, breaches);
+        } else {
+            signers::judge(&self.state, &proposed, breaches);
+            breaches.extend(rules::opening(seq, said.kind()));
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::fold::Breach;
 use crate::rule_names::RuleName;
 use crate::rulebooks;
 use crate::rulebooks::RulebookAdoption;
+use crate::verify::beside::FilesBeside;
 
 /// Findings kept in a report; more are counted only.
 const KEPT_MAX: usize = 10_000;
@@ -86,6 +87,9 @@ pub struct Report {
     pub signers: u64,
     /// Root over all entries.
     pub root: Digest,
+    /// What files beside the entries are held to.
+    #[serde(skip)]
+    pub beside: FilesBeside,
     /// Findings, by position and rule.
     pub findings: Vec<Finding>,
     /// How many there are, kept or not.

@@ -26,6 +26,7 @@ struct MessagePart {
     text: Option<String>,
 }
 
+#[expect(clippy::struct_field_names, reason = "they are the provider's names")]
 #[derive(Debug, Deserialize)]
 struct MessageUsage {
     input_tokens: u64,

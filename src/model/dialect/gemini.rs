@@ -76,6 +76,7 @@ struct TopCandidate {
     log_probability: Box<RawValue>,
 }
 
+#[expect(clippy::struct_field_names, reason = "they are the provider's names")]
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ContentUsage {

@@ -16,6 +16,7 @@ use clover_workflow::ask::AnswerFormat;
 use clover_workflow::ask::ModelAsk;
 use clover_workflow::ask::Speaker;
 use clover_workflow::ask::WireForm;
+use clover_workflow::ask::reading::TokenMass;
 use serde::Deserialize;
 use serde_json::Map;
 use serde_json::Value;
@@ -115,6 +116,36 @@ fn tokens(
         reasoning: count(reasoning),
     };
     (counts, fits)
+}
+
+/// A token as both OpenAI forms give it, with the alternatives that were weighed.
+#[derive(Debug, Deserialize)]
+struct TokenLogprobs {
+    token: String,
+    logprob: Box<RawValue>,
+    #[serde(default)]
+    top_logprobs: Vec<TokenLogprob>,
+}
+
+#[derive(Debug, Deserialize)]
+struct TokenLogprob {
+    token: String,
+    logprob: Box<RawValue>,
+}
+
+impl TokenLogprobs {
+    /// The alternatives of a token; the token itself where none are given.
+    fn masses(&self) -> Vec<TokenMass> {
+        let mass = |token: &str, logprob: &RawValue| TokenMass {
+            token: token.to_owned(),
+            logprob_micro: logprob_micro(logprob),
+        };
+        if self.top_logprobs.is_empty() {
+            return vec![mass(&self.token, &self.logprob)];
+        }
+        let all = self.top_logprobs.iter();
+        all.map(|of| mass(&of.token, &of.logprob)).collect()
+    }
 }
 
 /// A log-probability in millionths of a nat, from its decimal text, half to even; none where it is no number that one can be.

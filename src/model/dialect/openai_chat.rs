@@ -6,13 +6,12 @@ use clover_workflow::ask::Speaker;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::reading::ReplyReading;
 use clover_workflow::ask::reading::StopCause;
-use clover_workflow::ask::reading::TokenMass;
 use serde::Deserialize;
 use serde_json::Map;
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use super::ALTERNATIVES;
+use super::TokenLogprobs;
 
 /// The dialect.
 #[derive(Clone, Copy, Debug)]
@@ -41,21 +40,7 @@ struct ChatMessage {
 
 #[derive(Debug, Deserialize)]
 struct ChatLogprobs {
-    content: Option<Vec<ChatToken>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ChatToken {
-    token: String,
-    logprob: Box<RawValue>,
-    #[serde(default)]
-    top_logprobs: Vec<ChatAlternative>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ChatAlternative {
-    token: String,
-    logprob: Box<RawValue>,
+    content: Option<Vec<TokenLogprobs>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -154,24 +139,15 @@ impl WireForm for OpenaiChat {
             tokens: tokens.map(|(tokens, _)| tokens),
             tokens_fit: tokens.is_none_or(|(_, fit)| fit),
             says_cache,
-            logprobs: given.unwrap_or_default().iter().map(masses).collect(),
+            logprobs: given
+                .unwrap_or_default()
+                .iter()
+                .map(TokenLogprobs::masses)
+                .collect(),
         })
     }
 
     fn complaint(&self, body: &[u8]) -> String {
         super::complaint(body)
     }
-}
-
-/// The alternatives of a token; the token itself where none are given.
-fn masses(token: &ChatToken) -> Vec<TokenMass> {
-    let mass = |token: &str, logprob: &RawValue| TokenMass {
-        token: token.to_owned(),
-        logprob_micro: super::logprob_micro(logprob),
-    };
-    if token.top_logprobs.is_empty() {
-        return vec![mass(&token.token, &token.logprob)];
-    }
-    let all = token.top_logprobs.iter();
-    all.map(|of| mass(&of.token, &of.logprob)).collect()
 }

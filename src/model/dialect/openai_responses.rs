@@ -6,13 +6,12 @@ use clover_workflow::ask::Speaker;
 use clover_workflow::ask::WireForm;
 use clover_workflow::ask::reading::ReplyReading;
 use clover_workflow::ask::reading::StopCause;
-use clover_workflow::ask::reading::TokenMass;
 use serde::Deserialize;
 use serde_json::Map;
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use super::ALTERNATIVES;
+use super::TokenLogprobs;
 
 /// The dialect.
 #[derive(Clone, Copy, Debug)]
@@ -43,21 +42,7 @@ struct OutputPart {
     text: Option<String>,
     refusal: Option<String>,
     #[serde(default)]
-    logprobs: Vec<OutputToken>,
-}
-
-#[derive(Debug, Deserialize)]
-struct OutputToken {
-    token: String,
-    logprob: Box<RawValue>,
-    #[serde(default)]
-    top_logprobs: Vec<OutputAlternative>,
-}
-
-#[derive(Debug, Deserialize)]
-struct OutputAlternative {
-    token: String,
-    logprob: Box<RawValue>,
+    logprobs: Vec<TokenLogprobs>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -155,23 +140,11 @@ impl WireForm for OpenaiResponses {
             tokens: tokens.map(|(tokens, _)| tokens),
             tokens_fit: tokens.is_none_or(|(_, fit)| fit),
             says_cache,
-            logprobs: given.map(masses).collect(),
+            logprobs: given.map(TokenLogprobs::masses).collect(),
         })
     }
 
     fn complaint(&self, body: &[u8]) -> String {
         super::complaint(body)
     }
-}
-
-fn masses(token: &OutputToken) -> Vec<TokenMass> {
-    let mass = |token: &str, logprob: &RawValue| TokenMass {
-        token: token.to_owned(),
-        logprob_micro: super::logprob_micro(logprob),
-    };
-    if token.top_logprobs.is_empty() {
-        return vec![mass(&token.token, &token.logprob)];
-    }
-    let all = token.top_logprobs.iter();
-    all.map(|of| mass(&of.token, &of.logprob)).collect()
 }

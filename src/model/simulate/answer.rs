@@ -212,12 +212,12 @@ impl BodyWriter<'_> {
         if self.cut { limit } else { done }.to_owned()
     }
 
-    /// Half the mass for the word that is said, a quarter for another.
+    /// About half the mass for the word that is said, a quarter for another.
     fn masses(&self) -> Vec<Value> {
         let words = self.logprobs.unwrap_or_default().iter();
         let each = words.map(|word| {
-            json!({"token": word, "logprob": -0.693_147, "top_logprobs": [
-                {"token": word, "logprob": -0.693_147}, {"token": "iris", "logprob": -1.386_294}]})
+            json!({"token": word, "logprob": -0.7, "top_logprobs": [
+                {"token": word, "logprob": -0.7}, {"token": "iris", "logprob": -1.4}]})
         });
         each.collect()
     }
@@ -265,7 +265,7 @@ impl BodyWriter<'_> {
         let words = self.logprobs.map(|words| {
             let each = words
                 .iter()
-                .map(|word| json!({"candidates": [{"token": word, "logProbability": -0.693_147}]}));
+                .map(|word| json!({"candidates": [{"token": word, "logProbability": -0.7}]}));
             json!({"topCandidates": each.collect::<Vec<_>>()})
         });
         let names = ["promptTokenCount", "candidatesTokenCount"];

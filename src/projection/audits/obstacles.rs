@@ -142,7 +142,8 @@ pub fn drawn(
     let rows = rows.unwrap_or(0);
     let left = rows.saturating_sub(calibrated);
     let left = if state.asks(Question::ConfirmedRows) {
-        let kept = all.map(|all| all.kept_for_confirm((policy, design), judge, rows));
+        let formed = state.asks(Question::FormedConfirm);
+        let kept = all.map(|all| all.kept_for_confirm((policy, design), (judge, rows), formed));
         left.saturating_sub(kept.unwrap_or(0))
     } else {
         outside_confirm(state, experiment, left)

@@ -43,6 +43,7 @@ pub const READS: &[Kind] = &[
     Kind::LabelRevealed,
     Kind::LabelSealed,
     Kind::ScoreRecorded,
+    Kind::SplitsFormed,
     Kind::SplitsListed,
 ];
 
@@ -83,6 +84,10 @@ pub struct ExperimentProbes {
     pub confirm: Vec<u64>,
     /// How many of them were listed when the first probe of a policy was named, open or sealed, by design.
     pub confirmed: BTreeMap<PolicyId, BTreeMap<DesignId, u64>>,
+    /// How many of them are of splits that were formed before the first label could be read.
+    pub formed: u64,
+    /// Whether a label could be read by now.
+    pub is_labelled: bool,
     /// Of which designs a prompt of a policy is a probe, open or sealed.
     pub prompts: BTreeMap<PolicyId, BTreeMap<ItemId, BTreeSet<DesignId>>>,
     /// Rows of each policy that each judge scored.
@@ -118,15 +123,22 @@ fn item_word(item: &ItemId) -> u64 {
 
 impl ExperimentProbes {
     /// How many of a policy's first rows are in clusters that were kept for confirm when its first probe was named: of more
-    /// than [`ROWS_HELD`], as many as the share of those first ones says, rounded down.
+    /// than [`ROWS_HELD`], as many as the share of those first ones says, rounded down. Where they have to be `formed`, their
+    /// split was formed before the first label could be read.
     pub fn kept_for_confirm(
         &self,
         (policy, design): (&PolicyId, &DesignId),
-        judge: &JudgeId,
-        rows: u64,
+        (judge, rows): (&JudgeId, u64),
+        formed: bool,
     ) -> u64 {
         let listed = self.confirmed.get(policy).and_then(|of| of.get(design));
-        let listed = listed.map_or(self.confirm.len(), |of| prefix(*of, self.confirm.len()));
+        let listed = listed.copied().unwrap_or(u64::MAX);
+        let listed = if formed {
+            listed.min(self.formed)
+        } else {
+            listed
+        };
+        let listed = prefix(listed, self.confirm.len());
         let kept: BTreeSet<u64> = self.confirm[..listed].iter().copied().collect();
         let scored = self.scores.get(policy).and_then(|of| of.get(judge));
         let scored = scored.map_or(&[][..], |of| of.first.as_slice());
@@ -227,6 +239,7 @@ impl Fold for Probes {
                 of.designs.insert(said.design.clone());
             }
             Payload::LabelRecorded(said) => {
+                of.is_labelled = true;
                 let row = row_of_draw(&said.policy, &said.item, said.draw);
                 match said.purpose {
                     LabelPurpose::Audit => {
@@ -244,8 +257,11 @@ impl Fold for Probes {
                     of.probe(&policy, &item, &said.design);
                 }
             }
-            Payload::LabelRevealed(said) if of.designs.contains(&said.design) => {
-                if let Some((policy, ..)) = draw_of_row(&said.row) {
+            Payload::LabelRevealed(said) => {
+                of.is_labelled = true;
+                if of.designs.contains(&said.design)
+                    && let Some((policy, ..)) = draw_of_row(&said.row)
+                {
                     of.opened(seq, &policy, &said.design, said.row.as_str());
                 }
             }
@@ -256,6 +272,8 @@ impl Fold for Probes {
             Payload::SplitsListed(said) if said.part == SplitPart::Confirm => {
                 of.confirm.extend(said.clusters.iter().map(item_word));
             }
+            // One split at a time is listed, and forming it closes it.
+            Payload::SplitsFormed(_) if !of.is_labelled => of.formed = of.confirm.len() as u64,
             _ => {}
         }
     }
@@ -375,7 +393,8 @@ mod tests {
         of.probe(&policy, &id("c"), &first);
         of.confirm.push(item_word(&id("d")));
         of.probe(&policy, &id("b"), &other);
-        let kept = |design: &DesignId, rows| of.kept_for_confirm((&policy, design), &judge, rows);
+        let kept =
+            |design: &DesignId, rows| of.kept_for_confirm((&policy, design), (&judge, rows), false);
         assert_eq!(kept(&first, 4), 1);
         assert_eq!(kept(&other, 4), 2);
         // Rows that were scored later are not among those that were drawn from.
@@ -383,5 +402,11 @@ mod tests {
         // Of rows beyond those that are held, as many as their share says.
         assert_eq!(kept(&other, 8), 4);
         assert_eq!(of.scored(&policy, &judge), 8);
+        // Of a split that was formed before the first label, only the first two clusters.
+        let formed = |design: &DesignId| of.kept_for_confirm((&policy, design), (&judge, 4), true);
+        assert_eq!((formed(&first), formed(&other)), (0, 0));
+        of.formed = 2;
+        let formed = |design: &DesignId| of.kept_for_confirm((&policy, design), (&judge, 4), true);
+        assert_eq!((formed(&first), formed(&other)), (1, 1));
     }
 }

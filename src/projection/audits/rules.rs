@@ -45,6 +45,7 @@ use crate::audits::prompts;
 use crate::designs::Designs;
 use crate::newest;
 use crate::said;
+use crate::tainted;
 use crate::timely;
 
 /// Digest under which a fitted calibrator is known.
@@ -308,7 +309,7 @@ fn check_contrast(
         );
     }
     claims::check_contrast(state, experiment, contrast)?;
-    newest::check_contrast(state, experiment, contrast)?;
+    tainted::check_contrast(state, experiment, contrast)?;
     prompts::check_missing(state, experiment, contrast)?;
     timely::check_contrast(state, experiment, contrast)
 }
@@ -376,6 +377,6 @@ fn check_estimate(
         format!("claim {}", estimate.claim)
     );
     claims::check_estimate(state, experiment, estimate)?;
-    newest::check_estimate(state, experiment, estimate)?;
+    tainted::check_estimate(state, experiment, estimate)?;
     timely::check_estimate(state, experiment, estimate)
 }

@@ -14,6 +14,7 @@ use clover_ledger::rulebooks::Question;
 use crate::designs::Designs;
 use crate::judges::Judges;
 use crate::manifests::Manifests;
+use crate::tainted;
 use crate::timely::TimelyRows;
 
 /// How a plan names a comparison among its secondary analyses, before the names of the judges.
@@ -50,6 +51,7 @@ pub(super) fn check(
     if is_asked {
         check_doubts(state, experiment, said)?;
     }
+    tainted::check_judges(state, experiment, said)?;
     check_numbers(said, if is_asked { movable(said) } else { 0.0 })?;
     match &said.plan {
         None => Ok(()),

@@ -158,7 +158,7 @@ pub fn open(
     let opened = seal::decrypt_blob(&key, &bytes).map_err(CustodyError::Opening)?;
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::DataRead))?;
     let reader = (signer.id(), Some(Role::Custodian));
-    let read = reads::read("private", ReadOutcome::Allowed, purpose, reader, None);
+    let read = reads::read(reads::PRIVATE, ReadOutcome::Allowed, purpose, reader, None);
     let appended = append::append(ports, ledger, &[Command::new(read, None)], &signer)?;
     ports.notice(Notice::ReadRecorded(appended[0].seq));
     Ok(Zeroizing::new(opened.plaintext.clone()))

@@ -8,6 +8,8 @@ use clover_event::payload::custody::SubjectErased;
 use clover_ground::digest::Digest;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_projection::reader::LogReader;
 
 use crate::append;
 use crate::append::Intent;
@@ -40,6 +42,43 @@ pub enum Erasure {
     },
 }
 
+/// Where the erasure of a subject stands, if there is one.
+///
+/// # Errors
+/// [`LedgerError`].
+///
+/// # Panics
+/// Never: nothing is a text.
+pub fn erased_at(ledger: &Ledger, subject: &Digest) -> Result<Option<u64>, LedgerError> {
+    let like = SubjectErased {
+        basis: Text::new("").expect("BUG: nothing is a text"),
+        requester: None,
+        subject: *subject,
+    };
+    let key = Payload::from(like).natural_key(None);
+    key.map_or(Ok(None), |key| ledger.giver(&key))
+}
+
+/// Subjects that are on record as erased and whose texts can be read here, with where each erasure stands: somebody recorded the
+/// event and left the key.
+///
+/// # Errors
+/// [`SessionError`].
+pub fn still_readable(home: &Home, ledger: &Ledger) -> Result<Vec<(u64, Digest)>, SessionError> {
+    let Some(vault) = home.known_vault(ledger.ambient())? else {
+        return Ok(Vec::new());
+    };
+    let said = LogReader::below(ledger, ledger.size()).all(|_: &SubjectErased| true)?;
+    let mut found = Vec::new();
+    for of in said {
+        let subject = of.said.subject;
+        if vault.subject_key(&subject)?.is_some() {
+            found.push((of.seq, subject));
+        }
+    }
+    Ok(found)
+}
+
 /// Erases a subject, once the custodian consents.
 ///
 /// # Errors
@@ -49,15 +88,16 @@ pub fn erase(
     ports: &mut dyn Ports,
     home: &Home,
     ledger: &mut Ledger,
-    (subject, basis): (Digest, Text),
+    asked: SubjectErased,
     intent: Intent,
 ) -> Result<Erasure, SessionError> {
+    let subject = asked.subject;
     let vault = home.known_vault(ledger.ambient())?;
     let is_known = match &vault {
         Some(vault) => vault.subject_key(&subject)?.is_some(),
         None => false,
     };
-    let payload = Payload::from(SubjectErased { basis, subject });
+    let payload = Payload::from(asked);
     let seq = match payload.natural_key(None) {
         Some(digest) => ledger.giver(&digest)?,
         None => None,

@@ -1,6 +1,7 @@
 //! What a custodian and an owner do with a ledger: private content, reads on record, erasure, the rulebook.
 
 pub mod blobs;
+pub mod erased;
 pub mod erasure;
 pub mod reads;
 pub mod release;
@@ -8,6 +9,7 @@ pub mod rulebook;
 
 use clover_event::id::ExperimentId;
 use clover_event::id::IterationId;
+use clover_event::id::Text;
 use clover_event::payload::Role;
 use clover_ground::canon::CanonError;
 use clover_ground::digest::Digest;
@@ -64,6 +66,26 @@ pub enum CustodyError {
     /// Content cannot be encrypted.
     #[error(transparent)]
     Encryption(BlobError),
+    /// An erasure is on record, and the vault still has the key: nothing was erased yet.
+    #[error(
+        "subject {subject} is not erased: subject.erased stands at seq {seq}, and the vault still has its key"
+    )]
+    KeyStands {
+        /// The subject.
+        subject: Digest,
+        /// Where the erasure stands.
+        seq: u64,
+        /// Its basis.
+        basis: Text,
+    },
+    /// No erasure is on record.
+    #[error("{}", not_erased(*subject, *event))]
+    NotErased {
+        /// The subject or event that was named.
+        subject: Option<Digest>,
+        /// The position that was named.
+        event: Option<u64>,
+    },
     /// An erasure stands, and the key could not be destroyed.
     #[error(transparent)]
     KeyRemains(StoreError),
@@ -101,4 +123,13 @@ pub enum CustodyError {
     /// Neither the vault nor the log knows a subject.
     #[error("no key of subject {0} in the vault: unknown here")]
     Unknown(Digest),
+}
+
+/// That there is no erasure of a name.
+fn not_erased(subject: Option<Digest>, event: Option<u64>) -> String {
+    match (subject, event) {
+        (Some(subject), _) => format!("no erasure of {subject} is on record"),
+        (None, Some(seq)) => format!("entry {seq} is no erasure"),
+        (None, None) => "no erasure is on record".to_owned(),
+    }
 }

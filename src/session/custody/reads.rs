@@ -8,6 +8,9 @@ use clover_event::payload::record::DataRead;
 use clover_event::payload::record::ReadOutcome;
 use clover_ground::sign::KeyId;
 
+/// The class of private texts.
+pub const PRIVATE: &str = "private";
+
 /// A read as an event; `class` is a literal.
 #[expect(clippy::missing_panics_doc, reason = "a `BUG:` states what cannot be")]
 pub fn read(

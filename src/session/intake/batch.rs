@@ -1,6 +1,8 @@
 //! From planned rows to signed events: private texts, the original bytes, scores, labels and seals, each kind
 //! under the key that may say it.
 
+use std::collections::BTreeSet;
+
 use clover_event::Payload;
 use clover_event::id::Base64Text;
 use clover_event::id::EventId;
@@ -24,6 +26,8 @@ use clover_ground::seal::SubjectKey;
 use clover_ground::sign::Signer;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::RuleName;
+use clover_ledger::UnmetDemand;
 use clover_ledger::rulebooks::Question;
 use clover_num::Count;
 use clover_num::Micro;
@@ -40,6 +44,8 @@ use clover_workflow::import::plan::LabelIntake;
 use clover_workflow::import::plan::Presence;
 use zeroize::Zeroizing;
 
+use crate::append;
+use crate::charges::Payer;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::InputFile;
@@ -49,6 +55,7 @@ use crate::intake::labels;
 use crate::intake::remarks;
 use crate::intake::signers::Signers;
 use crate::intake::subjects::SubjectKeys;
+use crate::ports::Ports;
 
 /// Commands of one transaction.
 const BATCH: usize = 16_384;
@@ -282,8 +289,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// New open labels, to be appended.
-    fn open_labels(&self) -> Vec<Command> {
+    /// New open labels, to be appended, with their lines.
+    fn open_labels(&self) -> Vec<(u64, Command)> {
         let ask = &self.request.ask;
         let Some(open) = &ask.open else {
             return Vec::new();
@@ -291,74 +298,158 @@ impl Batch<'_> {
         let fresh = self
             .pairs()
             .filter(|(_, plan)| plan.label == LabelIntake::Open(Presence::New));
-        let said =
-            fresh.filter_map(|(row, _)| Some(plan::label_of(row, row.label?, &ask.rater, open)));
-        said.map(|label| self.command(label)).collect()
+        let said = fresh.filter_map(|(row, _)| {
+            let label = plan::label_of(row, row.label?, &ask.rater, open);
+            Some((row.line, self.command(label)))
+        });
+        said.collect()
     }
 
-    /// New labels that stay closed, sealed and to be appended.
+    /// New labels that stay closed, sealed and to be appended, with their lines.
     fn sealed_labels(
         &self,
         ledger: &Ledger,
         signers: &Signers,
-    ) -> Result<Vec<Command>, SessionError> {
+    ) -> Result<Vec<(u64, Command)>, SessionError> {
         let mut commands = Vec::new();
         for (row, plan) in self.pairs() {
             if let (LabelIntake::Sealed(Presence::New, id), Some(value)) = (&plan.label, row.label)
             {
                 let label = sealed(ledger, self.request, (id, value), signers)?;
-                commands.push(self.command(label));
+                commands.push((row.line, self.command(label)));
             }
         }
         Ok(commands)
     }
 
-    /// The new labels, open and sealed. They and the first new score are held against the rules that need no more than the
-    /// state at the head.
+    /// Some of what is said beside labels: the first new score, the lowest and the highest, and what of log-probabilities kept
+    /// their contract.
+    fn foremost(&self) -> Vec<Command> {
+        let new = || self.pairs().filter(|(_, plan)| plan.score == Presence::New);
+        let first = new().next();
+        let (low, high) = (
+            new().min_by_key(|(row, _)| row.score),
+            new().max_by_key(|(row, _)| row.score),
+        );
+        let rows = [first, low, high].into_iter().flatten();
+        let scores = rows.map(|(row, _)| plan::score_of(row, &self.request.ask.judge));
+        let checked = self.rows.checked.iter().map(|of| of.said.clone());
+        let scores = scores.map(|score| self.command(score));
+        scores
+            .chain(checked.map(|said| self.command(said)))
+            .collect()
+    }
+
+    /// The new labels, open and sealed. They and some of the new scores are held against every rule, before anything is
+    /// appended; `given` is what labels of files before this one give.
     pub(super) fn labels(
         &self,
         ledger: &Ledger,
         signers: &Signers,
+        given: &mut BTreeSet<Digest>,
     ) -> Result<NewLabels, SessionError> {
-        let first = self.pairs().find(|(_, plan)| plan.score == Presence::New);
-        let score = first.map(|(row, _)| plan::score_of(row, &self.request.ask.judge));
-        let scores: Vec<_> = score.map(|score| self.command(score)).into_iter().collect();
-        labels::permitted(ledger, &scores, signers.scorer())?;
+        labels::permitted(ledger, &self.foremost(), signers.scorer())?;
         let new = NewLabels {
             open: self.open_labels(),
             sealed: self.sealed_labels(ledger, signers)?,
         };
-        labels::permitted(ledger, &new.open, signers.labeler())?;
-        labels::permitted(ledger, &new.sealed, signers.custodian())?;
+        new.permit(ledger, signers, (&self.rows.file, given))?;
         Ok(new)
-    }
-
-    /// Appends new labels, which stand on what the rows do.
-    pub(super) fn append_labels(
-        &self,
-        ledger: &mut Ledger,
-        mut new: NewLabels,
-        signers: &Signers,
-    ) -> Result<(), SessionError> {
-        for command in new.open.iter_mut().chain(&mut new.sealed) {
-            command.refs = self.basis.into_iter().collect();
-        }
-        let none = &mut Vec::new();
-        append_all(ledger, &mut new.open, signers.labeler(), none)?;
-        append_all(ledger, &mut new.sealed, signers.custodian(), none)
     }
 }
 
-/// New labels of a file.
+/// New labels of a file, each with its line.
+#[derive(Default)]
 pub(super) struct NewLabels {
-    open: Vec<Command>,
-    sealed: Vec<Command>,
+    pub(super) open: Vec<(u64, Command)>,
+    pub(super) sealed: Vec<(u64, Command)>,
 }
 
 impl NewLabels {
     /// How many there are.
     pub(super) fn count(&self) -> u64 {
         (self.open.len() + self.sealed.len()) as u64
+    }
+
+    /// Each with who signs it.
+    fn signed<'a>(&'a self, signers: &'a Signers) -> Vec<(u64, &'a Command, &'a Signer)> {
+        let of = |all: &'a [(u64, Command)], signer: Option<&'a Signer>| {
+            let all = all.iter();
+            all.map(move |(line, command)| (*line, command, needed(signer)))
+        };
+        let open = of(&self.open, signers.labeler());
+        open.chain(of(&self.sealed, signers.custodian())).collect()
+    }
+
+    /// Holds each against every rule before the first of anything is appended.
+    ///
+    /// # Errors
+    /// [`IntakeError::Row`] with the line that a rule refuses; what refuses the first label whatever it says is no fault of
+    /// its line.
+    pub(super) fn permit(
+        &self,
+        ledger: &Ledger,
+        signers: &Signers,
+        (file, given): (&str, &mut BTreeSet<Digest>),
+    ) -> Result<(), SessionError> {
+        let all = self.signed(signers);
+        let commands: Vec<_> = all.iter().map(|(_, of, signer)| (*of, *signer)).collect();
+        let Some(found) = append::unmet(ledger, &commands, given)? else {
+            return Ok(());
+        };
+        let UnmetDemand {
+            index,
+            breach,
+            in_the_way,
+        } = found;
+        let is_of_row = breach.rule == RuleName::Purpose || in_the_way.is_some();
+        if index == 0 && !is_of_row {
+            return Err(breach.into());
+        }
+        let row = IntakeError::Row {
+            file: file.to_owned(),
+            line: all[index].0,
+            rule: breach.rule.as_str(),
+            expected: breach.expected,
+            found: breach.found,
+            in_the_way,
+        };
+        Err(row.into())
+    }
+
+    /// Puts what they stand on.
+    pub(super) fn stand_on(&mut self, basis: EventId) {
+        for (_, command) in self.open.iter_mut().chain(&mut self.sealed) {
+            command.refs = vec![basis];
+        }
+    }
+
+    /// Appends them in batches, each with what it costs: no label is there that was not paid, and none is paid that is not
+    /// there.
+    pub(super) fn append(
+        self,
+        ports: &mut dyn Ports,
+        ledger: &mut Ledger,
+        signers: &Signers,
+        payer: Option<&Payer>,
+    ) -> Result<(), SessionError> {
+        let Some(payer) = payer else {
+            let commands = |of: Vec<(u64, Command)>| of.into_iter().map(|(_, of)| of).collect();
+            let none = &mut Vec::new();
+            append_all(ledger, &mut commands(self.open), signers.labeler(), none)?;
+            return append_all(
+                ledger,
+                &mut commands(self.sealed),
+                signers.custodian(),
+                none,
+            );
+        };
+        for batch in self.signed(signers).chunks(BATCH) {
+            let labels = batch.iter().map(|(_, of, signer)| ((*of).clone(), *signer));
+            let paid = std::iter::once(payer.charge(batch.len() as u64)).chain(labels);
+            append::append_each(ports, ledger, &paid.collect::<Vec<_>>())?;
+        }
+        Ok(())
     }
 }
 

@@ -160,7 +160,7 @@ pub enum IntakeError {
         /// The rule.
         rule: &'static str,
         /// What it would accept.
-        expected: &'static str,
+        expected: String,
         /// What it found.
         found: String,
         /// The entry in the way.
@@ -181,7 +181,7 @@ pub(super) fn stopped(stop: PlanRefusal, file: &str) -> SessionError {
                 file,
                 line,
                 rule,
-                expected,
+                expected: expected.to_owned(),
                 found,
                 in_the_way,
             };

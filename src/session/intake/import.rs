@@ -1,6 +1,8 @@
 //! The import of files: every file is planned before anything is appended, so a wrong line changes nothing. What is
 //! recorded already answers as such: the same import again adds nothing, and finishes one that was cut.
 
+use std::collections::BTreeSet;
+
 use clover_event::Kind;
 use clover_event::id::ExperimentId;
 use clover_event::payload::scoring::JudgePort;
@@ -86,7 +88,8 @@ fn own_scores(
 /// # Errors
 /// [`IntakeError::Conflicts`] where scores differ from what is recorded: then the conflicts are appended once somebody agreed, and
 /// nothing else.
-/// A missing key or recipient is found before anything is appended; what else fails leaves the batches before it in place.
+/// A missing key or recipient, and every row that a rule refuses, is found before anything is appended or charged. A process
+/// that is killed leaves the batches before it in place, each label with its charge: the same import appends the rest.
 pub fn import(
     ports: &mut dyn Ports,
     home: &Home,
@@ -111,7 +114,7 @@ pub fn import(
         request.to.as_ref(),
         (plans, declares),
     )?;
-    let mut new = Vec::with_capacity(files.len());
+    let (mut new, mut given) = (Vec::with_capacity(files.len()), BTreeSet::new());
     for (file, plan) in files.iter().zip(plans) {
         subjects::planned(home, ledger, &file.rows, plan)?;
         let batch = Batch {
@@ -120,7 +123,7 @@ pub fn import(
             rows: &file.rows,
             plan,
         };
-        new.push(batch.labels(ledger, &signers)?);
+        new.push(batch.labels(ledger, &signers, &mut given)?);
     }
     let all = new.iter().map(NewLabels::count).sum();
     let payer = labels::payer(ports, ledger, request, all)?;
@@ -128,8 +131,11 @@ pub fn import(
     sealing::ask(ports, ledger, request, sealed.map(|row| &row.label))?;
     let of_labels = declaration.zip(signers.labeler());
     let of_scores = of_scores.zip(signers.scorer());
-    for (declaration, signer) in of_labels.into_iter().chain(of_scores) {
-        append::permitted(ledger, &declaration, signer)?;
+    let scales: Vec<_> = of_labels.into_iter().chain(of_scores).collect();
+    for (declaration, signer) in &scales {
+        append::permitted(ledger, declaration, signer)?;
+    }
+    for (declaration, signer) in scales {
         ledger.append(&[declaration], signer)?;
     }
     let mut counts = Vec::with_capacity(files.len());
@@ -141,7 +147,7 @@ pub fn import(
             None => batch::ingest(home, ledger, request, (file, plan), &signers)?,
         });
     }
-    for (((file, plan), new), ingested) in files.iter().zip(plans).zip(new).zip(ingested) {
+    for (((file, plan), mut new), ingested) in files.iter().zip(plans).zip(new).zip(ingested) {
         let keys = SubjectKeys::new(home, ledger, &file.rows, plan)?;
         let batch = Batch {
             request,
@@ -151,10 +157,8 @@ pub fn import(
         };
         batch.checked(ledger, &signers)?;
         batch.scores(ledger, &keys, signers.scorer())?;
-        if let Some(payer) = &payer {
-            payer.pay(ledger, new.count())?;
-        }
-        batch.append_labels(ledger, new, &signers)?;
+        new.stand_on(ingested);
+        new.append(ports, ledger, &signers, payer.as_ref())?;
         counts.push(Counts::of(plan));
     }
     ledger.settle()?;

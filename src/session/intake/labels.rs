@@ -1,6 +1,8 @@
 //! Labels without scores, for rows that the ledger holds: each an event of its own, open or sealed, under the same rules as
 //! a label that came with a score.
 
+use std::collections::BTreeSet;
+
 use clover_event::id::ExperimentId;
 use clover_ground::sign::Signer;
 use clover_ledger::Command;
@@ -17,6 +19,7 @@ use crate::charges::Payer;
 use crate::error::SessionError;
 use crate::intake::IntakeRequest;
 use crate::intake::batch;
+use crate::intake::batch::NewLabels;
 use crate::intake::counts::Counts;
 use crate::intake::error;
 use crate::intake::error::IntakeError;
@@ -73,27 +76,22 @@ pub fn import(
     ports: &mut dyn Ports,
     ledger: &mut Ledger,
     request: &IntakeRequest,
-    plan: &LabelPlan,
+    (plan, file): (&LabelPlan, &str),
 ) -> Result<Counts, SessionError> {
     let counts = plan.counts();
     let state = ledger.state();
     let declaration = scale::declaration(ledger, request)?;
     let (to, declares) = (request.to.as_ref(), declaration.is_some());
     let signers = Signers::of_labels(ports, state, to, (&counts, declares))?;
-    let (mut open, sealed) = commands(ledger, request, plan, &signers)?;
-    let all = (open.len() + sealed.len()) as u64;
-    // The scale stands before the labels that are read on it, open or sealed.
-    open.splice(0..0, declaration);
-    permitted(ledger, &open, signers.labeler())?;
-    permitted(ledger, &sealed, signers.custodian())?;
-    let payer = payer(ports, ledger, request, all)?;
+    let new = commands(ledger, request, plan, &signers)?;
+    let mut scale: Vec<_> = declaration.into_iter().collect();
+    permitted(ledger, &scale, signers.labeler())?;
+    new.permit(ledger, &signers, (file, &mut BTreeSet::new()))?;
+    let payer = payer(ports, ledger, request, new.count())?;
     sealing::ask(ports, ledger, request, plan.plans.iter())?;
-    if let Some(payer) = payer {
-        payer.pay(ledger, all)?;
-    }
-    for (mut commands, signer) in [(open, signers.labeler()), (sealed, signers.custodian())] {
-        batch::append_all(ledger, &mut commands, signer, &mut Vec::new())?;
-    }
+    // The scale stands before the labels that are read on it, open or sealed.
+    batch::append_all(ledger, &mut scale, signers.labeler(), &mut Vec::new())?;
+    new.append(ports, ledger, &signers, payer.as_ref())?;
     ledger.settle()?;
     append::tell_of_pin(ports, ledger);
     Ok(counts)
@@ -124,27 +122,29 @@ pub(super) fn permitted(
         .try_for_each(|command| append::permitted(ledger, command, signer))
 }
 
-/// The new labels of a plan: open ones, and sealed ones.
+/// The new labels of a plan.
 fn commands(
     ledger: &Ledger,
     request: &IntakeRequest,
     plan: &LabelPlan,
     signers: &Signers,
-) -> Result<(Vec<Command>, Vec<Command>), SessionError> {
+) -> Result<NewLabels, SessionError> {
     let experiment: &ExperimentId = &request.ask.experiment;
-    let (mut open, mut sealed) = (Vec::new(), Vec::new());
+    let mut new = NewLabels::default();
     for (label, plan) in plan.labels.labels.iter().zip(&plan.plans) {
         match (plan, &request.ask.open) {
             (LabelIntake::Open(Presence::New), Some(of)) => {
                 let said = label_of(&label.row, label.value, &label.rater, of);
-                open.push(Command::new(said, Some(experiment.clone())));
+                let command = Command::new(said, Some(experiment.clone()));
+                new.open.push((label.row.line, command));
             }
             (LabelIntake::Sealed(Presence::New, row), _) => {
                 let said = batch::sealed(ledger, request, (row, label.value), signers)?;
-                sealed.push(Command::new(said, Some(experiment.clone())));
+                let command = Command::new(said, Some(experiment.clone()));
+                new.sealed.push((label.row.line, command));
             }
             _ => {}
         }
     }
-    Ok((open, sealed))
+    Ok(new)
 }

@@ -113,11 +113,11 @@ pub fn plan(
     mut rows: ImportRows,
 ) -> Result<RowsPlan, SessionError> {
     let file = rows.file.clone();
-    let stop = |row: &ImportRow, expected, found: String, in_the_way| IntakeError::Row {
+    let stop = |row: &ImportRow, expected: &str, found: String, in_the_way| IntakeError::Row {
         file: file.clone(),
         line: row.line,
         rule: "row",
-        expected,
+        expected: expected.to_owned(),
         found,
         in_the_way,
     };

@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use clover_event::Payload;
 use clover_event::id::ItemId;
-use clover_event::id::Text;
 use clover_event::payload::PrivateRef;
-use clover_event::payload::custody::SubjectErased;
 use clover_ground::ambient::Ambient;
 use clover_ground::digest::Digest;
 use clover_ground::seal;
@@ -19,6 +16,7 @@ use clover_workflow::import::plan::ImportPlan;
 use clover_workflow::import::plan::Presence;
 use zeroize::Zeroizing;
 
+use crate::custody::erasure;
 use crate::error::SessionError;
 use crate::home::Home;
 use crate::intake::batch;
@@ -144,15 +142,7 @@ fn not_erased(
     file: &str,
     row: &ImportRow,
 ) -> Result<(), SessionError> {
-    let like = SubjectErased {
-        basis: Text::new("").expect("BUG: nothing is a text"),
-        subject: *subject,
-    };
-    let key = Payload::from(like).natural_key(None);
-    let erased = match key {
-        Some(key) => ledger.giver(&key)?,
-        None => None,
-    };
+    let erased = erasure::erased_at(ledger, subject)?;
     match erased {
         None => Ok(()),
         Some(seq) => {

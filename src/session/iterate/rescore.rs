@@ -66,10 +66,12 @@ pub struct MovedAnswers {
 }
 
 /// What a patch asks of a judge before its first gate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RescoreRequest {
     /// The judge, told what the patch changes.
     pub judge: JudgeId,
+    /// The judge that the iteration asks, as it was registered: its program answers.
+    pub registered: Box<JudgeRegistered>,
     /// Rows and anchors that it has not answered, those of confirm included.
     pub rows: usize,
 }
@@ -122,6 +124,7 @@ pub fn asking(
         .filter(|(by, _)| by.contains(&judge.judge));
     Ok(Some(RescoreRequest {
         judge: told.judge,
+        registered: Box::new(judge.clone()),
         rows: mine.count(),
     }))
 }
@@ -234,8 +237,12 @@ fn registered(
     match registration::standing(&bench.ledger, &experiment, &judge.judge)? {
         Some(of) if of.judge == *judge => return Ok(Vec::new()),
         Some(of) => {
-            let (registered, seq) = (Box::new(of.judge), of.seq);
-            return Err(JudgingError::OtherJudge { registered, seq }.into());
+            let error = JudgingError::OtherJudge {
+                asked: Box::new(judge.clone()),
+                registered: Box::new(of.judge),
+                seq: of.seq,
+            };
+            return Err(error.into());
         }
         None => {}
     }

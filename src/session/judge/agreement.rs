@@ -4,9 +4,11 @@ use clover_event::Kind;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::payload::scoring::JudgeCompared;
+use clover_ground::sign::KeyId;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
 use clover_ledger::State;
+use clover_projection::tainted;
 use clover_stats::inference::Interval;
 use clover_workflow::judge::agreement;
 use clover_workflow::judge::agreement::AgreementDoubts;
@@ -28,6 +30,8 @@ pub struct Comparison {
     pub seq: Option<u64>,
     /// Where a comparison that a plan named stands, with other numbers; `None` where none does.
     pub seen: Option<u64>,
+    /// The key whose labels or scores it rests on from its compromise on: nothing is claimed by it.
+    pub tainted: Option<KeyId>,
 }
 
 impl Comparison {
@@ -73,8 +77,10 @@ pub fn compare(
         let (plan, through) = (said.plan.clone(), said.through_seq.value());
         found.said(pair, plan, through) == *said
     });
+    let tainted = tainted::compared(state, experiment, pair);
     if let Some((seq, said)) = same {
         return Ok(Comparison {
+            tainted,
             said: said.clone(),
             doubts: found.doubts.clone(),
             seq: Some(*seq),
@@ -83,15 +89,19 @@ pub fn compare(
     }
     let plan = agreement::plan((ledger, state.size), state, experiment, pair)?;
     let mut seen = earlier.iter().filter(|(_, said)| said.plan.is_some());
+    let mut said = found.said(pair, plan, state.size.saturating_sub(1));
+    // Nothing of it is recorded, and no better judge is named.
+    said.better = said.better.filter(|_| tainted.is_none());
     Ok(Comparison {
-        said: found.said(pair, plan, state.size.saturating_sub(1)),
+        tainted,
+        said,
         doubts: found.doubts.clone(),
         seq: None,
         seen: seen.next().map(|(seq, _)| *seq),
     })
 }
 
-/// Puts a comparison on record, unless it is there.
+/// Puts a comparison on record, unless it is there or rests on entries of a compromised key.
 ///
 /// # Errors
 /// A missing key, and what the ledger says; then nothing was appended.
@@ -101,7 +111,7 @@ pub fn record(
     experiment: &ExperimentId,
     found: &mut Comparison,
 ) -> Result<(), SessionError> {
-    if found.seq.is_some() {
+    if found.seq.is_some() || found.tainted.is_some() {
         return Ok(());
     }
     let signer = ports.signer(ledger.state(), KeyNeed::runner(Kind::JudgeCompared))?;

@@ -248,6 +248,7 @@ impl Assignment {
         let error = match self.standing(ledger)? {
             Some(of) if of.judge == self.registration => return Ok(of.id),
             Some(of) => JudgingError::OtherJudge {
+                asked: Box::new(self.registration.clone()),
                 registered: Box::new(of.judge),
                 seq: of.seq,
             },

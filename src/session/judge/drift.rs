@@ -170,6 +170,7 @@ fn same_judge(
     let differs = asked.is_some_and(|asked| JudgeVersion::from(&standing.judge) != *asked);
     if differs && !changed {
         let error = JudgingError::ChangedJudge {
+            asked: Box::new(assignment.registration.clone()),
             registered: Box::new(standing.judge),
             seq: standing.seq,
         };

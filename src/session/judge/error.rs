@@ -14,13 +14,16 @@ use clover_event::payload::scoring::JudgeRegistered;
 use clover_workflow::drift::DriftError;
 use clover_workflow::judge::JudgeError;
 use clover_workflow::judge::agreement::AgreementError;
+use clover_workflow::judge::command;
 
 /// Why a judge's work stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgingError {
     /// The judge that would be asked is not the registered one, and nobody said that it changed.
-    #[error("{}", other_judge(.registered, *.seq))]
+    #[error("{}", other_judge(.registered, .asked, *.seq))]
     ChangedJudge {
+        /// The judge as it is asked for.
+        asked: Box<JudgeRegistered>,
         /// The judge that is registered.
         registered: Box<JudgeRegistered>,
         /// Where its registration stands.
@@ -173,8 +176,10 @@ pub enum JudgingError {
         experiment: ExperimentId,
     },
     /// Another judge is registered under the name.
-    #[error("{}", other_judge(.registered, *.seq))]
+    #[error("{}", other_judge(.registered, .asked, *.seq))]
     OtherJudge {
+        /// The judge as it is asked for.
+        asked: Box<JudgeRegistered>,
         /// The judge that is registered.
         registered: Box<JudgeRegistered>,
         /// Where its registration stands.
@@ -234,14 +239,45 @@ fn names<T: fmt::Display>(all: &[T]) -> String {
     names.join(", ")
 }
 
-fn other_judge(registered: &JudgeRegistered, seq: u64) -> String {
+fn other_judge(registered: &JudgeRegistered, asked: &JudgeRegistered, seq: u64) -> String {
     let (judge, port, model) = (
         &registered.judge,
         registered.port.as_str(),
         registered.model.as_str(),
     );
+    let of = |judge: &JudgeRegistered| {
+        let name = command::name(judge.model.as_str()).to_owned();
+        (
+            name,
+            command::files(judge.model.as_str()).map(str::to_owned),
+        )
+    };
+    let ((name, files), (other_name, other_files)) = (of(registered), of(asked));
+    let parts = [
+        ("port", registered.port != asked.port),
+        ("model", name != other_name),
+        ("program", files != other_files),
+        ("prompt", registered.prompt_hash != asked.prompt_hash),
+        ("scale", registered.scale != asked.scale),
+        ("extractor", registered.extractor != asked.extractor),
+        (
+            "known data",
+            registered.tool_snapshot != asked.tool_snapshot,
+        ),
+        (
+            "fields of evidence",
+            registered.evidence_schema != asked.evidence_schema,
+        ),
+    ];
+    let differ = parts.into_iter().filter(|(_, differs)| *differs);
+    let differ: Vec<_> = differ.map(|(part, _)| part).collect();
+    let differ = match differ.as_slice() {
+        [] => "what it was told differs".to_owned(),
+        [one] => format!("its {one} differs"),
+        all => format!("these differ: {}", all.join(", ")),
+    };
     format!(
-        "judge: {judge} is registered at seq {seq} as {port} {model}, and this is another judge: its port, model, program, template, scale, extractor or known data differ"
+        "judge: {judge} is registered at seq {seq} as {port} {model}, and this is another judge: {differ}"
     )
 }
 

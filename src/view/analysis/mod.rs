@@ -33,7 +33,6 @@ use crate::workflow::analyze::Method;
 use crate::workflow::analyze::PolicyResult;
 use crate::workflow::analyze::Probe;
 use crate::workflow::analyze::dataset::Dataset;
-use crate::workflow::analyze::dataset::PromptGap;
 use crate::workflow::analyze::dataset::PromptGaps;
 
 /// What the command records.
@@ -227,17 +226,18 @@ impl AnalysisShown<'_> {
     }
 
     /// How a difference is to be read: two policies that have not the same prompts are told apart only where the worst scores
-    /// of what is missing would not change that.
+    /// of what is missing would not change that, and never where they have no prompt in common.
     fn stands(&self, pair: &Difference) -> Reading {
         let found = self.analysis;
         let reading = found.reading(pair);
-        let Some(gap) = self.gaps.between(pair.first, pair.second) else {
+        let Some(gap) = self.gaps.pair(pair.first, pair.second) else {
             return reading;
         };
         let sides = [pair.first, pair.second].map(|at| &found.policies[at]);
         let margins: f64 = sides.iter().map(|side| side.audited_margin()).sum();
         let widest = pair.widest().unwrap_or(pair.interval).widened(margins);
-        let holds = gap.leaves_apart(widest, found.output_scale.span());
+        let holds =
+            gap.is_none() || gap.both() > 0 && gap.leaves_apart(widest, found.output_scale.span());
         if reading == Reading::ToldApart && !holds {
             return Reading::NotToldApart;
         }
@@ -246,15 +246,7 @@ impl AnalysisShown<'_> {
 
     /// Prompts of which some policies have no score.
     fn lacking(&self) -> Vec<String> {
-        let of = |(policy, gap): (usize, PromptGap)| {
-            values::lacking(&self.analysis.policies[policy].name, gap)
-        };
-        let lacking = self.gaps.largest().into_iter().map(of);
-        let name = |policy: usize| &self.analysis.policies[policy].name;
-        let uneven = self.gaps.uneven();
-        let uneven =
-            uneven.map(|((first, second), gap)| values::uneven(name(first), name(second), gap));
-        lacking.chain(uneven).collect()
+        values::lacking_prompts(&self.gaps, |policy| &self.analysis.policies[policy].name)
     }
 
     /// The ranks that told-apart pairs leave to policies; `None` for one that nobody checked, or whose level is withheld.
@@ -315,6 +307,7 @@ impl AnalysisShown<'_> {
             on_record: false,
             obstacles: &[],
             remarks: &self.lacking(),
+            void: &[],
             order_standing: OrderStanding::Asked,
         }
         .answer()

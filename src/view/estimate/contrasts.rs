@@ -94,12 +94,12 @@ pub struct Contrasts<'a> {
 }
 
 /// Whether the level of either policy of a difference is withheld: by its coverage, or by a failed audit.
-fn is_withheld(of: &ContrastRecorded) -> bool {
+pub(super) fn is_withheld(of: &ContrastRecorded) -> bool {
     [of.first_claim, of.second_claim].contains(&Some(Claim::Refused)) || failed_in(of).is_some()
 }
 
 /// The interval that a difference is read by.
-fn decisive(of: &ContrastRecorded) -> IntervalEnds {
+pub(super) fn decisive(of: &ContrastRecorded) -> IntervalEnds {
     of.conservative.unwrap_or(of.interval)
 }
 
@@ -117,7 +117,7 @@ fn pair(of: &ContrastRecorded) -> String {
     format!("{} - {}", of.first, of.second)
 }
 
-fn reading(of: &ContrastRecorded) -> &'static str {
+pub(super) fn reading(of: &ContrastRecorded) -> &'static str {
     match of.reading {
         _ if failed_in(of).is_some() => "transport FAIL",
         None | Some(Reading::Unchecked) => "unchecked",

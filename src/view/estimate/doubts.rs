@@ -16,6 +16,7 @@ use crate::event::payload::estimated::IntervalMethod;
 use crate::event::payload::estimated::LabelUse;
 use crate::event::payload::label::DesignPurpose;
 use crate::ground::shell;
+use crate::ground::sign::KeyId;
 use crate::ledger::State;
 use crate::ledger::rulebooks;
 use crate::ledger::rulebooks::Question as Asks;
@@ -38,8 +39,6 @@ use crate::view::estimate::width::decisive;
 use crate::view::text::thousands;
 use crate::view::values;
 use crate::view::values::bracket;
-use crate::workflow::analyze::dataset::PromptGap;
-use crate::workflow::analyze::dataset::PromptGaps;
 use crate::workflow::estimate::compute::Found;
 use crate::workflow::estimate::drawn::Undrawn;
 use crate::workflow::estimate::form::Form;
@@ -211,17 +210,18 @@ impl Asked<'_> {
             name: row.policy.to_string(),
             value: row.estimate.value(),
             interval: decisive((self.found, self.experiment), policy, row),
-            standing: self.standing(row),
+            standing: self.standing(policy, row),
         });
         let policies: Vec<answer::Policy> = policies.collect();
         let gaps = self.found.gathered.dataset.gaps(self.places);
         let order = |first: usize, second: usize| self.told_apart(first, second);
         let mut obstacles = self.basis.failing.clone();
-        obstacles.extend(self.tainted());
         obstacles.extend(self.unscored());
         obstacles.extend(self.labels(&rows));
         let mut remarks = self.answered();
-        remarks.extend(self.lacking(&gaps));
+        remarks.extend(values::lacking_prompts(&gaps, |policy| {
+            &self.found.analysis.policies[policy].name
+        }));
         for row in &rows {
             self.older_audit(row, &mut obstacles, &mut remarks);
         }
@@ -236,6 +236,7 @@ impl Asked<'_> {
             on_record,
             obstacles: &obstacles,
             remarks: &remarks,
+            void: &self.void(),
             order_standing,
         }
         .answer();
@@ -245,7 +246,10 @@ impl Asked<'_> {
     }
 
     /// How a value stands; one that an environment withholds failed no audit of its own.
-    fn standing(&self, row: &EstimateRecorded) -> Standing {
+    fn standing(&self, policy: usize, row: &EstimateRecorded) -> Standing {
+        if self.found.tainted.contains_key(&policy) {
+            return Standing::Void;
+        }
         let found = standing(row);
         let audits = &self.found.gathered.audits;
         let mut records = audits.environments(self.experiment, &row.terms.judge);
@@ -287,29 +291,26 @@ impl Asked<'_> {
         of.collect()
     }
 
-    /// Prompts of which some policies have no score.
-    fn lacking(&self, gaps: &PromptGaps) -> Vec<String> {
-        let sentence = |(policy, gap): (usize, PromptGap)| {
-            values::lacking(&self.found.analysis.policies[policy].name, gap)
-        };
-        let lacking = gaps.largest().into_iter().map(sentence);
-        let name = |policy: usize| &self.found.analysis.policies[policy].name;
-        let uneven = gaps.uneven();
-        let uneven =
-            uneven.map(|((first, second), gap)| values::uneven(name(first), name(second), gap));
-        let disjoint = gaps.disjoint();
-        let disjoint = disjoint.map(|(first, second)| values::disjoint(name(first), name(second)));
-        disjoint.chain(lacking).chain(uneven).collect()
-    }
-
-    /// Policies that rest on entries of a compromised key.
-    fn tainted(&self) -> Vec<String> {
-        let tainted = self.found.tainted.iter();
-        let tainted = tainted.filter(|(policy, _)| self.places.contains(policy));
-        let sentence = tainted.map(|(&policy, key)| {
+    /// Policies that rest on entries of a compromised key, a sentence for each key.
+    fn void(&self) -> Vec<String> {
+        let mut by_key: BTreeMap<KeyId, Vec<PolicyId>> = BTreeMap::new();
+        for (&policy, key) in &self.found.tainted {
+            if self.places.contains(&policy) {
+                by_key
+                    .entry(*key)
+                    .or_default()
+                    .push(self.found.name(policy));
+            }
+        }
+        let sentence = by_key.iter().map(|(key, policies)| {
+            let names = answer::names(policies.iter().map(PolicyId::as_str));
+            let (are, rest, them) = match policies.len() {
+                1 => ("is", "rests", "it"),
+                _ => ("are", "rest", "them"),
+            };
             format!(
-                "{} rests on labels, scores or a fit of key {key} from its compromise on: nothing is claimed of it.",
-                self.found.name(policy)
+                "{names} {are} VOID: nothing may be claimed of {them}. The labels, scores or the fit that {names} {rest} on are \
+                 signed by key {key} from its compromise on."
             )
         });
         sentence.collect()
@@ -434,8 +435,8 @@ impl Asked<'_> {
         found
     }
 
-    /// Rows of a policy with their labels, by the probability in millionths that its design labels them with; none where
-    /// labels are not weighted.
+    /// Rows of a policy whose labels could be opened, with their labels, by the probability in millionths that its design
+    /// labels them with; none where labels are not weighted.
     fn strata(&self, policy: usize) -> Strata {
         let mut strata = Strata::new();
         let is_weighted = self.found.terms.labels == LabelUse::Weighted;
@@ -444,7 +445,9 @@ impl Asked<'_> {
             return strata;
         };
         let of = &self.found.gathered.dataset.policies[policy];
-        for (inclusion, label) in known[policy].iter().zip(&of.labels) {
+        let rows = known[policy].iter().zip(&of.labels).enumerate();
+        let is_open = |row: &usize| !self.found.gathered.is_kept(policy, *row);
+        for (_, (inclusion, label)) in rows.filter(|(row, _)| is_open(row)) {
             let (rows, labels) = strata.entry(*inclusion).or_default();
             *rows += 1;
             labels.extend(label);

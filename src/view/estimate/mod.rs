@@ -4,6 +4,7 @@ pub mod charts;
 mod claimed;
 mod contrasts;
 pub mod doubts;
+pub mod said;
 mod width;
 
 pub use contrasts::Contrasts;
@@ -346,6 +347,13 @@ impl Estimates<'_> {
             Ok(of) => {
                 let labels = label_words(found.terms.labels);
                 remarks.push(values::fitted(of) + labels);
+                if let Some(scale) = found.terms.label_scale {
+                    let error = of.calibrator.quality.oof_rmse * said::span(Some(scale));
+                    remarks.push(format!(
+                        "scale  labels and values are on {} to {}; there the error out of fold is {error:.3}",
+                        scale.low_micro, scale.high_micro
+                    ));
+                }
             }
             Err(thin) => remarks.push(format!("calibrator  none: {thin}")),
         }

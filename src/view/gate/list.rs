@@ -19,6 +19,7 @@ use crate::view::gate::GateDecision;
 use crate::view::gate::GateEstimate;
 use crate::view::gate::GateLook;
 use crate::view::gate::outcome_of;
+use crate::view::word;
 
 /// One gate in a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -101,7 +102,7 @@ pub fn list(state: &State) -> View {
     }
     let rows = facts.gates.iter().map(|(id, of)| {
         let look = of.look.as_ref();
-        let decided = of.decided.map(|one| format!("{:?}", one.outcome));
+        let decided = of.decided.map(|one| word(&one.outcome).replace('_', " "));
         let standing = if of.stale { "stale" } else { "open" };
         vec![
             id.to_string(),

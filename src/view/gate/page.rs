@@ -3,6 +3,8 @@
 use crate::event::Payload;
 use crate::event::id::ManifestId;
 use crate::event::payload::custody::Separation;
+use crate::event::payload::decision::Grade;
+use crate::event::payload::gate::GateObserved;
 use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::MetricDirection;
 use crate::event::payload::manifest::Side;
@@ -107,7 +109,7 @@ impl<'a> Page<'a> {
         let facts = self.facts(now);
         let mut view = View::of(&facts);
         view.answer(facts.answer.text.clone());
-        plan::rows(&mut view, of, id);
+        view.broken_pairs(plan::rows(of, id));
         view.broken_pairs(order(state, of));
         observed(&mut view, &facts, &self.life);
         strata_table(&mut view, &facts.strata);
@@ -115,8 +117,10 @@ impl<'a> Page<'a> {
         self.sparks(&mut view);
         ending(&mut view, state, (id, of), now);
         promotions(&mut view, ledger, &facts.promotions)?;
-        if let Some(grade) = facts.grade {
-            view.line(format!("grade now: {}", word(&grade)));
+        match facts.grade {
+            Some(grade) if facts.n > 0 => view.line(format!("grade now: {}", word(&grade))),
+            Some(Grade::Void) => view.line("grade now: void"),
+            _ => view.line("no grade before a unit is observed"),
         }
         differences(&mut view, of);
         if let Some(Stale { judge, check_seq }) = &facts.stale {
@@ -140,6 +144,23 @@ impl<'a> Page<'a> {
             _ if of.record.units <= of.gate.n => command("exposure open", id),
             _ => observe_all(id),
         }
+    }
+
+    /// Terms of the plan in force, and how far the gate has come, each with its words.
+    pub fn terms(&self) -> Vec<(&'static str, String)> {
+        let mut rows = plan::rows(self.of, self.id);
+        rows.extend(order(self.state, self.of));
+        rows
+    }
+
+    /// Observations in order, each with its entry.
+    pub fn observed(&self) -> &[(u64, GateObserved)] {
+        &self.life.observed
+    }
+
+    /// Draws that were observed as missing.
+    pub fn missing(&self) -> u64 {
+        missing(&self.life)
     }
 
     /// What the page says, where the entries make the same gate again.
@@ -175,6 +196,7 @@ impl<'a> Page<'a> {
             n: gate.n,
             looked: gate.look.as_ref().map(|look| look.standing),
             decided,
+            interval: gate.look.as_ref().map(|look| (look.cs_lo, look.cs_hi)),
             stale: stale.as_ref(),
             grade,
             is_solo: state.keyring.separation() == Some(Separation::Solo),
@@ -316,18 +338,22 @@ fn entries(of: GateContext<'_>) -> String {
     versions.collect::<Vec<_>>().join("; ")
 }
 
+/// Draws that were observed as missing.
+fn missing(life: &Life) -> u64 {
+    let readings = life.observed.iter().flat_map(|(_, said)| &said.readings);
+    let missing = readings.map(|one| {
+        one.baseline_missing.as_ref().map_or(0, Vec::len)
+            + one.candidate_missing.as_ref().map_or(0, Vec::len)
+    });
+    missing.map(|count| count as u64).sum()
+}
+
 fn observed(view: &mut View, facts: &GateFacts, life: &Life) {
     let span = match (life.observed.first(), life.observed.last()) {
         (Some((first, _)), Some((last, _))) => format!(", seq {first} to {last}"),
         _ => String::new(),
     };
-    let missing = life.observed.iter().flat_map(|(_, said)| &said.readings);
-    let missing: usize = missing
-        .map(|one| {
-            one.baseline_missing.as_ref().map_or(0, Vec::len)
-                + one.candidate_missing.as_ref().map_or(0, Vec::len)
-        })
-        .sum();
+    let missing = missing(life);
     view.pairs([
         (
             "observed",

@@ -6,7 +6,6 @@ use crate::event::payload::manifest::Manifest;
 use crate::event::payload::manifest::Metric;
 use crate::event::payload::manifest::MetricDirection;
 use crate::event::payload::manifest::Test;
-use crate::view::View;
 use crate::view::word;
 use crate::workflow::gates::evidence::GateContext;
 
@@ -14,9 +13,9 @@ use crate::workflow::gates::evidence::GateContext;
 const LOOKS_MAX: usize = 8;
 
 /// The plan in force, on its page.
-pub(super) fn rows(view: &mut View, of: GateContext<'_>, id: &ManifestId) {
+pub(super) fn rows(of: GateContext<'_>, id: &ManifestId) -> Vec<(&'static str, String)> {
     let Some(version) = of.record.in_force() else {
-        return;
+        return Vec::new();
     };
     let manifest = &version.manifest;
     let mut rows = vec![
@@ -30,7 +29,7 @@ pub(super) fn rows(view: &mut View, of: GateContext<'_>, id: &ManifestId) {
         rows.extend(terms(manifest, test, of));
     }
     rows.extend(values(manifest, of));
-    view.broken_pairs(rows);
+    rows
 }
 
 fn terms(manifest: &Manifest, test: &Test, of: GateContext<'_>) -> Vec<(&'static str, String)> {

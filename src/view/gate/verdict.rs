@@ -6,6 +6,7 @@ use crate::event::payload::decision::Outcome;
 use crate::event::payload::decision::Standing;
 use crate::event::payload::manifest::Test;
 use crate::ledger::State;
+use crate::num::Micro;
 use crate::projection::gates;
 use crate::projection::gates::Gates;
 use crate::projection::manifests::Manifests;
@@ -21,6 +22,8 @@ pub(super) struct Course<'a> {
     pub looked: Option<Standing>,
     /// How it ended.
     pub decided: Option<GateDecision>,
+    /// Both ends of the mean effect that the last look does not exclude, in millionths.
+    pub interval: Option<(i64, i64)>,
     /// Why its judge may not be trusted now.
     pub stale: Option<&'a Stale>,
     /// How far a claim of it may be trusted.
@@ -32,9 +35,17 @@ pub(super) struct Course<'a> {
 /// What a reader must know where nobody keeps roles apart.
 const SOLO: &str = "Whoever keeps this ledger may rely on it; to others it is self-governed, as one person may hold every role here (solo).";
 
+/// What is said where a gate that could be relied on ended without a finding.
+const NO_FINDING: &str = "That it ended so may be said; no effect of the candidate may be claimed.";
+
 /// The answer of a gate: how its candidate compares, and what may be claimed.
 pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
-    let (found, is_finding) = found(of, test);
+    let (mut found, is_finding) = found(of, test);
+    let outcome = of.decided.map(|one| one.outcome);
+    if let Some(harm) = harm(outcome, of.interval, test.null_margin_micro) {
+        found.push(' ');
+        found.push_str(&harm);
+    }
     let (claim, may_be_claimed) = match (of.stale, of.grade) {
         (Some(stale), _) => {
             let text = format!(
@@ -48,6 +59,7 @@ pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
             false,
         ),
         (None, None) => ("Nothing may be claimed: it has no grade.".to_owned(), false),
+        (None, Some(grade)) if !is_finding && claim(grade).1 => (NO_FINDING.to_owned(), false),
         (None, Some(grade)) => {
             let (text, may) = claim(grade);
             (text.to_owned(), may && is_finding)
@@ -62,6 +74,21 @@ pub(super) fn answer(of: &Course<'_>, test: &Test) -> Answer {
         text: format!("{found} {claim}{solo}"),
         may_be_claimed,
     }
+}
+
+/// Where a gate is open, or ended undecided, and everything that its last look does not exclude lies below the margin and below
+/// no effect: that the candidate does worse. Its plan tests another claim, so it does not decide this.
+fn harm(outcome: Option<Outcome>, interval: Option<(i64, i64)>, margin: Micro) -> Option<String> {
+    let is_silent = outcome.is_none_or(|outcome| outcome == Outcome::UndecidedAtNMax);
+    let (low, high) = interval.filter(|(low, high)| low <= high && is_silent)?;
+    let real = |micro: i64| micro as f64 / 1e6;
+    (high < margin.value().min(0)).then(|| {
+        format!(
+            "HARM: the last look excludes every mean effect outside [{:.3}, {:.3}], so the candidate does worse.",
+            real(low),
+            real(high)
+        )
+    })
 }
 
 /// What was found, and whether it is a finding.
@@ -183,5 +210,35 @@ fn claim(grade: Grade) -> (&'static str, bool) {
             false,
         ),
         Grade::Void => ("Nothing may be claimed: the gate is void.", false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test for "better" that ends undecided says where its own interval shows harm, and nowhere else.
+    #[test]
+    fn harm_is_said_where_the_interval_shows_it() {
+        let margin = |micro: i64| Micro::new(micro).unwrap();
+        let found = harm(
+            Some(Outcome::UndecidedAtNMax),
+            Some((-480_000, -228_000)),
+            margin(0),
+        );
+        assert!(found.is_some_and(|text| text.contains("[-0.480, -0.228]")));
+        let open = harm(None, Some((-480_000, -228_000)), margin(0));
+        assert!(open.is_some());
+        for (outcome, interval, least) in [
+            (None, Some((-480_000, 1)), 0),
+            (None, None, 0),
+            // Not worse by more than the margin is no harm yet.
+            (None, Some((-80_000, -10_000)), -50_000),
+            // No look excludes anything where its ends cross.
+            (None, Some((1, -228_000)), 0),
+            (Some(Outcome::Kill), Some((-480_000, -228_000)), 0),
+        ] {
+            assert_eq!(harm(outcome, interval, margin(least)), None, "{interval:?}");
+        }
     }
 }

@@ -184,6 +184,8 @@ pub struct LabelledShare {
 pub struct GuideNames {
     /// The experiment.
     pub experiment: String,
+    /// Judges that scored in it already.
+    pub judges: Vec<String>,
     /// Who holds the keys.
     pub holder: String,
     /// The judge's program, a line of a shell.

@@ -110,13 +110,19 @@ impl GuidePath {
     }
 }
 
-/// Names of the judges: of one the name that every verb takes by itself.
+/// The judge that verbs take where none is named.
+const JUDGE: &str = "judge";
+
+/// Names of the judges, those on record first: of one the name that every verb takes by itself.
 fn judges(case: &GuideCase) -> Vec<String> {
+    let known = &case.names.judges;
     match case.judges {
-        JudgeCount::One => vec!["judge".to_owned()],
+        JudgeCount::One => vec![known.first().map_or(JUDGE, String::as_str).to_owned()],
         JudgeCount::Several => {
-            let count = case.names.scores.len().max(2);
-            (1..=count).map(|at| format!("judge-{at}")).collect()
+            let count = case.names.scores.len().max(2).max(known.len());
+            let all = (0..count).map(|at| known.get(at).cloned().ok_or(at + 1));
+            all.map(|name| name.unwrap_or_else(|at| format!("judge-{at}")))
+                .collect()
         }
     }
 }
@@ -124,8 +130,8 @@ fn judges(case: &GuideCase) -> Vec<String> {
 /// `--judge NAME`, where a verb would not take it by itself.
 fn of_judge(case: &GuideCase, judge: &str) -> String {
     match case.judges {
-        JudgeCount::One => String::new(),
-        JudgeCount::Several => format!(" --judge {judge}"),
+        JudgeCount::One if judge == JUDGE => String::new(),
+        JudgeCount::One | JudgeCount::Several => format!(" --judge {}", shell::word(&judge)),
     }
 }
 
@@ -222,7 +228,11 @@ fn scored(path: &mut GuidePath, case: &GuideCase, labels: &str) {
             let why = "Record the scores, one signed event each.";
             path.signed(why, command, StepMark::Scored(judge.clone()));
         } else {
-            let command = format!("clover judge run --judge {judge} -- {}", case.names.judge);
+            let command = format!(
+                "clover judge run --judge {} -- {}",
+                shell::word(judge),
+                case.names.judge
+            );
             path.signed(ASKED, command, StepMark::Scored(judge.clone()));
         }
     }
@@ -366,7 +376,10 @@ fn iterated(path: &mut GuidePath, case: &GuideCase) {
     );
     path.seen(
         ASKED,
-        format!("clover judge run --judge judge -- {judge}"),
+        format!(
+            "clover judge run --judge {} -- {judge}",
+            shell::word(&judges(case)[0])
+        ),
         Kind::ScoreRecorded,
         1,
     );
@@ -483,14 +496,10 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
         1,
     );
     path.seen(
-        "Let the units be seen.",
+        "Let the units be seen: the answer names those that may be scored now.",
         "clover exposure open m-1".to_owned(),
         Kind::ExposureOpened,
         1,
-    );
-    path.step(
-        "Which units are to be scored, by name.",
-        "clover exposure list m-1".to_owned(),
     );
     let outcomes = case
         .names
@@ -498,12 +507,6 @@ fn gated(path: &mut GuidePath, case: &GuideCase) {
         .first()
         .filter(|_| case.have.contains(&GuideData::Scores));
     let has_scores = case.have.contains(&GuideData::Scores);
-    if !has_scores {
-        path.step(
-            "List the units that may be scored now, one a line.",
-            "clover exposure list m-1".to_owned(),
-        );
-    }
     let why = if has_scores {
         "Give it the outcomes: unit, baseline, candidate."
     } else {

@@ -276,7 +276,7 @@ pub fn failed(
 }
 
 /// The numbers of a gate beside what they are held to.
-fn numbers(of: &GateEvaluated) -> Vec<CriterionNumber> {
+pub fn numbers(of: &GateEvaluated) -> Vec<CriterionNumber> {
     let held = ProfileThresholds::under(&of.thresholds, of.thresholds.profile);
     let shown = (predicate::gate(of.gate).show)(&of.evidence, &held);
     let shown = shown.into_iter().map(|one| CriterionNumber {

@@ -1,10 +1,13 @@
 //! One iteration on one page: inputs, numbers, gates, verdict.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::event::id::ExperimentId;
 use crate::event::id::IterationId;
 use crate::event::id::PatchId;
+use crate::event::payload::Verdict;
 use crate::event::payload::diagnosis::LabelProcessAudited;
 use crate::event::payload::diagnosis::PrenticeChecked;
 use crate::event::payload::iteration::IterationOutcome;
@@ -94,7 +97,7 @@ pub fn show(
         confirm: gates::gates_of(record, candidate, CriterionSplit::Confirm),
     });
     let facts = IterationShown {
-        answer: untainted(answer(record), tainted),
+        answer: answered(record, tainted),
         iteration: record.iteration.clone(),
         experiment: record.experiment.clone(),
         opened_seq: record.opened.seq,
@@ -140,6 +143,11 @@ pub fn show(
     super::paused(view, record)
 }
 
+/// The sentence that answers about an iteration. Of one that rests on an entry of a compromised key nothing is claimed.
+pub fn answered(record: &IterationRecord, tainted: Option<(u64, KeyId)>) -> Answer {
+    untainted(answer(record), tainted)
+}
+
 /// What may be claimed beside an entry that its key signed from its compromise on.
 fn untainted(of: Answer, tainted: Option<(u64, KeyId)>) -> Answer {
     let Some((seq, key)) = tainted else {
@@ -173,13 +181,10 @@ fn answer(record: &IterationRecord) -> Answer {
         IterationOutcome::Accepted => {
             let patches = record.accepted.iter().map(|of| of.said.patch.as_str());
             let names = answer::names(patches);
+            let passed = passed(record);
             let text = match record.accepted.len() {
-                1 => format!(
-                    "Patch {names} is accepted: it passed every gate on the confirm labels."
-                ),
-                _ => format!(
-                    "Patches {names} are accepted: they passed every gate on the confirm labels."
-                ),
+                1 => format!("Patch {names} is accepted: it passed {passed}."),
+                _ => format!("Patches {names} are accepted: they passed {passed}."),
             };
             let claim = match record.opened.said.params.confirm_separation {
                 ConfirmSeparation::Hashed => {
@@ -201,9 +206,11 @@ fn answer(record: &IterationRecord) -> Answer {
             };
         }
         IterationOutcome::NoCandidate => {
-            "No patch passed its gates on dev. No confirm label was opened."
+            "No patch passed its criteria on dev. No confirm label was opened."
         }
-        IterationOutcome::NoneAccepted => "No sealed patch passed its gates on the confirm labels.",
+        IterationOutcome::NoneAccepted => {
+            "No sealed patch passed its criteria on the confirm labels."
+        }
         IterationOutcome::PausedForLabels => {
             "Undecided: it paused, since its calibrator is not certain enough of its rows."
         }
@@ -219,6 +226,34 @@ fn answer(record: &IterationRecord) -> Answer {
     Answer {
         text: format!("{found} Nothing may be claimed of any patch."),
         may_be_claimed: false,
+    }
+}
+
+/// What accepted patches passed on the confirm labels, and which criteria were not run.
+fn passed(record: &IterationRecord) -> String {
+    let accepted = |candidate: Digest| {
+        let mut all = record.accepted.iter();
+        all.any(|of| of.said.candidate == candidate)
+    };
+    let not_run = record.gates.iter().filter(|gate| {
+        let said = &gate.said;
+        said.split == CriterionSplit::Confirm
+            && accepted(said.candidate)
+            && said.verdicts.under(said.thresholds.profile) == Verdict::NotChecked
+    });
+    let names: BTreeSet<String> = not_run
+        .map(|gate| gate.said.gate.as_str().to_uppercase())
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        [] => "every criterion on the confirm labels".to_owned(),
+        [only] => format!(
+            "every criterion that was run on the confirm labels; {only} was not (NOT CHECKED)"
+        ),
+        all => format!(
+            "every criterion that was run on the confirm labels; {} were not (NOT CHECKED)",
+            answer::names(all.iter().copied())
+        ),
     }
 }
 

@@ -2,10 +2,12 @@
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::id::EventId;
 use crate::event::id::ExperimentId;
 use crate::event::id::PatchId;
+use crate::event::payload::predicate::GateEvaluated;
 use crate::event::payload::release::PromptCommitted;
-use crate::ledger::LedgerError;
+use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
 use crate::projection::rubrics::RubricRegistration;
@@ -13,55 +15,29 @@ use crate::report::document::Chapter;
 use crate::report::document::Document;
 use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
+use crate::session::SessionError;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
+use crate::view::iterate::gates::CriterionNumber;
+use crate::view::iterate::gates::numbers;
 use crate::view::report::course;
 use crate::view::report::course::Act;
+use crate::view::report::iteration;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::fact;
-use crate::view::report::picked::PickedTable;
 use crate::view::report::picked::day;
 use crate::view::report::picked::field;
-
-/// What the criteria said of the candidate.
-const CRITERIA: PickedTable = PickedTable {
-    key: "criteria",
-    title: "Criteria of the candidate",
-    kinds: &[Kind::GateEvaluated],
-    columns: &[
-        ("gate", "gate", "criterion"),
-        ("verdicts/recommended", "recommended", "recommended"),
-        ("verdicts/literal", "literal", "literal"),
-        ("thresholds/profile", "profile", "profile that binds"),
-        ("split", "split", "labels"),
-        ("inputs/rows", "rows", "rows"),
-    ],
-    plot: None,
-};
-/// Signatures of people.
-pub(super) const SIGNATURES: PickedTable = PickedTable {
-    key: "signatures",
-    title: "Signatures of people",
-    kinds: &[Kind::ApprovalGranted, Kind::ApprovalRefused],
-    columns: &[
-        ("printed_name", "name", "printed name"),
-        ("kind", "outcome", "what"),
-        ("meaning", "meaning", "meaning"),
-        ("day", "day", "signed on"),
-        ("comment", "comment", "comment"),
-    ],
-    plot: None,
-};
+use crate::workflow::predicate;
 
 /// The change record of a version.
 ///
 /// # Errors
-/// [`LedgerError`].
+/// [`SessionError`].
 pub fn document(
     source: &ReportSource<'_>,
     experiment: &ExperimentId,
     version: &RubricRegistration,
-) -> Result<Document, LedgerError> {
+) -> Result<Document, SessionError> {
     let chronicle = source.chronicle(Some(experiment))?;
     let acts = course::acts(&chronicle);
     let commit = chronicle.of(Kind::PromptCommitted).find_map(|entry| {
@@ -75,6 +51,15 @@ pub fn document(
     let own: Vec<&Act<'_>> = acts.iter().filter(|act| act.subject == subject).collect();
     let (since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) = own.iter().partition(|act| act.is_since);
     let mut head = head(experiment, version, commit.is_some(), &own);
+    let proposal = commit.and_then(|said| proposed(&chronicle, &said.patch));
+    if let Some(Payload::PatchProposed(said)) = proposal.map(|entry| &entry.event.payload) {
+        let answer = iteration::answer(source, &said.iteration)?;
+        if answer.may_be_claimed {
+            head.rest.insert(1, answer.text);
+        } else {
+            head.answer = format!("{} {}", answer.text, head.answer);
+        }
+    }
     head.separation
         .extend(course::separation(&subject, &own, source.state));
     head.separation.extend(course::policy(source.state));
@@ -109,8 +94,8 @@ pub fn document(
             Cell::text(said.patch.as_str()),
         ));
     }
-    out.parts = parts(&chronicle, commit, &own);
-    source.finish(out)
+    out.parts = parts(&chronicle, commit, (&own, source.state));
+    Ok(source.finish(out)?)
 }
 
 fn head(
@@ -142,7 +127,7 @@ fn head(
         )
     });
     let rest = vec![
-        "Asked is who proposed, reviewed, approved, committed and deployed this change, and what came of it.".to_owned(),
+        "This record says who proposed, reviewed, approved, committed and deployed the change, and what came of it.".to_owned(),
         if is_committed {
             "It rests on the criteria and signatures below.".to_owned()
         } else {
@@ -163,7 +148,7 @@ fn head(
 fn parts(
     chronicle: &Chronicle,
     commit: Option<&PromptCommitted>,
-    own: &[&Act<'_>],
+    (own, state): (&[&Act<'_>], &State),
 ) -> Vec<Chapter> {
     let mut changed = Chapter::new(
         "changed",
@@ -179,20 +164,67 @@ fn parts(
     let mut criteria = Chapter::new(
         "criteria",
         "What judged it",
-        "Criteria P0 to P10 of the candidate, on dev and on confirm: the profile that was registered binds.",
+        "Criteria P0 to P10 of the candidate, on dev and on confirm. The verdict is that of the profile which was registered.",
     );
     let ids = commit.map_or(&[][..], |said| &said.gates);
-    let table = CRITERIA.of(chronicle, |entry| ids.contains(&entry.event.id));
-    criteria.table_or(table, "no criterion judged this version");
+    criteria.table_or(judged(chronicle, ids), "no criterion judged this version");
     let mut signed = Chapter::new(
         "signatures",
         "Who signed for it",
-        "Each signature has the printed name, the date and the meaning that the person gave.",
+        "Each signature has the printed name, the date and the meaning that the person gave, and the holder of the key.",
     );
-    let seqs: Vec<u64> = own.iter().map(|act| act.entry.seq).collect();
-    let table = SIGNATURES.of(chronicle, |entry| seqs.contains(&entry.seq));
+    let table = course::signatures(own, state);
     signed.table_or(table, "nobody approved or refused it on record");
     vec![changed, criteria, signed]
+}
+
+/// What the criteria said of the candidate: a row for each number beside what it is held to.
+fn judged(chronicle: &Chronicle, ids: &[EventId]) -> Table {
+    let columns = [
+        ("gate", "criterion"),
+        ("asks", "asks"),
+        ("split", "on"),
+        ("number", "number"),
+        ("value", "value"),
+        ("held", "held to"),
+        ("verdict", "verdict"),
+    ];
+    let mut table = Table::new("criteria", "Criteria of the candidate", &columns);
+    let entries = chronicle.of(Kind::GateEvaluated);
+    for entry in entries.filter(|entry| ids.contains(&entry.event.id)) {
+        let Some(said) = entry.event.payload.said::<GateEvaluated>() else {
+            continue;
+        };
+        let head = [
+            Cell::text(said.gate.as_str()),
+            Cell::text(predicate::gate(said.gate).asks),
+            Cell::text(said.split.as_str()),
+        ];
+        let verdict = said.verdicts.under(said.thresholds.profile);
+        let mut numbers: Vec<[Cell; 3]> = numbers(said).into_iter().map(cells).collect();
+        if numbers.is_empty() {
+            numbers.push([Cell::Absent, Cell::Absent, Cell::Absent]);
+        }
+        for number in numbers {
+            let mut row = head.to_vec();
+            row.extend(number);
+            row.push(Cell::Verdict(verdict));
+            table.row(entry.seq, row);
+        }
+    }
+    table
+}
+
+fn cells(of: CriterionNumber) -> [Cell; 3] {
+    let held = match of.held.as_str() {
+        "" => Cell::Absent,
+        held => Cell::text(held),
+    };
+    [
+        Cell::text(of.name),
+        of.value.map_or(Cell::Absent, Cell::number),
+        held,
+    ]
 }
 
 fn proposed<'c>(chronicle: &'c Chronicle, patch: &PatchId) -> Option<&'c ChronicleEntry> {

@@ -15,14 +15,19 @@ use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
 use crate::report::document::Remark;
+use crate::report::shown;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
 use crate::session::chronicle::holder;
+use crate::view::report::made::cut;
 use crate::view::report::picked::day;
 use crate::view::word;
 
 /// Characters of what somebody said that a row shows.
 const SAID_MAX: usize = 160;
+
+/// Characters of a key id in a table: enough to tell keys apart, and the trail has the whole.
+const KEY_SHOWN: usize = 16;
 
 /// What somebody did about a patch, or about all of them.
 #[derive(Clone, Debug)]
@@ -79,7 +84,7 @@ pub(super) fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
             entry,
             verb,
             subject,
-            said: said.chars().take(SAID_MAX).collect(),
+            said: cut(&said, SAID_MAX),
             is_since: SINCE.contains(&entry.event.kind()),
         });
     }
@@ -107,7 +112,11 @@ fn step(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         Payload::IterationClosed(said) => (
             "closed",
             said.iteration.to_string(),
-            format!("{}: {}", word(&said.outcome), said.reason.as_str()),
+            format!(
+                "{}: {}",
+                word(&said.outcome).replace('_', " "),
+                shown::reason(said.reason.as_str())
+            ),
         ),
         Payload::PatchProposed(said) => (
             "proposed",
@@ -208,7 +217,7 @@ fn live(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         Payload::JudgeDriftChecked(said) => (
             "checked drift",
             format!("judge {}", said.judge),
-            format!("verdict {}", word(&said.verdicts.whole())),
+            format!("verdict {}", word(&said.verdicts.whole()).replace('_', " ")),
         ),
         Payload::ExploitDiscovered(_) => {
             ("found an exploit", "the judge".to_owned(), String::new())
@@ -220,7 +229,7 @@ fn live(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         ),
         Payload::KeyCompromised(said) => (
             "declared compromised",
-            format!("key {}", said.key_id),
+            key_named(&said.key_id),
             format!(
                 "its entries are not relied on from seq {} on",
                 said.since_seq
@@ -228,6 +237,12 @@ fn live(payload: &Payload, subjects: &Subjects) -> Option<ActWords> {
         ),
         _ => return None,
     })
+}
+
+/// A key by the first characters of its id.
+pub(super) fn key_named(id: &KeyId) -> String {
+    let id = id.to_string();
+    format!("key {}…", id.chars().take(KEY_SHOWN).collect::<String>())
 }
 
 /// A signature of a person: printed name, meaning, and what was said.
@@ -294,7 +309,8 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
         .iter()
         .filter(|act| act.subject == patch && !act.is_since)
     {
-        by.entry(act.verb)
+        let verb = late(act, acts).map_or(act.verb, |(verb, _)| verb);
+        by.entry(verb)
             .or_default()
             .insert(act.entry.event.header.author);
         events.push(act.entry.seq);
@@ -310,7 +326,8 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
     let names = |of: &BTreeSet<String>| of.iter().cloned().collect::<Vec<_>>().join(" and ");
     let mut text = format!("{patch} was proposed by {}", names(&proposers));
     let mut same = Vec::new();
-    for verb in ["reviewed", "accepted", "approved", "committed", "deployed"] {
+    let steps = ["reviewed", "accepted", "approved", "committed", "deployed"];
+    for verb in steps.into_iter().chain(LATE.map(|(_, verb, _)| verb)) {
         let of = people(verb);
         if of.is_empty() {
             continue;
@@ -330,9 +347,72 @@ pub(super) fn separation(patch: &str, acts: &[&Act<'_>], state: &State) -> Optio
         ));
     }
     if !by.contains_key("approved") {
-        text.push_str(" Nobody approved it.");
+        text.push_str(if LATE.iter().any(|(_, verb, _)| by.contains_key(verb)) {
+            " Nobody approved it before it was committed."
+        } else {
+            " Nobody approved it."
+        });
     }
     Some(Remark { events, text })
+}
+
+/// Steps after which an approval is late, what is done then, and when it came: it is no part of what led there.
+const LATE: [(&str, &str, &str); 2] = [
+    (
+        "deployed",
+        "approved AFTER it was deployed",
+        "AFTER it was deployed",
+    ),
+    (
+        "committed",
+        "approved AFTER it was committed",
+        "AFTER it was committed",
+    ),
+];
+
+/// What an approval that came late is called, and when it came; `None` of one in time, and of what is no approval.
+fn late(of: &Act<'_>, acts: &[&Act<'_>]) -> Option<(&'static str, &'static str)> {
+    let before = |verb: &str| {
+        let mut same = acts.iter().filter(|act| act.subject == of.subject);
+        same.any(|act| act.verb == verb && act.entry.seq < of.entry.seq)
+    };
+    let found = LATE.into_iter().find(|(step, ..)| before(step));
+    let (_, verb, when) = found.filter(|_| of.verb == "approved")?;
+    Some((verb, when))
+}
+
+/// Signatures of people among acts, with the holder of the key beside the name that was printed.
+pub(super) fn signatures(acts: &[&Act<'_>], state: &State) -> Table {
+    let columns = [
+        ("name", "printed name"),
+        ("holder", "holder of the key"),
+        ("outcome", "what"),
+        ("subject", "of what"),
+        ("meaning", "meaning"),
+        ("at", "signed at (UTC)"),
+        ("order", "when it came"),
+        ("comment", "comment"),
+    ];
+    let mut table = Table::new("signatures", "Signatures of people", &columns);
+    for act in acts {
+        let (name, meaning, comment) = match &act.entry.event.payload {
+            Payload::ApprovalGranted(said) => (&said.printed_name, &said.meaning, &said.comment),
+            Payload::ApprovalRefused(said) => (&said.printed_name, &said.meaning, &said.comment),
+            _ => continue,
+        };
+        let cells = vec![
+            Cell::text(name.as_str()),
+            Cell::text(holder(state, &act.entry.event.header.author)),
+            Cell::text(act.verb),
+            Cell::text(act.subject.clone()),
+            Cell::text(meaning.as_str()),
+            Cell::text(minute(act.entry)),
+            Cell::text(late(act, acts).map_or("in time", |(_, when)| when)),
+            Cell::text(comment.as_str()),
+        ];
+        table.row(act.entry.seq, cells);
+    }
+    table
 }
 
 /// The policy of separation that is in force, in words.

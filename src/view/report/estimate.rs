@@ -3,16 +3,14 @@
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ExperimentId;
-use crate::event::payload::estimate::EstimateRecorded;
 use crate::ledger::LedgerError;
 use crate::projection::bundle::Cell;
-use crate::projection::bundle::Plot;
+use crate::projection::bundle::Table;
 use crate::report::document::Chapter;
 use crate::report::document::Document;
 use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
-use crate::session::chronicle::ChronicleEntry;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::made::ReportSource;
@@ -20,142 +18,29 @@ use crate::view::report::made::counted;
 use crate::view::report::made::fact;
 use crate::view::report::made::period;
 use crate::view::report::made::seqs;
-use crate::view::report::picked::PickedTable;
+use crate::view::report::values;
+use crate::view::report::values::AnsweredValues;
 
-/// Values of policies.
-pub(super) const VALUES: PickedTable = PickedTable {
-    key: "values",
-    title: "Values of policies",
-    kinds: &[Kind::EstimateRecorded],
-    columns: &[
-        ("policy", "policy", "policy"),
-        ("claim", "standing", "claim"),
-        ("estimate", "estimate", "value"),
-        ("interval", "interval", "interval"),
-        ("labels", "labels", "own labels"),
-        ("rows", "rows", "rows"),
-        ("prompts", "prompts", "prompts"),
-        ("raw_mean", "raw_mean", "mean score"),
-        ("terms/judge", "judge", "judge"),
-        ("through_seq", "through_seq", "read through"),
-    ],
-    plot: Some(Plot::Forest {
-        label: (0, 0),
-        estimate: 2,
-        interval: Some(3),
-        reference: None,
-        axis: "value on the scale of labels",
-        before: None,
-    }),
-};
-/// Differences between policies.
-pub(super) const DIFFERENCES: PickedTable = PickedTable {
-    key: "differences",
-    title: "Differences between policies",
-    kinds: &[Kind::ContrastRecorded],
-    columns: &[
-        ("first", "first", "first"),
-        ("second", "second", "second"),
-        ("told_apart", "result", "told apart"),
-        ("difference", "difference", "difference"),
-        ("interval", "interval", "interval"),
-        ("p", "p", "p"),
-        ("p_adjusted", "p_adjusted", "p, corrected"),
-        ("through_seq", "through_seq", "read through"),
-    ],
-    plot: Some(Plot::Forest {
-        label: (0, 1),
-        estimate: 3,
-        interval: Some(4),
-        reference: Some(0.0),
-        axis: "first less second",
-        before: None,
-    }),
-};
-/// Audits of transport.
-pub(super) const AUDITS: PickedTable = PickedTable {
-    key: "audits",
-    title: "Audits of transport",
-    kinds: &[Kind::TransportTested],
-    columns: &[
-        ("policy", "policy", "policy"),
-        ("state", "state", "verdict"),
-        ("mean_residual", "mean_residual", "mean residual"),
-        ("wide/interval", "interval", "interval"),
-        ("audit/margin_micro", "margin", "margin"),
-        ("rows", "rows", "probes"),
-        ("design", "design", "design"),
-        ("terms/judge", "judge", "judge"),
-    ],
-    plot: Some(Plot::Forest {
-        label: (0, 0),
-        estimate: 2,
-        interval: Some(3),
-        reference: Some(0.0),
-        axis: "label less calibrated score",
-        before: None,
-    }),
-};
-/// Calibrators that were fitted.
-const CALIBRATORS: PickedTable = PickedTable {
-    key: "calibrators",
-    title: "Calibrators",
-    kinds: &[Kind::CalibratorFitted],
-    columns: &[
-        ("terms/judge", "judge", "judge"),
-        ("selected", "selected", "calibrator"),
-        ("labels", "labels", "labels"),
-        ("clusters", "clusters", "prompts"),
-        ("oof_rmse", "oof_rmse", "error out of fold"),
-        ("calibrator", "digest", "digest"),
-        ("through_seq", "through_seq", "read through"),
-    ],
-    plot: None,
-};
-
-/// The newest estimate that was recorded of an experiment.
-pub fn newest(chronicle: &Chronicle) -> Option<&EstimateRecorded> {
-    let entry = chronicle.of(Kind::EstimateRecorded).last()?;
-    entry.event.payload.said()
-}
-
-/// The report of the estimates of an experiment. `answer` is that of `clover estimate` by the terms and rows of the newest
-/// recorded one, or why it cannot be given.
+/// The report of the estimates of an experiment. `all` is what `clover estimate` and `clover compare` say of what is on record.
 ///
 /// # Errors
 /// [`LedgerError`].
 pub fn document(
     source: &ReportSource<'_>,
     experiment: &ExperimentId,
-    chronicle: &Chronicle,
-    answer: Result<String, String>,
+    (chronicle, all): (&Chronicle, &[AnsweredValues]),
 ) -> Result<Document, LedgerError> {
-    let read = newest(chronicle).map_or(0, |of| of.through_seq.value());
-    let audits = chronicle
-        .of(Kind::TransportTested)
-        .filter(|entry| entry.seq > read);
-    let (answer, gap) = match answer {
-        Ok(answer) => match audits.count() as u64 {
-            0 => (answer, None),
-            since => {
-                let since = counted(since, "audit was", "audits were");
-                let text = format!(
-                    "{answer} {since} recorded after these values: one that failed withdraws the value of its policy."
-                );
-                (text, None)
-            }
-        },
-        Err(why) => (
-            "No answer can be given from what is on record; the recorded values are below."
-                .to_owned(),
-            Some(why),
-        ),
-    };
+    let mut answers = values::answers(all).into_iter();
+    let answer = answers
+        .next()
+        .unwrap_or_else(|| "No estimate is on record, so nothing may be claimed.".to_owned());
+    let mut others: Vec<String> = answers.collect();
+    others.extend(rest(chronicle));
     let head = DocumentHead {
         answer,
         people: None,
         period: period(chronicle),
-        rest: rest(chronicle),
+        rest: others,
         separation: course::policy(source.state).into_iter().collect(),
         since: None,
     };
@@ -177,26 +62,45 @@ pub fn document(
         &since,
         source.state,
     ));
-    out.parts = parts(chronicle, gap);
-    let mut all = Chapter::new(
+    out.parts = parts(chronicle, all);
+    let mut every = Chapter::new(
         "every-value",
         "Every value on record",
-        "All estimates and differences that were recorded, the earlier ones too.",
+        "All estimates and differences that were recorded, the earlier ones too. What is withheld now is withheld in each row.",
     );
-    all.table_or(VALUES.of(chronicle, |_| true), "none is on record");
-    all.table_or(DIFFERENCES.of(chronicle, |_| true), "none is on record");
-    // Values that were read at different times do not belong in one drawing.
-    for table in &mut all.tables {
+    put(
+        &mut every,
+        values::every_value(chronicle, all),
+        "values",
+        "no estimate is on record",
+    );
+    let mut pairs = values::differences(chronicle, all, false);
+    // Differences that were read at different times do not belong in one drawing.
+    for table in &mut pairs {
         table.plot = None;
     }
-    out.appendices.push(all);
+    put(
+        &mut every,
+        pairs,
+        "differences",
+        "no difference is on record",
+    );
+    out.appendices.push(every);
     source.finish(out)
+}
+
+/// Adds tables, or names what lacks.
+fn put(part: &mut Chapter, tables: Vec<Table>, what: &str, why: &str) {
+    if tables.is_empty() {
+        part.lacks(what, why);
+    }
+    part.tables.extend(tables);
 }
 
 /// What was asked, on what it rests, and what is not claimed.
 fn rest(chronicle: &Chronicle) -> Vec<String> {
     vec![
-        "Asked was what each policy is worth on the scale of labels, by scores of a judge that labels of people calibrate."
+        "This report says what each policy is worth on the scale of labels, by a judge that labels of people calibrate."
             .to_owned(),
         format!(
             "On record are {}, {} and {}.",
@@ -209,36 +113,38 @@ fn rest(chronicle: &Chronicle) -> Vec<String> {
     ]
 }
 
-fn parts(chronicle: &Chronicle, gap: Option<String>) -> Vec<Chapter> {
-    let newest_of = |kind: Kind| {
-        let read = chronicle.of(kind).filter_map(read_through);
-        read.max().unwrap_or(0)
-    };
-    let (values, pairs) = (
-        newest_of(Kind::EstimateRecorded),
-        newest_of(Kind::ContrastRecorded),
-    );
-    let mut newest = Chapter::new(
-        "newest",
-        "Newest values",
-        "What was recorded last, by the same rows: the value of each policy, and what may be claimed of it.",
-    );
-    let table = VALUES.of(chronicle, |entry| read_through(entry) == Some(values));
-    newest.table_or(
-        table,
+/// The newest values of each judge and environment, and why some have no answer.
+pub(super) fn newest(part: &mut Chapter, all: &[AnsweredValues]) {
+    let tables = all.iter().map(values::newest_table).collect();
+    put(
+        part,
+        tables,
+        "values of policies",
         "no estimate is on record: clover estimate records it",
     );
-    if let Some(why) = gap {
-        newest.lacks("the answer", why);
+    for of in all {
+        if let Err(why) = &of.said {
+            part.lacks("the answer", why.clone());
+        }
     }
+}
+
+fn parts(chronicle: &Chronicle, all: &[AnsweredValues]) -> Vec<Chapter> {
+    let mut first = Chapter::new(
+        "newest",
+        "Newest values",
+        "The newest value of each policy as clover estimate shows it now: the interval in force, and what may be claimed.",
+    );
+    newest(&mut first, all);
     let mut order = Chapter::new(
         "order",
         "Differences",
-        "What was recorded last of differences: which policies are told apart.",
+        "The newest difference of each pair: which policies are told apart.",
     );
-    let table = DIFFERENCES.of(chronicle, |entry| read_through(entry) == Some(pairs));
-    order.table_or(
-        table,
+    put(
+        &mut order,
+        values::differences(chronicle, all, true),
+        "differences between policies",
         "no difference is on record: clover compare records it",
     );
     let mut audits = Chapter::new(
@@ -247,7 +153,7 @@ fn parts(chronicle: &Chronicle, gap: Option<String>) -> Vec<Chapter> {
         "Every audit, the failed ones too: whether calibration holds for a policy on labels that it never saw.",
     );
     audits.table_or(
-        AUDITS.of(chronicle, |_| true),
+        values::audits(chronicle),
         "none is on record: clover audit transport records it",
     );
     let mut fits = Chapter::new(
@@ -255,16 +161,8 @@ fn parts(chronicle: &Chronicle, gap: Option<String>) -> Vec<Chapter> {
         "Calibrators",
         "What turned scores into labels.",
     );
-    fits.table_or(CALIBRATORS.of(chronicle, |_| true), "none is on record");
-    vec![newest, order, audits, fits]
-}
-
-fn read_through(entry: &ChronicleEntry) -> Option<u64> {
-    match &entry.event.payload {
-        Payload::EstimateRecorded(said) => Some(said.through_seq.value()),
-        Payload::ContrastRecorded(said) => Some(said.through_seq.value()),
-        _ => None,
-    }
+    fits.table_or(values::calibrators(chronicle), "none is on record");
+    vec![first, order, audits, fits]
 }
 
 fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
@@ -291,7 +189,7 @@ fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
             Payload::CalibratorFitted(said) => (
                 "fitted",
                 format!("judge {}", said.terms.judge),
-                format!("{} labels", said.labels),
+                counted(said.labels.value(), "label", "labels"),
             ),
             Payload::TransportTested(said) => (
                 "audited",
@@ -310,7 +208,7 @@ fn acts(chronicle: &Chronicle) -> Vec<Act<'_>> {
             ),
             Payload::KeyCompromised(said) => (
                 "declared compromised",
-                format!("key {}", said.key_id),
+                course::key_named(&said.key_id),
                 said.reason.as_str().to_owned(),
             ),
             _ => return None,

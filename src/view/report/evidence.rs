@@ -10,7 +10,6 @@ use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::holder;
-use crate::view::report::change;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::experiment;
@@ -18,6 +17,7 @@ use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::fact;
 use crate::view::report::made::period;
+use crate::view::report::registers;
 use crate::view::report::requirements;
 use crate::view::report::requirements::Requirement;
 
@@ -49,7 +49,7 @@ pub fn document(
         people: None,
         period: period(&chronicle),
         rest: vec![
-            "Asked is what entries of the ledger support a requirement. Whether it is met is for people to judge, with the text itself at hand."
+            "This report lists the entries that support each requirement. People judge whether it is met, with the text itself at hand."
                 .to_owned(),
             "Evidence for a requirement is not the whole of what it asks.".to_owned(),
         ],
@@ -65,6 +65,7 @@ pub fn document(
         Cell::count(all.len() as u64),
     ));
     out.parts.push(overview(&chronicle, &all));
+    out.parts.extend(registers::of(source, kind, &chronicle));
     out.appendices = all.iter().map(|of| chapter(&chronicle, of)).collect();
     // What a change is about was often said before the range.
     let from_seq = 0;
@@ -77,7 +78,7 @@ pub fn document(
     source.finish(out)
 }
 
-fn has_entries(chronicle: &Chronicle, of: &Requirement) -> bool {
+pub(super) fn has_entries(chronicle: &Chronicle, of: &Requirement) -> bool {
     of.kinds.iter().any(|kind| chronicle.count(*kind) > 0)
 }
 
@@ -188,9 +189,15 @@ fn behind(source: &ReportSource<'_>, (chronicle, whole): (&Chronicle, &Chronicle
     let mut signed = Chapter::new(
         "signatures",
         "Signatures of people",
-        "Printed name, date and meaning, as each person signed them.",
+        "Printed name, date, time and meaning, as each person signed them, and the holder of the key.",
     );
-    let table = change::SIGNATURES.of(chronicle, |_| true);
+    let acts = course::acts(whole);
+    let all: Vec<&Act<'_>> = acts.iter().collect();
+    let mut table = course::signatures(&all, state);
+    let range = chronicle.from_seq..=chronicle.through_seq;
+    table
+        .rows
+        .retain(|row| row.events.iter().all(|seq| range.contains(seq)));
     signed.table_or(table, "no person approved or refused anything in the range");
     let mut people = Chapter::new(
         "people-and-keys",

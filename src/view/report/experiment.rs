@@ -4,11 +4,15 @@ use std::collections::BTreeSet;
 
 use crate::event::Kind;
 use crate::event::Payload;
+use crate::event::id::DesignId;
 use crate::event::id::ExperimentId;
 use crate::event::payload::estimated::TransportState;
+use crate::event::payload::label::DesignPurpose;
 use crate::ledger::LedgerError;
+use crate::ledger::State;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Table;
+use crate::projection::designs::Designs;
 use crate::projection::experiments::Experiments;
 use crate::report::document::Chapter;
 use crate::report::document::Document;
@@ -16,13 +20,17 @@ use crate::report::document::DocumentHead;
 use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
+use crate::view::gate::verdict;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::estimate;
 use crate::view::report::made::ReportSource;
+use crate::view::report::made::counted;
 use crate::view::report::made::fact;
 use crate::view::report::made::period;
 use crate::view::report::picked::PickedTable;
+use crate::view::report::values;
+use crate::view::report::values::AnsweredValues;
 use crate::view::word;
 
 /// Gates as they were decided.
@@ -74,16 +82,16 @@ struct Tally {
     says: String,
 }
 
-/// The report of an experiment.
+/// The report of an experiment. `said` is what `clover estimate` says of the values that are on record.
 ///
 /// # Errors
 /// [`LedgerError`].
 pub fn document(
     source: &ReportSource<'_>,
     experiment: &ExperimentId,
+    (chronicle, said): (&Chronicle, &[AnsweredValues]),
 ) -> Result<Document, LedgerError> {
-    let chronicle = source.chronicle(Some(experiment))?;
-    let all = tallies(&chronicle);
+    let all = tallies(chronicle, source.state, experiment);
     let begun: usize = all.iter().map(|of| of.begun.len()).sum();
     let open: u64 = all
         .iter()
@@ -95,17 +103,26 @@ pub fn document(
         || format!("Experiment {experiment} is open."),
         |seq| format!("Experiment {experiment} was closed at seq {seq}."),
     );
-    let head = DocumentHead {
-        answer: format!(
-            "{standing} Of {begun} things that were begun in it, {open} have no end on record."
+    let ends = match (begun, open) {
+        (0, _) => "Nothing was begun in it.".to_owned(),
+        (all, 0) => format!(
+            "All that was begun in it has an end on record: {}.",
+            counted(all as u64, "item", "items")
         ),
+        (all, open) => format!(
+            "{open} of {} that were begun in it have no end on record.",
+            counted(all as u64, "item", "items")
+        ),
+    };
+    let head = DocumentHead {
+        answer: format!("{standing} {ends}"),
         people: None,
-        period: period(&chronicle),
-        rest: vec![
-            "Asked is what was begun and what was reported, so that nothing is told by its successes alone.".to_owned(),
+        period: period(chronicle),
+        rest: values::answers(said).into_iter().chain(gate_answers(source, chronicle)).chain([
+            "This report counts what was begun beside what was reported: successes alone would mislead.".to_owned(),
             "Each row counts entries of the log, those that failed or were withdrawn too.".to_owned(),
             "Nothing is claimed of work that was never recorded in this ledger.".to_owned(),
-        ],
+        ]).collect(),
         separation: course::policy(source.state).into_iter().collect(),
         since: None,
     };
@@ -115,11 +132,11 @@ pub fn document(
         out.facts
             .push(fact(vec![of.registered_seq], "title", "Title", title));
     }
-    let acts = course::acts(&chronicle);
+    let acts = course::acts(chronicle);
     let (since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) = acts.iter().partition(|act| act.is_since);
     let table = |key, title, of: &[&Act<'_>]| course::table(key, title, of, source.state);
     out.head.since = Some(table("since", "Guardrails, drift, rollbacks", &since));
-    out.parts = parts(&chronicle, &all);
+    out.parts = parts(chronicle, &all, said);
     let mut changes = Chapter::new(
         "changes",
         "Who did what",
@@ -134,12 +151,12 @@ pub fn document(
         "What was recorded",
         "Entries by kind, the bulk too.",
     );
-    plans.table_or(kinds(&chronicle), "nothing is on record");
+    plans.table_or(kinds(chronicle), "nothing is on record");
     out.appendices = vec![changes, plans];
     source.finish(out)
 }
 
-fn parts(chronicle: &Chronicle, all: &[Tally]) -> Vec<Chapter> {
+fn parts(chronicle: &Chronicle, all: &[Tally], said: &[AnsweredValues]) -> Vec<Chapter> {
     let mut denominators = Chapter::new(
         "denominators",
         "What was begun, and what came of it",
@@ -175,23 +192,29 @@ fn parts(chronicle: &Chronicle, all: &[Tally]) -> Vec<Chapter> {
     );
     iterations.table_or(ITERATIONS.of(chronicle, |_| true), "no iteration ended");
     iterations.table_or(REPORTS.of(chronicle, |_| true), "no report was published");
-    let mut values = part(
+    let mut worth = part(
         "values",
         "Values and audits",
-        "What was estimated, and whether it transfers.",
+        "What was estimated, as clover estimate shows it now, and whether it transfers.",
     );
-    values.table_or(
-        estimate::AUDITS.of(chronicle, |_| true),
+    worth.table_or(
+        values::audits(chronicle),
         "no audit of transport is on record",
     );
-    values.table_or(
-        estimate::VALUES.of(chronicle, |_| true),
-        "no estimate is on record",
-    );
-    for table in values.tables.iter_mut().filter(|of| of.key == "values") {
-        table.plot = None;
-    }
-    vec![denominators, gates, iterations, values]
+    estimate::newest(&mut worth, said);
+    vec![denominators, gates, iterations, worth]
+}
+
+/// What may be claimed of each gate that was decided, in the words of its grade.
+fn gate_answers(source: &ReportSource<'_>, chronicle: &Chronicle) -> Vec<String> {
+    let decided = distinct(chronicle, |payload| match payload {
+        Payload::GateDecided(said) => Some(said.gate.to_string()),
+        _ => None,
+    });
+    let claims = verdict::graded_claims(source.state);
+    let own = claims.filter(|(id, _)| decided.iter().any(|(name, _)| name == id.as_str()));
+    own.map(|(id, said)| format!("Gate {id}: {}", said.words))
+        .collect()
 }
 
 /// Entries for which `key` gives a name, once a name.
@@ -215,15 +238,116 @@ fn seqs_of(found: &[(String, &ChronicleEntry)]) -> Vec<u64> {
     found.iter().map(|(_, entry)| entry.seq).collect()
 }
 
-fn tallies(chronicle: &Chronicle) -> Vec<Tally> {
+fn tallies(chronicle: &Chronicle, state: &State, experiment: &ExperimentId) -> Vec<Tally> {
     vec![
         gates(chronicle),
         iterations(chronicle),
         candidates(chronicle),
         sealed(chronicle),
         confirm(chronicle),
+        designs(chronicle, state, experiment),
+        probes(chronicle, state, experiment),
+        charges(chronicle, experiment),
         audits(chronicle),
     ]
+}
+
+/// Designs of labels, of which those without a label are open.
+fn designs(chronicle: &Chronicle, state: &State, experiment: &ExperimentId) -> Tally {
+    let known = state.fold::<Designs>().by_experiment.get(experiment);
+    let of = |name: &DesignId| known.and_then(|known| known.designs.get(name));
+    let registered = distinct(chronicle, |payload| match payload {
+        Payload::LabelDesignRegistered(said) => Some(said.design.to_string()),
+        _ => None,
+    });
+    let mut tally = Tally {
+        what: "label designs",
+        begun: seqs_of(&registered),
+        ended: 0,
+        says: String::new(),
+    };
+    let (mut open, mut sealed, mut revealed) = (0, 0, 0);
+    for (name, _) in &registered {
+        let name: Option<DesignId> = name.parse().ok();
+        if let Some(design) = name.as_ref().and_then(of) {
+            open += design.open;
+            sealed += design.sealed;
+            revealed += design.revealed;
+            tally.ended += u64::from(design.open + design.sealed > 0);
+        }
+    }
+    tally.says = format!(
+        "{}, {}, {revealed} of them revealed",
+        counted(open, "open label", "open labels"),
+        counted(sealed, "sealed label", "sealed labels"),
+    );
+    tally
+}
+
+/// Designs for audits: labels that were sealed, or revealed, and no audit reads.
+fn probes(chronicle: &Chronicle, state: &State, experiment: &ExperimentId) -> Tally {
+    let registered = distinct(chronicle, |payload| match payload {
+        Payload::LabelDesignRegistered(said) if said.purpose == DesignPurpose::Audit => {
+            Some(said.design.to_string())
+        }
+        _ => None,
+    });
+    let audited = distinct(chronicle, |payload| match payload {
+        Payload::TransportTested(said) => Some(said.design.to_string()),
+        Payload::EnvironmentsTested(said) => Some(said.design.to_string()),
+        _ => None,
+    });
+    let audited: BTreeSet<&String> = audited.iter().map(|(name, _)| name).collect();
+    let known = state.fold::<Designs>().by_experiment.get(experiment);
+    let left = registered
+        .iter()
+        .filter(|(name, _)| !audited.contains(name));
+    let (mut waiting, mut seen) = (0, 0);
+    for (name, _) in left.clone() {
+        let name: Option<DesignId> = name.parse().ok();
+        let design = name.and_then(|name| known?.designs.get(&name));
+        let Some(design) = design else { continue };
+        let is_seen = design.open + design.revealed > 0;
+        seen += u64::from(is_seen);
+        waiting += u64::from(!is_seen && design.sealed > 0);
+    }
+    Tally {
+        what: "designs for audits",
+        begun: seqs_of(&registered),
+        ended: (registered.len() - left.count()) as u64,
+        says: format!(
+            "{seen} with labels that could be seen and no audit, {waiting} sealed and not opened"
+        ),
+    }
+}
+
+/// Charges for sealed labels, of which those that no entry names paid for nothing.
+fn charges(chronicle: &Chronicle, experiment: &ExperimentId) -> Tally {
+    // What `confirm unseal` charges names the experiment: an account belongs to none.
+    let end = format!(" of {experiment}: ");
+    let entries = chronicle.of(Kind::BudgetCharged).filter(|entry| {
+        let named = match &entry.event.payload {
+            Payload::BudgetCharged(said) => said.purpose.as_str(),
+            _ => "",
+        };
+        entry.event.experiment() == Some(experiment)
+            || chronicle.charged.contains_key(&entry.event.id)
+            || named.starts_with("unseal ") && named.contains(&end)
+    });
+    let charges: Vec<&ChronicleEntry> = entries.collect();
+    let used = charges
+        .iter()
+        .filter(|entry| chronicle.charged.contains_key(&entry.event.id));
+    let used = used.count() as u64;
+    Tally {
+        what: "charges for sealed labels",
+        begun: charges.iter().map(|entry| entry.seq).collect(),
+        ended: used,
+        says: format!(
+            "{} that paid for labels",
+            counted(used, "charge", "charges")
+        ),
+    }
 }
 
 fn gates(chronicle: &Chronicle) -> Tally {
@@ -244,11 +368,15 @@ fn gates(chronicle: &Chronicle) -> Tally {
         begun: seqs_of(&planned),
         ended: ended.count() as u64,
         says: format!(
-            "{} opened, {} looks, {} decided, {} promotions",
+            "{} opened, {}, {} decided, {}",
             chronicle.count(Kind::GateOpened),
-            chronicle.count(Kind::GateLooked),
+            counted(chronicle.count(Kind::GateLooked), "look", "looks"),
             chronicle.count(Kind::GateDecided),
-            chronicle.count(Kind::PromotionIssued)
+            counted(
+                chronicle.count(Kind::PromotionIssued),
+                "promotion",
+                "promotions"
+            )
         ),
     }
 }
@@ -296,10 +424,14 @@ fn candidates(chronicle: &Chronicle) -> Tally {
         begun: seqs_of(&proposed),
         ended: ended as u64,
         says: format!(
-            "{} candidates put to criteria, {} accepted, {} rejections, {} withdrawn",
-            put.len(),
+            "{} put to criteria, {} accepted, {}, {} withdrawn",
+            counted(put.len() as u64, "candidate", "candidates"),
             chronicle.count(Kind::PatchAccepted),
-            chronicle.count(Kind::PatchRejected),
+            counted(
+                chronicle.count(Kind::PatchRejected),
+                "rejection",
+                "rejections"
+            ),
             chronicle.count(Kind::PatchWithdrawn)
         ),
     }
@@ -328,9 +460,8 @@ fn confirm(chronicle: &Chronicle) -> Tally {
         begun: seqs_of(&sealed),
         ended: chronicle.count(Kind::ConfirmUnsealed),
         says: format!(
-            "confirm labels opened {} times, {} charges to budgets",
-            chronicle.count(Kind::ConfirmUnsealed),
-            chronicle.count(Kind::BudgetCharged)
+            "confirm labels opened {}",
+            times(chronicle.count(Kind::ConfirmUnsealed))
         ),
     }
 }
@@ -359,6 +490,13 @@ fn audits(chronicle: &Chronicle) -> Tally {
         begun: all.iter().map(|entry| entry.seq).collect(),
         ended: all.len() as u64,
         says: says.collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        many => format!("{many} times"),
     }
 }
 

@@ -3,11 +3,17 @@
 use crate::event::Kind;
 use crate::event::Payload;
 use crate::event::id::ManifestId;
+use crate::event::payload::decision::Grade;
+use crate::event::payload::gate::Reading;
+use crate::event::payload::manifest::Manifest;
+use crate::event::payload::manifest::Side;
+use crate::event::payload::manifest::Test;
 use crate::ground::digest::Digest;
 use crate::num::Finite;
 use crate::projection::bundle::Cell;
 use crate::projection::bundle::Plot;
 use crate::projection::bundle::Table;
+use crate::projection::manifests::Manifests;
 use crate::report::document::Chapter;
 use crate::report::document::Document;
 use crate::report::document::DocumentHead;
@@ -15,6 +21,7 @@ use crate::report::document::ReportKind;
 use crate::session::SessionError;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
+use crate::session::gate::error::GateError;
 use crate::view::gate::facts::GateFacts;
 use crate::view::gate::page::Page;
 use crate::view::report::course;
@@ -57,16 +64,22 @@ const DEVIATIONS: PickedTable = PickedTable {
     plot: None,
 };
 
-/// The report of a gate.
+/// The report of a gate; of one that is registered and not open, of its plan.
 ///
 /// # Errors
-/// [`SessionError`]: it is not open, its entries make another gate, or the log cannot be read.
+/// [`SessionError`]: it is not registered, its entries make another gate, or the log cannot be read.
 pub fn document(source: &ReportSource<'_>, id: &ManifestId) -> Result<Document, SessionError> {
-    let facts = Page::read(source.ledger, source.state, id)?.checked_facts()?;
+    let page = match Page::read(source.ledger, source.state, id) {
+        Err(SessionError::Gate(error)) if matches!(*error, GateError::NotOpen(_)) => {
+            return registered(source, id)?.ok_or(SessionError::Gate(error));
+        }
+        page => page?,
+    };
+    let facts = page.checked_facts()?;
     let chronicle = source.chronicle(facts.experiment.as_ref())?;
     let acts = acts(&chronicle, id, &facts);
     let (since, people): (Vec<&Act<'_>>, Vec<&Act<'_>>) = acts.iter().partition(|act| act.is_since);
-    let mut out = Document::new(ReportKind::Gate, id.as_str(), head(&facts));
+    let mut out = Document::new(ReportKind::Gate, id.as_str(), head(&facts, page.missing()));
     if let Some(experiment) = &facts.experiment {
         let value = Cell::text(experiment.as_str());
         out.facts.push(fact(
@@ -85,37 +98,138 @@ pub fn document(source: &ReportSource<'_>, id: &ManifestId) -> Result<Document, 
     ));
     out.head.separation.extend(course::policy(source.state));
     out.parts = vec![
-        plan(&chronicle, id),
-        looks(&facts),
+        plan(&chronicle, id, &page),
+        looks(&facts, &page),
         ending(&facts),
         departures(&chronicle, &facts),
     ];
+    let mut units = Chapter::new(
+        "units",
+        "Every unit",
+        "Each observed unit in its order, with the entry that says it. A missing draw counts as the worst for the candidate.",
+    );
+    units.table_or(observed(&page, &facts), "no unit is observed");
+    out.appendices.push(units);
     Ok(source.finish(out)?)
 }
 
-fn head(facts: &GateFacts) -> DocumentHead {
+/// The report of a gate whose plan is registered and that nobody opened; `None` where no such plan is on record.
+fn registered(
+    source: &ReportSource<'_>,
+    id: &ManifestId,
+) -> Result<Option<Document>, SessionError> {
+    let records = &source.state.fold::<Manifests>().by_id;
+    let Some(record) = records.get(id) else {
+        return Ok(None);
+    };
+    let manifest = record.versions.last().map(|version| &version.manifest);
+    let Some(manifest) = manifest.filter(|manifest| manifest.test.is_some()) else {
+        return Ok(None);
+    };
+    let chronicle = source.chronicle(record.experiment.as_ref())?;
+    let digests = digests(&chronicle, id);
+    let own = chronicle.entries.iter().filter_map(|entry| {
+        let payload = &entry.event.payload;
+        let verb = match payload {
+            Payload::ManifestRegistered(_) if self::manifest(payload) == Some(id) => {
+                "registered the plan"
+            }
+            Payload::ManifestAmended(_) if self::manifest(payload) == Some(id) => {
+                "amended the plan"
+            }
+            Payload::ManifestCountersigned(said) if digests.contains(&said.digest) => {
+                "countersigned the plan"
+            }
+            _ => return None,
+        };
+        Some(Act {
+            entry,
+            verb,
+            subject: id.to_string(),
+            said: String::new(),
+            is_since: false,
+        })
+    });
+    let acts: Vec<Act<'_>> = own.collect();
+    let people: Vec<&Act<'_>> = acts.iter().collect();
+    let claim = manifest.hypothesis.claim.as_str().trim_end_matches('.');
+    let first = record.versions.first().map_or(0, |version| version.seq);
+    let is_replaced = record.superseded_by.is_some();
+    let head = DocumentHead {
+        answer: "Not decided: it is registered, and nobody opened it. Nothing may be claimed."
+            .to_owned(),
+        people: Some(course::table(
+            "people",
+            "Acts in their order",
+            &people,
+            source.state,
+        )),
+        period: format!("Its plan was registered at seq {first}."),
+        rest: vec![
+            format!("Its plan asks: {claim}."),
+            if is_replaced {
+                "Another plan replaced it.".to_owned()
+            } else {
+                "No unit is observed, and no look is recorded.".to_owned()
+            },
+        ],
+        separation: course::policy(source.state).into_iter().collect(),
+        since: None,
+    };
+    let mut out = Document::new(ReportKind::Gate, id.as_str(), head);
+    let mut part = planned(&chronicle, id);
+    part.tables.extend(arms(manifest, first));
+    out.parts = vec![part];
+    Ok(Some(source.finish(out)?))
+}
+
+/// What a plan that nobody opened compares.
+fn arms(manifest: &Manifest, seq: u64) -> Option<Table> {
+    let columns = [("role", "role"), ("id", "name"), ("digest", "digest")];
+    let mut table = Table::new("arms", "What is compared", &columns);
+    for arm in manifest.arms.iter().flatten() {
+        let cells = vec![
+            Cell::text(word(&arm.role)),
+            Cell::text(arm.id.as_str()),
+            Cell::text(arm.artifact_digest.to_hex()),
+        ];
+        table.row(seq, cells);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn head(facts: &GateFacts, missing: u64) -> DocumentHead {
     let asked = facts.plan.as_ref().map_or_else(
         || "The plan in force is not on record.".to_owned(),
         |plan| {
             let claim = plan.hypothesis.claim.as_str().trim_end_matches('.');
-            format!("Asked was, as registered before: {claim}.")
+            format!("Its plan asked, before anything was observed: {claim}.")
         },
     );
-    let evidence = format!(
+    let mut evidence = format!(
         "It rests on {} and {}.",
         counted(facts.n, "observed unit", "observed units"),
-        counted(facts.looks.len() as u64, "recorded look", "recorded looks")
+        counted(facts.looks.len() as u64, "recorded look", "recorded looks"),
     );
-    let grade = facts
+    if missing > 0 {
+        evidence.push_str(&format!(
+            " {} missing: each counts as the worst for the candidate.",
+            counted(missing, "draw is", "draws are")
+        ));
+    }
+    let graded = facts
         .grade
-        .map(|grade| format!("Its grade now is {}.", word(&grade)));
+        .filter(|grade| facts.n > 0 || *grade == Grade::Void);
+    let grade = graded.map(|grade| format!("Its grade now is {}.", word(&grade)));
+    let test = facts.plan.as_ref().and_then(|plan| plan.test.as_ref());
+    let sides = test.map(sides);
     let not =
         "Nothing is claimed of other units, judges or times than those of the plan.".to_owned();
     let ended = facts.decided.map_or_else(
         || "It is not decided.".to_owned(),
         |of| format!("It was decided at seq {}.", of.seq),
     );
-    let rest = [Some(asked), Some(evidence), grade, Some(not)];
+    let rest = [Some(asked), Some(evidence), sides, grade, Some(not)];
     DocumentHead {
         answer: facts.answer.text.clone(),
         people: None,
@@ -124,6 +238,20 @@ fn head(facts: &GateFacts) -> DocumentHead {
         separation: Vec::new(),
         since: None,
     }
+}
+
+/// At which level the test and the intervals hold, and how many sides each has.
+fn sides(test: &Test) -> String {
+    let level = test.alpha_micro;
+    if test.side == Side::TwoSided {
+        return format!(
+            "The test has two sides, and so have the intervals, at error rate {level}."
+        );
+    }
+    format!(
+        "The test has one side, at error rate {level}. An interval has two, together at that rate: the test may decide \
+         while the interval holds the margin."
+    )
 }
 
 /// The manifest that an entry of a plan is of.
@@ -174,10 +302,13 @@ fn acts<'c>(chronicle: &'c Chronicle, id: &ManifestId, facts: &GateFacts) -> Vec
                 ("deviated", said.what.as_str().to_owned())
             }
             Payload::GateOpened(said) if said.gate == *id => ("opened", String::new()),
-            Payload::GateDecided(said) if said.gate == *id => ("decided", word(&said.outcome)),
-            Payload::GateEstimated(said) if said.gate == *id => {
-                ("estimated beside it", format!("{} labels", said.labels))
+            Payload::GateDecided(said) if said.gate == *id => {
+                ("decided", word(&said.outcome).replace('_', " "))
             }
+            Payload::GateEstimated(said) if said.gate == *id => (
+                "estimated beside it",
+                counted(said.labels.value(), "label", "labels"),
+            ),
             Payload::GateContinued(said) if said.parent == *id => {
                 ("continued", said.gate.to_string())
             }
@@ -193,30 +324,57 @@ fn acts<'c>(chronicle: &'c Chronicle, id: &ManifestId, facts: &GateFacts) -> Vec
             ),
             Payload::KeyCompromised(said) => (
                 "declared compromised",
-                format!("key {}: {}", said.key_id, said.reason.as_str()),
+                format!(
+                    "{}: {}",
+                    course::key_named(&said.key_id),
+                    said.reason.as_str()
+                ),
             ),
             _ => return None,
         })
     };
-    let entries = chronicle.entries.iter();
-    let found = entries.filter_map(|entry| {
-        let (verb, said) = step(entry)?;
-        let is_step = matches!(
-            entry.event.kind(),
-            Kind::PromotionIssued | Kind::GateEstimated
-        );
-        Some(Act {
-            entry,
-            verb,
-            subject: id.to_string(),
-            said,
-            is_since: entry.seq > decided && !is_step,
-        })
-    });
-    found.collect()
+    let each = chronicle.entries.iter();
+    let each = each.filter_map(|entry| Some((entry, step(entry)?)));
+    each.map(|(entry, (verb, said))| act(entry, (verb, said), (id, decided)))
+        .collect()
 }
 
-fn plan(chronicle: &Chronicle, id: &ManifestId) -> Chapter {
+/// What was done, and whether it came of the decision at `decided`.
+fn act<'c>(
+    entry: &'c ChronicleEntry,
+    (verb, said): (&'static str, String),
+    (id, decided): (&ManifestId, u64),
+) -> Act<'c> {
+    let kind = entry.event.kind();
+    let is_step = matches!(kind, Kind::PromotionIssued | Kind::GateEstimated);
+    Act {
+        entry,
+        verb,
+        subject: id.to_string(),
+        said,
+        is_since: entry.seq > decided && !is_step,
+    }
+}
+
+fn plan(chronicle: &Chronicle, id: &ManifestId, page: &Page<'_>) -> Chapter {
+    let mut part = planned(chronicle, id);
+    let columns = [("what", "what"), ("says", "says")];
+    let mut table = Table::new(
+        "terms",
+        "The plan in force, and how far it has come",
+        &columns,
+    );
+    let own = chronicle.entries.iter();
+    let own = own.filter(|entry| manifest(&entry.event.payload) == Some(id));
+    let events: Vec<u64> = own.map(|entry| entry.seq).collect();
+    for (what, says) in page.terms() {
+        table.row_of(events.clone(), vec![Cell::text(what), Cell::text(says)]);
+    }
+    part.table_or(table, "no version of the plan is in force");
+    part
+}
+
+fn planned(chronicle: &Chronicle, id: &ManifestId) -> Chapter {
     let mut part = Chapter::new(
         "plan",
         "What was planned",
@@ -230,20 +388,57 @@ fn plan(chronicle: &Chronicle, id: &ManifestId) -> Chapter {
     part
 }
 
-fn looks(facts: &GateFacts) -> Chapter {
+/// Every unit with its entry: the mean difference of its draws, and the draws that are missing.
+fn observed(page: &Page<'_>, facts: &GateFacts) -> Table {
+    let columns = [
+        ("t", "order"),
+        ("unit", "unit"),
+        ("difference", "mean difference"),
+        ("baseline_missing", "baseline draws missing"),
+        ("candidate_missing", "candidate draws missing"),
+    ];
+    let mut table = Table::new("units", "Observed units, candidate less baseline", &columns);
+    let plan = facts.plan.as_ref().and_then(|plan| plan.metric.as_ref());
+    let draws = plan.map_or(1, |metric| metric.repeats.value().max(1));
+    for (seq, said) in page.observed() {
+        let first = said.readings.first();
+        let mean = |one: &Reading| one.delta_micro.value() as f64 / 1e6 / draws as f64;
+        let lacks = |of: fn(&Reading) -> usize| {
+            Cell::count(said.readings.iter().map(|one| of(one) as u64).sum())
+        };
+        let cells = vec![
+            said.t.into(),
+            Cell::text(said.unit.as_str()),
+            Cell::maybe(first, |one| Cell::number(mean(one))),
+            lacks(|one| one.baseline_missing.as_ref().map_or(0, Vec::len)),
+            lacks(|one| one.candidate_missing.as_ref().map_or(0, Vec::len)),
+        ];
+        table.row(*seq, cells);
+    }
+    table
+}
+
+fn looks(facts: &GateFacts, page: &Page<'_>) -> Chapter {
     let mut part = Chapter::new(
         "looks",
         "What was seen",
         "Every recorded look: the evidence, the p value that holds at any number of looks, and the interval of the effect.",
     );
+    let observed = page.observed();
+    let ends = [observed.first(), observed.last()];
+    let mut events: Vec<u64> = ends.into_iter().flatten().map(|(seq, _)| *seq).collect();
+    events.dedup();
     part.fact(
-        vec![
-            facts.opened_seq,
-            facts.decided.map_or(facts.opened_seq, |of| of.seq),
-        ],
+        events.clone(),
         "observed",
         "Units observed",
         Cell::count(facts.n),
+    );
+    part.fact(
+        events,
+        "missing",
+        "Draws missing",
+        Cell::count(page.missing()),
     );
     let columns = [
         ("n", "units"),
@@ -322,10 +517,18 @@ fn ending(facts: &GateFacts) -> Chapter {
         );
     }
     for of in &facts.promotions {
-        let standing = of.revoked_seq.map_or_else(
-            || "stands".to_owned(),
-            |seq| format!("revoked at seq {seq}"),
-        );
+        let standing = match (of.revoked_seq, facts.grade) {
+            (Some(seq), _) => format!("revoked at seq {seq}"),
+            (None, Some(Grade::Void)) => {
+                "on record, and VOID: the grade of its gate is void now, so nothing may rest on it"
+                    .to_owned()
+            }
+            (None, Some(Grade::Exploratory)) => {
+                "on record, and its gate is exploratory now: nothing may be claimed by it"
+                    .to_owned()
+            }
+            (None, _) => "stands".to_owned(),
+        };
         let events = [Some(of.seq), of.revoked_seq]
             .into_iter()
             .flatten()

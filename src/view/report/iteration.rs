@@ -4,21 +4,46 @@ use std::collections::BTreeSet;
 
 use crate::event::Kind;
 use crate::event::Payload;
-use crate::ledger::LedgerError;
+use crate::event::id::IterationId;
 use crate::projection::bundle::Bundle;
+use crate::projection::newest;
 use crate::report::document::Document;
 use crate::report::iteration;
+use crate::session::SessionError;
 use crate::session::chronicle::Chronicle;
+use crate::session::iterate::bench;
+use crate::view::answer::Answer;
+use crate::view::iterate::show;
 use crate::view::report::course;
 use crate::view::report::course::Act;
 use crate::view::report::made::ReportSource;
 
-/// The document of an iteration.
+/// What `clover iterate show` answers about an iteration.
 ///
 /// # Errors
-/// [`LedgerError`].
-pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, LedgerError> {
+/// [`SessionError`]: it is not known, or the log cannot be read.
+pub(super) fn answer(source: &ReportSource<'_>, id: &IterationId) -> Result<Answer, SessionError> {
+    let below = source.through_seq + 1;
+    let record = bench::recorded(source.ledger, id, below)?;
+    let closed = record.closed.as_ref().map(|of| of.seq);
+    let through = closed.unwrap_or(source.through_seq);
+    let tainted =
+        newest::tainted_through(source.ledger, source.state, &record.experiment, through)?;
+    Ok(show::answered(&record, tainted))
+}
+
+/// The document of an iteration: it begins with what `clover iterate show` answers.
+///
+/// # Errors
+/// [`SessionError`].
+pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, SessionError> {
     let mut out = iteration::document(bundle);
+    let answer = answer(source, &bundle.iteration)?;
+    let decided = std::mem::replace(&mut out.head.answer, answer.text);
+    // What became of each patch, where the answer does not name them.
+    if !decided.starts_with("Accepted") {
+        out.head.rest.insert(0, decided);
+    }
     let chronicle = source.chronicle(Some(&bundle.experiment))?;
     let acts = course::acts(&chronicle);
     let name = bundle.iteration.as_str();
@@ -68,7 +93,7 @@ pub fn document(source: &ReportSource<'_>, bundle: &Bundle) -> Result<Document, 
         source.state,
     );
     out.head.since = Some(since);
-    source.finish(out)
+    Ok(source.finish(out)?)
 }
 
 /// Where the iteration ended: its close, else where it opened.

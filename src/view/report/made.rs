@@ -9,10 +9,13 @@ use crate::projection::bundle::Cell;
 use crate::projection::bundle::Fact;
 use crate::report::document::CitedEntry;
 use crate::report::document::Document;
+use crate::report::document::ReadCheckpoint;
 use crate::session::chronicle;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
 use crate::session::chronicle::ChronicleScope;
+use crate::view::report::withheld;
+use crate::workflow::estimate::terms::BUILD;
 
 /// What a report is made of.
 #[derive(Clone, Copy)]
@@ -55,6 +58,13 @@ impl ReportSource<'_> {
         document.ledger.clone_from(&self.state.keyring.origin);
         document.from_seq = self.from_seq;
         document.through_seq = self.through_seq;
+        document
+            .appendices
+            .extend(withheld::chapter(self, &document)?);
+        let size = self.through_seq + 1;
+        let root = self.ledger.root_at(size)?.to_base64();
+        document.checkpoint = Some(ReadCheckpoint { root, size });
+        document.program = BUILD;
         document.list_entries(|seq| {
             let read = self.ledger.entry(seq)?;
             Ok::<_, LedgerError>(read.map(|read| {
@@ -111,6 +121,14 @@ pub(super) fn counted(n: u64, one: &str, many: &str) -> String {
     } else {
         format!("{n} {many}")
     }
+}
+
+/// A text of at most so many characters: one that is cut ends in an ellipsis, and its entry has the whole.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 /// Positions of entries.

@@ -3,17 +3,23 @@
 
 pub mod change;
 mod course;
+pub mod coverage;
 pub mod documents;
+pub mod erasure;
 pub mod estimate;
 pub mod evidence;
 pub mod experiment;
+pub mod expiry;
 pub mod gate;
 pub mod iteration;
 pub mod made;
 mod picked;
+mod registers;
 pub mod requirements;
 pub mod retention;
 pub mod trail;
+pub mod values;
+mod withheld;
 
 use serde::Serialize;
 
@@ -54,7 +60,7 @@ impl GapShown {
     }
 
     fn sentence(&self) -> String {
-        let title = shown::words(self.part.title());
+        let title = shown::title(self.part.title());
         let (what, why) = (shown::words(&self.what), shown::words(&self.why));
         format!("not shown: {title}: {what} ({why})")
     }
@@ -223,7 +229,7 @@ pub fn summary(bundle: &Bundle, document: &Document) -> View {
 fn lacking(view: &mut View, bundle: &Bundle) {
     for part in &bundle.parts {
         for gap in &part.missing {
-            let title = shown::words(part.title);
+            let title = shown::title(part.title);
             let (what, why) = (shown::words(&gap.what), shown::words(&gap.why));
             view.sentence(format!("not shown: {title}: {what} ({why})"));
         }

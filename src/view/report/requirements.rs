@@ -212,6 +212,118 @@ requirements! {
     Soc2 "PI1.5" "Inputs, items in processing and outputs are stored completely and accurately."
         [RetentionSet SubjectErased]
         "What is kept and what was erased.";
+
+    // ISO/IEC 42001:2023, clauses and Annex A. Numbers differ between summaries: check the standard.
+    Iso42001 "cl. 7.5" "Documented information is created, updated and controlled."
+        [ManifestRegistered ManifestAmended RubricRegistered ReportPublished]
+        "Plans, rubrics and reports, each with its versions, signers and dates.";
+    Iso42001 "cl. 9.1" "Monitoring, measurement, analysis and evaluation."
+        [EstimateRecorded GateDecided GuardrailChecked JudgeDriftChecked]
+        "What was measured, when, on which plan, and what was decided on it.";
+    Iso42001 "cl. 9.2" "Internal audit."
+        [ReviewRecorded AuditAttested]
+        "Reviews of ranges of the log, and verifications that an auditor signed.";
+    Iso42001 "cl. 10.2" "Nonconformity and corrective action."
+        [DeploymentRolledBack ExploitDiscovered PromotionRevoked ScoreConflict]
+        "Rollbacks, exploits, revoked promotions and contradictions, each with its reason.";
+    Iso42001 "A.6.2.4" "Verification and validation of the AI system."
+        [GateDecided GateEvaluated TransportTested EnvironmentsTested QualificationRecorded]
+        "Tests with thresholds that were fixed before, and their verdicts.";
+    Iso42001 "A.6.2.6" "Operation and monitoring of the AI system."
+        [DeploymentActivated GuardrailChecked JudgeDriftChecked RecalibrationCompleted]
+        "What runs, and checks of it on live rows.";
+    Iso42001 "A.6.2.7" "Technical documentation of the AI system."
+        [JudgeRegistered RubricRegistered ManifestRegistered ReportPublished]
+        "Documentation of judge and evaluation. That of the system itself is not in this ledger.";
+    Iso42001 "A.6.2.8" "Recording of event logs."
+        [LedgerCreated RulebookAdopted LogKeyRotated]
+        "The log of the evaluation, signed and append-only. The run-time log of the system is not in this ledger.";
+    Iso42001 "A.7.4" "Quality of data for AI systems."
+        [SplitsFormed LabelProcessAudited LabelDesignRegistered ScoreConflict]
+        "How rows were split, how labels were drawn and came about.";
+    Iso42001 "A.7.5" "Data provenance."
+        [DataIngested LabelDesignRegistered]
+        "Each file that was taken in, by digest, with the root of its rows.";
+    Iso42001 "A.8.3" "External reporting of adverse impacts by interested parties."
+        []
+        "reports of outside parties are not taken in by this ledger";
+    Iso42001 "A.8.4" "Communication of incidents to users."
+        []
+        "messages to users are outside of a ledger, and no event of the catalogue is one";
+
+    // ISO/IEC 23894:2023, clause 6.
+    Iso23894 "cl. 6.4" "Risks are identified, analysed and evaluated."
+        [SlicesClassified BatteryEvaluated ExploitDiscovered BridgeAssessed LabelProcessAudited]
+        "Stakes by slice, attacks, exploits, and assessments of what labels stand for.";
+    Iso23894 "cl. 6.5" "Risks are treated."
+        [PatchAccepted AssumptionWaived AssumptionCountersigned RegimeSelected DeploymentRolledBack]
+        "Accepted patches, waivers of two keys with an end, restricted use of scores, rollbacks.";
+    Iso23894 "cl. 6.6" "Risks are monitored and reviewed."
+        [GuardrailChecked JudgeDriftChecked ReviewRecorded]
+        "Checks of what runs, and reviews.";
+    Iso23894 "cl. 6.7" "Risks are recorded and reported."
+        [ReportPublished AuditAttested ExploitDiscovered]
+        "Published reports and attestations; the register is an extract from the log.";
+
+    // FDA: predetermined change control plans, final guidance of August 2025; GMLP, principle 10.
+    Pccp "Description of modifications" "The planned modifications, each specific and verifiable."
+        [IterationOpened RubricRegistered PatchProposed]
+        "Patches within a fixed grammar, by family. Modifications of the judge alone, not of a device.";
+    Pccp "Modification protocol" "Methods of data, retraining, performance evaluation and update, with acceptance criteria."
+        [ManifestRegistered IterationOpened GateEvaluated CandidatesSealed ConfirmUnsealed]
+        "Plans with thresholds and splits, and criteria P0 to P10 as they were applied.";
+    Pccp "Impact assessment" "Benefits and risks of each modification, and of their cumulation."
+        [GateEvaluated BatteryEvaluated ScoresRecomputed TransportTested]
+        "Criteria on slices, attacks and other environments. Risks to patients are outside of a ledger.";
+    Pccp "GMLP 10" "Deployed models are monitored, and risks of retraining managed."
+        [GuardrailChecked JudgeDriftChecked RecalibrationCompleted DeploymentRolledBack]
+        "Checks of what runs, recalibrations, rollbacks.";
+    Pccp "Labelling" "Users are told of modifications and of their performance."
+        []
+        "what users are told is outside of a ledger";
+
+    // SR 26-2, which took the place of SR 11-7 on 17 April 2026. Generative AI is out of its scope; risk management is still expected.
+    Sr262 "Development" "Purpose, design, data and limits of a model are documented."
+        [JudgeRegistered RubricRegistered CalibratorFitted DataIngested]
+        "Judges with model, prompt and decoding, rubrics, calibrators and their data.";
+    Sr262 "Validation" "A model is validated in proportion to its materiality."
+        [TransportTested EnvironmentsTested JudgeCompared GateDecided QualificationRecorded]
+        "Audits on fresh labels, comparisons, decided gates, and this program on reference numbers.";
+    Sr262 "Monitoring" "Performance is monitored while a model is in use."
+        [JudgeDriftChecked GuardrailChecked RecalibrationCompleted]
+        "Drift on anchors, guardrails, recalibrations.";
+    Sr262 "Effective challenge" "Competent people who did not develop a model challenge it."
+        [ReviewRecorded ApprovalGranted ApprovalRefused PatchRejected AuditAttested]
+        "Reviews, approvals, refusals and rejections by key. The appendix of people shows which roles one person holds.";
+    Sr262 "Materiality" "Effort follows the materiality of a model."
+        [SlicesClassified ManifestRegistered]
+        "Stakes by slice, as they were registered before data were seen.";
+    Sr262 "Inventory" "An inventory of models in use is kept."
+        [JudgeRegistered CalibratorFitted DeploymentActivated]
+        "The part about the inventory lists judges and calibrators. Other models of the firm are outside of a ledger.";
+
+    // Regulation (EU) 2016/679.
+    Gdpr "Art. 5(1)(c), (e)" "Data are minimised, and kept no longer than needed."
+        [RetentionSet SubjectErased DataIngested]
+        "How long classes are kept, what was erased. Texts are taken in encrypted, under a key for each subject.";
+    Gdpr "Art. 5(2)" "Accountability: the principles are kept, and that can be shown."
+        [LedgerCreated DataRead RetentionSet SubjectErased]
+        "Each read, retention and erasure is an entry with its signer and purpose.";
+    Gdpr "Art. 17" "Erasure on request, unless an exception applies."
+        [SubjectErased]
+        "Each erasure with its basis; clover report erasure gives all that is on record of one. Whether an exception applies is for people to judge.";
+    Gdpr "Art. 25" "Data protection by design and by default."
+        [DataIngested LabelSealed DataRead]
+        "Private texts and sealed labels are encrypted when they come in, and each opening is an entry.";
+    Gdpr "Art. 30" "Records of processing activities."
+        []
+        "the register of processing activities is outside of a ledger";
+    Gdpr "Art. 32" "Security of processing."
+        [KeyAdded KeyRetired KeyCompromised LabelSealed]
+        "Keys and their end, and what is sealed. Security of machines is not recorded.";
+    Gdpr "Art. 35" "Data protection impact assessment."
+        []
+        "an impact assessment is a document of people, and none is taken in";
 }
 
 /// The requirements of one report.
@@ -255,6 +367,7 @@ mod tests {
             ReportKind::AnnexIv,
             ReportKind::Part11,
             ReportKind::Soc2,
+            ReportKind::Iso42001,
         ] {
             assert!(of(report).count() >= 10, "{}", report.as_str());
         }

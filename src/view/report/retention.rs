@@ -16,8 +16,10 @@ use crate::report::document::ReportKind;
 use crate::session::chronicle::Chronicle;
 use crate::session::chronicle::ChronicleEntry;
 use crate::session::chronicle::holder;
+use crate::session::expiry as dated;
 use crate::view::report::course;
 use crate::view::report::experiment;
+use crate::view::report::expiry;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
 use crate::view::report::made::period;
@@ -36,14 +38,20 @@ pub fn document(source: &ReportSource<'_>) -> Result<Document, LedgerError> {
     let erased = chronicle.count(Kind::SubjectErased);
     let head = DocumentHead {
         answer: format!(
-            "{}, and {}.",
-            counted(set, "word on how long a class is kept is on record", "words on how long classes are kept are on record"),
-            counted(erased, "subject was erased", "subjects were erased"),
+            "{} {}.",
+            match set {
+                0 => "No retention period has been set.".to_owned(),
+                set => format!("{} on record.", counted(set, "retention period is", "retention periods are")),
+            },
+            match erased {
+                0 => "No subject was erased".to_owned(),
+                erased => counted(erased, "subject was erased", "subjects were erased"),
+            },
         ),
         people: None,
         period: period(&chronicle),
         rest: vec![
-            "Asked is what is kept for how long, what was erased, on which basis, and what is due.".to_owned(),
+            "This report says what is kept for how long, what was erased, on which basis, and what is due.".to_owned(),
             "Erasing destroys the key of a subject's texts in this ledger; entries, digests and numbers stay.".to_owned(),
             "Nothing is claimed of copies, backups and exports outside of this ledger.".to_owned(),
         ],
@@ -54,6 +62,7 @@ pub fn document(source: &ReportSource<'_>) -> Result<Document, LedgerError> {
     out.parts = vec![
         kept(&chronicle, source),
         erasures(&chronicle, source),
+        dates(source)?,
         standing(&chronicle),
     ];
     source.finish(out)
@@ -139,6 +148,26 @@ fn erasures(chronicle: &Chronicle, source: &ReportSource<'_>) -> Chapter {
     }
     part.table_or(table, "nobody was erased in the range");
     part
+}
+
+/// What expires when, as of the last entry that is read.
+fn dates(source: &ReportSource<'_>) -> Result<Chapter, LedgerError> {
+    let mut part = Chapter::new(
+        "dates",
+        "What expires when",
+        "Everything with a date at the end of the range, the earliest first; clover report expiry holds it against today.",
+    );
+    let Some(now) = source.state.keyring.recorded_at else {
+        return Ok(part);
+    };
+    let list = dated::list(source.ledger, source.state, now)?;
+    let listed: Vec<_> = list.things.iter().collect();
+    part.table_or(
+        expiry::table(&listed, now),
+        "nothing in the range has a date",
+    );
+    expiry::lacking(&mut part, list.logs);
+    Ok(part)
 }
 
 fn standing(chronicle: &Chronicle) -> Chapter {

@@ -20,6 +20,7 @@ use crate::session::chronicle::BULK;
 use crate::view::report::course;
 use crate::view::report::made::ReportSource;
 use crate::view::report::made::counted;
+use crate::view::report::made::cut;
 
 /// Characters of what an entry says that a row shows.
 const SAID_MAX: usize = 320;
@@ -197,7 +198,7 @@ fn short(said: &str) -> String {
         }
     });
     let text = words.collect::<Vec<_>>().join(" ");
-    text.chars().take(SAID_MAX).collect()
+    cut(&text, SAID_MAX)
 }
 
 /// Lines as a table.
@@ -284,7 +285,7 @@ pub fn document(source: &ReportSource<'_>, filter: &TrailFilter) -> Result<Docum
     let table = table(&all);
     let mut part = Chapter::new(
         "trail",
-        "Entries",
+        "Entries in order",
         "Each entry with who signed it, when, and what it says.",
     );
     part.table_or(

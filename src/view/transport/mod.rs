@@ -17,6 +17,7 @@ use crate::event::payload::environment::EnvironmentsTested;
 use crate::event::payload::estimated::AuditObstacle;
 use crate::event::payload::estimated::TransportState;
 use crate::ground::digest::Digest;
+use crate::ground::shell;
 use crate::num::Count;
 use crate::num::Finite;
 use crate::num::Micro;
@@ -170,6 +171,8 @@ pub struct Audits<'a> {
     pub terms: &'a AuditTerms,
     /// What the record says against a claim.
     pub basis: &'a ClaimBasis,
+    /// What rests on entries of a compromised key, a sentence each.
+    pub tainted: Vec<String>,
     /// Policies that are planned to be audited and have no probe.
     pub missing: Vec<String>,
 }
@@ -271,10 +274,11 @@ impl Audits<'_> {
         }
         let is_said =
             |of: &TransportTested| matches!(of.state, TransportState::Pass | TransportState::Fail);
-        parts.extend(self.basis.failing().iter().cloned());
+        let against = self.basis.failing().iter().chain(&self.tainted);
+        parts.extend(against.cloned());
         let is_decided =
             self.tested.iter().any(is_said) || environments::is_said(&self.environments);
-        let is_found = is_decided && self.basis.failing().is_empty();
+        let is_found = is_decided && self.basis.failing().is_empty() && self.tainted.is_empty();
         let may_be_claimed = on_record && is_found;
         parts.push(match (on_record, is_found) {
             (false, _) => answer::UNRECORDED.to_owned(),
@@ -366,7 +370,16 @@ impl Audits<'_> {
         if of_environments == Verdict::Fail {
             return view.with_next("clover regime list");
         }
-        view.with_next("clover estimate")
+        view.with_next(next_estimate(tested))
+    }
+}
+
+/// The command that estimates by the scores of the judge that was audited.
+fn next_estimate(tested: &[TransportTested]) -> String {
+    let judge = tested.first().map(|of| &of.terms.judge);
+    match judge.filter(|judge| judge.as_str() != "judge") {
+        Some(judge) => format!("clover estimate --judge {}", shell::word(judge)),
+        None => "clover estimate".to_owned(),
     }
 }
 

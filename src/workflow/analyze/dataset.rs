@@ -33,6 +33,11 @@ impl PromptGap {
         span * (self.first + self.second) as f64 / self.all as f64
     }
 
+    /// Whether the two have scores of the same prompts, evenly drawn.
+    pub fn is_none(&self) -> bool {
+        self.first + self.second + self.uneven == 0
+    }
+
     /// Prompts of both.
     pub fn both(&self) -> usize {
         self.all - self.first - self.second
@@ -58,7 +63,7 @@ impl PromptGaps {
     /// common.
     pub fn between(&self, first: usize, second: usize) -> Option<PromptGap> {
         let gap = self.pair(first, second)?;
-        (gap.both() > 0 && gap.first + gap.second + gap.uneven > 0).then_some(gap)
+        (gap.both() > 0 && !gap.is_none()).then_some(gap)
     }
 
     /// Pairs of policies whose draws are uneven, in order of positions, with the gap between them.

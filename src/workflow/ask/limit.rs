@@ -93,10 +93,13 @@ struct Concurrency {
     quiet_until: Micros,
 }
 
+/// How many units of a bucket an ask takes.
+type UnitCost = fn(TokenNeed) -> u64;
+
 /// The limiter of one endpoint.
 #[derive(Clone, Debug)]
 pub struct Limiter {
-    buckets: Vec<(Bucket, fn(TokenNeed) -> u64)>,
+    buckets: Vec<(Bucket, UnitCost)>,
     concurrency: Concurrency,
     open: u32,
     gate: Micros,
@@ -106,7 +109,7 @@ impl Limiter {
     /// A limiter with the rates of the settings, and at most `max` open at once.
     pub fn new(rates: RateLimits, max: Option<u32>, now: Micros) -> Self {
         let max = max.unwrap_or(CONCURRENCY_MAX).clamp(1, CONCURRENCY_MAX);
-        let parts: [(Option<u64>, fn(TokenNeed) -> u64); 4] = [
+        let parts: [(Option<u64>, UnitCost); 4] = [
             (rates.requests, |_| 1),
             (rates.input, |need| need.input),
             (rates.output, |need| need.output),

@@ -139,6 +139,9 @@ impl ModelAsk {
     }
 
     /// Its canonical bytes.
+    ///
+    /// # Panics
+    /// Never: an ask holds texts and small integers.
     pub fn to_bytes(&self) -> Vec<u8> {
         canon::to_bytes(self).expect("BUG: an ask holds texts and small integers")
     }
@@ -149,6 +152,9 @@ impl ModelAsk {
     }
 
     /// Its key where it holds private text, which nobody without the pepper can guess.
+    ///
+    /// # Panics
+    /// Never: canonical JSON is UTF-8.
     pub fn keyed(&self, pepper: &[u8; 32]) -> Digest {
         let bytes = self.to_bytes();
         let text = std::str::from_utf8(&bytes).expect("BUG: canonical JSON is UTF-8");

@@ -171,6 +171,8 @@ pub struct Gathered {
     pub aside: BTreeMap<usize, (Policy, Source)>,
     /// Clusters that a split keeps for confirm, with the entry that listed each.
     pub confirm: BTreeMap<ItemId, u64>,
+    /// The first label that could be read, of any policy and purpose.
+    pub first_label: Option<u64>,
     /// Probability of a label by each design for audits, in millionths.
     pub inclusions: BTreeMap<DesignId, Micro>,
     /// With what probability rows of the policies that have labels were labelled, or why that is not known.
@@ -493,6 +495,7 @@ impl Walk {
             }
             Payload::LabelRecorded(label) => {
                 let is_probe = label.purpose == LabelPurpose::Audit;
+                self.found.first_label.get_or_insert(seq);
                 let is_new = self.labels.recorded(seq, label);
                 if !is_probe {
                     self.moved(seq);
@@ -509,6 +512,7 @@ impl Walk {
             Payload::LabelSealed(_) => self.sealed += 1,
             Payload::LabelRevealed(label) => {
                 self.sealed = self.sealed.saturating_sub(1);
+                self.found.first_label.get_or_insert(seq);
                 let audit = self.purposes.get(&label.design) == Some(&DesignPurpose::Audit);
                 if audit {
                     self.labels.revealed(seq, label);

@@ -1,12 +1,13 @@
 //! Whether as many rows of a policy are labelled as the designs of its labels draw.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 
 use clover_event::id::DesignId;
 use clover_event::id::ExperimentId;
+use clover_event::id::ItemId;
 use clover_event::payload::label::DesignPurpose;
 use clover_ledger::State;
+use clover_ledger::rulebooks::Question;
 use clover_projection::designs::Designs;
 
 use crate::estimate::rows::Gathered;
@@ -22,8 +23,12 @@ pub struct LabelRate {
 }
 
 /// What each registered design for calibration draws.
-#[derive(Clone, Debug, Default)]
-pub struct LabelRates(BTreeMap<DesignId, LabelRate>);
+#[derive(Clone, Debug)]
+pub struct LabelRates {
+    by_design: BTreeMap<DesignId, LabelRate>,
+    /// Whether labels of rows that are kept for confirm are missing too, as they are by a rulebook below 25.
+    misses_confirm: bool,
+}
 
 /// More or fewer labels of a policy than were drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +63,17 @@ impl LabelRates {
             };
             (of.purpose == DesignPurpose::Calibrate).then(|| (id.clone(), rate))
         });
-        Self(rates.collect())
+        Self {
+            by_design: rates.collect(),
+            misses_confirm: false,
+        }
+    }
+
+    /// As the rulebook in force counts what is missing.
+    #[must_use]
+    pub fn as_asked(mut self, state: &State) -> Self {
+        self.misses_confirm = !state.asks(Question::OpenableRows);
+        self
     }
 
     /// More rows of a policy are labelled by a design than that one can have drawn: each stands for its own labels, and a
@@ -67,8 +82,10 @@ impl LabelRates {
         let of = &gathered.dataset.policies[policy];
         let by_design = gathered.sources[policy].labelled.iter();
         let beyond = by_design.filter_map(|(design, labelled)| {
-            let rate = self.0.get(design)?.most;
-            let units = LabelUnits::of(&of.prompts, labelled);
+            let rate = self.by_design.get(design)?.most;
+            let rows = of.prompts.iter().enumerate();
+            let units =
+                LabelUnits::of(rows.map(|(row, prompt)| (*prompt, labelled.contains(&row))));
             let is_above = shape::is_above_draw(units.all, units.labelled, rate);
             is_above.then(|| units.chosen(&of.name, Some(design.clone()), rate))
         });
@@ -77,12 +94,12 @@ impl LabelRates {
         found
     }
 
-    /// Fewer rows of a policy are labelled than the designs of its labels draw.
+    /// Fewer rows of a policy are labelled than the designs of its labels draw, of those whose labels could be opened.
     fn short_of_the_draw(&self, gathered: &Gathered, policy: usize) -> Option<ChosenLabels> {
         let of = &gathered.dataset.policies[policy];
-        let with_label = |row: &usize| of.labels[*row].is_some();
-        let rows: BTreeSet<usize> = (0..of.len()).filter(with_label).collect();
-        let units = LabelUnits::of(&of.prompts, &rows);
+        let openable =
+            (0..of.len()).filter(|row| self.misses_confirm || !gathered.is_kept(policy, *row));
+        let units = LabelUnits::of(openable.map(|row| (of.prompts[row], of.labels[row].is_some())));
         let least = self.least_rate(gathered, policy);
         let least = least.filter(|_| units.labelled > 0)?;
         let is_below = shape::is_below_draw(units.all, units.labelled, least);
@@ -94,9 +111,21 @@ impl LabelRates {
     fn least_rate(&self, gathered: &Gathered, policy: usize) -> Option<f64> {
         let mut designs = gathered.sources[policy].labelled.keys();
         designs.try_fold(0.0_f64, |least, design| {
-            let even = self.0.get(design)?.even?;
+            let even = self.by_design.get(design)?.even?;
             Some(least.max(even))
         })
+    }
+}
+
+impl Gathered {
+    /// Whether a row that counts is of a cluster that was kept for confirm before anybody could read a label: its own can be
+    /// sealed alone.
+    pub fn is_kept(&self, policy: usize, row: usize) -> bool {
+        let prompt = self.dataset.policies[policy].prompts[row];
+        let item = &self.prompts.ids()[prompt as usize];
+        let item: Option<ItemId> = item.parse().ok();
+        let since = item.and_then(|item| self.confirm.get(&item));
+        since.is_some_and(|since| self.first_label.is_none_or(|first| *since < first))
     }
 }
 
@@ -108,28 +137,27 @@ struct LabelUnits {
 }
 
 impl LabelUnits {
-    /// `prompts` is the prompt of each row, `labelled` the rows with a label.
-    fn of(prompts: &[u32], labelled: &BTreeSet<usize>) -> Self {
-        let mut rows: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-        for (row, prompt) in prompts.iter().enumerate() {
-            let of = rows.entry(*prompt).or_default();
+    /// Of each row its prompt, and whether it has a label.
+    fn of(rows: impl Iterator<Item = (u32, bool)>) -> Self {
+        let mut by_prompt: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        for (prompt, is_labelled) in rows {
+            let of = by_prompt.entry(prompt).or_default();
             of.0 += 1;
-            of.1 += usize::from(labelled.contains(&row));
+            of.1 += usize::from(is_labelled);
         }
-        let by_prompt =
-            rows.len() < prompts.len() && rows.values().all(|of| of.1 == 0 || of.1 == of.0);
-        if by_prompt {
-            let labelled = rows.values().filter(|of| of.1 > 0).count();
+        let all = by_prompt.values().map(|of| of.0).sum();
+        let whole = by_prompt.values().all(|of| of.1 == 0 || of.1 == of.0);
+        if whole && by_prompt.len() < all {
             return Self {
                 what: "prompts",
-                all: rows.len(),
-                labelled,
+                all: by_prompt.len(),
+                labelled: by_prompt.values().filter(|of| of.1 > 0).count(),
             };
         }
         Self {
             what: "rows",
-            all: prompts.len(),
-            labelled: labelled.len(),
+            all,
+            labelled: by_prompt.values().map(|of| of.1).sum(),
         }
     }
 

@@ -179,7 +179,7 @@ pub fn compared(
     experiment: &ExperimentId,
     judges: [&JudgeId; 2],
 ) -> Result<JudgeAgreement, AgreementError> {
-    let rates = LabelRates::of(state, experiment);
+    let rates = LabelRates::of(state, experiment).as_asked(state);
     let (mut each, mut chosen) = (Vec::with_capacity(judges.len()), Vec::new());
     for judge in judges {
         let which = Which {

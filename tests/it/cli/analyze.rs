@@ -740,3 +740,20 @@ fn who_lacks_the_hardest_prompts_is_not_the_best_for_that() {
     assert_eq!(found["data"]["differences"][0]["reading"], "told apart");
     assert_eq!(found["data"]["answer"]["best"], json!(["m1"]));
 }
+
+#[test]
+fn policies_without_a_common_prompt_are_not_told_apart() {
+    let mut desk = Desk::new();
+    std::fs::create_dir(desk.at.join("given")).unwrap();
+    // Given two policies far apart, each on prompts of its own, so that easy prompts may be all that sets them apart.
+    desk.file("given/m0_responses.jsonl", &rows_of(0..400, 0.0));
+    let others = rows_of(0..400, 0.2).replace(":\"p", ":\"q");
+    desk.file("given/m1_responses.jsonl", &others);
+    let found = desk.run("analyze given --json").json();
+    assert_eq!(found["data"]["differences"][0]["reading"], "not told apart");
+    assert_ne!(found["data"]["answer"]["best"], json!(["m1"]), "{found:#}");
+    let ran = desk.run("analyze given");
+    let said = "m0 and m1 have scores of 0 prompts in common";
+    let answered = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(answered.contains(said), "{}", ran.out);
+}

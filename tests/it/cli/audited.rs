@@ -116,6 +116,31 @@ fn an_audit_under_a_manifest_is_as_registered() {
     desk.refused(&words, 11, &[]);
 }
 
+/// Given passed audits whose probes a custodian sealed and opened, when that key was compromised before, then nothing is claimed.
+#[test]
+fn a_pass_on_probes_of_a_compromised_key_supports_no_claim() {
+    let mut desk = planned(&["clone", "parallel_universe_prompt"]);
+    desk.ok("audit transport --yes");
+    let claim = |desk: &mut Desk| {
+        let found = desk.ok("estimate --json").json();
+        (policy(&found["data"], "clone")["claim"].clone(), found)
+    };
+    assert_eq!(claim(&mut desk).0, "borrowed_checked");
+    desk.ok("key compromise cem --since-seq 1 --reason stolen --yes");
+    let before = desk.head();
+    let (claim, found) = claim(&mut desk);
+    assert_eq!(
+        (&claim, &found["verdict"]),
+        (&json!("refused"), &json!("tainted"))
+    );
+    let warned = found["warnings"].to_string();
+    assert!(warned.contains("clone rests on entries of key"), "{warned}");
+    let compared = desk.ok("compare --all --json").json();
+    assert_eq!(compared["data"]["answer"]["may_be_claimed"], false);
+    assert_eq!(desk.head(), before, "nothing is recorded");
+    desk.ok("verify --recompute");
+}
+
 /// The report of estimates says what `estimate` said, and shows the values that it recorded.
 fn reported(desk: &mut Desk, said: &Value) {
     let report = drawn(desk, "report estimate arena").json;
@@ -128,20 +153,73 @@ fn reported(desk: &mut Desk, said: &Value) {
     assert_eq!(rows.len(), said["policies"].as_array().unwrap().len());
     for row in rows {
         let of = policy(said, row["policy"].as_str().unwrap());
-        let level = ["level", "unchecked", "withheld"].map(|name| &of[name]["estimate"]);
-        assert!(level.contains(&&row["estimate"]), "{row}\n{of}");
+        let shown = ["level", "unchecked"].map(|name| &of[name]);
+        let shown = shown.into_iter().find(|level| level.is_object());
+        if let Some(level) = shown {
+            assert_eq!(row["estimate"], level["estimate"], "{row}\n{of}");
+            let wide = &level["conservative_interval"];
+            let wide = if wide.is_null() {
+                &level["interval"]
+            } else {
+                wide
+            };
+            assert_eq!(row["interval"]["low"], wide[0], "{row}\n{of}");
+        } else {
+            // What `estimate` withholds stands in no report.
+            assert_eq!(row["estimate"], "withheld", "{row}\n{of}");
+            assert!(row["interval"].is_null(), "{row}");
+        }
+        let claimable = said["answer"]["claimable"].as_array().unwrap();
+        assert_eq!(
+            row["claimable"],
+            claimable.contains(&row["policy"]),
+            "{row}"
+        );
         assert_eq!(row["rows"], of["rows"], "{row}");
     }
     let audits = report["parts"][2]["tables"][0]["rows"].as_array().unwrap();
     assert_eq!(audits.len(), 2, "{audits:#?}");
     assert!(audits.iter().all(|of| of["state"] == "pass"));
+    // Nor in a row of an earlier estimate of the policy, nor in a drawing.
+    let every = report["appendices"][0]["tables"][0]["rows"]
+        .as_array()
+        .unwrap();
+    let earlier = every.iter().filter(|row| row["policy"] == "unhelpful");
+    let earlier: Vec<&Value> = earlier.collect();
+    assert!(!earlier.is_empty(), "{every:#?}");
+    assert!(
+        earlier.iter().all(|row| row["estimate"] == "withheld"),
+        "{earlier:#?}"
+    );
+    let whole = drawn(desk, "report experiment arena").json;
+    assert!(
+        whole["head"]["rest"].to_string().contains("may be claimed"),
+        "{whole}"
+    );
+    let parts = whole["parts"].as_array().unwrap();
+    assert!(
+        parts.iter().any(|part| part["title"] == "Gates"),
+        "{parts:#?}"
+    );
+}
+
+/// A row of the table of what was begun and what ended.
+fn tally(desk: &mut Desk, what: &str) -> [Value; 2] {
+    let report = drawn(desk, "report experiment arena").json;
+    let rows = report["parts"][0]["tables"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["what"] == what).unwrap();
+    [row["begun"].clone(), row["open"].clone()]
 }
 
 #[test]
 fn a_plan_that_comes_after_its_probes_plans_no_audit_by_them() {
     let mut desk = desk(&Sample::kept());
     desk.ok("confirm seal probes");
+    assert_eq!(tally(&mut desk, "charges for sealed labels"), [0, 0]);
     desk.ok_words(&["confirm", "unseal", "probes", "--for", "a look", "--yes"]);
+    // Probes that were opened and that no audit read have no end.
+    assert_eq!(tally(&mut desk, "designs for audits"), [1, 1]);
+    assert_eq!(tally(&mut desk, "charges for sealed labels"), [1, 0]);
     desk.file("plan.yaml", &plan(&["clone", "parallel_universe_prompt"]));
     desk.ok("prereg sign plan.yaml --key owner");
     // What was seen first is what the page of plans says.

@@ -1,5 +1,6 @@
 //! `clover export bundle`: what an auditor takes away, read by three programs; and what a maker of bundles could do to it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
@@ -77,6 +78,17 @@ fn two_experiments() -> Desk {
 #[test]
 fn a_bundle_is_checked_as_one_file_and_as_a_folder() {
     let (mut desk, _) = release::accepted();
+    desk.file("text", "a text that a note names");
+    let blob = desk.ok("blob put text").out;
+    let note = format!("{{\"blob\":{},\"text\":\"a note\"}}", blob.trim());
+    desk.ok_words(&[
+        "record",
+        "note.recorded",
+        "--experiment",
+        "exp-1",
+        "--data",
+        &note,
+    ]);
     desk.ok("export bundle -o audit.clover");
     desk.ok("export bundle -o audit");
     let root = holds(&mut desk, "audit.clover");
@@ -102,6 +114,14 @@ fn a_bundle_is_checked_as_one_file_and_as_a_folder() {
     assert_eq!(own.trim_end().as_bytes(), theirs.unwrap().trim_ascii_end());
     // The ledger can be made of it again.
     desk.ok("import ledger audit --into again");
+    // Blobs that entries of a part name are read too, by either verifier.
+    desk.ok("export bundle -o part --experiment exp-1");
+    holds(&mut desk, "part");
+    let blobs = std::fs::read_dir(desk.at.join("part/blobs")).unwrap();
+    append(&blobs.map(|file| file.unwrap().path()).next().unwrap());
+    resum(&desk.at.join("part"));
+    let (ours, _) = both(&mut desk, "part", 3);
+    assert!(ours.iter().all(|rule| rule == "blob"), "{ours:?}");
 }
 
 /// With neither Python nor Clover: `sha256sum`, `openssl` and a shell.
@@ -125,7 +145,63 @@ fn a_shell_checks_tree_checkpoint_and_signatures() {
     resum(&desk.at.join("whole"));
     let (passed, last) = program(&desk, &["sh", "whole/verify.sh"]);
     assert!(!passed && last.starts_with("FAILED"), "{last}");
+    // What it names where a maker changes what it can see.
+    for (name, change, words) in SHELL_CHANGES {
+        desk.ok("export bundle -o other --experiment one");
+        let at = desk.at.join("other");
+        change(&at);
+        let (passed, last) = program(&desk, &["sh", "other/verify.sh"]);
+        assert!(
+            !passed && last.starts_with("FAILED") && last.contains(words),
+            "{name}: {last}"
+        );
+        std::fs::remove_dir_all(at).unwrap();
+    }
 }
+
+/// Changes of a bundle that a shell sees, and what it says of them.
+const SHELL_CHANGES: [Change; 5] = [
+    (
+        "a file is added",
+        |at| write(at, "more", "x"),
+        "the files are not",
+    ),
+    (
+        "a folder is a link",
+        |at| std::os::unix::fs::symlink("..", at.join("more")).unwrap(),
+        "a link, a pipe or a device",
+    ),
+    (
+        "both files of lines",
+        |at| {
+            std::fs::copy(at.join("entries.jsonl"), at.join("ledger.jsonl")).unwrap();
+            resum(at);
+        },
+        "both",
+    ),
+    (
+        "a key that no entry adds",
+        |at| {
+            let one = std::fs::read_dir(at.join("keys")).unwrap().next().unwrap();
+            std::fs::remove_file(one.unwrap().path()).unwrap();
+            resum(at);
+        },
+        "",
+    ),
+    (
+        "an author is another than the key",
+        |at| {
+            let script = "import base64,json\nout=[]\nfor line in open('entries.jsonl','rb').read().splitlines():\n    said=json.loads(line)\n    if said.get('seq')==1:\n        line=line.replace(said['envelope']['signatures'][0]['keyid'].encode(),b'0'*64)\n    out.append(line)\nopen('entries.jsonl','wb').write(b'\\n'.join(out)+b'\\n')\n";
+            let ran = Command::new("python3")
+                .args(["-c", script])
+                .current_dir(at)
+                .status();
+            assert!(ran.unwrap().success());
+            resum(at);
+        },
+        "wrote it",
+    ),
+];
 
 #[test]
 fn the_same_ledger_gives_the_same_bytes() {
@@ -142,8 +218,19 @@ fn a_part_shows_an_experiment_and_proves_the_place_of_each_entry() {
     let root = desk.head()["root"].as_str().unwrap().to_owned();
     desk.ok("export bundle -o part.clover --experiment one");
     assert_eq!(holds(&mut desk, "part.clover"), root);
-    let line = desk.ok("verify part.clover").out;
+    let line = desk.ok("verify part.clover --recompute").out;
     assert!(line.contains("events, 3 withheld"), "{line}");
+    assert!(line.contains("recompute NOT CHECKED"), "{line}");
+    assert!(
+        line.contains("whether an entry withheld adds or ends a key NOT CHECKED"),
+        "{line}"
+    );
+    let line = desk.ok("verify part.clover --tree-only").out;
+    assert!(
+        line.contains(&root) && line.contains("signatures NOT CHECKED"),
+        "{line}"
+    );
+    both(&mut desk, "part.clover", 0);
     assert!(
         line.contains("rules that take the whole history NOT CHECKED"),
         "{line}"
@@ -154,10 +241,18 @@ fn a_part_shows_an_experiment_and_proves_the_place_of_each_entry() {
         .lines()
         .filter(|line| line.starts_with("{\"withheld\""));
     // Experiment `two`, its note, and the experiment that the desk began with.
-    assert_eq!(withheld.count(), 3);
+    assert_eq!(withheld.clone().count(), 3);
+    // An id could be guessed back to its body: none is shown that no entry names.
+    let named = withheld.filter(|line| line.contains("\"id\""));
+    assert_eq!(named.count(), 0);
     assert!(!desk.at.join("part/ledger.jsonl").exists());
+    assert!(desk.at.join("part/reports").exists());
     desk.ok("export bundle -o notes --redact note.recorded");
     assert_eq!(holds(&mut desk, "notes"), root);
+    // Reports and blobs quote entries: none may tell what is withheld.
+    for folder in ["notes/reports", "notes/blobs"] {
+        assert!(!desk.at.join(folder).exists(), "{folder}");
+    }
     desk.ok("export bundle -o bare.zip --redact blobs --redact 3");
     assert_eq!(holds(&mut desk, "bare.zip"), root);
 }
@@ -175,7 +270,97 @@ fn resum(folder: &Path) {
 /// Changes a bundle, and says which rule both verifiers name first.
 type Change = (&'static str, fn(&Path), &'static str);
 
-const CHANGES: [Change; 9] = [
+const CHANGES: [Change; 18] = [
+    (
+        "a page is a link to itself elsewhere",
+        |at| {
+            std::fs::rename(at.join("README.md"), at.join("../page")).unwrap();
+            std::os::unix::fs::symlink("../page", at.join("README.md")).unwrap();
+        },
+        "bundle",
+    ),
+    (
+        "a folder is a link",
+        |at| std::os::unix::fs::symlink("..", at.join("more")).unwrap(),
+        "bundle",
+    ),
+    (
+        "a pipe waits for its other end",
+        |at| {
+            let made = Command::new("mkfifo").arg(at.join("pipe")).status();
+            assert!(made.unwrap().success());
+        },
+        "bundle",
+    ),
+    (
+        "the log key is another",
+        |at| {
+            let other = read(at, "keys/log.pem").replace("MCow", "MCox");
+            write(at, "keys/log.pem", &other);
+            resum(at);
+        },
+        "bundle",
+    ),
+    (
+        "a key that no entry adds",
+        |at| {
+            std::fs::copy(at.join("keys/log.pem"), at.join("keys/boss.pem")).unwrap();
+            resum(at);
+        },
+        "bundle",
+    ),
+    (
+        "an earlier checkpoint is of another root",
+        |at| {
+            let lines = read(at, "checkpoints.jsonl");
+            let (first, rest) = lines.split_once('\n').unwrap();
+            let root = first.split("\\n").nth(2).unwrap();
+            let other = format!(
+                "{}{}",
+                if root.starts_with('A') { "B" } else { "A" },
+                &root[1..]
+            );
+            let lines = format!("{}\n{rest}", first.replace(root, &other));
+            write(at, "checkpoints.jsonl", &lines);
+            resum(at);
+        },
+        "bundle",
+    ),
+    (
+        "no more is withheld than the maker says",
+        |at| {
+            let said = read(at, "bundle.json").replace("\"withheld\": 3", "\"withheld\": 0");
+            write(at, "bundle.json", &said);
+            resum(at);
+        },
+        "bundle",
+    ),
+    (
+        "what is withheld is spelled otherwise",
+        |at| {
+            let lines =
+                read(at, "entries.jsonl").replacen("{\"withheld\":{", "{\"withheld\": {", 1);
+            write(at, "entries.jsonl", &lines);
+            resum(at);
+        },
+        "line_format",
+    ),
+    (
+        "a key under the id of another",
+        |at| {
+            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/cli/forged_part.py");
+            let desk = at.parent().unwrap();
+            let ran = Command::new("python3")
+                .args([Path::new(script), at, &desk.join(".clover/log.key")])
+                .current_dir(desk)
+                .status();
+            assert!(ran.unwrap().success());
+            let contents = read(at, "bundle.json").replace("\"withheld\": 3", "\"withheld\": 1");
+            write(at, "bundle.json", &contents);
+            resum(at);
+        },
+        "possession",
+    ),
     (
         "a page is edited",
         |at| append(&at.join("README.md")),
@@ -296,27 +481,39 @@ fn what_a_maker_of_bundles_changes_is_named_by_both_verifiers() {
         let mut desk = two_experiments();
         desk.ok("export bundle -o part --experiment one");
         change(&desk.at.join("part"));
-        let ran = desk.run("verify part --json --no-pin");
-        assert_eq!(ran.code, 3, "{name}: {}{}", ran.out, ran.err);
-        let first = &ran.json()["data"]["report"]["first"];
-        let (passed, text) = program(&desk, &["python3", &verifier(), "part", "--json"]);
-        assert!(!passed, "{name}");
-        let theirs: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let rules = |report: &serde_json::Value| -> Vec<String> {
-            let all = report["findings"].as_array().unwrap();
-            all.iter()
-                .map(|one| one["rule"].as_str().unwrap().to_owned())
-                .collect()
-        };
-        let ours = rules(&ran.json()["data"]["report"]);
+        let (ours, theirs) = both(&mut desk, "part", 3);
         assert!(ours.iter().any(|found| found == rule), "{name}: {ours:?}");
-        assert_eq!(
-            &theirs["first"],
-            first,
-            "{name}: {ours:?} {:?}",
-            rules(&theirs)
+        assert!(
+            theirs.iter().any(|found| found == rule),
+            "{name}: {theirs:?}"
         );
     }
+}
+
+/// Rules that each of the two verifiers names. They agree on the code, on the first finding, and on what was not checked.
+fn both(desk: &mut Desk, bundle: &str, code: i32) -> (Vec<String>, Vec<String>) {
+    let ran = desk.run(&format!("verify {bundle} --json --no-pin"));
+    assert_eq!(i32::from(ran.code), code, "{}{}", ran.out, ran.err);
+    let (passed, text) = program(desk, &["python3", &verifier(), bundle, "--json"]);
+    assert_eq!(passed, code == 0, "{text}");
+    let ours = ran.json()["data"]["report"].clone();
+    let theirs: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rules = |report: &serde_json::Value| -> Vec<String> {
+        let all = report["findings"].as_array().unwrap();
+        all.iter()
+            .map(|one| one["rule"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let (own, other) = (rules(&ours), rules(&theirs));
+    assert_eq!(ours["first"], theirs["first"], "{own:?} {other:?}");
+    let unchecked = |report: &serde_json::Value| -> BTreeSet<String> {
+        let all = report["not_checked"].as_array().unwrap();
+        all.iter()
+            .map(|what| what.as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(unchecked(&ours), unchecked(&theirs));
+    (own, other)
 }
 
 /// Archives that lie about what they hold: a file of a name twice, one that swells, one that leads out of the folder.
@@ -324,18 +521,36 @@ fn what_a_maker_of_bundles_changes_is_named_by_both_verifiers() {
 fn archives_that_lie_are_refused_and_write_nothing() {
     let mut desk = two_experiments();
     desk.ok("export bundle -o good.clover");
-    let script = "import shutil,warnings,zipfile\nwarnings.simplefilter('ignore')\nfor name in ('twin','swell','out'): shutil.copy('good.clover',name+'.clover')\nwith zipfile.ZipFile('twin.clover','a') as z: z.writestr('checkpoint','another')\nwith zipfile.ZipFile('swell.clover','a',zipfile.ZIP_DEFLATED) as z: z.writestr('blobs/'+'0'*64, b'\\0'*(64<<20))\nwith zipfile.ZipFile('out.clover','a') as z: z.writestr('../../escaped','here')\nopen('short.clover','wb').write(open('good.clover','rb').read()[:-30])\n";
+    let script = concat!(
+        "import shutil,warnings,zipfile\nwarnings.simplefilter('ignore')\n",
+        "for name in ('twin','swell','out','note'): shutil.copy('good.clover',name+'.clover')\n",
+        "with zipfile.ZipFile('twin.clover','a') as z: z.writestr('checkpoint','another')\n",
+        "with zipfile.ZipFile('swell.clover','a',zipfile.ZIP_DEFLATED) as z: z.writestr('blobs/'+'0'*64, b'\\0'*(64<<20))\n",
+        "with zipfile.ZipFile('out.clover','a') as z: z.writestr('../../escaped','here')\n",
+        "with zipfile.ZipFile('note.clover','a') as z: z.comment=b'another archive'\n",
+        "good=open('good.clover','rb').read()\n",
+        "def put(name,data): open(name+'.clover','wb').write(data)\n",
+        "put('short',good[:-30]); put('before',good[:4]+b'#!/bin/sh'+good[4:]); put('after',good+b'more'); put('two',good+good)\n",
+        "at=good.rindex(b'PK\\x05\\x06'); put('gap',good[:at]+b'gap'+good[at:])\n",
+        "far=b'PK\\x06\\x06'+(44).to_bytes(8,'little')+bytes(44)+b'PK\\x06\\x07'+bytes(4)+at.to_bytes(8,'little')+b'\\1\\0\\0\\0'\n",
+        "put('large',good[:at]+far+good[at:])\n",
+        "put('name',good.replace(b'README.md',b'README.MD',1)); put('flag',good[:6]+b'\\1'+good[7:])\n",
+    );
     let (passed, last) = program(&desk, &["python3", "-c", script]);
     assert!(passed, "{last}");
-    for (name, code) in [("twin", 3), ("swell", 3), ("out", 3), ("short", 4)] {
+    let names = [
+        "twin", "swell", "out", "note", "short", "before", "after", "two", "gap", "large", "name",
+        "flag",
+    ];
+    for name in names {
         let ran = desk.run(&format!("verify {name}.clover"));
-        assert_eq!(ran.code, code, "{name}: {}{}", ran.out, ran.err);
+        assert_eq!(ran.code, 4, "{name}: {}{}", ran.out, ran.err);
         let file = format!("{name}.clover");
         let ran = Command::new("python3")
             .args([&verifier(), &file])
             .current_dir(&desk.at)
             .output();
-        assert_eq!(ran.unwrap().status.code(), Some(code.into()), "{name}");
+        assert_eq!(ran.unwrap().status.code(), Some(4), "{name}");
     }
     assert!(!desk.at.join("../../escaped").exists());
 }
@@ -344,11 +559,18 @@ fn archives_that_lie_are_refused_and_write_nothing() {
 fn what_cannot_be_bundled_is_refused_in_words() {
     let mut desk = two_experiments();
     desk.ok("export bundle -o taken.clover");
+    std::fs::create_dir(desk.at.join("empty.clover")).unwrap();
     for (line, code, part) in [
         ("export bundle -o -", 2, "not to standard output"),
         ("export bundle -o taken.clover", 2, "exists already"),
         (
             "export bundle -o a.clover --redact ledger.created",
+            2,
+            "cannot be withheld",
+        ),
+        ("export bundle -o empty.clover", 2, "exists already"),
+        (
+            "export bundle -o a.clover --redact key.retired",
             2,
             "cannot be withheld",
         ),

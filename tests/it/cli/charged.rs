@@ -96,6 +96,78 @@ fn labels_are_charged_and_never_beyond_what_is_left() {
     assert_eq!(spent(&mut desk, "labels"), 4);
 }
 
+/// Given files of scores with labels, of which the second has a row that a rule refuses; when they are imported twice, and its
+/// labels alone; then no score, no file and no label is recorded, and nothing is charged: the refusal names file and line.
+#[test]
+fn labels_that_are_refused_cost_nothing_and_leave_nothing() {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/cli --holder Ada --roles owner,registrar,scorer,labeler --custodian cem");
+    desk.ok("experiment register arena --title Arena --purpose testing");
+    desk.ok("label design new calib --purpose calibrate --probability 1");
+    desk.ok("label design new probes --purpose audit --probability 0.1");
+    account(&mut desk, "label", 1000, "labeler");
+    let row = |item: u32| {
+        format!(r#"{{"prompt_id":"p{item}","judge_score":0.5,"oracle_label":0.25}}"#) + "\n"
+    };
+    let rows: String = (1..=3).map(row).collect();
+    desk.file("a_responses.jsonl", &rows);
+    desk.file("b_responses.jsonl", &rows);
+    desk.ok("import cje b_responses.jsonl");
+    let probe = r#"{"design":"probes","draw":0,"item":"p3","policy":"b","purpose":"audit","rater":"r","value_micro":500000}"#;
+    desk.ok_words(&[
+        "record",
+        "label.recorded",
+        "--experiment",
+        "arena",
+        "--data",
+        probe,
+    ]);
+    let words = "import cje a_responses.jsonl b_responses.jsonl --labels --purpose calibrate";
+    let words: Vec<_> = words.split_whitespace().collect();
+    for _ in 0..2 {
+        desk.refused(
+            &words,
+            11,
+            &["b_responses.jsonl:3: purpose", "next: clover show"],
+        );
+    }
+    desk.file("labels.csv", "policy,item,label\nb,p1,0.5\nb,p3,0.5\n");
+    let alone = ["import", "labels", "labels.csv", "--design", "calib"];
+    desk.refused(&alone, 11, &["labels.csv:3: purpose"]);
+    assert_eq!(spent(&mut desk, "labels"), 0);
+    // Once what was in the way is left out, each label is there with its charge.
+    desk.file("b_responses.jsonl", &(1..=2).map(row).collect::<String>());
+    desk.ok_words(&words);
+    assert_eq!(spent(&mut desk, "labels"), 5);
+    desk.ok_words(&words);
+    assert_eq!(spent(&mut desk, "labels"), 5);
+    let charges = desk.ok("log --kind budget.charged --json").json();
+    assert_eq!(charges["data"]["entries"].as_array().unwrap().len(), 2);
+}
+
+/// Given two keys that may score, and an account that scorers spend from; when a judge is run under the key of `--scorer`; then
+/// that key pays.
+#[test]
+fn whoever_answers_for_scores_pays_for_the_calls() {
+    let mut desk = Desk::new();
+    desk.ok("init --origin ledger.example/judge --holder Ada --roles owner,registrar");
+    for key in ["s1", "s2"] {
+        desk.ok(&format!("key new {key} --role scorer"));
+    }
+    desk.ok("experiment register sim --title Simulation --purpose testing --key owner");
+    account(&mut desk, "judge_call", 10, "scorer");
+    let rows = r#"{"prompt_id":"q1","prompt":"Why?","response":"So."}"#;
+    desk.file("base_responses.jsonl", &format!("{rows}\n"));
+    desk.file("flat.sh", "while read -r line; do id=$(echo \"$line\" | sed 's/.*\"id\":\\([0-9]*\\).*/\\1/'); echo \"{\\\"id\\\":$id,\\\"score\\\":0.5}\"; done\n");
+    desk.ok("judge run --judge prog --rows base_responses.jsonl --scorer s2 -- sh flat.sh");
+    assert_eq!(spent(&mut desk, "judge_calls"), 1);
+    let charge = desk.ok("log --kind budget.charged --json").json();
+    let score = desk.ok("log --kind score.recorded --json").json();
+    let author = |list: &Value| list["data"]["entries"][0]["body"]["author"].clone();
+    assert!(author(&charge).is_string(), "{charge:#}");
+    assert_eq!(author(&charge), author(&score));
+}
+
 #[test]
 fn accepted_patches_are_charged_and_never_beyond_what_is_left() {
     let mut desk = Desk::new();

@@ -57,7 +57,7 @@ fn every_event_of_a_kind_is_a_row_of_its_table() {
     );
     assert!(criteria.iter().all(|row| row["event"].len() == 64));
     let metadata: Value = serde_json::from_str(&read(&desk, "tables/csv-metadata.json")).unwrap();
-    assert_eq!(metadata["tables"].as_array().unwrap().len(), 14);
+    assert_eq!(metadata["tables"].as_array().unwrap().len(), 15);
 }
 
 #[test]

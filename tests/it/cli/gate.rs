@@ -129,6 +129,35 @@ pub(super) fn opened_as(
     desk
 }
 
+/// A gate that is planned and not opened has a report, which claims nothing.
+#[test]
+fn a_gate_that_nobody_opened_has_a_report() {
+    let mut desk = opened(|desk| {
+        let report = drawn(desk, "report gate m-1").json;
+        let answer = report["head"]["answer"].as_str().unwrap();
+        assert!(answer.starts_with("Not decided: it is registered, and nobody opened it."));
+        let arms = &report["parts"][0]["tables"][1]["rows"];
+        let new = Digest::sha256(b"new").to_hex();
+        assert_eq!(
+            (&arms[1]["role"], &arms[1]["digest"]),
+            (&"candidate".into(), &new.into())
+        );
+    });
+    let shown = desk.ok("gate show m-1").out;
+    assert!(
+        shown.contains("no grade before a unit is observed"),
+        "{shown}"
+    );
+    let report = drawn(&mut desk, "report gate m-1").json;
+    assert!(
+        !report["head"]["rest"].to_string().contains("grade"),
+        "{report}"
+    );
+    let size = report["checkpoint"]["size"].as_u64().unwrap();
+    assert_eq!(size, report["through_seq"].as_u64().unwrap() + 1);
+    assert!(report["program"].as_str().unwrap().starts_with("clover "));
+}
+
 /// A gate that is opened after units were exposed would be refused for good.
 #[test]
 fn units_of_a_gate_are_exposed_once_it_is_open() {
@@ -250,6 +279,25 @@ fn reported(desk: &mut Desk, promoted: u64) {
     assert_eq!(row["events"][0], look["seq"]);
     let low = look["look"]["cs_lo_micro"].as_f64().unwrap() / 1e6;
     assert!((row["effect"]["low"].as_f64().unwrap() - low).abs() < 1e-12);
+    let units = report["appendices"][0]["tables"][0]["rows"]
+        .as_array()
+        .unwrap();
+    assert_eq!(units.len() as u64, shown["n"].as_u64().unwrap());
+    let cited: Vec<u64> = units
+        .iter()
+        .map(|row| row["events"][0].as_u64().unwrap())
+        .collect();
+    assert!(cited.windows(2).all(|two| two[0] < two[1]), "{cited:?}");
+    let terms = part("plan")["tables"][1]["rows"].to_string();
+    for named in [
+        Digest::sha256(b"new").to_hex(),
+        Digest::sha256(b"old").to_hex(),
+    ] {
+        assert!(terms.contains(&named), "{terms}");
+    }
+    for named in ["judge-1", "quarter", "quality"] {
+        assert!(terms.contains(named), "{terms}");
+    }
     let facts = part("ending")["facts"].clone();
     let promotion = facts
         .as_array()

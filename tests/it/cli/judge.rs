@@ -424,6 +424,66 @@ fn a_changed_program_is_another_judge() {
     desk.ok(&run("rescore-check"));
 }
 
+/// Given a judge that is told a text; when it is run with another text; then the refusal says that the prompt differs, and
+/// nothing else.
+#[test]
+fn another_prompt_is_named_as_what_differs() {
+    let mut desk = desk();
+    desk.file("flat.sh", FLAT);
+    desk.file("told.txt", "Judge by the sources.");
+    let run = "judge run --judge told --rows sim/responses --prompt told.txt -- sh flat.sh 0.5";
+    desk.ok(run);
+    desk.file("told.txt", "Judge by the length.");
+    let ran = fails(&mut desk, 11, run);
+    says(&ran, &["and this is another judge: its prompt differs"]);
+}
+
+/// Given rows in a file that `--rows` does not read; when a judge is to score them; then the command that takes them in is named.
+#[test]
+fn rows_of_another_form_are_taken_in_first() {
+    let mut desk = desk();
+    desk.file("rows.csv", "prompt_id,prompt,response\nq1,Why?,So.\n");
+    desk.file(
+        "inspect.json",
+        r#"{"version":2,"status":"success","eval":{"task":"t","model":"m"},"samples":[{"id":1,"epoch":1,"input":"Why?","output":{"completion":"So."},"scores":{"acc":{"value":1}}}]}"#,
+    );
+    for (file, found, next) in [
+        (
+            "rows.csv",
+            "comma-separated values",
+            "clover import rows rows.csv",
+        ),
+        (
+            "inspect.json",
+            "a log of Inspect",
+            "clover import inspect inspect.json --texts-only",
+        ),
+    ] {
+        let line = format!("judge run --judge j --rows {file} --policy base -- cat");
+        let ran = fails(&mut desk, 4, &line);
+        says(
+            &ran,
+            &["expected JSON Lines, as `--rows` reads", found, next],
+        );
+    }
+    let analyzed = fails(&mut desk, 4, "analyze rows.csv");
+    says(
+        &analyzed,
+        &["expected JSON Lines, as `analyze` reads", "clover import"],
+    );
+    // What a file says beside texts is left out, whatever its scale.
+    desk.file(
+        "marked.csv",
+        "prompt_id,prompt,response,judge_score,oracle_label\nm1,Why?,So.,80,4\n",
+    );
+    let taken = desk.ok("import rows marked.csv --policy base");
+    assert!(
+        taken.err.contains("judge_score is left out"),
+        "{}",
+        taken.err
+    );
+}
+
 #[test]
 fn the_built_in_judge_is_asked_by_name_only() {
     let mut desk = desk();

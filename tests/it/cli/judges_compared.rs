@@ -54,11 +54,16 @@ fn bare(rate: &str) -> Desk {
 
 /// The label that people gave to the first rows: the place of the row.
 fn labelled(desk: &mut Desk) {
+    labels(desk);
+    desk.ok("import labels labels.csv");
+}
+
+/// These labels in a file.
+fn labels(desk: &mut Desk) {
     let lines: String = (0..LABELS)
         .map(|at| format!("p{at},base,{}\n", at as f64 / 100.0))
         .collect();
     desk.file("labels.csv", &("item,policy,label\n".to_owned() + &lines));
-    desk.ok("import labels labels.csv");
 }
 
 fn compared(desk: &mut Desk) -> Value {
@@ -325,4 +330,24 @@ fn a_comparison_is_what_its_rows_give() {
         &text,
     ];
     desk.refused(&words, 11, &["recompute"]);
+}
+
+/// Given a planned comparison by labels of a key that was compromised before, then no better judge is named and nothing recorded.
+#[test]
+fn labels_of_a_compromised_key_name_no_better_judge() {
+    let mut desk = desk();
+    plan(&mut desk, &["judge compare flat good"]);
+    desk.ok("key new lab --role labeler --holder Lab");
+    labels(&mut desk);
+    desk.ok("import labels labels.csv --key lab");
+    let before = compared(&mut desk);
+    assert_eq!(before["data"]["better"], "good", "{before:#}");
+    desk.ok("key compromise lab --since-seq 1 --reason stolen --yes");
+    let (data, text) = planned(&mut desk);
+    assert_eq!(data["better"], Value::Null, "{data:#}");
+    assert_eq!(data["answer"]["may_be_claimed"], false, "{data:#}");
+    assert_eq!(data["seq"], Value::Null, "{data:#}");
+    assert!(text.contains("from its compromise on"), "{text}");
+    assert_eq!(on_record(&mut desk), 0);
+    desk.ok("verify --recompute");
 }

@@ -117,6 +117,13 @@ fn labels_from_1_to_5_and_a_judge_from_0_to_100_reach_a_verdict() {
     desk.ok("report iteration it-1 -o report.html");
     let report = std::fs::read_to_string(desk.at.join("report.html")).unwrap();
     let report = one_line(&report);
+    // It begins with what `iterate show` answers, which names the criteria that nobody ran.
+    let answer = shown["data"]["answer"]["text"].as_str().unwrap();
+    let run =
+        "it passed every criterion that was run on the confirm labels; P6 was not (NOT CHECKED).";
+    assert!(answer.contains(run), "{answer}");
+    let head = format!("<p class=\"lead\"><strong>{answer}");
+    assert!(report.contains(&head), "{answer}");
     assert!(report.contains(words), "{report}");
     // Whoever reads the report alone reads what its judge shares with what it judges.
     let shares = "judge prog is base, which wrote the answers of policy base";

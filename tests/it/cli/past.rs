@@ -19,13 +19,14 @@ use crate::support::samples::Story;
 use crate::support::tuned;
 
 /// Verbs that no ledger here answers: they refuse alike then and now.
-const SILENT: [&str; 9] = [
+const SILENT: [&str; 10] = [
     "exposure list",
     "gate show",
     "generator show",
     "judge compare",
     "prereg diff",
     "prereg show",
+    "report erasure",
     "report gate",
     "report show",
     "rubric dead",

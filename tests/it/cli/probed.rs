@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::Desk;
+use super::renderings::drawn;
 use super::says;
 
 /// When sealed labels are opened at the latest.
@@ -100,7 +101,7 @@ fn labels_of_a_compromised_key_claim_nothing() {
     assert_eq!(answer["data"]["answer"]["may_be_claimed"], false);
     let text = answer["data"]["answer"]["text"].as_str().unwrap();
     assert!(
-        text.contains("from its compromise on: nothing is claimed of it"),
+        text.starts_with("base is VOID: nothing may be claimed of it."),
         "{text}"
     );
     assert_eq!(
@@ -109,6 +110,37 @@ fn labels_of_a_compromised_key_claim_nothing() {
     );
     assert_eq!(desk.head(), before, "nothing is recorded");
     desk.ok("verify --recompute");
+    // Reports and extracts claim no more: the value that was recorded before stands nowhere.
+    let report = drawn(&mut desk, "report estimate own").json;
+    let found = report["head"]["answer"].as_str().unwrap();
+    assert!(found.starts_with("base is VOID"), "{found}");
+    let tables = [&report["parts"][0], &report["appendices"][0]];
+    for table in tables.map(|part| &part["tables"][0]) {
+        let rows = table["rows"].as_array().unwrap();
+        assert!(!rows.is_empty(), "{table}");
+        assert!(
+            rows.iter().all(|row| row["estimate"] == "withheld"),
+            "{table}"
+        );
+    }
+    let whole = drawn(&mut desk, "report experiment own").json;
+    assert!(
+        whole["head"]["rest"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("base is VOID"),
+        "{whole}"
+    );
+    desk.ok("export cyclonedx -o bom.json");
+    let bom = std::fs::read_to_string(desk.at.join("bom.json")).unwrap();
+    let bom: serde_json::Value = serde_json::from_str(&bom).unwrap();
+    let card = &bom["components"][0]["modelCard"];
+    let metrics = &card["quantitativeAnalysis"]["performanceMetrics"];
+    assert_eq!(metrics.as_array().unwrap().len(), 0, "{card}");
+    assert!(
+        card["considerations"].to_string().contains("VOID"),
+        "{card}"
+    );
 }
 
 #[test]

@@ -24,7 +24,12 @@ use crate::support::released;
 use crate::support::valued;
 
 /// Appends an event by the rules over recorded facts: the numbers of these stories come from no rows. Gives its id.
-fn said(desk: &mut Desk, key: &str, payload: &Payload, experiment: bool) -> (String, u64) {
+pub(super) fn said(
+    desk: &mut Desk,
+    key: &str,
+    payload: &Payload,
+    experiment: bool,
+) -> (String, u64) {
     let signer = |path: &Path| -> Signer {
         let bytes = std::fs::read(path).unwrap();
         keyfile::read_private(&bytes, None).unwrap().into()
@@ -355,11 +360,30 @@ fn reported(desk: &mut Desk) {
         csv.starts_with("seq,recorded_at,kind,experiment,holder,roles,author,event,leaf,says\r\n")
     );
     let words = ["report", "change", "exp-1@1.1", "-o", "change.csv"];
-    desk.refused(&words, 2, &["only a trail is written as CSV"]);
+    desk.refused(&words, 2, &["only a trail and dates are written as CSV"]);
     let words = ["report", "trail", "--from", "9", "--to", "3"];
     desk.refused(
         &words,
         2,
         &["the range is empty: --from is entry 9, --to entry 3"],
+    );
+    approved_late(desk);
+}
+
+/// Whoever approves after the deployment has no part in what led there: the record says when, and whose key it was.
+fn approved_late(desk: &mut Desk) {
+    desk.ok("key new bea --role approver");
+    approve(desk, "bea", "Petra Weiss");
+    let change = drawn(desk, "report change exp-1@1.1");
+    let separation = change.json["head"]["separation"][0]["text"].as_str();
+    let separation = separation.unwrap();
+    let said = "approved by paul and petra, committed by Ada, deployed by Ada, approved AFTER it was deployed by bea";
+    assert!(separation.contains(said), "{separation}");
+    let rows = change.json["parts"][2]["tables"][0]["rows"].as_array();
+    let late = rows.unwrap().last().unwrap();
+    assert_eq!(late["name"], "Petra Weiss");
+    assert_eq!(
+        (&late["holder"], &late["order"]),
+        (&"bea".into(), &"AFTER it was deployed".into())
     );
 }

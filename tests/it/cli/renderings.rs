@@ -212,7 +212,18 @@ fn collect(value: &Value, found: &mut BTreeSet<u64>) {
 
 /// Evidence for every framework: each requirement is supported, or names why not; no report says more than that.
 pub fn evidence(desk: &mut Desk) {
-    for report in ["annex-iv", "part11", "soc2", "tevv", "retention"] {
+    for report in [
+        "annex-iv",
+        "part11",
+        "soc2",
+        "tevv",
+        "retention",
+        "gdpr",
+        "iso42001",
+        "iso23894",
+        "pccp",
+        "sr26-2",
+    ] {
         let found = drawn(desk, &format!("report {report}"));
         for text in [&found.html, &found.md] {
             let text = text.to_lowercase();

@@ -234,6 +234,24 @@ fn a_patch_of_what_the_judge_is_told_is_accepted_on_what_it_answers_then() {
         &unnamed,
         &["judge prog+", "which is a program", "-- COMMAND"],
     );
+    // Another program than the judge's, or none, is not asked.
+    desk.file("other.py", "print()");
+    for (program, code, said) in [
+        (
+            "python3 other.py",
+            11,
+            "expected the program that it was registered with",
+        ),
+        (
+            "no-such-judge-here",
+            5,
+            "no no-such-judge-here in any folder of PATH",
+        ),
+    ] {
+        let other = desk.run(&format!("{check} -- {program}"));
+        assert_eq!(other.code, code, "{}{}", other.out, other.err);
+        says(&other, &[said]);
+    }
     assert_eq!(desk.head(), head);
     let checked = desk.ok(&format!("{check} --json {judge}")).json();
     let (asks, needs) = (&checked["data"]["asks"], &checked["data"]["needs_rescore"]);

@@ -1,12 +1,14 @@
 //! The verbs as a person meets them: what they print, and that the ledger verifies after each.
 
 use clover::event::id::EventId;
+use clover::event::payload::custody::SubjectErased;
 use clover::ground::digest::Digest;
 use clover::ledger::rulebooks;
 
 use crate::cli::Desk;
 use crate::cli::Ran;
 use crate::cli::copy_tree;
+use crate::cli::release;
 use crate::cli::same;
 use crate::cli::says;
 use crate::cli::score_line;
@@ -535,6 +537,54 @@ fn private_content_is_erased_and_the_ledger_still_verifies() {
     std::fs::write(desk.at.join("out/blobs").join(&digest), "other").unwrap();
     let ran = desk.run("verify out");
     assert!(ran.code == 3 && ran.out.contains("(blob)"), "{}", ran.out);
+    desk.head();
+}
+
+/// Given a private text, when somebody writes the event of its erasure by hand, then that is refused with the right command; and
+/// where the event came in by other means, the text is said to be readable until `erase` destroys the key.
+#[test]
+fn an_erasure_that_leaves_the_key_is_refused_and_found() {
+    let mut desk = Desk::with_ledger();
+    desk.file("secret.txt", "a private prompt");
+    let put = desk
+        .ok("blob put secret.txt --media text/plain --subject new --json")
+        .json();
+    let subject = put["data"]["reference"]["subject"].as_str().unwrap();
+    let digest = put["data"]["reference"]["blob"]["blake3"].as_str().unwrap();
+    let data = format!("{{\"basis\":\"art 17\",\"subject\":\"{subject}\"}}");
+    let next = format!("next: clover erase {subject} --basis 'art 17'");
+    let parts = ["subject.erased alone leaves the key", &next];
+    let record = ["record", "subject.erased", "--data", &data];
+    desk.refused(&record, 11, &parts);
+    let sign = [
+        "sign",
+        "subject.erased",
+        "--data",
+        &data,
+        "--out",
+        "s.jsonl",
+    ];
+    desk.refused(&sign, 11, &parts);
+    let line = format!("{{\"data\":{data},\"kind\":\"subject.erased\"}}\n");
+    let file = desk.file("e.jsonl", &line);
+    desk.refused(&["append", "--bulk", &file], 4, &parts[..1]);
+    assert!(!desk.run("doctor").out.contains("recorded as erased"));
+
+    let said = SubjectErased {
+        basis: support::text("art 17"),
+        requester: None,
+        subject: Digest::from_hex(subject).unwrap(),
+    };
+    let (_, seq) = release::said(&mut desk, "cem", &said.into(), false);
+    let found = format!("recorded as erased at seq {seq}, text still readable here");
+    let doctor = desk.run("doctor");
+    assert!(doctor.out.contains(&found), "{}", doctor.out);
+    let get = format!("blob get {digest} --subject {subject}");
+    assert_eq!(desk.ok(&get).out, "a private prompt");
+    let ran = desk.ok(&format!("erase {subject} --basis request --yes"));
+    assert!(ran.out.ends_with(": destroyed\n"), "{}", ran.out);
+    assert_eq!(desk.run(&get).code, 5);
+    assert!(!desk.run("doctor").out.contains("recorded as erased"));
     desk.head();
 }
 

@@ -84,9 +84,13 @@ pub const COMPUTED: &[&str] = &[
 /// A sample whose report is not the one that its rulebook asks for: who writes it again finds that.
 pub const HIDES: &str = "report-hides-what-p6-found";
 
+/// Where that report first differs from the one that is written again.
+pub const DIFFERING: &str = "assumptions_digest";
+
 /// Samples under a rulebook that did not ask, where the numbers themselves say what is wrong.
 const FOUND_AGAIN: &[&str] = &[
     "environment-left-out-unasked",
+    "judges-compared-by-tainted-labels-unasked",
     "rescored-from-old-answers-unasked",
 ];
 

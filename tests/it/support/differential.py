@@ -14,15 +14,20 @@ import traceback
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 
-from audit import command_line
+from audit import blobs, command_line
 from formats.limits import NotALedger
 from history import state
 
 # Tables of multiples are costly to make and depend on nothing but the key: one set serves all runs. So does the answer
-# to a signature that an earlier run had too: ledgers that were changed in one place share the events before it.
+# to a signature that an earlier run had too: ledgers that were changed in one place share the events before it, and the
+# blobs that those name.
 tables = state.Ed25519()
 tables.verify = functools.lru_cache(maxsize=None)(tables.verify)
 state.Ed25519 = lambda: tables
+
+digest_of = blobs.blake3_stream
+known = functools.lru_cache(maxsize=None)(lambda text: digest_of(io.BytesIO(text).read))
+blobs.blake3_stream = lambda read: known(b"".join(iter(lambda: read(1 << 16), b"")))
 
 with open(sys.argv[2], encoding="utf-8") as arguments:
     for line in arguments:

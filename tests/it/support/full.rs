@@ -228,6 +228,7 @@ fn custody(test: &mut TestLedger) {
     // The key that was added signs too, so that there is more than one author.
     let erased = SubjectErased {
         basis: text("asked to"),
+        requester: None,
         subject: Digest::sha256(b"subject"),
     };
     test.ledger

@@ -50,6 +50,7 @@ pub mod tampered_seen;
 pub mod tampered_sequences;
 pub mod tampered_stopped;
 pub mod tampered_table;
+pub mod tampered_tainted;
 pub mod tampered_undone;
 pub mod tuned;
 pub mod valued;

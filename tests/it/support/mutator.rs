@@ -56,7 +56,7 @@ impl Dice {
 pub struct Mutator {
     good: Story,
     planned: Story,
-    samples: Vec<Sample>,
+    samples: &'static [Sample],
     dice: Dice,
 }
 
@@ -74,7 +74,7 @@ impl Mutator {
     pub fn case(&mut self) -> Case {
         let dice = &mut self.dice;
         let (mut lines, mut case) = if dice.once_in(4) {
-            let sample = dice.pick(&self.samples);
+            let sample = dice.pick(self.samples);
             let lines = sample.case.ledger.split(|byte| *byte == b'\n');
             let mut lines: Vec<_> = lines.map(<[u8]>::to_vec).collect();
             lines.pop();

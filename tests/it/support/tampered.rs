@@ -2,6 +2,7 @@
 //! here by whoever did the damage; no verifier is asked.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use base64ct::Base64;
 use base64ct::Encoding;
@@ -60,15 +61,71 @@ const ORDER: [u8; 32] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
 
-/// Every sample.
-pub fn all() -> Vec<Sample> {
-    let mut rows = written();
-    super::computed::mend(&mut rows);
-    rows
+/// Every sample; made once, for it takes a while.
+pub fn all() -> &'static [Sample] {
+    static ALL: OnceLock<Vec<Sample>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut rows = written().to_vec();
+        super::computed::mend(&mut rows);
+        rows
+    })
 }
 
 /// Every sample as it is written first: short, some with numbers of nobody's.
-pub fn written() -> Vec<Sample> {
+pub fn written() -> &'static [Sample] {
+    static WRITTEN: OnceLock<Vec<Sample>> = OnceLock::new();
+    WRITTEN.get_or_init(|| {
+        let (first, second) = MAKERS.split_at(MAKERS.len() / 2);
+        let made = |makers: &[fn() -> Vec<Sample>]| {
+            let rows = makers.iter().flat_map(|make| make());
+            rows.collect::<Vec<_>>()
+        };
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| made(second));
+            let mut rows = made(first);
+            rows.extend(second.join().unwrap());
+            rows
+        })
+    })
+}
+
+/// Who makes samples, in the order in which they are listed.
+const MAKERS: [fn() -> Vec<Sample>; 31] = [
+    of_lines,
+    super::tampered_iterations::all,
+    super::tampered_gates::all,
+    super::tampered_labelled::all,
+    super::tampered_drifts::all,
+    super::tampered_decisions::all,
+    super::tampered_sequences::all,
+    super::calibrated::samples,
+    super::tampered_releases::all,
+    super::tampered_deployments::all,
+    super::tampered_generators::all,
+    super::tampered_invariants::all,
+    super::tampered_chosen::all,
+    super::tampered_gated::all,
+    super::tampered_names::all,
+    super::tampered_claims::all,
+    super::tampered_prompts::all,
+    super::tampered_stopped::all,
+    super::tampered_retold::all,
+    super::tampered_picked::all,
+    super::tampered_before::all,
+    super::tampered_environments::all,
+    super::tampered_undone::all,
+    super::tampered_answered::all,
+    super::tampered_probed::all,
+    super::tampered_seen::all,
+    super::tampered_rows::all,
+    super::tampered_endpoints::all,
+    super::tampered_runs::all,
+    super::tampered_scales::all,
+    super::tampered_tainted::all,
+];
+
+/// Samples around single lines, and around a pre-registered gate.
+fn of_lines() -> Vec<Sample> {
     let good = good();
     let mut table = Table {
         good: &good,
@@ -94,35 +151,6 @@ pub fn written() -> Vec<Sample> {
     table.looked_first();
     table.written_otherwise();
     rows.extend(table.rows);
-    rows.extend(super::tampered_iterations::all());
-    rows.extend(super::tampered_gates::all());
-    rows.extend(super::tampered_labelled::all());
-    rows.extend(super::tampered_drifts::all());
-    rows.extend(super::tampered_decisions::all());
-    rows.extend(super::tampered_sequences::all());
-    rows.extend(super::calibrated::samples());
-    rows.extend(super::tampered_releases::all());
-    rows.extend(super::tampered_deployments::all());
-    rows.extend(super::tampered_generators::all());
-    rows.extend(super::tampered_invariants::all());
-    rows.extend(super::tampered_chosen::all());
-    rows.extend(super::tampered_gated::all());
-    rows.extend(super::tampered_names::all());
-    rows.extend(super::tampered_claims::all());
-    rows.extend(super::tampered_prompts::all());
-    rows.extend(super::tampered_stopped::all());
-    rows.extend(super::tampered_retold::all());
-    rows.extend(super::tampered_picked::all());
-    rows.extend(super::tampered_before::all());
-    rows.extend(super::tampered_environments::all());
-    rows.extend(super::tampered_undone::all());
-    rows.extend(super::tampered_answered::all());
-    rows.extend(super::tampered_probed::all());
-    rows.extend(super::tampered_seen::all());
-    rows.extend(super::tampered_rows::all());
-    rows.extend(super::tampered_scales::all());
-    rows.extend(super::tampered_endpoints::all());
-    rows.extend(super::tampered_runs::all());
     rows
 }
 
@@ -1438,9 +1466,11 @@ pub fn documents(sample: &Sample) -> BTreeMap<&'static str, String> {
             "pass",
             match super::computed::found_again(sample.name) {
                 None if sample.name == super::computed::HIDES => {
-                    "**Must be found:** nothing by a verifier, for neither writes reports. `clover replay`, on a ledger that \
-                     holds these entries, says that `report.published` differs: `assumptions_digest`."
-                        .to_owned()
+                    let path = super::computed::DIFFERING;
+                    format!(
+                        "**Must be found:** nothing by a verifier, for neither writes reports. `clover replay`, on a ledger that \
+                         holds these entries, says that `report.published` differs: `{path}`."
+                    )
                 }
                 None => "**Must be found:** nothing. The verdict is `VERIFIED`.".to_owned(),
                 Some(rule) => format!(

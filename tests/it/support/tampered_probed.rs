@@ -141,21 +141,21 @@ impl Fit {
 }
 
 /// An audit of `tuned` by the only probe of a design that draws every row.
-struct Audit {
+pub struct Audit {
     /// Scored rows of the policy, before its label can be read.
-    rows: usize,
-    split: Split,
+    pub rows: usize,
+    pub split: Split,
     /// Whether terms name a scale of labels from 0 to 10.
-    scale: bool,
-    margin: u64,
+    pub scale: bool,
+    pub margin: u64,
     /// Rows of its environment, and those that are left; none said where both are 0.
-    inside: Option<(u64, u64)>,
+    pub inside: Option<(u64, u64)>,
     /// Through how many entries before its own it was read, beside one.
-    older: u64,
+    pub older: u64,
 }
 
 impl Audit {
-    const GOOD: Self = Self {
+    pub const GOOD: Self = Self {
         rows: 1,
         split: Split::None,
         scale: false,
@@ -167,7 +167,7 @@ impl Audit {
 
 /// What a split keeps for confirm.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Split {
+pub enum Split {
     /// There is none.
     None,
     /// Clusters that nobody has.
@@ -176,6 +176,8 @@ enum Split {
     Of,
     /// The same after it.
     Later,
+    /// Listed as before its probe, and never formed.
+    Unformed,
 }
 
 /// A family of two domains, tested by a probe of each policy.
@@ -199,7 +201,7 @@ impl Family {
     };
 }
 
-fn arena() -> Value {
+pub fn arena() -> Value {
     Value::from(ARENA)
 }
 
@@ -232,7 +234,7 @@ fn designed(world: &mut World, name: &str) {
     world.say(LENA, "label.design_registered", 1, arena(), design);
 }
 
-fn scored(world: &mut World, policy: &str, item: &str) {
+pub fn scored(world: &mut World, policy: &str, item: &str) {
     let score = json!({
         "draw": 0, "item": item, "judge": "judge-1", "policy": policy, "score_micro": 500_000,
     });
@@ -283,13 +285,17 @@ fn answered(rulebook: u64, of: &Fit) -> Told {
     (world, at)
 }
 
+/// Lists a part of a split.
+fn listed(world: &mut World, part: &str, clusters: &[String]) {
+    let data = json!({"clusters": clusters, "first": 0, "part": part, "split": "split-2"});
+    world.say(ARBITER, "splits.listed", 1, arena(), data);
+}
+
 /// Lists a split and forms it.
 fn split(world: &mut World, confirm: &[String]) {
     let fit = vec!["fit-1".to_owned(), "fit-2".to_owned()];
-    for (part, clusters) in [("confirm", confirm), ("fit", &fit[..])] {
-        let data = json!({"clusters": clusters, "first": 0, "part": part, "split": "split-2"});
-        world.say(ARBITER, "splits.listed", 1, arena(), data);
-    }
+    listed(world, "confirm", confirm);
+    listed(world, "fit", &fit);
     let part = |clusters: &[String]| {
         let root = splits::members_root(clusters.iter().map(String::as_str));
         json!({"count": clusters.len(), "root": root})
@@ -301,7 +307,7 @@ fn split(world: &mut World, confirm: &[String]) {
     world.say(ARBITER, "splits.formed", 1, arena(), data);
 }
 
-fn audited(rulebook: u64, of: &Audit) -> Told {
+pub fn audited(rulebook: u64, of: &Audit) -> Told {
     let mut world = under(rulebook);
     let mut terms = valued::terms();
     let mut calibrator = 5;
@@ -332,6 +338,7 @@ fn audited(rulebook: u64, of: &Audit) -> Told {
             split(&mut world, &nobody);
         }
         Split::Of => split(&mut world, &others),
+        Split::Unformed => listed(&mut world, "confirm", &others),
         Split::None | Split::Later => {}
     }
     scored(&mut world, "tuned", "item-z");

@@ -67,6 +67,11 @@ fn contrast(basis: &str, prompts: Value, is_told_apart: bool) -> Value {
     data
 }
 
+/// A comparison that tells two policies apart by a prompt that both have.
+pub fn apart() -> Value {
+    contrast("paired", prompts(1, 0, 0.0), true)
+}
+
 /// The good ledger with scores of both policies, and the comparison.
 fn compared(rulebook: u64, data: Value) -> (World, usize) {
     scored(rulebook, LACKING..PROMPTS, data)

@@ -7,6 +7,7 @@ use super::decided;
 use super::forger::World;
 use super::planned;
 use super::samples::*;
+use super::signer;
 use super::tampered::Sample;
 use super::tampered_chosen::adopt;
 use super::tampered_chosen::again;
@@ -138,6 +139,24 @@ fn compared(rulebook: u64, change: fn(&mut Value)) -> Told {
 
 /// Two judges that a plan named before the first label, compared on 100 rows; `late` is scored once a label could be read.
 fn planned_pair(rulebook: u64, late: Option<&str>, change: fn(&mut Value)) -> Told {
+    let (mut world, newest) = planned_labels(rulebook, late);
+    let at = pair(&mut world, newest, change);
+    (world, at)
+}
+
+/// The same, where the key that labelled was compromised before.
+pub fn tainted_pair(rulebook: u64) -> Told {
+    let (mut world, newest) = planned_labels(rulebook, None);
+    let data = json!({
+        "key_id": signer(LENA).id().to_string(), "reason": "somebody else signed", "since_seq": newest,
+    });
+    world.say(ADA, "key.compromised", 1, Value::Null, data);
+    let at = pair(&mut world, newest, |_| ());
+    (world, at)
+}
+
+/// A plan that names two judges, their scores and a label, with the position of the newest of them.
+fn planned_labels(rulebook: u64, late: Option<&str>) -> Told {
     let mut world = new_experiment(rulebook);
     let mut plan = planned::audits(EXP, "judges");
     let digest = "0".repeat(64);
@@ -160,6 +179,11 @@ fn planned_pair(rulebook: u64, late: Option<&str>, change: fn(&mut Value)) -> To
     if let Some(judge) = late {
         newest = scored(&mut world, judge, 1);
     }
+    (world, newest)
+}
+
+/// The comparison of these judges.
+fn pair(world: &mut World, newest: usize, change: fn(&mut Value)) -> usize {
     let mut data = valued::judges_compared();
     for (field, value) in [
         ("through_seq", newest.into()),
@@ -176,8 +200,7 @@ fn planned_pair(rulebook: u64, late: Option<&str>, change: fn(&mut Value)) -> To
         data[field] = value;
     }
     change(&mut data);
-    let at = world.say(ARBITER, "judge.compared", 1, EXP.into(), data);
-    (world, at)
+    world.say(ARBITER, "judge.compared", 1, EXP.into(), data)
 }
 
 /// What a planned comparison of judges may not claim, from rulebook 24 on.

@@ -25,6 +25,10 @@ pub(super) fn score(names: &BTreeSet<String>, asked: Option<&str>) -> Result<Str
     };
     match (asked, names.len()) {
         (Some(asked), _) if names.contains(asked) => Ok(asked.to_owned()),
+        (Some(asked), 0) => {
+            let what = format!("expected a score {asked:?}, found no score at all");
+            Err((option(), what))
+        }
         (Some(asked), _) => {
             let what = format!("expected one of {}, found {asked:?}", there());
             Err((option(), what))
@@ -76,7 +80,11 @@ fn value_of_member(node: &Node<'_>, member: Option<&str>) -> Result<Option<Strin
     };
     let found = members.iter().find(|(name, _)| name == member);
     let Some((_, found)) = found else {
-        let what = format!("expected one of {}, found {member:?}", names());
+        let what = if members.is_empty() {
+            format!("expected a member {member:?}, found no member at all")
+        } else {
+            format!("expected one of {}, found {member:?}", names())
+        };
         return Err((node.path.clone(), what));
     };
     if found.is_list() || found.is_object() {

@@ -24,7 +24,9 @@ const SCORED: [&str; 2] = ["match", "metrics"];
 /// Events that hold texts.
 const SAMPLED: [&str; 2] = ["sampling", "raw_sample"];
 /// Members of an event that are read.
-const EVENT: [&str; 4] = ["data", "event_id", "sample_id", "type"];
+const EVENT: [&str; 5] = ["data", "event_id", "run_id", "sample_id", "type"];
+/// An event that says why a sample failed.
+const ERROR: &str = "error";
 
 /// An event of a file.
 struct EvalsEvent<'a> {
@@ -34,6 +36,29 @@ struct EvalsEvent<'a> {
     data: Object<'a>,
     /// Its members, where it is scored: others stand where they came from.
     whole: Object<'a>,
+}
+
+/// What was run.
+#[derive(Default)]
+struct EvalsRun {
+    id: Option<String>,
+    model: Option<String>,
+}
+
+impl EvalsRun {
+    /// Refuses what is of another run than what stands before it.
+    fn is_one(&mut self, id: Option<String>) -> Result<(), NodeFault> {
+        let Some(id) = id else {
+            return Ok(());
+        };
+        let known = self.id.get_or_insert_with(|| id.clone());
+        if *known == id {
+            return Ok(());
+        }
+        let what =
+            format!("expected {known:?}, the run of this file, found {id:?}; each run is a file");
+        Err(("run_id".to_owned(), what))
+    }
 }
 
 /// Prompt and response of a sample.
@@ -47,12 +72,18 @@ pub(super) fn rows(
 ) -> Result<ImportRows, ImportError> {
     let mut gather = Gatherer::new(file, how);
     let (text, documents) = gather.documents(bytes)?;
-    let (mut lines, mut events, mut model) = (Lines::of(text), Vec::new(), None);
+    let (mut lines, mut events, mut run) = (Lines::of(text), Vec::new(), EvalsRun::default());
     let mut others: BTreeMap<String, u64> = BTreeMap::new();
+    let mut errors: BTreeMap<String, (u64, String)> = BTreeMap::new();
     for raw in documents {
         let line = lines.line(raw);
-        match line_of(&Node::new(raw, ""), line, &mut model) {
+        match line_of(&Node::new(raw, ""), line, &mut run) {
             Ok(Some(event)) if is_read(&event) => events.push(event),
+            Ok(Some(event)) if event.kind == ERROR => {
+                let why = event.data.text("message").ok().flatten();
+                let why = why.unwrap_or_else(|| "an error without a message".to_owned());
+                errors.entry(event.sample).or_insert((line, why));
+            }
             Ok(Some(event)) => *others.entry(event.kind).or_default() += 1,
             Ok(None) => {}
             Err(fault) => gather.refuse(line, fault)?,
@@ -66,11 +97,22 @@ pub(super) fn rows(
     let texts = texts(&mut gather, &events)?;
     let taken = taken(&events, terms).map_err(|fault| gather.whole(fault))?;
     for event in &events {
-        match record(&mut gather, event, &taken, (model.as_ref(), &texts)) {
-            Ok(Some(record)) => gather.take(&record, Beside::default())?,
+        match record(&mut gather, event, &taken, (run.model.as_ref(), &texts)) {
+            Ok(Some(record)) => match errors.remove(&event.sample) {
+                Some((_, why)) => gather.failed(&record, why)?,
+                None => gather.take(&record, Beside::default())?,
+            },
             Ok(None) => {}
             Err(fault) => gather.refuse(event.line, fault)?,
         }
+    }
+    for (sample, (line, why)) in errors.into_iter().filter(|(sample, _)| !sample.is_empty()) {
+        let mut record = ToolRecord::new(line, "");
+        record.put(row::PROMPT_ID, sample);
+        if gather.how.policy.is_none() {
+            record.put(row::TARGET_POLICY, run.model.clone());
+        }
+        gather.decline(&record, Some(why))?;
     }
     let score = format!("data.{taken}");
     let mut mapping = vec![
@@ -94,24 +136,26 @@ fn is_read(event: &EvalsEvent<'_>) -> bool {
 fn line_of<'a>(
     node: &Node<'a>,
     line: u64,
-    model: &mut Option<String>,
+    run: &mut EvalsRun,
 ) -> Result<Option<EvalsEvent<'a>>, NodeFault> {
     let whole = node.object()?;
     if let Some(spec) = whole.get("spec") {
         let spec = spec.object()?;
         let asked = spec.needs("completion_fns", "a list of names")?.list()?;
         let first = asked.first().map(Node::text).transpose()?;
-        if model.is_some() && *model != first {
+        if run.model.is_some() && run.model != first {
             let what =
                 "expected records of one run, found another model; each run is a file".to_owned();
             return Err(("spec.completion_fns".to_owned(), what));
         }
-        *model = first;
+        run.is_one(spec.text("run_id")?)?;
+        run.model = first;
         return Ok(None);
     }
     if whole.get("final_report").is_some() {
         return Ok(None);
     }
+    run.is_one(whole.text("run_id")?)?;
     let kind = whole.needs("type", "of an event")?.text()?;
     Ok(Some(EvalsEvent {
         line,

@@ -130,6 +130,7 @@ pub(super) struct Gatherer<'a> {
     remarks: Vec<RowRemark>,
     unread: BTreeMap<String, u64>,
     unanswered: u64,
+    failed: u64,
     /// Whether the file holds labels that no row has.
     pub holds_labels: bool,
 }
@@ -143,6 +144,7 @@ impl<'a> Gatherer<'a> {
             remarks: Vec::new(),
             unread: BTreeMap::new(),
             unanswered: 0,
+            failed: 0,
             holds_labels: false,
         }
     }
@@ -248,6 +250,12 @@ impl<'a> Gatherer<'a> {
         Ok(())
     }
 
+    /// Declines a record that has a score beside an error: what failed was not judged.
+    pub(super) fn failed(&mut self, record: &ToolRecord, error: String) -> Result<(), ImportError> {
+        self.failed += u64::from(self.how.brings == Brings::Scores);
+        self.decline(record, Some(error))
+    }
+
     /// Takes a record that has no score, and says why.
     pub(super) fn decline(
         &mut self,
@@ -281,6 +289,12 @@ impl<'a> Gatherer<'a> {
             let count = self.unanswered;
             self.reader
                 .warn(format!("{count} rows have no response and are left out"));
+        }
+        if self.failed > 0 {
+            let count = self.failed;
+            self.reader.warn(format!(
+                "failed: {count} rows have an error beside a score: they are declined, and the score is left out"
+            ));
         }
         let declined = self.remarks.iter().filter(|of| of.declined);
         let first: Option<(PolicyId, ItemId, Count)> = declined

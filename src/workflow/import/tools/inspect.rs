@@ -28,6 +28,8 @@ use crate::import::row;
 
 /// The version of a log that is read.
 const VERSION: &str = "2";
+/// The status of a run that ended well.
+const SUCCESS: &str = "success";
 /// What stands in place of a text that is kept once.
 const ATTACHMENT: &str = "attachment://";
 /// A value that an edit leaves as it was.
@@ -106,11 +108,11 @@ fn of_archive(
     let header = member(&gather, &mut archive, "header.json")?;
     let header = document(&gather, &header, "header.json")?;
     let header = header.object().map_err(|fault| gather.whole(fault))?;
-    let model = model(&mut gather, &header)?;
+    let (model, status) = model(&mut gather, &header)?;
     let summaries = member(&gather, &mut archive, "summaries.json")?;
     let summaries = document(&gather, &summaries, "summaries.json")?;
     let summaries = summaries.list().map_err(|fault| gather.whole(fault))?;
-    let taken = taken(&mut gather, &summaries, terms)?;
+    let taken = taken(&mut gather, (&summaries, &status), terms)?;
     if terms.scores_only {
         gather.warn("the summaries of an archive do not say which scores people edited: without --scores-only each is read as it was first given".to_owned());
     }
@@ -158,12 +160,12 @@ fn of_json(
     let text = gather.checked(text, may_be_none)?;
     let log = document(&gather, &text, "")?;
     let log = log.object().map_err(|fault| gather.whole(fault))?;
-    let model = model(&mut gather, &log)?;
+    let (model, status) = model(&mut gather, &log)?;
     let samples = log
         .needs("samples", "a list")
         .and_then(|samples| samples.list())
         .map_err(|fault| gather.whole(fault))?;
-    let taken = taken(&mut gather, &samples, terms)?;
+    let taken = taken(&mut gather, (&samples, &status), terms)?;
     let mut lines = Lines::of(&text);
     for node in &samples {
         let line = lines.line(node.raw);
@@ -175,8 +177,8 @@ fn of_json(
     finish(gather, &taken, terms)
 }
 
-/// The model of a log, whose version is one that is read.
-fn model(gather: &mut Gatherer<'_>, header: &Object<'_>) -> Result<String, ImportError> {
+/// The model of a log, whose version is one that is read, and its status.
+fn model(gather: &mut Gatherer<'_>, header: &Object<'_>) -> Result<(String, String), ImportError> {
     let read = || -> Result<(String, String, Option<String>), NodeFault> {
         let version = header.needs("version", "of the log")?.name()?;
         let eval = header.needs("eval", "an object")?.object()?;
@@ -190,18 +192,28 @@ fn model(gather: &mut Gatherer<'_>, header: &Object<'_>) -> Result<String, Impor
         );
         return Err(gather.whole(("version".to_owned(), what)));
     }
-    if let Some(status) = status.filter(|status| status != "success") {
+    let status = status.unwrap_or_else(|| SUCCESS.to_owned());
+    if status != SUCCESS {
         gather.warn(format!(
             "the status of this log is {status}: it may lack samples"
         ));
     }
-    Ok(model)
+    if header
+        .get("invalidated")
+        .is_some_and(|of| of.as_written() == "true")
+    {
+        gather.warn(
+            "people marked samples of this log as invalid: their scores are taken in all the same"
+                .to_owned(),
+        );
+    }
+    Ok((model, status))
 }
 
 /// The score that is taken, by the names of the scores of all samples.
 fn taken(
     gather: &mut Gatherer<'_>,
-    samples: &[Node<'_>],
+    (samples, status): (&[Node<'_>], &str),
     terms: ToolTerms<'_>,
 ) -> Result<String, ImportError> {
     let mut names = BTreeSet::new();
@@ -213,6 +225,12 @@ fn taken(
         if let Some(scores) = scores.and_then(|scores| scores.object().ok()) {
             names.extend(scores.names().map(str::to_owned));
         }
+    }
+    if names.is_empty() && status != SUCCESS {
+        let what = format!(
+            "expected scores, found none: the status of this run is {status}, it ended before it was scored"
+        );
+        return Err(gather.whole(("status".to_owned(), what)));
     }
     let taken = chosen::score(&names, terms.score).map_err(|fault| gather.whole(fault))?;
     let left: Vec<_> = names.iter().filter(|name| **name != taken).collect();
@@ -252,6 +270,7 @@ fn sample(
     match score {
         SampleScore::Given(beside) => gather.take(&record, beside),
         SampleScore::None(reason) => gather.decline(&record, reason),
+        SampleScore::Failed(error) => gather.failed(&record, error),
     }
 }
 
@@ -259,6 +278,8 @@ fn sample(
 enum SampleScore {
     Given(Beside),
     None(Option<String>),
+    /// It has one beside an error.
+    Failed(String),
 }
 
 /// Reads a sample.
@@ -296,6 +317,9 @@ fn read(
     let Some(value) = value.transpose()?.flatten() else {
         return Ok((record, SampleScore::None(reason.or(error))));
     };
+    if let Some(error) = error {
+        return Ok((record, SampleScore::Failed(error)));
+    }
     record.put(row::JUDGE_SCORE, value);
     Ok((record, SampleScore::Given(Beside { reason, edits })))
 }

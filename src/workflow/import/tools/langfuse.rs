@@ -89,6 +89,23 @@ struct LangfuseFile<'a> {
     left: BTreeMap<&'static str, u64>,
     /// Whether a page names one that follows.
     goes_on: bool,
+    /// How many scores of how many pages there are, where pages say so, and which pages were read.
+    all: Option<u64>,
+    pages: Option<u64>,
+    read: BTreeSet<u64>,
+    held: u64,
+}
+
+impl LangfuseFile<'_> {
+    /// What is missing of what its pages say that there is.
+    fn missing(&self) -> Option<String> {
+        let (held, read) = (self.held, self.read.len() as u64);
+        match (self.all, self.pages) {
+            (Some(all), _) if all > held => Some(format!("{held} of {all} scores")),
+            (_, Some(pages)) if pages > read => Some(format!("{read} of {pages} pages")),
+            _ => None,
+        }
+    }
 }
 
 /// Reads one file of scores.
@@ -114,6 +131,11 @@ pub(super) fn rows(
             "a page of this file names a page that follows it: every page is to be taken in"
                 .to_owned(),
         );
+    }
+    if let Some(missing) = found.missing() {
+        gather.warn(format!(
+            "this file has {missing}, as its pages say: every page is to be taken in"
+        ));
     }
     for (what, count) in &found.left {
         gather.warn(format!("{count} scores are left out: {what}"));
@@ -270,9 +292,16 @@ fn page<'t>(document: &Node<'t>, found: &mut LangfuseFile<'t>) -> Result<Vec<Nod
     let Some(data) = object.get("data").filter(Node::is_list) else {
         return Ok(vec![document.clone()]);
     };
-    let meta = object.get("meta").map(|of| of.object()).transpose()?;
-    found.goes_on = meta.is_some_and(|meta| meta.get("cursor").is_some());
-    data.list()
+    let data = data.list()?;
+    found.held += data.len() as u64;
+    if let Some(meta) = object.get("meta").map(|of| of.object()).transpose()? {
+        let number = |name: &str| meta.get(name)?.raw.get().parse::<u64>().ok();
+        found.goes_on = meta.get("cursor").is_some();
+        found.all = found.all.max(number("totalItems"));
+        found.pages = found.pages.max(number("totalPages"));
+        found.read.extend(number("page"));
+    }
+    Ok(data)
 }
 
 /// Reads one score.

@@ -33,7 +33,10 @@ pub const NAMES: [(&str, &str); 9] = [
         REQUEST_MODEL,
         "target_policy, where there is no model of a response",
     ),
-    (ERROR, "why there is no score"),
+    (
+        ERROR,
+        "why there is no score, whatever value stands beside it",
+    ),
 ];
 const EVENT: &str = "gen_ai.evaluation.result";
 const NAME: &str = "gen_ai.evaluation.name";
@@ -102,6 +105,9 @@ pub(super) fn rows(
     for event in &events {
         match score(&mut gather, event, &taken) {
             Ok(Some((record, Ok(beside)))) => gather.take(&record, beside)?,
+            Ok(Some((record, Err(reason)))) if event.attributes.contains_key(VALUE) => {
+                gather.failed(&record, reason.unwrap_or_default())?;
+            }
             Ok(Some((record, Err(reason)))) => gather.decline(&record, reason)?,
             Ok(None) => {}
             Err(fault) => gather.refuse(event.line, fault)?,
@@ -141,6 +147,7 @@ fn records<'a>(document: &Node<'a>) -> Result<Vec<(Node<'a>, Option<Node<'a>>)>,
 
 /// Puts attributes by their names; what is there already stands.
 fn put<'a>(attributes: &mut Attributes<'a>, list: &Node<'a>) -> Result<(), NodeFault> {
+    let mut own = BTreeSet::new();
     for node in list.list()? {
         let pair = node.object()?;
         let name = pair.needs("key", "the name of an attribute")?.text()?;
@@ -151,6 +158,10 @@ fn put<'a>(attributes: &mut Attributes<'a>, list: &Node<'a>) -> Result<(), NodeF
         let Some((kind, node)) = value.members().next() else {
             continue;
         };
+        if !own.insert(name.clone()) {
+            let what = format!("expected each attribute once, found {name} twice");
+            return Err((list.path.clone(), what));
+        }
         let found = (kind.to_owned(), node);
         attributes.entry(name).or_insert(found);
     }
@@ -246,6 +257,9 @@ fn score(
         };
         return Ok(Some((record, Err(reason.or(Some(error))))));
     };
+    if let Some(error) = event.text(ERROR) {
+        return Ok(Some((record, Err(reason.or(Some(error))))));
+    }
     // A whole number is a text in this form of JSON.
     let number = match kind.as_str() {
         "intValue" => value.name()?,

@@ -587,6 +587,7 @@ fn opening(teller: &mut Teller, openings: &[LabelOpening; 2]) {
     teller.say_all(CLEO, vec![("revealed-1", first)]);
     let erased = SubjectErased {
         basis: text("request of the subject"),
+        requester: None,
         subject: subject(),
     };
     teller.say(CLEO, "erased", erased);

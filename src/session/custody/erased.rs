@@ -1,0 +1,406 @@
+//! What an erasure took away, what it leaves, which decisions it touches, and what is on record of copies beyond its reach:
+//! the facts of a certificate. One that did not take place gives none.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use clover_event::Event;
+use clover_event::Kind;
+use clover_event::Payload;
+use clover_event::id::EventId;
+use clover_event::payload::PrivateRef;
+use clover_event::payload::custody::SubjectErased;
+use clover_event::payload::intake::Source;
+use clover_event::payload::record::ReadOutcome;
+use clover_ground::digest::Digest;
+use clover_ground::sign::KeyId;
+use clover_ground::time::Timestamp;
+use clover_ledger::KindQuery;
+use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
+use clover_ledger::read::LogEntry;
+use clover_workflow::recompute::withheld;
+use clover_workflow::recompute::withheld::TouchedEntry;
+
+use crate::custody::CustodyError;
+use crate::custody::reads;
+use crate::error::SessionError;
+use crate::home::Home;
+use crate::listing;
+
+/// What a private text was, as far as entries say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TextUse {
+    /// The prompt of scores.
+    Prompt,
+    /// The response of scores.
+    Response,
+    /// A file as it was taken in.
+    File,
+    /// What a note names beside the subject.
+    Note,
+}
+
+impl TextUse {
+    /// In words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Response => "response",
+            Self::File => "file that was taken in",
+            Self::Note => "content of a note",
+        }
+    }
+}
+
+/// A text that cannot be read any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErasedText {
+    /// BLAKE3 of its encrypted bytes.
+    pub blake3: Digest,
+    /// Their length.
+    pub bytes: u64,
+    /// The salted commitment to the text, where an entry gives it.
+    pub commitment: Option<Digest>,
+    /// Entries that name it.
+    pub events: Vec<u64>,
+    /// Whether the encrypted bytes are in this ledger.
+    pub is_stored: bool,
+    /// What it was.
+    pub of: TextUse,
+}
+
+/// What became of the subject's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyStanding {
+    /// The vault beside this ledger holds no key of the subject.
+    Destroyed,
+    /// No vault is beside this ledger: nobody here can say.
+    NoVault,
+}
+
+/// A file from which texts of the subject were taken in: it is kept under a key of its own, and holds them too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The erasure of it, where it was erased.
+    pub erased_seq: Option<u64>,
+    /// Its entry.
+    pub seq: u64,
+    /// The subject under whose key it is kept; absent where it is an envelope to the custodian.
+    pub subject: Option<Digest>,
+}
+
+/// Something on record that went beyond this ledger before the erasure, or may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handout {
+    /// Who received or made it.
+    pub by: KeyId,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its entry.
+    pub seq: u64,
+    /// What for, or what it says.
+    pub what: String,
+}
+
+/// An erasure on record, and what it came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErasureStory {
+    /// Whose key signed it.
+    pub author: KeyId,
+    /// Files from which the texts came.
+    pub files: Vec<SourceFile>,
+    /// What may have gone beyond the ledger.
+    pub handouts: Vec<Handout>,
+    /// What became of the key.
+    pub key: KeyStanding,
+    /// Entries that name texts of the subject: what else they say stays.
+    pub naming: BTreeMap<Kind, Vec<u64>>,
+    /// When the ledger took it in.
+    pub recorded_at: Timestamp,
+    /// What it says.
+    pub said: SubjectErased,
+    /// Its entry.
+    pub seq: u64,
+    /// Texts that cannot be read any more.
+    pub texts: Vec<ErasedText>,
+    /// Decisions that cannot be computed again.
+    pub touched: Vec<TouchedEntry>,
+}
+
+/// The erasure that is named by subject or event, else the newest, among entries through a position.
+///
+/// # Errors
+/// [`CustodyError::NotErased`] where there is none, and what reading the log gives.
+pub fn named(
+    ledger: &Ledger,
+    (subject, event): (Option<Digest>, Option<u64>),
+    through: u64,
+) -> Result<LogEntry, SessionError> {
+    let mut found = None;
+    ledger.entries::<LedgerError>(0, through.saturating_add(1), |read| {
+        if let Payload::SubjectErased(said) = &read.event.payload
+            && subject.is_none_or(|of| of == said.subject || of == read.event.id.0)
+            && event.is_none_or(|seq| seq == read.stored.seq)
+        {
+            found = Some(read);
+        }
+        Ok(())
+    })?;
+    found.ok_or_else(|| CustodyError::NotErased { subject, event }.into())
+}
+
+/// What an erasure came to.
+///
+/// # Errors
+/// [`CustodyError::KeyStands`] where the key was not destroyed, and what reading log and vault gives.
+pub fn story(
+    home: &Home,
+    ledger: &Ledger,
+    erased: &LogEntry,
+    through: u64,
+) -> Result<ErasureStory, SessionError> {
+    let seq = erased.stored.seq;
+    let Payload::SubjectErased(said) = &erased.event.payload else {
+        let (subject, event) = (None, Some(seq));
+        return Err(CustodyError::NotErased { subject, event }.into());
+    };
+    let key = match home.known_vault(ledger.ambient())? {
+        None => KeyStanding::NoVault,
+        Some(vault) if vault.subject_key(&said.subject)?.is_none() => KeyStanding::Destroyed,
+        Some(_) => {
+            let (subject, basis) = (said.subject, said.basis.clone());
+            return Err(CustodyError::KeyStands {
+                subject,
+                seq,
+                basis,
+            }
+            .into());
+        }
+    };
+    let mut gathering = Gathering::new(said.subject, seq);
+    ledger.entries::<LedgerError>(0, through.saturating_add(1), |read| {
+        gathering.take(&read);
+        Ok(())
+    })?;
+    let reader = ledger.store().reader();
+    let mut texts = Vec::new();
+    for (_, mut text) in std::mem::take(&mut gathering.texts) {
+        text.is_stored = reader.blob(&text.blake3)?.is_some();
+        texts.push(text);
+    }
+    Ok(ErasureStory {
+        author: erased.event.header.author,
+        files: gathering.files(),
+        handouts: gathering.handouts,
+        key,
+        naming: gathering.naming,
+        recorded_at: erased.stored.recorded_at,
+        said: (**said).clone(),
+        seq,
+        texts,
+        touched: withheld::touched(
+            ledger,
+            &BTreeSet::from([said.subject]),
+            through.saturating_add(1),
+        )?,
+    })
+}
+
+/// A decision that cannot be computed again since texts were erased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithheldDecision {
+    /// The decision.
+    pub entry: TouchedEntry,
+    /// The erasures, by their entries.
+    pub erasures: Vec<u64>,
+}
+
+/// Erasures through a position, by entry, and the decisions that they touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WithheldDecisions {
+    /// The decisions.
+    pub decisions: Vec<WithheldDecision>,
+    /// Every erasure.
+    pub erasures: Vec<u64>,
+}
+
+/// What erasures through a position touch; nothing is read but their list where there are none.
+///
+/// # Errors
+/// [`LedgerError`].
+pub fn decisions_withheld(ledger: &Ledger, through: u64) -> Result<WithheldDecisions, LedgerError> {
+    let mut erased = BTreeMap::new();
+    let takes = |_: &LogEntry| true;
+    let query = KindQuery {
+        kind: Kind::SubjectErased,
+        takes: &takes,
+    };
+    let below = through.saturating_add(1);
+    listing::each::<LedgerError>(ledger, &query, (0, below), |read| {
+        if let Payload::SubjectErased(said) = read.event.payload {
+            erased.entry(said.subject).or_insert(read.stored.seq);
+        }
+        Ok(true)
+    })?;
+    if erased.is_empty() {
+        return Ok(WithheldDecisions::default());
+    }
+    let subjects = erased.keys().copied().collect();
+    let touched = withheld::touched(ledger, &subjects, below)?;
+    let decisions = touched.into_iter().map(|entry| {
+        let of = entry
+            .subjects
+            .iter()
+            .filter_map(|of| erased.get(of).copied());
+        let mut erasures: Vec<u64> = of.collect();
+        erasures.sort_unstable();
+        WithheldDecision { entry, erasures }
+    });
+    let mut erasures: Vec<u64> = erased.values().copied().collect();
+    erasures.sort_unstable();
+    Ok(WithheldDecisions {
+        decisions: decisions.collect(),
+        erasures,
+    })
+}
+
+/// One walk over the log.
+struct Gathering {
+    subject: Digest,
+    erased_seq: u64,
+    /// Every file that was taken in, by its event.
+    ingested: BTreeMap<EventId, (u64, Source)>,
+    /// Those of them that texts of the subject came from.
+    came_from: BTreeSet<EventId>,
+    /// Erasures by subject.
+    erasures: BTreeMap<Digest, u64>,
+    handouts: Vec<Handout>,
+    naming: BTreeMap<Kind, Vec<u64>>,
+    texts: BTreeMap<Digest, ErasedText>,
+}
+
+impl Gathering {
+    fn new(subject: Digest, erased_seq: u64) -> Self {
+        Self {
+            subject,
+            erased_seq,
+            ingested: BTreeMap::new(),
+            came_from: BTreeSet::new(),
+            erasures: BTreeMap::new(),
+            handouts: Vec::new(),
+            naming: BTreeMap::new(),
+            texts: BTreeMap::new(),
+        }
+    }
+
+    fn take(&mut self, read: &LogEntry) {
+        let (seq, event) = (read.stored.seq, &read.event);
+        match &event.payload {
+            Payload::ScoreRecorded(score) => {
+                let texts = [
+                    (TextUse::Prompt, &score.prompt),
+                    (TextUse::Response, &score.response),
+                ];
+                let mut is_named = false;
+                for (of, text) in texts {
+                    is_named |= text.as_ref().is_some_and(|text| self.text(of, text, seq));
+                }
+                if is_named {
+                    self.naming.entry(event.kind()).or_default().push(seq);
+                    self.came_from.extend(&event.header.refs);
+                }
+            }
+            Payload::DataIngested(said) => {
+                self.ingested.insert(event.id, (seq, said.source.clone()));
+                if let Source::Private(private) = &said.source
+                    && self.text(TextUse::File, private, seq)
+                {
+                    self.naming.entry(event.kind()).or_default().push(seq);
+                }
+            }
+            Payload::NoteRecorded(said) => {
+                let is_named = said.text.as_str().contains(&self.subject.to_hex());
+                if let Some(blob) = said.blob.as_ref().filter(|_| is_named) {
+                    self.naming.entry(event.kind()).or_default().push(seq);
+                    self.put(TextUse::Note, (blob.blake3, blob.bytes.value(), None), seq);
+                }
+            }
+            Payload::SubjectErased(said) => {
+                self.erasures.entry(said.subject).or_insert(seq);
+            }
+            _ if seq < self.erased_seq => self.handout(seq, event),
+            _ => {}
+        }
+    }
+
+    /// Takes a private text in where it is the subject's; whether it is.
+    fn text(&mut self, of: TextUse, private: &PrivateRef, seq: u64) -> bool {
+        let is_own = private.subject == self.subject;
+        if is_own {
+            let blob = &private.blob;
+            let blob = (blob.blake3, blob.bytes.value(), Some(private.commitment));
+            self.put(of, blob, seq);
+        }
+        is_own
+    }
+
+    fn put(
+        &mut self,
+        of: TextUse,
+        (blake3, bytes, commitment): (Digest, u64, Option<Digest>),
+        seq: u64,
+    ) {
+        let text = self.texts.entry(blake3).or_insert(ErasedText {
+            blake3,
+            bytes,
+            commitment,
+            events: Vec::new(),
+            is_stored: false,
+            of,
+        });
+        text.events.push(seq);
+    }
+
+    /// What gave content of the ledger to somebody before the erasure.
+    fn handout(&mut self, seq: u64, event: &Event) {
+        let author = event.header.author;
+        let found = match &event.payload {
+            Payload::DataRead(read) if read.outcome == ReadOutcome::Allowed => {
+                let is_text = read.class.as_str() == reads::PRIVATE;
+                is_text.then(|| {
+                    let what = format!("a private text was read: {}", read.purpose.as_str());
+                    (read.reader, what)
+                })
+            }
+            Payload::AuditAttested(said) => Some((author, said.statement.as_str().to_owned())),
+            Payload::ReportPublished(said) => Some((author, said.iteration.to_string())),
+            _ => None,
+        };
+        self.handouts.extend(found.map(|(by, what)| Handout {
+            by,
+            kind: event.kind(),
+            seq,
+            what,
+        }));
+    }
+
+    fn files(&self) -> Vec<SourceFile> {
+        let found = self.came_from.iter().filter_map(|id| {
+            let (seq, source) = self.ingested.get(id)?;
+            let subject = match source {
+                Source::Envelope(_) => None,
+                Source::Private(private) => Some(private.subject),
+            };
+            let erased_seq = subject.and_then(|subject| self.erasures.get(&subject).copied());
+            Some(SourceFile {
+                erased_seq,
+                seq: *seq,
+                subject,
+            })
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_by_key(|file| file.seq);
+        found
+    }
+}
