@@ -35,8 +35,8 @@ pub(super) enum Verb {
     /// Let a model behind HTTP score rows, as a run on record: held, sent, answered, settled
     #[command(
         help_template = CLOSE,
-        override_usage = "clover judge ask --judge <ID> --endpoint <ID> --model <MODEL> [OPTIONS]",
-        after_help = "Example:\n  clover judge ask --judge helpful-1 --endpoint sim --model m-1 --pin m-1-2026-01-15 --rows rows"
+        override_usage = "clover judge ask --plan <FILE> --rows <PATH> [OPTIONS]",
+        after_help = "Example:\n  clover judge ask --plan plan.yaml --rows rows --account judges --cap-usd 2"
     )]
     Ask(Box<judge_ask::Args>),
     /// Which of two judges agrees better with the labels of the same rows

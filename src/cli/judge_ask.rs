@@ -13,6 +13,7 @@ use crate::cli::intake_files::Scores;
 use crate::cli::judge_rows;
 use crate::event::id::AccountId;
 use crate::event::id::JudgeId;
+use crate::ledger::Ledger;
 use crate::model::dialect;
 use crate::num::Count;
 use crate::num::Micro;
@@ -26,26 +27,30 @@ use crate::view::View;
 use crate::view::judge_ask as views;
 use crate::workflow::ask::dispatch::DispatchRules;
 use crate::workflow::ask::judged::JudgePlan;
+use crate::workflow::ask::plan_file;
 
 const HELP: &str = "clover judge ask --help";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
+    /// The plan of the judge, a file in YAML; or the five options below
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["judge", "endpoint", "model", "pin", "levels"])]
+    pub plan: Option<PathBuf>,
     /// The judge's name
-    #[arg(long, value_name = "ID")]
-    pub judge: String,
+    #[arg(long, value_name = "ID", required_unless_present = "plan")]
+    pub judge: Option<String>,
     /// The endpoint, as it is registered
-    #[arg(long, value_name = "ID")]
-    pub endpoint: String,
+    #[arg(long, value_name = "ID", required_unless_present = "plan")]
+    pub endpoint: Option<String>,
     /// The model to ask for
-    #[arg(long, value_name = "MODEL")]
-    pub model: String,
+    #[arg(long, value_name = "MODEL", required_unless_present = "plan")]
+    pub model: Option<String>,
     /// The model that has to answer, where it names itself otherwise
     #[arg(long, value_name = "MODEL")]
     pub pin: Option<String>,
-    /// Its levels, lowest first
-    #[arg(long, value_name = "N,N,...", default_value = "1,2,3,4,5")]
-    pub levels: String,
+    /// Its levels, lowest first [else 1,2,3,4,5]
+    #[arg(long, value_name = "N,N,...")]
+    pub levels: Option<String>,
     /// JSON Lines of prompts and responses; default those of import rows
     #[arg(long, value_name = "PATH")]
     pub rows: Vec<PathBuf>,
@@ -64,9 +69,6 @@ pub(super) struct Args {
     /// The most that the run may cost, in dollars
     #[arg(long, value_name = "X")]
     pub cap_usd: Option<String>,
-    /// Most tokens of an answer
-    #[arg(long, value_name = "N", default_value_t = 600)]
-    pub max_output_tokens: u64,
     /// Open at once, at most
     #[arg(short = 'j', value_name = "N")]
     pub open_max: Option<u32>,
@@ -81,24 +83,51 @@ pub(super) struct Args {
     pub yes: bool,
 }
 
-/// How the judge is asked.
-fn plan(args: &Args, judge: &JudgeId) -> Result<JudgePlan, CliError> {
-    let levels = args.levels.split(',').map(|level| level.trim().parse());
-    let levels = levels.collect::<Result<Vec<i64>, _>>().map_err(|_| {
-        let message = format!(
-            "--levels {:?}: expected whole numbers, such as 1,2,3,4,5",
-            args.levels
-        );
-        CliError::usage(message, HELP)
-    })?;
+/// How the judge is asked: as the file of its plan says, or the options. A seed is asked for where the dialect takes one.
+fn plan(ctx: &mut Ctx<'_>, args: &Args, ledger: &Ledger) -> Result<JudgePlan, CliError> {
+    let endpoints = ledger.state().fold::<Endpoints>();
+    if let Some(path) = &args.plan {
+        let plan = plan_file::read(&ctx.read(path)?).map_err(|error| {
+            CliError::input(
+                format!("{}: {error}", path.display()),
+                "schema/ENDPOINTS.md",
+            )
+        })?;
+        let place = endpoint_terms::found(endpoints, &plan.endpoint)?;
+        if plan.seeded && !dialect::wire(place.said.dialect).has_seed() {
+            let message = format!("decoding.seed: {} takes none", place.said.dialect);
+            return Err(CliError::input(
+                message,
+                "the same plan without decoding.seed",
+            ));
+        }
+        return Ok(plan);
+    }
+    let text = |of: &Option<String>| of.clone().unwrap_or_default();
+    let judge = text(&args.judge);
+    let judge = JudgeId::new(judge.as_str())
+        .map_err(|error| CliError::usage(format!("--judge {judge:?}: {error}"), HELP))?;
+    let levels = args.levels.as_deref().map(|levels| {
+        let parsed = levels.split(',').map(|level| level.trim().parse());
+        parsed.collect::<Result<Vec<i64>, _>>().map_err(|_| {
+            let message = format!("--levels {levels:?}: expected whole numbers, such as 1,2,3,4,5");
+            CliError::usage(message, HELP)
+        })
+    });
+    let endpoint = endpoint_terms::endpoint_id(&text(&args.endpoint))?;
+    let place = endpoint_terms::found(endpoints, &endpoint)?;
+    let seeded = dialect::wire(place.said.dialect).has_seed();
+    let model = text(&args.model);
     let plan = JudgePlan {
-        endpoint: endpoint_terms::endpoint_id(&args.endpoint)?,
-        judge: judge.clone(),
-        levels,
-        max_output_tokens: args.max_output_tokens,
-        model: args.model.clone(),
-        pin: args.pin.clone().unwrap_or_else(|| args.model.clone()),
-        seeded: false,
+        endpoint,
+        judge,
+        levels: levels
+            .transpose()?
+            .unwrap_or_else(|| plan_file::LEVELS_USUAL.to_vec()),
+        max_output_tokens: plan_file::OUTPUT_USUAL,
+        pin: args.pin.clone().unwrap_or_else(|| model.clone()),
+        model,
+        seeded,
         temperature_micro: Some(0),
     };
     plan.check()
@@ -118,9 +147,6 @@ fn cap(text: &str) -> Result<Count, CliError> {
 }
 
 pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
-    let judge = JudgeId::new(args.judge.as_str())
-        .map_err(|error| CliError::usage(format!("--judge {:?}: {error}", args.judge), HELP))?;
-    let mut plan = plan(args, &judge)?;
     let account = args.account.as_deref().map(|text| {
         AccountId::new(text)
             .map_err(|error| CliError::usage(format!("--account {text:?}: {error}"), HELP))
@@ -132,12 +158,12 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
     let prompt = judge_rows::told(ctx, args.prompt.as_deref())?;
     let (home, mut ledger) = home::open_to_write(ctx)?;
     let experiment = current::experiment(ctx, &home, ledger.state(), args.experiment.as_deref())?;
+    let plan = plan(ctx, args, &ledger)?;
     let endpoints = ledger.state().fold::<Endpoints>();
     let said = endpoint_terms::found(endpoints, &plan.endpoint)?
         .said
         .clone();
     let wire = dialect::wire(said.dialect);
-    plan.seeded = wire.has_seed();
     let pepper = home.vault(&ctx.ambient())?.pepper()?;
     let policy = args.policy.as_deref();
     let rows = if args.rows.is_empty() {
@@ -151,6 +177,7 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &Args) -> Result<View, CliError> {
         (args.key_env.as_deref(), args.key_file.as_deref()),
     )?;
     let mut desk = endpoint::desk(&said, key, HELP)?;
+    let judge = plan.judge.clone();
     let spec = JudgeSpec {
         judge: judge.clone(),
         model: Model::Endpoint(plan.clone()),

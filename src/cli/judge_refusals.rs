@@ -53,7 +53,17 @@ impl From<JudgingError> for CliError {
             JudgingError::NeedsYes { .. } => Self::usage(message, "the same command with --yes"),
             JudgingError::Overlong { .. } => Self::input(message, "clover judge ask --help"),
             JudgingError::NoCall { .. } => Self::integrity("damaged", message, "clover verify"),
-            JudgingError::OtherRows { .. } => Self::refused(
+            JudgingError::Busy(_) => Self::refused(message, "clover status"),
+            JudgingError::TakenOver(_) => {
+                Self::refused(message, "clover log --kind judge_run.resumed")
+            }
+            JudgingError::AskedElsewhere {
+                experiment, judge, ..
+            } => {
+                let place = experiment.map_or_else(String::new, |of| format!(" --experiment {of}"));
+                Self::refused(message, format!("clover estimate --judge {judge}{place}"))
+            }
+            JudgingError::OtherRows(_) => Self::refused(
                 message,
                 "the same command with the rows that it was opened with",
             ),

@@ -17,7 +17,7 @@ use crate::workflow::ask::dispatch::StopReason;
 /// What a run of a judge behind HTTP came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct JudgeAsked {
+pub struct JudgeAskCounts {
     /// The judge.
     pub judge: JudgeId,
     /// The run; `null` where nothing was left to ask.
@@ -28,6 +28,8 @@ pub struct JudgeAsked {
     pub already: u64,
     /// Rows whose ask came to no answer.
     pub missed: u64,
+    /// Rows that were missed before, and about which nobody asks again.
+    pub missed_before: u64,
     /// Asks that came to nothing yet.
     pub left: u64,
     /// Calls of the run by what they came to.
@@ -47,7 +49,7 @@ fn exit(of: &LiveCounts) -> Exit {
         (Some(StopReason::Interrupted), _) => Exit::Interrupted,
         (Some(StopReason::Patience { .. }), _) => Exit::TryLater,
         (Some(_), _) | (None, Some(RunEnd::Capped)) => Exit::Refused,
-        (None, _) if of.missed > 0 => Exit::Inconclusive,
+        (None, _) if of.missed + of.missed_before > 0 => Exit::Inconclusive,
         (None, _) => Exit::Done,
     }
 }
@@ -59,12 +61,13 @@ fn dollars(micro: u64) -> String {
 
 /// What a run came to.
 pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
-    let facts = JudgeAsked {
+    let facts = JudgeAskCounts {
         judge,
         run: counts.run.as_ref().map(ToString::to_string),
         scored: counts.scored,
         already: counts.already,
         missed: counts.missed,
+        missed_before: counts.missed_before,
         left: counts.left,
         by_outcome: counts.by_outcome.clone(),
         cost_usd_micro: counts.cost,
@@ -86,6 +89,7 @@ pub fn asked(judge: JudgeId, counts: &LiveCounts) -> View {
         ("scored", thousands(facts.scored)),
         ("already", thousands(facts.already)),
         ("missed", thousands(facts.missed)),
+        ("missed before", thousands(facts.missed_before)),
         ("left", thousands(facts.left)),
         ("cost", dollars(facts.cost_usd_micro)),
         ("charged", dollars(facts.settled_usd_micro)),

@@ -206,7 +206,7 @@ shapes! {
     "iterate score": AndDue<steps::RescoreCounts> | AndDue<steps::UnaskedJudge> | AndDue<steps::NoStep>;
     "iterate seal": AndDue<gates::SealedHypotheses> | AndDue<steps::NoStep>;
     "iterate show": show::IterationShown;
-    "judge ask": judge_ask::JudgeAsked;
+    "judge ask": judge_ask::JudgeAskCounts;
     "judge compare": judge_compare::JudgesCompared;
     "judge drift": judge_drift::DriftFacts;
     "judge list": judge::JudgeList;

@@ -44,7 +44,7 @@ class Account:
         return self.amount - self.spent.get(period, 0) - self.held.get(period, 0)
 
 
-class Run:
+class ModelRun:
     """A run of a judge behind HTTP."""
 
     def __init__(self, experiment, data):
@@ -52,6 +52,7 @@ class Run:
         self.epoch = self.holds = self.ended = self.cost = self.settled = 0
         self.epoch_cost = self.epoch_settled = 0
         self.by_outcome, self.end, self.hold = {}, None, None      # hold: [name, amount, calls left]
+        self.is_losing, self.uncalled, self.unnamed = False, 0, set()
 
     def left(self):
         return self.data["asks"] - self.ended

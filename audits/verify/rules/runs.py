@@ -31,7 +31,10 @@ def rule_run(state, e):
             return problem
         if e.data["epoch"] != run.epoch + 1:
             return "epoch %d" % (run.epoch + 1), str(e.data["epoch"])
-        return ("a run whose hold was settled before", "an open hold") if run.hold else None
+        if run.hold:
+            return "a run whose hold was settled before", "an open hold"
+        wanted = "a call of each ask that was held for, lost where nobody knows more"
+        return (wanted, "%d without" % run.uncalled) if run.uncalled else None
     if e.kind == "judge_run.closed":
         return open_problem(state, e, e.data["run"]) or closing_problem(state.runs[e.data["run"]], e.data)
     if e.kind == "call.recorded":
@@ -60,6 +63,10 @@ def opening_problem(state, e, data):
 def closing_problem(run, data):
     if run.hold:
         return "a run whose holds were settled", "an open hold"
+    if run.is_losing:
+        return "a run that went on after asks were lost", "its end"
+    if run.unnamed:
+        return "a score or a miss of each call", "%d calls that nothing names" % len(run.unnamed)
     if {item["outcome"]: item["calls"] for item in data["by_outcome"]} != run.by_outcome:
         return "the outcomes of its %d calls" % sum(run.by_outcome.values()), "others"
     if data["left"] != run.left():
@@ -84,21 +91,28 @@ def call_problem(state, e, data):
         return "the judge of %s, %s" % (data["run"], run.data["judge"]), data["judge"]
     if data["epoch"] != run.epoch:
         return "epoch %d" % run.epoch, str(data["epoch"])
-    return None if run.left() > 0 else ("at most %d asks" % run.data["asks"], "one more")
+    if run.left() <= 0:
+        return "at most %d asks" % run.data["asks"], "one more"
+    if run.is_losing and data["outcome"] != "lost":
+        return "a run that goes on after asks were lost, before it asks again", data["outcome"]
+    return None
 
 
 def rule_ask(state, e):
     if e.kind != "call.recorded" or call_problem(state, e, e.data):
         return None
     data = e.data
-    nth = state.again[data["ask"]] + 1 if data["ask"] in state.again else 0
+    again = state.again.get(data["ask"])
+    nth = again[0] + 1 if again else 0
     if data["nth"] != nth:
         return "call %d of the ask" % nth, str(data["nth"])
+    if again and not again[2] and again[1] == data["run"]:
+        return "another run than %s, in which the ask came to nothing" % data["run"], data["run"]
     answered = data["outcome"] == "answered"
     if answered != ("score_micro" in data):
         return "a score of an ask that was answered, and of no other", data["outcome"]
-    if not data["attempts"]:
-        return "at least one attempt of a call", "none"
+    if (not data["attempts"]) != (data["outcome"] == "lost"):
+        return "attempts of a call, and of one that was lost none", str(len(data["attempts"]))
     judge = judge_of(state, e.experiment, data["judge"])
     pin = judge["asked"]["pin"]
     if answered and data.get("model_returned") != pin:
@@ -122,6 +136,13 @@ def price_row(state, run, judge):
         if (row["provider"], row["model"], row["mode"]) == key:
             return None, row
     return ("a price of %s at %s in %s" % (key[1], key[0], table), "none"), None
+
+
+def newest_prices(state, provider, model):
+    """The table that was registered last of those with a live price of a model."""
+    key = provider, model, "live"
+    return [name for name, table in state.prices.items()
+            if any((row["provider"], row["model"], row["mode"]) == key for row in table["rows"])][-1]
 
 
 def rule_price(state, e):
@@ -151,7 +172,7 @@ def cost_of(row, data):
     bound = data["bound_usd_micro"]
     maybe = bound * sum(attempt["class"] in MAYBE_BILLED for attempt in data["attempts"])
     was_answered = bool(data["attempts"]) and data["attempts"][-1]["class"] == "ok"
-    if data["outcome"] == "mismatched":
+    if data["outcome"] in ("lost", "mismatched"):
         return maybe + bound
     if not was_answered:
         return maybe
@@ -170,6 +191,9 @@ def priced_problem(state, e, data):
     if row is None:
         named = [name for name in ("account", "prices", "cap_usd_micro") if name in data]
         return ("no account, prices or cap at a free endpoint", named[0]) if named else None
+    newest = newest_prices(state, state.endpoints[data["endpoint"]]["provider"], judge["asked"]["pin"])
+    if data["prices"] != newest:
+        return "the newest prices of %s, %s" % (judge["asked"]["pin"], newest), data["prices"]
     if "account" not in data:
         return "an account, where calls cost something", "none"
     account = state.accounts.get(data["account"])
@@ -187,7 +211,10 @@ def rule_hold(state, e):
         return None
     run, named = state.runs[e.data["run"]], e.data.get("hold")
     if "account" not in run.data:
-        return ("no hold at a free endpoint", named) if named is not None else None
+        if named is not None:
+            return "no hold at a free endpoint", named
+        wanted = "asks that are lost only where something was held for them"
+        return (wanted, "a free endpoint") if e.data["outcome"] == "lost" else None
     if run.hold is None:
         return "an open hold of %s" % e.data["run"], "none"
     if named != run.hold[0]:
@@ -204,10 +231,14 @@ def reserved_problem(state, e, data):
         return "the account of %s" % data["run"], data["account"]
     if run.hold:
         return "no other open hold of the run", "one"
+    if run.is_losing:
+        return "a run that goes on after asks were lost, before more is held", "a hold"
     if data["hold"] != run.next_hold():
         return "the hold %s" % run.next_hold(), data["hold"]
-    if not 1 <= data["asks"] <= run.left():
-        return "1 to %d asks, as many as are left" % run.left(), str(data["asks"])
+    least = max(1, run.uncalled)
+    if not least <= data["asks"] <= run.left():
+        return ("%d to %d asks: those that are open, and what is left at most" % (least, run.left()),
+                str(data["asks"]))
     cap = run.data.get("cap_usd_micro")
     if cap is not None and run.settled + data["amount"] > cap:
         return "at most %d left of the cap" % max(0, cap - run.settled), str(data["amount"])
@@ -294,8 +325,8 @@ def missed_problem(state, e, data):
     judge = judge_of(state, e.experiment, data["judge"])
     if judge is None or judge["port"] != "endpoint":
         return "a judge behind HTTP", data["judge"]
-    if data["reason"] == "answered":
-        return "an outcome that is no answer", "answered"
+    if data["reason"] in ("answered", "lost"):
+        return "an outcome that is no answer, and after which nobody asks at once", data["reason"]
     row = e.experiment, data["judge"], data["policy"], data["item"], data["draw"]
     if data["nth"] != state.missed.get(row, 0):
         return "miss %d of the row" % state.missed.get(row, 0), str(data["nth"])

@@ -5,10 +5,12 @@ pub mod rules;
 mod source;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use clover_event::Kind;
 use clover_event::Payload;
 use clover_event::calls::CallOutcome;
+use clover_event::id::EventId;
 use clover_event::id::ExperimentId;
 use clover_event::id::JudgeId;
 use clover_event::id::RunId;
@@ -33,6 +35,7 @@ pub const READS: &[Kind] = &[
     Kind::JudgeRunOpened,
     Kind::JudgeRunResumed,
     Kind::ScoreMissed,
+    Kind::ScoreRecorded,
 ];
 
 /// Money that is held for asks of a run.
@@ -71,12 +74,18 @@ pub struct ModelRun {
     pub hold: Option<RunHold>,
     /// Holds of this epoch.
     pub holds: u64,
+    /// Whether it records asks as lost: then it goes on before anything else.
+    pub is_losing: bool,
     /// As it was opened.
     pub said: JudgeRunOpened,
     /// Where.
     pub seq: u64,
     /// What it was charged.
     pub settled: u64,
+    /// Asks that its last hold covered and that came to nothing before that hold was settled.
+    pub uncalled: u64,
+    /// Calls that no score and no miss names yet.
+    pub unnamed: BTreeSet<EventId>,
 }
 
 impl ModelRun {
@@ -114,7 +123,10 @@ impl ModelRun {
 
     /// Takes in a call.
     pub fn count(&mut self, outcome: CallOutcome, cost: u64) {
-        self.ended += 1;
+        // What was lost is asked again, so it is still left.
+        let is_lost = outcome == CallOutcome::Lost;
+        self.is_losing |= is_lost;
+        self.ended += u64::from(!is_lost);
         *self.by_outcome.entry(outcome.to_string()).or_default() += 1;
         self.cost = self.cost.saturating_add(cost);
         self.epoch_cost = self.epoch_cost.saturating_add(cost);
@@ -128,6 +140,8 @@ impl ModelRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskAgain {
+    /// Whether nobody knows what its last call came to: then the same run asks again.
+    pub is_lost: bool,
     /// The number of its last call.
     pub nth: u64,
     /// The run of that call.
@@ -136,7 +150,10 @@ pub struct AskAgain {
 
 /// Whether an ask that came to this may be asked again.
 pub fn is_asked_again(outcome: CallOutcome) -> bool {
-    matches!(outcome, CallOutcome::Exhausted | CallOutcome::Mismatched)
+    matches!(
+        outcome,
+        CallOutcome::Exhausted | CallOutcome::Lost | CallOutcome::Mismatched
+    )
 }
 
 /// Every run, and asks that may be asked again.
@@ -179,10 +196,11 @@ impl ModelRuns {
         self.by_id.get(run).is_some_and(|of| of.end.is_none())
     }
 
-    fn called(&mut self, said: &CallRecorded) {
+    fn called(&mut self, id: EventId, said: &CallRecorded) {
         let key = said.ask.to_hex();
         if is_asked_again(said.outcome) {
             let again = AskAgain {
+                is_lost: said.outcome == CallOutcome::Lost,
                 nth: said.nth.value(),
                 run: said.run.clone(),
             };
@@ -192,6 +210,16 @@ impl ModelRuns {
         }
         if let Some(run) = self.by_id.get_mut(&said.run) {
             run.count(said.outcome, said.cost_usd_micro.value());
+            if said.outcome != CallOutcome::Lost {
+                run.unnamed.insert(id);
+            }
+        }
+    }
+
+    /// A score or a miss names a call.
+    fn named(&mut self, call: &EventId) {
+        for run in self.by_id.values_mut() {
+            run.unnamed.remove(call);
         }
     }
 }
@@ -208,9 +236,12 @@ fn opened((experiment, seq): (&ExperimentId, u64), said: &JudgeRunOpened) -> Mod
         experiment: experiment.clone(),
         hold: None,
         holds: 0,
+        is_losing: false,
         said: said.clone(),
         seq,
         settled: 0,
+        uncalled: 0,
+        unnamed: BTreeSet::new(),
     }
 }
 
@@ -228,6 +259,7 @@ impl Fold for ModelRuns {
                 if let Some(run) = self.by_id.get_mut(&said.run) {
                     (run.epoch, run.holds) = (said.epoch.value(), 0);
                     (run.epoch_cost, run.epoch_settled) = (0, 0);
+                    (run.is_losing, run.uncalled) = (false, 0);
                 }
             }
             Payload::JudgeRunClosed(said) => {
@@ -238,6 +270,7 @@ impl Fold for ModelRuns {
             Payload::BudgetReserved(said) => {
                 if let Some(run) = self.by_id.get_mut(&said.run) {
                     run.holds += 1;
+                    run.uncalled = 0;
                     run.hold = Some(RunHold {
                         amount: said.amount.value(),
                         asks_left: said.asks.value(),
@@ -250,11 +283,17 @@ impl Fold for ModelRuns {
                     let amount = said.amount.value();
                     run.settled = run.settled.saturating_add(amount);
                     run.epoch_settled = run.epoch_settled.saturating_add(amount);
-                    run.hold = None;
+                    run.uncalled = run.hold.take().map_or(0, |of| of.asks_left);
                 }
             }
-            Payload::CallRecorded(said) => self.called(said),
+            Payload::CallRecorded(said) => self.called(event.id, said),
+            Payload::ScoreRecorded(said) => {
+                if let Some(of) = &said.call {
+                    self.named(&of.call);
+                }
+            }
             Payload::ScoreMissed(said) => {
+                self.named(&said.call.call);
                 if let Some(experiment) = &event.header.experiment {
                     let row = (said.policy.as_str(), said.item.as_str(), said.draw);
                     let key = row_key(experiment, &said.judge, row);

@@ -176,6 +176,21 @@ fn check_priced(state: &State, event: &ProposedEvent<'_>, said: &JudgeRunOpened)
         );
         return Ok(());
     }
+    let endpoints = state.fold::<Endpoints>();
+    let provider = endpoint(state, said)?.said.provider.as_str();
+    let newest = endpoints.price(provider, asked.pin.as_str(), PriceMode::Live);
+    let newest = newest.map(|(table, _)| table);
+    ensure!(
+        said.prices.as_ref() == newest,
+        format!(
+            "the newest prices of {}, {}",
+            asked.pin.as_str(),
+            newest.map_or_else(String::new, ToString::to_string)
+        ),
+        said.prices
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string)
+    );
     let id = said
         .account
         .as_ref()
@@ -201,6 +216,11 @@ fn check_resumed(state: &State, event: &ProposedEvent<'_>, said: &JudgeRunResume
         "a run whose hold was settled before",
         "an open hold"
     );
+    ensure!(
+        run.uncalled == 0,
+        "a call of each ask that was held for, lost where nobody knows more",
+        format!("{} without", run.uncalled)
+    );
     Ok(())
 }
 
@@ -211,6 +231,16 @@ fn check_closed(state: &State, event: &ProposedEvent<'_>, said: &JudgeRunClosed)
         run.hold.is_none(),
         "a run whose holds were settled",
         "an open hold"
+    );
+    ensure!(
+        !run.is_losing,
+        "a run that went on after asks were lost",
+        "its end"
+    );
+    ensure!(
+        run.unnamed.is_empty(),
+        "a score or a miss of each call",
+        format!("{} calls that nothing names", run.unnamed.len())
     );
     let calls = run.outcomes();
     ensure!(
@@ -264,6 +294,11 @@ fn check_call(state: &State, event: &ProposedEvent<'_>, said: &CallRecorded) -> 
         format!("at most {} asks", run.said.asks),
         "one more"
     );
+    ensure!(
+        !run.is_losing || said.outcome == CallOutcome::Lost,
+        "a run that goes on after asks were lost, before it asks again",
+        said.outcome.as_str()
+    );
     Ok(())
 }
 
@@ -276,16 +311,26 @@ fn check_ask(state: &State, said: &CallRecorded) -> RuleAnswer {
         format!("call {nth} of the ask"),
         said.nth.to_string()
     );
+    let waits = again.filter(|of| !of.is_lost && of.run == said.run);
+    ensure!(
+        waits.is_none(),
+        format!(
+            "another run than {}, in which the ask came to nothing",
+            said.run
+        ),
+        said.run.to_string()
+    );
     let is_answered = said.outcome == CallOutcome::Answered;
     ensure!(
         is_answered == said.score_micro.is_some(),
         "a score of an ask that was answered, and of no other",
         said.outcome.as_str()
     );
+    let is_lost = said.outcome == CallOutcome::Lost;
     ensure!(
-        !said.attempts.is_empty(),
-        "at least one attempt of a call",
-        "none"
+        said.attempts.is_empty() == is_lost,
+        "attempts of a call, and of one that was lost none",
+        said.attempts.len().to_string()
     );
     let run = state.fold::<ModelRuns>().by_id.get(&said.run);
     let Some(run) = run else {
@@ -315,7 +360,7 @@ pub fn cost(row: &PriceRow, said: &CallRecorded) -> u64 {
         .last()
         .is_some_and(|of| of.class == AttemptClass::Ok);
     let last = match (said.outcome, was_answered, &said.tokens, said.usage) {
-        (CallOutcome::Mismatched, ..) => bound,
+        (CallOutcome::Lost | CallOutcome::Mismatched, ..) => bound,
         (_, false, ..) => 0,
         (_, true, Some(tokens), UsageState::Ok) => row.cost(tokens).value(),
         (_, true, ..) => bound,
@@ -370,6 +415,11 @@ fn check_held(state: &State, said: &CallRecorded) -> RuleAnswer {
             "no hold at a free endpoint",
             said.hold.as_ref().map_or("none", |of| of.as_str())
         );
+        ensure!(
+            said.outcome != CallOutcome::Lost,
+            "asks that are lost only where something was held for them",
+            "a free endpoint"
+        );
         return Ok(());
     }
     let hold = run
@@ -399,14 +449,23 @@ fn check_reserved(state: &State, event: &ProposedEvent<'_>, said: &BudgetReserve
     );
     ensure!(run.hold.is_none(), "no other open hold of the run", "one");
     ensure!(
+        !run.is_losing,
+        "a run that goes on after asks were lost, before more is held",
+        "a hold"
+    );
+    ensure!(
         said.hold.as_str() == run.next_hold(),
         format!("the hold {}", run.next_hold()),
         said.hold.as_str()
     );
     let asks = said.asks.value();
+    let least = run.uncalled.max(1);
     ensure!(
-        (1..=run.left()).contains(&asks),
-        format!("1 to {} asks, as many as are left", run.left()),
+        (least..=run.left()).contains(&asks),
+        format!(
+            "{least} to {} asks: those that are open, and what is left at most",
+            run.left()
+        ),
         said.asks.to_string()
     );
     let amount = said.amount.value();

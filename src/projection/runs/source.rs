@@ -118,8 +118,8 @@ fn check_missed(
         said.judge.to_string()
     );
     ensure!(
-        said.reason != CallOutcome::Answered,
-        "an outcome that is no answer",
+        !matches!(said.reason, CallOutcome::Answered | CallOutcome::Lost),
+        "an outcome that is no answer, and after which nobody asks at once",
         said.reason.as_str()
     );
     let row = (said.policy.as_str(), said.item.as_str(), said.draw);

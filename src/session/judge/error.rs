@@ -140,16 +140,25 @@ pub enum JudgingError {
         judge: JudgeId,
     },
     /// A run that was cut goes on with the rows that it was opened with.
+    #[error("{0} is open, and these rows give other asks than those that it was opened with")]
+    OtherRows(RunId),
+    /// Another process asks for the judge.
+    #[error("another process asks for {0} now")]
+    Busy(JudgeId),
+    /// A run went on elsewhere.
+    #[error("{0} ended, or went on elsewhere")]
+    TakenOver(RunId),
+    /// Another judge asked the same, and its call is the only one of that ask.
     #[error(
-        "{run} has {left} asks left, and these rows give {found}: the rows or the judge differ from those that it was opened with"
+        "line {line}: {judge} asked the same before, and the answer counts once: read its score, or change the plan"
     )]
-    OtherRows {
-        /// The run.
-        run: RunId,
-        /// Asks that it has left.
-        left: u64,
-        /// Asks that the rows give.
-        found: u64,
+    AskedElsewhere {
+        /// The experiment of the judge that asked.
+        experiment: Option<ExperimentId>,
+        /// That judge.
+        judge: JudgeId,
+        /// The row's line, from 1.
+        line: u64,
     },
     /// A row cannot be judged.
     #[error("line {line}: {item} has no prompt, or no response")]

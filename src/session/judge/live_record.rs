@@ -26,10 +26,12 @@ use clover_ground::sign::Signed;
 use clover_ground::sign::Signer;
 use clover_ledger::Command;
 use clover_ledger::Ledger;
+use clover_ledger::LedgerError;
 use clover_ledger::SignedEvent;
 use clover_num::Count;
 use clover_num::Micro;
 use clover_projection::budgets::Budgets;
+use clover_projection::budgets::HeldAmount;
 use clover_projection::runs::ModelRun;
 use clover_projection::runs::ModelRuns;
 use clover_projection::runs::RunHold;
@@ -63,6 +65,8 @@ pub(super) struct ReadCall {
     pub cost: Count,
     /// What it came to.
     pub outcome: CallOutcome,
+    /// Its body as it is kept, where it has one.
+    body: Option<(PrivateRef, Vec<u8>)>,
     ended: EndedCall,
     score: Option<Micro>,
     usage: UsageState,
@@ -70,30 +74,16 @@ pub(super) struct ReadCall {
 
 /// What goes on record together.
 pub(super) struct RunBatch<'a> {
-    run: &'a RunId,
-    standing: &'a ModelRun,
+    /// The run as it stands.
+    pub standing: &'a ModelRun,
     /// Calls that ended, in order.
-    pub calls: Vec<ReadCall>,
+    pub calls: &'a [ReadCall],
     /// What the open hold is charged, and the part of it that nobody knows to be spent.
     pub settle: Option<(u64, u64)>,
     /// How many asks the next hold covers, and what it holds.
     pub hold: Option<(u64, u64)>,
     /// How the run ends.
     pub end: Option<RunEnd>,
-}
-
-impl<'a> RunBatch<'a> {
-    /// One with nothing in it.
-    pub(super) fn new(run: &'a RunId, standing: &'a ModelRun) -> Self {
-        Self {
-            run,
-            standing,
-            calls: Vec::new(),
-            settle: None,
-            hold: None,
-            end: None,
-        }
-    }
 }
 
 /// Rows that went on record.
@@ -195,6 +185,7 @@ impl Recorder<'_> {
             at,
             cost: Count::default(),
             outcome,
+            body: None,
             ended,
             score,
             usage,
@@ -236,15 +227,70 @@ impl Recorder<'_> {
         }
     }
 
+    /// An ask that was held for when its run was cut: nobody knows whether it was sent.
+    pub(super) fn lost(&self, of: &ModelRun, (hold, ask): (&RunHold, &LiveAsk)) -> Command {
+        self.command(CallRecorded {
+            ask: ask.key,
+            attempts: Vec::new(),
+            bound_usd_micro: ask.bound,
+            cost_usd_micro: ask.bound,
+            detail: None,
+            epoch: count(of.epoch),
+            fingerprint: None,
+            hold: Some(hold.name.clone()),
+            judge: self.judge.clone(),
+            model_returned: None,
+            nth: count(ask.nth),
+            outcome: CallOutcome::Lost,
+            provider_request: None,
+            response: None,
+            run: of.said.run.clone(),
+            score_micro: None,
+            texts: ask.texts,
+            tokens: None,
+            usage: UsageState::Absent,
+        })
+    }
+
+    /// Whether something can be tried again: it was refused, and others appended since the ledger had `size` entries.
+    pub(super) fn moved(&mut self, size: u64, error: SessionError) -> Result<(), SessionError> {
+        if !matches!(&error, SessionError::Ledger(LedgerError::Refused { .. })) {
+            return Err(error);
+        }
+        self.ledger.refresh()?;
+        if self.ledger.size() > size {
+            return Ok(());
+        }
+        Err(error)
+    }
+
+    /// Encrypts the bodies of answers, each under a key of its own.
+    pub(super) fn keep_bodies(&self, calls: &mut [ReadCall]) -> Result<(), SessionError> {
+        let ambient = self.ledger.ambient().clone();
+        for call in calls {
+            if let Some(body) = call.ended.body.take() {
+                let kept = batch::private(self.home, &ambient, &body, "application/json")?;
+                call.body = Some(kept);
+            }
+        }
+        Ok(())
+    }
+
     /// What is left for a hold once the open one is charged: in the account, and under the cap; none where nothing costs
     /// anything.
     pub(super) fn room(&self, standing: &ModelRun, amount: u64) -> Option<u64> {
         let tariff = self.tariff?;
         let now = append::now(self.ledger);
-        let accounts = &self.ledger.state().fold::<Budgets>().accounts;
-        let left = accounts.get(&tariff.account).map_or(0, |of| of.left(now));
-        let held = standing.hold.as_ref().map_or(0, |of| of.amount);
-        let left = left.saturating_add(held).saturating_sub(amount);
+        let budgets = self.ledger.state().fold::<Budgets>();
+        let account = budgets.accounts.get(&tariff.account);
+        let left = account.map_or(0, |of| of.left(now));
+        let hold = standing.hold.as_ref();
+        let hold = hold.and_then(|of| budgets.holds.get(of.name.as_str()));
+        // What an earlier quarter holds and is charged leaves this one alone.
+        let is_now = |of: &&HeldAmount| of.quarter.is_none_or(|quarter| quarter == now.quarter());
+        let left = hold.filter(is_now).map_or(left, |of| {
+            left.saturating_add(of.amount).saturating_sub(amount)
+        });
         let cap = standing.said.cap_usd_micro.map(|cap| {
             let spent = standing.settled.saturating_add(amount);
             cap.value().saturating_sub(spent)
@@ -288,6 +334,41 @@ impl Recorder<'_> {
         Ok(scored)
     }
 
+    /// Misses of rows whose text was asked about before, and came to nothing.
+    pub(super) fn missed_before(
+        &mut self,
+        rows: Vec<(ImportRow, CallOf, CallOutcome)>,
+    ) -> Result<u64, SessionError> {
+        let commands = rows
+            .iter()
+            .map(|(row, of, reason)| self.miss(row, *of, *reason));
+        let commands: Vec<_> = commands.collect();
+        if !commands.is_empty() {
+            self.ledger.append(&commands, self.scorer)?;
+        }
+        Ok(commands.len() as u64)
+    }
+
+    /// A row that has no score, by a call.
+    fn miss(&self, row: &ImportRow, call: CallOf, reason: CallOutcome) -> Command {
+        let before = &self.ledger.state().fold::<ModelRuns>().missed;
+        let key = (row.policy.as_str(), row.item.as_str(), row.draw);
+        let key = row_key(self.experiment, self.judge, key);
+        let nth = before.get(&key).copied().unwrap_or_default();
+        let said = ScoreMissed {
+            call,
+            draw: row.draw,
+            item: row.item.clone(),
+            judge: self.judge.clone(),
+            nth: count(nth),
+            policy: row.policy.clone(),
+            reason,
+        };
+        let mut command = self.command(said);
+        command.refs = vec![self.registered, call.call];
+        command
+    }
+
     /// Scores with their calls, and the record of what was found in the rows.
     fn scores(
         &mut self,
@@ -321,23 +402,15 @@ impl Recorder<'_> {
     pub(super) fn record(
         &mut self,
         asks: &[LiveAsk],
-        batch: RunBatch<'_>,
+        batch: &RunBatch<'_>,
     ) -> Result<BatchCounts, SessionError> {
-        let (run, standing) = (batch.run, batch.standing);
-        let ambient = self.ledger.ambient().clone();
+        let standing = batch.standing;
         let (mut blobs, mut called) = (Vec::new(), Vec::new());
-        for call in &batch.calls {
-            let response = match &call.ended.body {
-                None => None,
-                Some(body) => {
-                    let (private, stored) =
-                        batch::private(self.home, &ambient, body, "application/json")?;
-                    blobs.push(stored);
-                    Some(private)
-                }
-            };
-            let mut said = self.said((&asks[call.at], call), response);
-            said.run = run.clone();
+        for call in batch.calls {
+            let (private, stored) = call.body.clone().unzip();
+            blobs.extend(stored);
+            let mut said = self.said((&asks[call.at], call), private);
+            said.run = standing.said.run.clone();
             said.epoch = count(standing.epoch);
             said.hold = standing.hold.as_ref().map(|of| of.name.clone());
             called.push(self.command(said));
@@ -354,7 +427,7 @@ impl Recorder<'_> {
             calls.push(signing.push(command)?);
         }
         let (number, events) = (signing.number, signing.events);
-        let (good, missed, of_rows) = self.rows(asks, &batch.calls, &calls);
+        let (good, missed, of_rows) = self.rows(asks, batch.calls, &calls);
         let mut counts = BatchCounts {
             scored: 0,
             missed: missed.len() as u64,
@@ -367,7 +440,7 @@ impl Recorder<'_> {
             blobs.append(&mut stored);
         }
         commands.extend(missed);
-        commands.extend(self.money(&batch));
+        commands.extend(self.money(batch));
         let mut signing = Signing {
             ledger: &*self.ledger,
             signer: self.scorer,
@@ -396,7 +469,6 @@ impl Recorder<'_> {
         BTreeMap<RowOf, CallOf>,
     ) {
         let (mut good, mut missed, mut of_rows) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let before = &self.ledger.state().fold::<ModelRuns>().missed;
         for (call, id) in calls.iter().zip(ids) {
             let ask = &asks[call.at];
             let of = CallOf {
@@ -410,21 +482,7 @@ impl Recorder<'_> {
                     good.push((row.clone(), reading.clone(), score));
                     continue;
                 }
-                let key = (row.policy.as_str(), row.item.as_str(), row.draw);
-                let key = row_key(self.experiment, self.judge, key);
-                let nth = before.get(&key).copied().unwrap_or_default();
-                let said = ScoreMissed {
-                    call: of,
-                    draw: row.draw,
-                    item: row.item.clone(),
-                    judge: self.judge.clone(),
-                    nth: count(nth),
-                    policy: row.policy.clone(),
-                    reason: call.outcome,
-                };
-                let mut command = self.command(said);
-                command.refs = vec![self.registered, *id];
-                missed.push(command);
+                missed.push(self.miss(row, of, call.outcome));
             }
         }
         (good, missed, of_rows)
@@ -432,7 +490,7 @@ impl Recorder<'_> {
 
     /// What is said of money, and of the end of the run.
     fn money(&self, batch: &RunBatch<'_>) -> Vec<Command> {
-        let (run, standing) = (batch.run, batch.standing);
+        let (run, standing) = (&batch.standing.said.run, batch.standing);
         let mut commands = Vec::new();
         let mut settled = standing.settled;
         if let (Some(hold), Some(of)) = (&standing.hold, batch.settle) {
@@ -453,7 +511,7 @@ impl Recorder<'_> {
         }
         if let Some(end) = batch.end {
             let mut after = standing.clone();
-            for call in &batch.calls {
+            for call in batch.calls {
                 after.count(call.outcome, call.cost.value());
             }
             let said = JudgeRunClosed {

@@ -36,10 +36,12 @@ const CASES: &[Case] = &[
     Case { name: "calls-of-an-older-epoch", rule: Some("run"),
            told: |tale| {
                tale.begun();
-               tale.settled("run-1/0/0", 3_000, 3_000);
-               tale.say("judge_run.resumed", json!({"epoch": 1, "run": "run-1"}));
+               tale.resumed();
                tale.held("run-1/1/0", 3_000, 3);
-               tale.call(1, "answered", |data| data["hold"] = "run-1/1/0".into())
+               tale.call(1, "answered", |data| {
+                   data["hold"] = "run-1/1/0".into();
+                   data["nth"] = 1.into();
+               })
            },
            done: "A process that was taken for dead recorded a call after its run had gone on without it." },
     Case { name: "asked-until-it-fits", rule: Some("ask"),
@@ -82,11 +84,47 @@ const CASES: &[Case] = &[
     Case { name: "score-of-an-ask-that-came-to-nothing", rule: Some("source"),
            told: |tale| { tale.begun(); let call = tale.call(1, "unparsed", |_| ()); tale.score(call, |_| ()) },
            done: "An answer could not be read, and its row has a score all the same." },
+    Case { name: "resumed-as-if-nothing-was-sent", rule: Some("run"),
+           told: |tale| {
+               tale.begun();
+               tale.settled("run-1/0/0", 0, 0);
+               tale.say("judge_run.resumed", json!({"epoch": 1, "run": "run-1"}))
+           },
+           done: "A run was cut and went on, and no ask that it had held for is on record as lost, or paid for." },
+    Case { name: "lost-and-not-charged", rule: Some("price"),
+           told: |tale| { tale.begun(); tale.call(1, "lost", |data| data["cost_usd_micro"] = 0.into()) },
+           done: "Nobody knows whether an ask was sent before a run was cut, and it costs nothing." },
+    Case { name: "asked-again-at-once", rule: Some("ask"),
+           told: |tale| {
+               tale.begun();
+               let call = tale.call(1, "exhausted", |_| ());
+               tale.missed(call);
+               tale.call(1, "answered", |data| data["nth"] = 1.into())
+           },
+           done: "An ask that came to nothing was asked again in the same run, which counts it once." },
+    Case { name: "prices-of-last-year", rule: Some("price"),
+           told: |tale| {
+               tale.prices("2026-12", 500_000);
+               tale.opened("run-1", |_| ())
+           },
+           done: "Prices rose, and a run was opened by the table that was in force before." },
+    Case { name: "row-left-out", rule: Some("run"),
+           told: |tale| {
+               tale.begun();
+               let call = tale.call(1, "answered", |_| ());
+               tale.score(call, |_| ());
+               tale.call(2, "unparsed", |_| ());
+               tale.settled("run-1/0/0", 780, 0);
+               tale.closed("stopped", &[("answered", 1), ("unparsed", 1)], 780, 1)
+           },
+           done: "An ask came to no answer, and its row is neither scored nor missed." },
     Case { name: "misses-left-out", rule: Some("run"),
            told: |tale| {
                tale.begun();
-               tale.call(1, "answered", |_| ());
-               tale.call(2, "unparsed", |_| ());
+               let call = tale.call(1, "answered", |_| ());
+               tale.score(call, |_| ());
+               let call = tale.call(2, "unparsed", |_| ());
+               tale.missed(call);
                tale.settled("run-1/0/0", 780, 0);
                tale.closed("stopped", &[("answered", 1)], 780, 1)
            },
@@ -98,7 +136,8 @@ const CASES: &[Case] = &[
                tale.score(first, |_| ());
                let second = tale.call(2, "unparsed", |_| ());
                tale.missed(second);
-               tale.call(3, "exhausted", |_| ());
+               let third = tale.call(3, "exhausted", |_| ());
+               tale.missed(third);
                tale.settled("run-1/0/0", 780, 0);
                tale.closed("completed", &[("answered", 1), ("exhausted", 1), ("unparsed", 1)], 780, 0)
            },
@@ -106,17 +145,17 @@ const CASES: &[Case] = &[
     Case { name: "good-run-resumed", rule: None,
            told: |tale| {
                tale.begun();
-               tale.settled("run-1/0/0", 3_000, 3_000);
-               tale.say("judge_run.resumed", json!({"epoch": 1, "run": "run-1"}));
+               tale.resumed();
                tale.held("run-1/1/0", 3_000, 3);
                let call = tale.call(1, "answered", |data| {
                    data["hold"] = "run-1/1/0".into();
                    data["epoch"] = 1.into();
+                   data["nth"] = 1.into();
                });
                tale.score(call, |_| ());
                tale.settled("run-1/1/0", 390, 0)
            },
-           done: "Nothing. A run was cut, was charged all that it held, and went on." },
+           done: "Nothing. A run was cut, its three asks are on record as lost and paid for, and it went on." },
 ];
 
 /// An experiment of its own, in which nothing was said before.
@@ -142,22 +181,36 @@ impl Tale {
             "insecure": false, "provider": "example", "terms": "keeps nothing", "url": "https://api.example.com/v1",
         });
         world.say(ADA, "endpoint.registered", 1, Value::Null, endpoint);
-        let row = json!({
-            "cache_read": 25_000, "cache_write": 250_000, "input": 250_000, "mode": "live", "model": "m-1-2026",
-            "output": 2_000_000, "provider": "example",
-        });
-        let prices = json!({
-            "as_of": "2026-11-01T00:00:00.000000Z", "prices": "2026-11", "rows": [row], "source": "a page",
-        });
-        world.say(ADA, "price_table.registered", 1, Value::Null, prices);
         let account = json!({
             "account": "judges", "amount": 20_000, "period": "once", "purpose": "judges", "spenders": ["scorer"],
             "unit": "usd_micro",
         });
         world.say(ADA, "budget.opened", 1, Value::Null, account);
         let mut tale = Self { world, judge: 0 };
+        tale.prices("2026-11", 250_000);
         tale.judge = tale.registered("main");
         tale
+    }
+
+    fn prices(&mut self, name: &str, input: u64) {
+        let row = json!({
+            "cache_read": 25_000, "cache_write": 250_000, "input": input, "mode": "live", "model": "m-1-2026",
+            "output": 2_000_000, "provider": "example",
+        });
+        let prices = json!({
+            "as_of": "2026-11-01T00:00:00.000000Z", "prices": name, "rows": [row], "source": "a page",
+        });
+        self.world
+            .say(ADA, "price_table.registered", 1, Value::Null, prices);
+    }
+
+    /// What it held for is lost, and it goes on.
+    fn resumed(&mut self) {
+        for ask in 1..=3 {
+            self.call(ask, "lost", |_| ());
+        }
+        self.settled("run-1/0/0", 3_000, 3_000);
+        self.say("judge_run.resumed", json!({"epoch": 1, "run": "run-1"}));
     }
 
     fn inside(&mut self, kind: &str, data: Value) -> usize {
@@ -240,12 +293,13 @@ impl Tale {
             "answered" => {
                 members.insert("score_micro".to_owned(), 750_000.into());
             }
-            "exhausted" => {
-                members.insert(
-                    "attempts".to_owned(),
-                    json!([{"class": "limited", "ms": 9, "status": 429}]),
-                );
-                members.insert("cost_usd_micro".to_owned(), 0.into());
+            "exhausted" | "lost" => {
+                let is_lost = outcome == "lost";
+                let limited = json!([{"class": "limited", "ms": 9, "status": 429}]);
+                let attempts = if is_lost { json!([]) } else { limited };
+                let cost = if is_lost { 1_000 } else { 0 };
+                members.insert("attempts".to_owned(), attempts);
+                members.insert("cost_usd_micro".to_owned(), cost.into());
                 members.insert("usage".to_owned(), "absent".into());
                 members.remove("tokens");
                 members.remove("model_returned");
@@ -280,8 +334,8 @@ impl Tale {
 
     fn missed(&mut self, call: usize) -> usize {
         let data = json!({
-            "call": self.of(call), "draw": 8, "item": "item-a", "judge": "live-1", "nth": 0, "policy": "base",
-            "reason": "unparsed",
+            "call": self.of(call), "draw": call, "item": "item-a", "judge": "live-1", "nth": 0, "policy": "base",
+            "reason": self.world.items[call].body["data"]["outcome"],
         });
         let at = self.inside("score.missed", data);
         self.naming(at, call)
