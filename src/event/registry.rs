@@ -586,7 +586,6 @@ impl Payload {
             Self::LabelRecorded(label) => Some(label.value_micro.value()),
             Self::LabelRevealed(label) => Some(label.value_micro.value()),
             Self::ScoreRecorded(score) => Some(score.score_micro.value()),
-            Self::CallRecorded(call) => call.score_micro.map(|score| score.value()),
             _ => None,
         }
     }
