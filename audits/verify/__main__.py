@@ -50,8 +50,8 @@ A module imports only from those above it. In a hurry, read `rules/registry.py`,
   history/state.py            all that a rule may look at beside the entry
   history/labels.py           which seal a reveal opens, and what it shows
   history/iteration_folds.py  what rubrics, iterations, patches, releases and deployments change in the state
-  history/evidence_folds.py   what keys, budgets, labels, splits, fits and waivers change in it
   history/model_folds.py      what endpoints, prices and runs of judges behind HTTP change in it
+  history/evidence_folds.py   what keys, budgets, labels, splits, fits and waivers change in it
   history/gate_folds.py       what families, manifests, units and gates change in it
   history/folds.py            the list of folds by kind
 
